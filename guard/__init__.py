@@ -1,0 +1,27 @@
+"""A completion guard for autonomous coding agents.
+
+The public names are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from guard.api import agents_of as agents_of
+    from guard.api import spawn_agent as spawn_agent
+    from guard.api import update_agent_progress as update_agent_progress
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "agents_of": "guard.api",
+    "spawn_agent": "guard.api",
+    "update_agent_progress": "guard.api",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
