@@ -1,0 +1,98 @@
+"""The field types that events, state files and outputs share."""
+
+from datetime import datetime
+from typing import Annotated, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    StringConstraints,
+    ValidationError,
+)
+from pydantic_core import core_schema
+
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"
+RESERVED_IDS = frozenset({"registry"})
+"""Guard's own entries in a workspace have a dot in their name, so no id can meet them; this one has not."""
+
+_INSTANT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z$"
+_AWARE = core_schema.datetime_schema(tz_constraint="aware")
+
+
+def _instant() -> GetPydanticSchema:
+    """UTC in one spelling: checked in Rust, because a replay does it a million times."""
+    on_disk = core_schema.chain_schema(
+        [core_schema.str_schema(pattern=_INSTANT_PATTERN), {**_AWARE, "strict": False}]
+    )
+    return GetPydanticSchema(
+        get_pydantic_core_schema=lambda _source, _handler: core_schema.json_or_python_schema(
+            json_schema=on_disk, python_schema=_AWARE
+        ),
+        get_pydantic_json_schema=lambda _schema, _handler: {
+            "type": "string",
+            "format": "date-time",
+            "pattern": _INSTANT_PATTERN,
+        },
+    )
+
+
+Instant = Annotated[datetime, _instant()]
+Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Seq = Annotated[int, Field(ge=1, le=2**53)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Percent = Annotated[int, Field(ge=0, le=100)]
+Line = Annotated[str, StringConstraints(max_length=512)]
+Text = Annotated[str, StringConstraints(max_length=65536)]
+
+
+def is_id(text: str) -> bool:
+    """Whether the text may become part of a path or of a ref name."""
+    head, rest = text[:1], text[1:]
+    plain = head.isascii() and head.isalnum() and len(text) <= 128
+    allowed = all(c.isascii() and (c.isalnum() or c in "_-") for c in rest)
+    return plain and allowed and text.casefold() not in RESERVED_IDS
+
+
+class Frozen(BaseModel):
+    """What every model of ours is: immutable, strict, and closed to unknown keys."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        serialize_by_alias=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        json_schema_serialization_defaults_required=True,
+        use_attribute_docstrings=True,
+    )
+
+
+M = TypeVar("M", bound=Frozen)
+
+
+def is_whole(document: BaseModel) -> bool:
+    """Whether every field was given: defaults are for making a document, not for reading one."""
+    return len(document.__pydantic_fields_set__) == len(type(document).__pydantic_fields__)
+
+
+def parsed(model: type[M], data: bytes) -> M:
+    """The document in these bytes; a ValueError that names the place otherwise."""
+    try:
+        document = model.model_validate_json(data)
+    except ValidationError as error:
+        raise ValueError(first_problem(error)) from None
+    if not is_whole(document):
+        missing = sorted(set(model.model_fields) - document.model_fields_set)
+        raise ValueError(f"{missing[0].rstrip('_')}: Field required")
+    return document
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first complaint with its place, in one line."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}" if place else str(first["msg"])

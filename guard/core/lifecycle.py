@@ -1,0 +1,14 @@
+"""The statuses of an agent, and what counts as its end."""
+
+from typing import get_args
+
+from guard.core.events import AgentStatus
+
+ACTIVE: frozenset[AgentStatus] = frozenset({"deployed", "running", "working", "blocked"})
+TERMINAL: frozenset[AgentStatus] = frozenset({"completed", "terminated", "error", "failed"})
+STATUSES: tuple[AgentStatus, ...] = get_args(AgentStatus)
+
+
+def ends(before: AgentStatus, after: AgentStatus) -> bool:
+    """Whether this change of status is the end of the agent: the only change that moves a count."""
+    return before in ACTIVE and after in TERMINAL

@@ -1,0 +1,121 @@
+"""One event as one line of the log: numbered, chained to the line before, and hashed over its own bytes.
+
+A line is `{"v":1,"seq":N,<the event>,"prev":"<64 hex>","hash":"<64 hex>"}`. The hash covers every byte before `,"hash"`, so
+`prev` is under it and one changed bit anywhere breaks the line or the chain. The hash is compared before anything is parsed.
+"""
+
+import json
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from guard.core.events import EVENT_ADAPTER, EVENT_TYPES, Event
+from guard.core.fields import first_problem, is_whole
+from guard.core.migrations import RECORD_VERSION, migrate_record
+
+NO_HASH = "0" * 64
+_HASH_KEY, _PREV_KEY = b',"hash":"', b',"prev":"'
+_SEAL = len(_HASH_KEY) + 64 + len(b'"}')
+_LINK = len(_PREV_KEY) + 64 + len(b'"')
+_validate = EVENT_ADAPTER.validator.validate_json
+
+
+class Position(NamedTuple):
+    """A place between two records: what has been read so far, and where to go on."""
+
+    segment: int
+    offset: int
+    seq: int
+    hash: str
+
+
+START = Position(1, 0, 0, NO_HASH)
+
+
+class Entry(NamedTuple):
+    """An event and the place right after it."""
+
+    event: Event
+    position: Position
+
+
+class BadRecord(ValueError):
+    """The line is not what was written, or not what may stand here."""
+
+
+class NewerRecord(ValueError):
+    """The line is sound, but this version does not know its meaning."""
+
+
+def encode(event: Event, seq: int, prev: str) -> tuple[bytes, str]:
+    """The line with its newline, and its hash."""
+    body = event.model_dump_json().encode()
+    sealed = b'{"v":%d,"seq":%d,%s,"prev":"%s"' % (RECORD_VERSION, seq, body[1:-1], prev.encode())
+    digest = sha256(sealed).hexdigest()
+    return b'%s,"hash":"%s"}\n' % (sealed, digest.encode()), digest
+
+
+def decode(line: bytes, seq: int, prev: str) -> tuple[Event, str]:
+    """The event of a line (without its newline) that should be number `seq` and follow `prev`."""
+    sealed = line[:-_SEAL]
+    digest = sha256(sealed).hexdigest()
+    if line[-66:-2] != digest.encode() or line[-_SEAL:-66] != _HASH_KEY or line[-2:] != b'"}':
+        raise BadRecord("its hash does not match its bytes")
+    head = b'{"v":%d,"seq":%d,' % (RECORD_VERSION, seq)
+    link = sealed[-_LINK:]
+    if not (line.startswith(head) and link[-65:-1] == prev.encode() and link[:-65] == _PREV_KEY):
+        return _explain(sealed, seq, prev), digest
+    try:
+        event: Event = _validate(b"{" + sealed[len(head) : -_LINK] + b"}")
+    except ValidationError as error:
+        raise _reason(sealed, error) from None
+    if not is_whole(event):
+        raise BadRecord("it lacks a field")
+    return event, digest
+
+
+def unsealed(line: bytes) -> dict[str, Any]:
+    """The fields of a line whose own hash is right, whatever stood before it; its hash among them."""
+    sealed = line[:-_SEAL]
+    digest = sha256(sealed).hexdigest()
+    if line[-_SEAL:] != b'%s%s"}' % (_HASH_KEY, digest.encode()):
+        raise BadRecord("its hash does not match its bytes")
+    return {**_fields(sealed), "hash": digest}
+
+
+def _fields(sealed: bytes) -> dict[str, Any]:
+    try:
+        fields = from_json(sealed + b"}")
+    except ValueError as error:
+        raise BadRecord(f"it is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise BadRecord("it is not an object")
+    return fields
+
+
+def _explain(sealed: bytes, seq: int, prev: str) -> Event:
+    """Slow path: an older record that must be migrated, or the reason why the line may not stand here."""
+    fields = _fields(sealed)
+    version = fields.pop("v", None)
+    if isinstance(version, int) and version > RECORD_VERSION:
+        raise NewerRecord(f"it has record version {version}; this guard knows {RECORD_VERSION}")
+    if fields.pop("seq", None) != seq:
+        raise BadRecord(f"it should be record {seq}")
+    if fields.pop("prev", None) != prev:
+        raise BadRecord("it does not follow the record before it")
+    if not isinstance(version, int) or version == RECORD_VERSION:
+        raise BadRecord("its fields are not in the order in which guard writes them")
+    try:
+        event: Event = _validate(json.dumps(migrate_record(fields, version)))
+    except (ValidationError, LookupError) as error:
+        raise BadRecord(f"it cannot be migrated from version {version}: {error}") from None
+    return event
+
+
+def _reason(sealed: bytes, error: ValidationError) -> ValueError:
+    kind = _fields(sealed).get("type")
+    if isinstance(kind, str) and kind not in EVENT_TYPES:
+        return NewerRecord(f"it has the event type {kind!r}, which this guard does not know")
+    return BadRecord(first_problem(error))

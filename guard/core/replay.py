@@ -1,0 +1,76 @@
+"""Every view at once, folded from the log."""
+
+from collections.abc import Callable, Container
+from typing import Any, Literal
+
+from pydantic import Field
+
+from guard.core.events import BaseEvent, Event
+from guard.core.fields import Seq
+from guard.core.records import START, Entry, Position
+from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.core.runs import RUN
+from guard.core.views import Fold, LogPosition, ViewDocument, ViewKind
+
+VIEW_KINDS: tuple[ViewKind[Any], ...] = (AGENT_REGISTRY, GLOBAL_REGISTRY, RUN)
+
+Route = tuple[ViewKind[Any], Callable[[Any], str], Callable[[str], str]]
+ROUTES: dict[type[BaseEvent], tuple[Route, ...]] = {}
+for _kind in VIEW_KINDS:
+    for _event in _kind.events:
+        ROUTES[_event] = (*ROUTES.get(_event, ()), (_kind, _kind.key, _kind.path))
+
+CHECKPOINT_PATH = "checkpoint.json"
+
+
+class Checkpoint(ViewDocument):
+    """Every view that there was when a segment was opened, with the last record that changed it.
+
+    It spares a reader the older segments: a view that stands where the checkpoint says is current up to this segment, and a
+    view that is not named here has no record in any older one.
+    """
+
+    schema_: Literal["guard/checkpoint/1"] = Field("guard/checkpoint/1", alias="schema")
+    views: dict[str, Seq]
+
+
+def checkpoint(views: dict[str, int], position: Position) -> Checkpoint:
+    """The checkpoint that stands at this place."""
+    place = LogPosition(segment=position.segment, offset=position.offset, hash=position.hash)
+    return Checkpoint(seq=position.seq, log=place, views=dict(sorted(views.items())))
+
+
+class Replay:
+    """Folds entries in order into every view, or into those asked for."""
+
+    def __init__(self, only: Container[str] | None = None) -> None:
+        self.folds: dict[str, Fold[Any]] = {}
+        self.kinds: dict[str, ViewKind[Any]] = {}
+        self.position = START
+        self._only = only
+
+    def feed(self, entry: Entry) -> None:
+        """Take in one entry."""
+        event, position = entry
+        for kind, key_of, path_of in ROUTES.get(type(event), ()):
+            key = key_of(event)
+            path = path_of(key)
+            if self._only is not None and path not in self._only:
+                continue
+            fold = self.folds.get(path)
+            if fold is None:
+                fold = self.folds[path] = kind.fold(key)
+                self.kinds[path] = kind
+            fold.apply(event)
+            fold.reached = position
+        self.position = position
+
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint that belongs to this place."""
+        seqs = {path: fold.reached.seq for path, fold in self.folds.items()}
+        return checkpoint(seqs, self.position)
+
+
+def paths_touched(event: Event) -> list[str]:
+    """The files of all views that the event changes."""
+    return [path_of(key_of(event)) for _, key_of, path_of in ROUTES.get(type(event), ())]

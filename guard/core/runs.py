@@ -1,0 +1,118 @@
+"""The run of a work tree: which one it is, which iteration is open, how the last one ended."""
+
+from typing import Any, Literal, assert_never
+
+from pydantic import Field
+
+from guard.core.events import (
+    IterationEnded,
+    IterationStarted,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+    Status,
+)
+from guard.core.events.base import IterationNumber
+from guard.core.events.run import Seconds
+from guard.core.fields import Count, Frozen, Id, Instant, Line
+from guard.core.views import Fold, ViewDocument, ViewKind
+
+
+class OpenIteration(Frozen):
+    """An iteration that has begun and not ended: running, or left by a crash."""
+
+    number: IterationNumber
+    started_at: Instant
+
+
+class EndedIteration(Frozen):
+    """The newest iteration that ended, with its verdict."""
+
+    number: IterationNumber
+    started_at: Instant | None
+    ended_at: Instant
+    status: Status
+    reason: Line
+    elapsed_seconds: Seconds
+
+
+class Run(ViewDocument):
+    """The newest run of one work tree."""
+
+    schema_: Literal["guard/run/1"] = Field("guard/run/1", alias="schema")
+    worktree: Id
+    run: Id
+    command: tuple[Line, ...]
+    started_at: Instant | None
+    ended_at: Instant | None
+    end_reason: Line | None
+    iterations: Count
+    open_iteration: OpenIteration | None
+    last_iteration: EndedIteration | None
+
+
+class RunFold(Fold[Run]):
+    document_class = Run
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._fields: dict[str, Any] = {}
+
+    def restore(self, document: Run) -> None:
+        self.reached = document.position()
+        self._fields = {name: getattr(document, name) for name in _BLANK}
+        self._fields["run"] = document.run
+
+    def apply(self, event: RunEvent) -> None:
+        if self._fields.get("run") != event.run:
+            self._fields = {**_BLANK, "run": event.run}
+        state = self._fields
+        match event:
+            case RunStarted():
+                state.update(started_at=event.at, command=event.command)
+            case IterationStarted():
+                state["iterations"] += 1
+                state["open_iteration"] = OpenIteration(number=event.iteration, started_at=event.at)
+            case IterationEnded():
+                state["last_iteration"] = self._ended(event, state["open_iteration"])
+                state["open_iteration"] = None
+            case RunEnded():
+                state.update(ended_at=event.at, end_reason=event.reason)
+            case _:
+                assert_never(event)
+
+    @staticmethod
+    def _ended(event: IterationEnded, begun: OpenIteration | None) -> EndedIteration:
+        known = begun is not None and begun.number == event.iteration
+        return EndedIteration(
+            number=event.iteration,
+            started_at=begun.started_at if begun and known else None,
+            ended_at=event.at,
+            status=event.status,
+            reason=event.reason,
+            elapsed_seconds=event.elapsed_seconds,
+        )
+
+    def contents(self) -> dict[str, Any]:
+        return {"worktree": self.key, **self._fields}
+
+
+_BLANK: dict[str, Any] = {
+    "command": (),
+    "started_at": None,
+    "ended_at": None,
+    "end_reason": None,
+    "iterations": 0,
+    "open_iteration": None,
+    "last_iteration": None,
+}
+
+RUN: ViewKind[Run] = ViewKind(
+    document=Run,
+    fold=RunFold,
+    events=(RunStarted, IterationStarted, IterationEnded, RunEnded),
+    key=lambda event: event.worktree,
+    folder="worktrees.d/",
+    file="/run.json",
+    needle=lambda key: b'"worktree":"%s"' % key.encode(),
+)

@@ -1,0 +1,219 @@
+"""Every knob: its name, its default, what it does, and who may turn it.
+
+Sources are given from weakest to strongest: the project's file, the user's file, the environment, flags. The project's file
+is the agent's to edit, so knobs that are marked as the user's are not taken from it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from guard.core.fields import Frozen
+
+_USERS = {"user_only": True}
+
+
+class _Section(Frozen):
+    """A table of the configuration."""
+
+
+class CompletionCheck(_Section):
+    """How `guard check` finds out what became of an iteration."""
+
+    max_probes: Annotated[int, Field(ge=1, le=1000)] = 5
+    """How many rounds a check looks and asks before it gives up."""
+    probe_interval_seconds: Annotated[float, Field(ge=0, le=86400)] = 30
+    """How long to wait between two rounds."""
+    probe_timeout_seconds: Annotated[float, Field(gt=0, le=86400)] = 60
+    """How long one probe may take."""
+    final_rescue_attempt: bool = True
+    """Whether work that is still uncommitted after the last round is rescued."""
+
+
+class Registry(_Section):
+    """The registries of agents."""
+
+    keep_finished: Annotated[int, Field(ge=0, le=1_000_000)] = 100
+    """How many finished agents the global registry lists (the newest); the task registries list all."""
+
+
+class StoreSettings(_Section):
+    """The log and its lock."""
+
+    lock_timeout_seconds: Annotated[float, Field(ge=0, le=86400, json_schema_extra=_USERS)] = 10
+    """How long to wait for another guard that holds the workspace, before giving up with exit code 6."""
+    segment_max_bytes: Annotated[int, Field(ge=4096, le=2**40, json_schema_extra=_USERS)] = (
+        16 * 1024 * 1024
+    )
+    """From which size on the log begins a new segment."""
+
+
+class Settings(_Section):
+    """All knobs."""
+
+    workspace: Annotated[str | None, Field(min_length=1, json_schema_extra=_USERS)] = None
+    """The folder for guard's state; by default one per repository below $XDG_STATE_HOME/guard."""
+    completion_check: CompletionCheck = CompletionCheck()
+    registry: Registry = Registry()
+    store: StoreSettings = StoreSettings()
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One key with all that can be said about it."""
+
+    key: str
+    default: Any
+    description: str
+    user_only: bool
+    section: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return "GUARD_" + self.key.replace(".", "__").upper()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where values come from, as it is shown to people."""
+
+    origin: str
+    values: Mapping[str, Any]
+    trusted: bool = True
+    textual: bool = False
+    """Values are text that has to be converted, as in the environment."""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The settings in force, where each came from, and what was passed over."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+class BadSetting(ValueError):
+    """A key or a value that cannot be used, with its origin."""
+
+
+def knobs() -> Iterator[Knob]:
+    """Every key, in the order in which people see them."""
+    for name, info in Settings.model_fields.items():
+        section = info.annotation
+        if isinstance(section, type) and issubclass(section, _Section):
+            about = (section.__doc__ or "").strip()
+            for key, inner in section.model_fields.items():
+                yield _knob(f"{name}.{key}", inner, about)
+        else:
+            yield _knob(name, info, "")
+
+
+def _knob(key: str, info: FieldInfo, section: str) -> Knob:
+    extra = info.json_schema_extra
+    user_only = isinstance(extra, dict) and bool(extra.get("user_only"))
+    return Knob(key, info.default, info.description or "", user_only, section)
+
+
+def resolve(sources: Sequence[Source]) -> Resolved:
+    """Merge the sources, the last one winning, and say where each value came from."""
+    known = {knob.key: knob for knob in knobs()}
+    merged: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    warnings: list[str] = []
+    for source in sources:
+        values = dict(_leaves(source, known))
+        for key in [key for key in values if known[key].user_only and not source.trusted]:
+            del values[key]
+            warnings.append(
+                f"{source.origin}: {key} is ignored: only the user's own config may set it"
+            )
+        checked = _validated(values, source)
+        for key in values:
+            merged[key] = _value_at(checked, key)
+            origins[key] = source.origin
+    return Resolved(Settings.model_validate(_nested(merged)), origins, tuple(warnings))
+
+
+def _leaves(source: Source, known: Mapping[str, Knob]) -> Iterator[tuple[str, Any]]:
+    sections = {key.split(".")[0] for key in known if "." in key}
+    for name, value in source.values.items():
+        if name in sections and isinstance(value, Mapping):
+            pairs = [(f"{name}.{key}", inner) for key, inner in value.items()]
+        else:
+            pairs = [(name, value)]
+        for key, inner in pairs:
+            if key not in known:
+                raise BadSetting(f"{source.origin}: {_unknown(key, known, sections)}")
+            yield key, inner
+
+
+def _unknown(key: str, known: Mapping[str, Knob], sections: set[str]) -> str:
+    if key in sections:
+        return f"{key} is a section: it has keys, not a value"
+    near = get_close_matches(key, known, n=1, cutoff=0.4)
+    last = key.rpartition(".")[2]
+    near = near or [name for name in known if name.rpartition(".")[2] == last]
+    return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _validated(values: Mapping[str, Any], source: Source) -> Settings:
+    try:
+        return Settings.model_validate(_nested(values), strict=not source.textual)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise BadSetting(
+            f"{source.origin}: {key}: {first['msg']} (got {first['input']!r})"
+        ) from None
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        (nested.setdefault(section, {}) if section else nested)[name] = value
+    return nested
+
+
+def _value_at(settings: Settings, key: str) -> Any:
+    value: Any = settings
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def value_of(resolved: Resolved, knob: Knob) -> Any:
+    """The value in force of one knob."""
+    return _value_at(resolved.settings, knob.key)
+
+
+def config_template(*, for_user: bool) -> str:
+    """A configuration file with every key that may stand in it, commented out at its default."""
+    whose = "your own settings, for all repositories" if for_user else "settings of this repository"
+    lines = [
+        f"# guard: {whose}.",
+        "# Each key is shown with its default; `guard config` shows what is in force.",
+        "",
+    ]
+    section = ""
+    for knob in knobs():
+        if knob.user_only and not for_user:
+            continue
+        name, _, key = knob.key.rpartition(".")
+        if name != section:
+            lines += [f"# {knob.section}", f"[{name}]", ""]
+            section = name
+        lines += [f"# {knob.description}", f"# {key} = {_toml(knob.default)}", ""]
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return '""' if value is None else repr(value)

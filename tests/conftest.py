@@ -1,0 +1,61 @@
+"""States to start from. Determinism comes from the environment: home, identity, zone and language are the test's own."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from guard.store.files import FileStore
+from tests.support import git
+
+settings.register_profile(
+    "guard", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("guard")
+
+_KEPT = ("PATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_START", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home, with nothing of the caller's environment but the search paths."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name in list(os.environ):
+        if name not in _KEPT and not name.startswith(("PYTEST_", "COV_", "HYPOTHESIS_")):
+            monkeypatch.delenv(name)
+    for name, value in {
+        "HOME": str(folder),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+    }.items():
+        monkeypatch.setenv(name, value)
+    return folder
+
+
+@pytest.fixture
+def repository(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with an identity and no commit; the test stands in it."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "Test Author")
+    git(folder, "config", "user.email", "author@example.com")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """The path of a workspace that does not exist yet."""
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
+def store(workspace: Path) -> FileStore:
+    """A store in an empty workspace."""
+    return FileStore(workspace)
