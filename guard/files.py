@@ -1,0 +1,253 @@
+"""State files: opened through a folder that is held open, never through a link, never somebody else's.
+
+A path could be swapped between a check and its use; an open folder cannot. Everything below the workspace is reached from
+one descriptor, one name at a time.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+
+from guard.errors import GuardError, StateProblem, StoreUnavailable
+
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+class Folder:
+    """A folder of state, open; closing it twice does no harm."""
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        self.descriptor = descriptor
+        self.path = path
+
+    def named(self, name: str) -> str:
+        """The path of an entry, for messages."""
+        return f"{self.path}/{name}"
+
+    @classmethod
+    def open(cls, path: str, *, create: bool = False) -> "Folder | None":
+        """The folder at this path, which must be ours alone; None if there is none."""
+        if create:
+            _make_folder(path)
+        try:
+            descriptor = os.open(path, _OPEN_FOLDER)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _refusal(path, error) from None
+        return cls._checked(descriptor, path)
+
+    @classmethod
+    def _checked(cls, descriptor: int, path: str) -> "Folder":
+        try:
+            _refuse_foreign(os.fstat(descriptor), path)
+        except GuardError:
+            os.close(descriptor)
+            raise
+        return cls(descriptor, path)
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __enter__(self) -> "Folder":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def child(self, name: str, *, create: bool = False) -> "Folder | None":
+        """The folder of this name in this one."""
+        try:
+            descriptor = os.open(name, _OPEN_FOLDER, dir_fd=self.descriptor)
+        except FileNotFoundError:
+            if not create:
+                return None
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=self.descriptor)
+            return self.child(name)
+        except OSError as error:
+            raise _refusal(self.named(name), error) from None
+        return self._checked(descriptor, self.named(name))
+
+    def open_file(self, name: str, flags: int = os.O_RDONLY) -> int:
+        """A descriptor of a regular, singly linked file of ours; FileNotFoundError if there is none."""
+        try:
+            descriptor = os.open(name, flags | _OPEN_FILE, 0o600, dir_fd=self.descriptor)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _refusal(self.named(name), error) from None
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise _not_ours(self.named(name), "is not a regular file")
+            if status.st_nlink > 1:
+                raise _not_ours(self.named(name), "has a second hard link")
+            _refuse_foreign(status, self.named(name))
+        except GuardError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def read(self, name: str) -> bytes | None:
+        """All bytes of a file, or None if there is none."""
+        try:
+            descriptor = self.open_file(name)
+        except FileNotFoundError:
+            return None
+        try:
+            return read_from(descriptor, 0)[0]
+        finally:
+            os.close(descriptor)
+
+    def replace(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        """Put these bytes in place of the file at once, so that a reader sees the old or the new ones.
+
+        The temporary name is fixed: whoever may write here holds the lock, and a killed writer's leftover is reused.
+        """
+        temporary = f".{name}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        self.remove(temporary)
+        descriptor = self.open_file(temporary, flags)
+        try:
+            try:
+                write_all(descriptor, data)
+                if durable:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            self.rename(temporary, name)
+        except OSError:
+            with suppress(OSError):
+                self.remove(temporary)
+            raise
+        if durable:
+            self.sync()
+
+    def rename(self, old: str, new: str) -> None:
+        os.rename(old, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    def remove(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.descriptor)
+
+    def free_name(self, name: str) -> str:
+        """A name beside this one under which damaged bytes can be kept."""
+        number = 1
+        while self.exists(f"{name}.damaged-{number}"):
+            number += 1
+        return f"{name}.damaged-{number}"
+
+    def set_aside(self, name: str) -> str:
+        """Move a file out of the way without losing it; its new name."""
+        free = self.free_name(name)
+        self.rename(name, free)
+        self.sync()
+        return free
+
+    def exists(self, name: str) -> bool:
+        try:
+            os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def is_folder(self, name: str) -> bool:
+        """Links count, so that opening them is refused rather than passed over."""
+        mode = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
+        return stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+
+    def names(self) -> list[str]:
+        """Sorted names of the entries."""
+        return sorted(os.listdir(self.descriptor))
+
+    def sync(self) -> None:
+        """Make created and renamed entries survive a power loss."""
+        os.fsync(self.descriptor)
+
+    @contextmanager
+    def walk(self, path: str, *, create: bool = False) -> Iterator[tuple["Folder | None", str]]:
+        """The folder that holds this relative path, and the last name in it."""
+        *folders, name = path.split("/")
+        here: Folder | None = self
+        opened: list[Folder] = []
+        try:
+            for folder in folders:
+                here = here.child(folder, create=create) if here else None
+                if here:
+                    opened.append(here)
+            yield here, name
+        finally:
+            for folder_open in opened:
+                folder_open.close()
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """One write; more only where the system took less than it was given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def read_from(descriptor: int, offset: int, limit: int | None = None) -> tuple[bytes, bool]:
+    """Bytes from this offset, at most `limit`, and whether that was all up to the end."""
+    size = os.fstat(descriptor).st_size
+    stop = size if limit is None else min(size, offset + limit)
+    chunks, at = [], offset
+    while at < stop:
+        chunk = os.pread(descriptor, stop - at, at)
+        if not chunk:
+            break
+        chunks.append(chunk)
+        at += len(chunk)
+    return b"".join(chunks), at >= size or at < stop
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StoreUnavailable(
+            f"cannot create {path}: {error.strerror}",
+            "check the path and its permissions, or name another folder with --workspace",
+        ) from None
+
+
+def _refuse_foreign(status: os.stat_result, path: str) -> None:
+    if status.st_uid != os.geteuid():
+        raise _not_ours(path, f"belongs to user {status.st_uid}")
+    if status.st_mode & 0o022:
+        raise _not_ours(path, "can be written by other users")
+
+
+def _not_ours(path: str, what: str) -> StateProblem:
+    return StateProblem(
+        f"{path} {what}; guard does not trust it",
+        "find out who made it so, then mend or move it and run `guard verify`",
+    )
+
+
+def _refusal(path: str, error: OSError) -> GuardError:
+    if error.errno == errno.ELOOP:
+        return _not_ours(path, "is a symbolic link")
+    if error.errno == errno.ENOTDIR:
+        return _not_ours(path, "is not a folder, or is a symbolic link")
+    if error.errno in (errno.EISDIR, errno.ENXIO):
+        return _not_ours(path, "is not a regular file")
+    return StoreUnavailable(
+        f"cannot open {path}: {error.strerror}", "`guard doctor` checks the workspace"
+    )

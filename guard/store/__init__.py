@@ -1,0 +1,44 @@
+"""Where log and views live. One contract, `Store`; files are the default implementation."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+from guard.core.events import Event
+from guard.core.records import START, Entry, Position
+from guard.core.views import ViewDocument, ViewKind
+
+D = TypeVar("D", bound=ViewDocument)
+Notice = Callable[[str], None]
+
+
+class Change(Protocol):
+    """A change under way: the workspace is ours until it ends."""
+
+    def view(self, kind: ViewKind[D], key: str = "") -> D | None:
+        """The view as of now, events of this change included; None if nothing ever touched it."""
+        ...
+
+    def append(self, *events: Event) -> Sequence[Entry]:
+        """Record the events, all or none; they are durable when this returns."""
+        ...
+
+
+class Store(Protocol):
+    """Reads without a lock, changes under one."""
+
+    def view(self, kind: ViewKind[D], key: str = "") -> D | None:
+        """The view as of now, without writing anything."""
+        ...
+
+    def entries(self, after: Position = START) -> Iterator[Entry]:
+        """The records after a place, in order."""
+        ...
+
+    def change(self) -> AbstractContextManager[Change]:
+        """Take the lock; the views are brought up to date when the change ends."""
+        ...
+
+    def keys(self, kind: ViewKind[Any]) -> Sequence[str]:
+        """The keys that have a view of this kind."""
+        ...

@@ -1,0 +1,334 @@
+"""The store in a folder of files.
+
+A change takes the lock, catches up from the log, appends with one synced write (the commit point), and then replaces the
+views by rename. Views are never synced: whatever a power loss leaves of them is told by their hash and folded again. When
+another process already waits for the lock, the views are left to it, so that contention costs appends and not files; the
+mark in the lock file says up to where all views on disk are known to be current.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from time import sleep
+from typing import Any, TypeVar
+
+from guard.core.events import Event
+from guard.core.records import START, Entry, Position
+from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, checkpoint, paths_touched
+from guard.core.reports import RebuildReport, VerifyReport
+from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.errors import GuardError
+from guard.files import Folder
+from guard.lock import Lock, locked, read_mark
+from guard.store.log import LIVE, BrokenLog, Log
+from guard.store.rebuild import rebuild, salvage
+from guard.store.verify import verify
+from guard.store.views import ViewFiles, apply_to
+
+D = TypeVar("D", bound=ViewDocument)
+T = TypeVar("T")
+SEGMENT_MAX_BYTES = 16 * 1024 * 1024
+LOCK_TIMEOUT_SECONDS = 10.0
+_MOST_EVENTS_LEFT_BEHIND = 200
+_READ_ATTEMPTS, _READ_PAUSE = 4, 0.02
+
+
+def _silent(_message: str) -> None:
+    return
+
+
+class FileStore:
+    """A workspace folder. It remembers what it has read, so that a long-lived process only reads what is new."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
+        segment_max_bytes: int = SEGMENT_MAX_BYTES,
+        notice: Callable[[str], None] = _silent,
+    ) -> None:
+        self.path = path
+        self._lock_timeout = lock_timeout_seconds
+        self._segment_max = segment_max_bytes
+        self._notice = notice
+        self._memory = _Memory()
+
+    def view(self, kind: ViewKind[D], key: str = "") -> D | None:
+        """The view as of now, without a lock and without writing anything."""
+
+        def load(folder: Folder) -> D | None:
+            mark = read_mark(folder)
+            fold = ViewFiles(folder, Log(folder), self._notice).load(kind, key, mark)
+            return fold.document() if fold else None
+
+        return self._reading(load)
+
+    def entries(self, after: Position = START) -> Iterator[Entry]:
+        """The records after a place, in order."""
+        at, failures = after, 0
+        with _opened(self.path) as folder:
+            while folder is not None:
+                try:
+                    for entry in Log(folder).entries(at):
+                        yield entry
+                        at, failures = entry.position, 0
+                except BrokenLog:
+                    failures += 1
+                    if failures == _READ_ATTEMPTS:
+                        raise
+                    sleep(_READ_PAUSE)
+                else:
+                    return
+
+    def keys(self, kind: ViewKind[Any]) -> Sequence[str]:
+        """The keys that have a view of this kind, on disk or yet to be written."""
+
+        def find(folder: Folder) -> list[str]:
+            mark = read_mark(folder)
+            log = Log(folder)
+            recent = (entry.event for entry in log.entries(mark or log.live_start()))
+            paths = [path for event in recent for path in paths_touched(event)]
+            files = ViewFiles(folder, log, self._notice)
+            found = {kind.key_in(path) for path in [*paths, *files.paths(kind)]}
+            return sorted(key for key in found if key is not None)
+
+        return self._reading(find) or []
+
+    def verify(self) -> VerifyReport:
+        """What a check of the whole log and of every view finds."""
+        report = self._reading(verify)
+        return report or VerifyReport(
+            ok=True,
+            segments=0,
+            records=0,
+            head=START.hash,
+            views=0,
+            behind=(),
+            torn_bytes=0,
+            findings=(),
+        )
+
+    def rebuild(self) -> RebuildReport:
+        """Make every view again from the log."""
+        with self._exclusive() as (folder, lock):
+            return rebuild(folder, lock)
+
+    def salvage(self, now: datetime, event_id: str) -> RebuildReport:
+        """Go on without what is damaged; everything that is given up is kept under another name."""
+        with self._exclusive() as (folder, lock):
+            return salvage(folder, lock, now, event_id)
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[tuple[Folder, Lock]]:
+        with _opened(self.path, create=True) as folder:
+            assert folder is not None
+            with locked(folder, self._lock_timeout) as lock:
+                self._memory.forget()
+                yield folder, lock
+
+    def _reading(self, read: Callable[[Folder], T]) -> T | None:
+        """Without the lock a writer may be seen half-way: what looks broken is read again before it is believed."""
+        with _opened(self.path) as folder:
+            if folder is None:
+                return None
+            for attempt in range(_READ_ATTEMPTS):
+                try:
+                    return read(folder)
+                except BrokenLog:
+                    if attempt == _READ_ATTEMPTS - 1:
+                        raise
+                    sleep(_READ_PAUSE)
+        raise AssertionError("unreachable")
+
+    @contextmanager
+    def change(self) -> Iterator["FileChange"]:
+        """Hold the lock; when the change ends the views are written, unless somebody waits who will write them."""
+        with _opened(self.path, create=True) as folder:
+            assert folder is not None
+            with locked(folder, self._lock_timeout) as lock:
+                change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
+                try:
+                    change.catch_up()
+                    yield change
+                finally:
+                    change.end()
+
+
+@dataclass
+class _Memory:
+    """What a store has read so far."""
+
+    head: Position | None = None
+    folds: dict[str, Fold[Any]] = field(default_factory=dict)
+    unwritten: dict[str, int] = field(default_factory=dict)
+    """Views that lag on disk, with the last record that touched each."""
+
+    def forget(self) -> None:
+        self.head = None
+        self.folds.clear()
+        self.unwritten.clear()
+
+
+class FileChange:
+    """A change under way, from taking the lock to letting it go."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        lock: Lock,
+        memory: _Memory,
+        segment_max: int,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._lock = lock
+        self._memory = memory
+        self._segment_max = segment_max
+        self._notice = notice
+        self._log = Log(folder)
+        self._files = ViewFiles(folder, self._log, notice)
+        self._mark: Position | None = None
+        self._unsynced = False
+
+    @property
+    def head(self) -> Position:
+        assert self._memory.head is not None
+        return self._memory.head
+
+    def catch_up(self) -> None:
+        """Read what others have recorded since."""
+        memory, self._mark = self._memory, self._lock.mark()
+        if memory.head is None:
+            memory.head = self._mark or self._log.live_start()
+        written = self._mark.seq if self._mark else 0
+        memory.unwritten = {path: seq for path, seq in memory.unwritten.items() if seq > written}
+        try:
+            for entry in self._log.entries(memory.head):
+                self._take(entry)
+                self._unsynced = True
+        except GuardError:
+            memory.forget()
+            raise
+        if self._mark is None:
+            self._find_unwritten()
+
+    def _take(self, entry: Entry) -> None:
+        memory = self._memory
+        for path in paths_touched(entry.event):
+            memory.unwritten[path] = entry.position.seq
+            if path in memory.folds:
+                apply_to(memory.folds[path], entry)
+        memory.head = entry.position
+
+    def _find_unwritten(self) -> None:
+        """Without a mark, each view that the live segment touches has to be looked at."""
+        stale = self._memory.unwritten
+        for path, seq in list(stale.items()):
+            if self._files.seq(path, _kind_of(path)) == seq:
+                del stale[path]
+
+    def view(self, kind: ViewKind[D], key: str = "") -> D | None:
+        """The view as of now, events of this change included; None if nothing ever touched it."""
+        fold = self._fold(kind, key)
+        return fold.document() if fold else None
+
+    def _fold(self, kind: ViewKind[D], key: str) -> Fold[D] | None:
+        path = kind.path(key)
+        fold = self._memory.folds.get(path)
+        if fold is None:
+            fold = self._files.load(kind, key, self._mark)
+            if fold is not None:
+                self._memory.folds[path] = fold
+        return fold
+
+    def append(self, *events: Event) -> Sequence[Entry]:
+        """Record the events, all or none; they are durable when this returns."""
+        if not events:
+            return ()
+        if self.head.offset >= self._segment_max:
+            self._rotate()
+        if self.head.seq == 0:
+            self._refuse_orphans()
+        try:
+            entries = self._log.append(events, self.head)
+        except BaseException:
+            self._memory.forget()
+            raise
+        for entry in entries:
+            self._take(entry)
+        self._unsynced = False
+        return entries
+
+    def _refuse_orphans(self) -> None:
+        """A log is begun only where no view speaks of an earlier one."""
+        for kind in VIEW_KINDS:
+            for path in self._files.paths(kind):
+                raise BrokenLog(LIVE, 0, 1, f"the log is missing, but {path} was made from it")
+
+    def _rotate(self) -> None:
+        """Seal the live segment, if every view can be written first; else it grows on."""
+        if not self._write_views():
+            return
+        kept = self._files.checkpoint()
+        seqs = dict(kept.views) if kept else {}
+        for entry in self._log.entries(self._log.live_start()):
+            seqs.update((path, entry.position.seq) for path in paths_touched(entry.event))
+        try:
+            self._files.write(CHECKPOINT_PATH, checkpoint(seqs, self.head), durable=True)
+        except OSError as error:
+            self._notice(f"the log was not rotated: {error.strerror}")
+            return
+        self._memory.head = self._log.seal(self.head)
+        self._lock.set_mark(self.head)
+
+    def end(self) -> None:
+        """Write the views that lag, or leave them to whoever waits for the lock."""
+        try:
+            if self._memory.head is not None:
+                self._settle()
+        finally:
+            self._log.close()
+
+    def _settle(self) -> None:
+        if self._unsynced:
+            # Another process may have died between its write and its sync; what we read must not be lost after we act on it.
+            self._log.sync()
+        behind = self.head.seq - (self._mark.seq if self._mark else 0)
+        if behind <= _MOST_EVENTS_LEFT_BEHIND and self._lock.others_wait():
+            return
+        self._write_views()
+
+    def _write_views(self) -> bool:
+        """Whether every view on disk is now current. A view that cannot be written never fails the change."""
+        unwritten = self._memory.unwritten
+        for path in list(unwritten):
+            kind = _kind_of(path)
+            try:
+                fold = self._fold(kind, kind.key_in(path) or "")
+                if fold is not None:
+                    self._files.write(path, fold.document())
+            except (OSError, GuardError) as error:
+                self._notice(f"{path} could not be written ({error}); the log has everything")
+                continue
+            del unwritten[path]
+        if not unwritten and self._mark != self.head:
+            self._lock.set_mark(self.head)
+            self._mark = self.head
+        return not unwritten
+
+
+def _kind_of(path: str) -> ViewKind[Any]:
+    return next(kind for kind in VIEW_KINDS if kind.key_in(path) is not None)
+
+
+@contextmanager
+def _opened(path: Path, *, create: bool = False) -> Iterator[Folder | None]:
+    folder = Folder.open(os.fspath(path), create=create)
+    try:
+        yield folder
+    finally:
+        if folder is not None:
+            folder.close()

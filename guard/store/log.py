@@ -1,0 +1,285 @@
+"""The log on disk: one live segment that grows, and numbered ones that never change again.
+
+`events.jsonl` is the live segment; `events.000001.jsonl` and so on are the sealed ones before it. What follows the last
+newline of the live segment was never acknowledged: readers pass over it, the next writer cuts it off. Anything else that
+does not fit the chain is corruption, and reading stops there with the place.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple, NoReturn
+
+from guard import __version__
+from guard.core.events import Event, SegmentOpened
+from guard.core.records import (
+    START,
+    BadRecord,
+    Entry,
+    NewerRecord,
+    Position,
+    decode,
+    encode,
+    unsealed,
+)
+from guard.errors import StateProblem, StoreUnavailable
+from guard.files import Folder, read_from, sync_data, write_all
+
+LIVE = "events.jsonl"
+_CHUNK_BYTES = 4 * 1024 * 1024
+
+
+class BrokenLog(StateProblem):
+    """A place in the log where the chain breaks, or where a newer guard has written."""
+
+    def __init__(self, file: str, offset: int, seq: int, why: str, *, newer: bool = False) -> None:
+        go_on = (
+            "`guard verify` shows the damage; `guard rebuild --salvage` goes on with what is sound"
+        )
+        super().__init__(
+            f"{file}: record {seq} at byte {offset}: {why}",
+            "upgrade guard; nothing was changed" if newer else go_on,
+        )
+        self.file, self.offset, self.seq, self.why, self.newer = file, offset, seq, why, newer
+
+
+def sealed_name(segment: int) -> str:
+    return f"events.{segment:06d}.jsonl"
+
+
+class Log:
+    """The segments in one workspace folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._writer: int | None = None
+
+    def live_start(self) -> Position:
+        """Where the live segment begins, by the word of its first record; `verify` checks that word."""
+        segment = self.last_sealed() + 1
+        line = self._first_line(LIVE)
+        if line is None:
+            return START if segment == 1 else self.end_of_sealed(segment - 1)
+        try:
+            fields = unsealed(line)
+            return Position(segment, 0, int(fields["seq"]) - 1, str(fields["prev"]))
+        except (BadRecord, KeyError, TypeError, ValueError):
+            _broken(LIVE, 0, 0, "the first record of the segment is damaged")
+
+    def last_sealed(self) -> int:
+        """The number of the newest sealed segment, 0 if there is none."""
+        return max((n for n in map(_segment_number, self._folder.names()) if n), default=0)
+
+    def end_of_sealed(self, segment: int) -> Position:
+        """Where the segment after this sealed one begins."""
+        name = sealed_name(segment)
+        data = self._folder.read(name)
+        line = data.rstrip(b"\n").rpartition(b"\n")[2] if data else b""
+        try:
+            fields = unsealed(line)
+            return Position(segment + 1, 0, int(fields["seq"]), str(fields["hash"]))
+        except (BadRecord, KeyError, TypeError, ValueError):
+            _broken(name, 0, 0, "the last record of the segment is damaged")
+
+    def _first_line(self, name: str) -> bytes | None:
+        try:
+            descriptor = self._folder.open_file(name)
+        except FileNotFoundError:
+            return None
+        try:
+            line, newline, _ = os.pread(descriptor, 1 << 16, 0).partition(b"\n")
+        finally:
+            os.close(descriptor)
+        return line if newline else None
+
+    def entries(self, after: Position = START) -> Iterator[Entry]:
+        """Every record after this place, checked; a torn tail is passed over."""
+        at = after
+        while (chunk := self._chunk(at)) is not None:
+            for entry in _parse(chunk, at):
+                yield entry
+                at = entry.position
+            if chunk.ends and not chunk.sealed:
+                return
+            if chunk.ends:
+                at = Position(at.segment + 1, 0, at.seq, at.hash)
+
+    def _chunk(self, at: Position) -> "_Chunk | None":
+        """The next lines of a segment. The live one is opened before the look for a sealed one of the same number, so that
+        a rotation in between leaves us with the right bytes either way."""
+        live = self._open(LIVE)
+        sealed = self._open(sealed_name(at.segment))
+        try:
+            if sealed is not None:
+                return _read_chunk(sealed, at, sealed_name(at.segment), sealed=True)
+            if live is not None:
+                return _read_chunk(live, at, LIVE, sealed=False)
+        finally:
+            for descriptor in (live, sealed):
+                if descriptor is not None:
+                    os.close(descriptor)
+        if at.offset > 0:  # At 0 it is the very beginning, or a rotation that was cut short.
+            _broken(LIVE, at.offset, at.seq + 1, "the file is missing")
+        return None
+
+    def _open(self, name: str) -> int | None:
+        try:
+            return self._folder.open_file(name)
+        except FileNotFoundError:
+            return None
+
+    def contains(self, needle: bytes) -> bool:
+        """Whether the live segment has these bytes anywhere."""
+        data = self._folder.read(LIVE)
+        return data is not None and needle in data
+
+    def tail(self, head: Position) -> int:
+        """How many bytes of a torn record follow the last good one."""
+        try:
+            descriptor = self._folder.open_file(LIVE)
+        except FileNotFoundError:
+            return 0
+        try:
+            return max(0, os.fstat(descriptor).st_size - head.offset)
+        finally:
+            os.close(descriptor)
+
+    def append(self, events: Sequence[Event], head: Position) -> list[Entry]:
+        """Write the records after `head` with one write, and return when they are on the disk. The caller has the lock."""
+        lines, entries = [], []
+        segment, offset, seq, prev = head
+        if offset == 0:
+            events = [_opening(segment, events[0].at), *events]
+        for event in events:
+            seq += 1
+            line, prev = encode(event, seq, prev)
+            lines.append(line)
+            offset += len(line)
+            entries.append(Entry(event, Position(segment, offset, seq, prev)))
+        try:
+            self._write(b"".join(lines), head.offset)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"cannot write {self._folder.named(LIVE)}: {error.strerror}; nothing was recorded",
+                "free some space or check the disk, then try again",
+            ) from error
+        return entries
+
+    def _write(self, data: bytes, offset: int) -> None:
+        if self._writer is None:
+            self._writer = self._folder.open_file(LIVE, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        descriptor = self._writer
+        size = os.fstat(descriptor).st_size
+        if size < offset:
+            _broken(LIVE, size, 0, "the file became shorter while guard held its lock")
+        if size > offset:
+            os.ftruncate(descriptor, offset)
+        try:
+            write_all(descriptor, data)
+            sync_data(descriptor)
+        except OSError:
+            # Half a record would be cut by the next writer; a whole one that was not acknowledged would stay.
+            with suppress(OSError):
+                os.ftruncate(descriptor, offset)
+            raise
+        if offset == 0:
+            self._folder.sync()
+
+    def close(self) -> None:
+        """Let go of the file that this log writes to."""
+        if self._writer is not None:
+            os.close(self._writer)
+            self._writer = None
+
+    def sync(self) -> None:
+        """Make sure that what another process wrote, and may have died before syncing, is on the disk."""
+        with suppress(FileNotFoundError):
+            descriptor = self._folder.open_file(LIVE, os.O_RDWR)
+            try:
+                sync_data(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def seal(self, head: Position) -> Position:
+        """Make the live segment a numbered one; the next append begins a new one. The caller has the lock."""
+        name = sealed_name(head.segment)
+        if self._folder.exists(name):
+            _broken(name, 0, head.seq, "this segment exists already")
+        self.close()
+        try:
+            self._folder.rename(LIVE, name)
+            self._folder.sync()
+        except OSError as error:
+            raise StoreUnavailable(
+                f"cannot seal {self._folder.named(LIVE)}: {error.strerror}", "try again"
+            ) from error
+        return Position(head.segment + 1, 0, head.seq, head.hash)
+
+    def size(self, name: str) -> int:
+        return os.stat(name, dir_fd=self._folder.descriptor, follow_symlinks=False).st_size
+
+
+class _Chunk(NamedTuple):
+    """Whole lines of one segment; `tail` is what follows the last newline at its end."""
+
+    name: str
+    sealed: bool
+    lines: list[bytes]
+    tail: bytes
+    ends: bool
+
+
+def _read_chunk(descriptor: int, at: Position, name: str, *, sealed: bool) -> _Chunk:
+    """The record before this place must still end in the hash by which the place was remembered."""
+    seal = b'"%s"}\n' % at.hash.encode() if at.offset else b""
+    size = _CHUNK_BYTES
+    while True:
+        data, ends = read_from(descriptor, at.offset - len(seal), size)
+        if ends or b"\n" in data[len(seal) :]:
+            break
+        size *= 2
+    if len(data) < len(seal):
+        _broken(name, at.offset, at.seq, "the file ends before it: records were cut off")
+    if not data.startswith(seal):
+        _broken(name, at.offset, at.seq, "it is not the record that was there before")
+    *lines, tail = data[len(seal) :].split(b"\n")
+    return _Chunk(name, sealed, lines, tail if ends else b"", ends)
+
+
+def _parse(chunk: _Chunk, at: Position) -> Iterator[Entry]:
+    segment, offset, seq, prev = at
+    name = chunk.name
+    for line in chunk.lines:
+        seq += 1
+        try:
+            event, prev = decode(line, seq, prev)
+        except BadRecord as error:
+            _broken(name, offset, seq, str(error))
+        except NewerRecord as error:
+            _newer(name, offset, seq, str(error))
+        if offset == 0 and (type(event) is not SegmentOpened or event.segment != segment):
+            _broken(name, offset, seq, f"it should open segment {segment}")
+        offset += len(line) + 1
+        yield Entry(event, Position(segment, offset, seq, prev))
+    if chunk.tail and chunk.sealed:
+        _broken(name, offset, seq + 1, "a sealed segment ends in a torn record")
+
+
+def _opening(segment: int, at: datetime) -> SegmentOpened:
+    return SegmentOpened(at=at, id=f"segment-{segment}", segment=segment, guard_version=__version__)
+
+
+def _segment_number(name: str) -> int | None:
+    parts = name.split(".")
+    if len(parts) == 3 and parts[0] == "events" and parts[2] == "jsonl" and parts[1].isdigit():
+        return int(parts[1])
+    return None
+
+
+def _broken(file: str, offset: int, seq: int, why: str) -> NoReturn:
+    raise BrokenLog(file, offset, seq, why)
+
+
+def _newer(file: str, offset: int, seq: int, why: str) -> NoReturn:
+    raise BrokenLog(file, offset, seq, f"{why}; a newer guard wrote it", newer=True)

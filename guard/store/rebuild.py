@@ -1,0 +1,162 @@
+"""Views made again from the log; and, when a person decides so, a log made sound again by giving up what is damaged."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from hashlib import sha256
+
+from guard.core.events import LogSalvaged, SegmentOpened
+from guard.core.records import START, Position
+from guard.core.replay import CHECKPOINT_PATH, Checkpoint, Replay
+from guard.core.reports import RebuildReport
+from guard.core.views import NewerView, ViewDocument, seal, unseal
+from guard.errors import StateProblem
+from guard.files import Folder
+from guard.lock import Lock
+from guard.store.log import LIVE, BrokenLog, Log, sealed_name
+from guard.store.verify import ahead_of_log
+from guard.store.views import ViewFiles
+
+
+def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
+    """Every view as the log has it; the caller has the lock."""
+    log = Log(folder)
+    replay, kept = _replayed(log)
+    _refuse_if_ahead(folder, replay.position)
+    files = ViewFiles(folder, log, lambda _message: None)
+    documents: dict[str, ViewDocument] = {
+        path: fold.document() for path, fold in replay.folds.items()
+    }
+    if kept is not None:
+        documents[CHECKPOINT_PATH] = kept
+    unchanged, written = [], []
+    for path, document in sorted(documents.items()):
+        if _current(files, path, document):
+            unchanged.append(path)
+        else:
+            files.write(path, document)
+            written.append(path)
+    lock.set_mark(replay.position)
+    return RebuildReport(
+        records=replay.position.seq,
+        unchanged=tuple(unchanged),
+        written=tuple(written),
+        set_aside=(),
+    )
+
+
+def _replayed(log: Log) -> tuple[Replay, Checkpoint | None]:
+    """All views, and the checkpoint of the newest sealed segment."""
+    replay, kept = Replay(), None
+    for entry in log.entries():
+        if type(entry.event) is SegmentOpened and entry.event.segment > 1:
+            kept = replay.checkpoint()
+        replay.feed(entry)
+    if replay.position.segment == log.last_sealed():
+        kept = replay.checkpoint()
+    return replay, kept
+
+
+def _refuse_if_ahead(folder: Folder, end: Position) -> None:
+    ahead = ahead_of_log(folder, end)
+    if ahead:
+        raise StateProblem(
+            f"the log ends at record {end.seq}, but {ahead[0]} has seen more: records were cut off",
+            "bring the log back, or run `guard rebuild --salvage` to go on without them",
+        )
+
+
+def _current(files: ViewFiles, path: str, document: ViewDocument) -> bool:
+    data = files.read(path)
+    if data is None:
+        return False
+    try:
+        unseal(data, type(document))
+    except NewerView as error:
+        raise StateProblem(f"{path}: {error}; a newer guard wrote it", "upgrade guard") from None
+    except ValueError:
+        files.mark_damaged(path)
+    return data == seal(document)
+
+
+def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> RebuildReport:
+    """Keep every record up to the damage, set everything else aside under other names, and go on from there.
+
+    Each step leaves a workspace that a second salvage can finish: copies are made before anything is replaced.
+    """
+    log = Log(folder)
+    aside = [*_set_aside_damage(folder, log)]
+    end = _end(log)
+    aside += [*_set_aside_views(folder, end)]
+    lock.clear_mark()
+    if aside:
+        _record(folder, log, end, now, event_id, aside)
+    report = rebuild(folder, lock)
+    return report.model_copy(update={"set_aside": tuple(aside)})
+
+
+def _end(log: Log) -> Position:
+    end = START
+    for entry in log.entries():
+        end = entry.position
+    if end.segment == log.last_sealed():
+        return Position(end.segment + 1, 0, end.seq, end.hash)
+    return end
+
+
+def _set_aside_damage(folder: Folder, log: Log) -> Iterator[str]:
+    try:
+        for _entry in log.entries():
+            pass
+    except BrokenLog as error:
+        if error.newer:
+            raise
+        broken = error
+    else:
+        return
+    data = folder.read(broken.file)
+    for name in _later_segments(folder, log, broken.file):
+        yield folder.set_aside(name)
+    if data is None:
+        return
+    copy = folder.free_name(broken.file)
+    folder.replace(copy, data, durable=True)
+    yield copy
+    if broken.offset:
+        folder.replace(broken.file, data[: broken.offset], durable=True)
+    else:
+        folder.remove(broken.file)
+        folder.sync()
+
+
+def _later_segments(folder: Folder, log: Log, broken: str) -> list[str]:
+    """The segments after the damaged one, newest first."""
+    segments = [sealed_name(number) for number in range(1, log.last_sealed() + 1)]
+    segments += [LIVE] if folder.exists(LIVE) else []
+    later = segments[segments.index(broken) + 1 :] if broken in segments else []
+    return later[::-1]
+
+
+def _set_aside_views(folder: Folder, end: Position) -> Iterator[str]:
+    for path in ahead_of_log(folder, end):
+        if "/" in path or path == CHECKPOINT_PATH:
+            with folder.walk(path) as (parent, name):
+                assert parent is not None
+                yield f"{path.removesuffix(name)}{parent.set_aside(name)}"
+    if folder.exists(CHECKPOINT_PATH):
+        folder.remove(CHECKPOINT_PATH)
+
+
+def _record(
+    folder: Folder, log: Log, end: Position, now: datetime, event_id: str, aside: list[str]
+) -> None:
+    contents = [folder.read(name) or b"" for name in aside if "/" not in name]
+    event = LogSalvaged(
+        at=now,
+        id=event_id,
+        kept_records=end.seq,
+        set_aside=tuple(aside),
+        set_aside_bytes=sum(map(len, contents)),
+        set_aside_sha256=tuple(sha256(data).hexdigest() for data in contents),
+    )
+    log.append([event], end)
+    log.close()

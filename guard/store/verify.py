@@ -1,0 +1,164 @@
+"""The whole log, record by record, and each view against a fresh fold of it. Nothing is written."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from guard.core.records import Position
+from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, Checkpoint, Replay
+from guard.core.reports import Finding, VerifyReport
+from guard.core.views import NewerView, ViewDocument, seal, unseal
+from guard.errors import StateProblem
+from guard.files import Folder
+from guard.lock import LOCK, read_mark
+from guard.store.log import LIVE, BrokenLog, Log
+from guard.store.views import ViewFiles
+
+_REBUILD = "`guard rebuild` makes it again from the log"
+_SALVAGE = "`guard rebuild --salvage` goes on with what the log still has"
+
+
+def verify(folder: Folder) -> VerifyReport:
+    """Everything that can be found out about a workspace. Views are read before the log, so that no writer can make
+    them look ahead of it."""
+    audit = _Audit(folder)
+    audit.read_views()
+    audit.read_log()
+    audit.compare_rest()
+    return audit.report()
+
+
+class _Audit:
+    def __init__(self, folder: Folder) -> None:
+        self._log = Log(folder)
+        self._files = ViewFiles(folder, self._log, lambda _message: None)
+        self._mark = read_mark(folder)
+        self._replay = Replay()
+        self._bytes: dict[str, bytes] = {}
+        self._waiting: dict[int, list[str]] = defaultdict(list)
+        self._agreed: dict[str, int] = {}
+        self._findings: list[Finding] = []
+        self._broken = False
+
+    def read_views(self) -> None:
+        """Note what each view file says it has reached."""
+        for path, document in self._files_on_disk():
+            try:
+                data = self._files.read(path)
+                if data is None:
+                    continue
+                seq = unseal(data, document).seq
+            except NewerView as error:
+                self._find(path, "", f"{error}; a newer guard wrote it", "upgrade guard")
+            except (StateProblem, ValueError) as error:
+                self._find(path, "", str(error), _REBUILD)
+            else:
+                self._bytes[path] = data
+                self._waiting[seq].append(path)
+
+    def _files_on_disk(self) -> Iterator[tuple[str, type[ViewDocument]]]:
+        for kind in VIEW_KINDS:
+            try:
+                paths = list(self._files.paths(kind))
+            except StateProblem as error:
+                self._find(kind.file.lstrip("/"), "", str(error), error.hint)
+                continue
+            yield from ((path, kind.document) for path in paths)
+        yield CHECKPOINT_PATH, Checkpoint
+
+    def read_log(self) -> None:
+        """Fold the log from its first record on, comparing each view at the place that it claims."""
+        replay = self._replay
+        try:
+            for entry in self._log.entries():
+                replay.feed(entry)
+                if entry.position.seq in self._waiting:
+                    self._compare(entry.position)
+                if self._mark and entry.position.seq == self._mark.seq:
+                    self._check_mark(entry.position)
+        except BrokenLog as error:
+            self._broken = True
+            place = f"record {error.seq}, byte {error.offset}"
+            self._find(error.file, place, error.why, error.hint)
+        except StateProblem as error:
+            self._broken = True
+            self._find(LIVE, "", error.message, error.hint)
+
+    def _check_mark(self, position: Position) -> None:
+        if position != self._mark:
+            self._find(LOCK, f"record {position.seq}", "remembers another history", _SALVAGE)
+
+    def _compare(self, position: Position) -> None:
+        for path in self._waiting.pop(position.seq):
+            if path == CHECKPOINT_PATH:
+                expected = seal(self._replay.checkpoint())
+            else:
+                fold = self._replay.folds.get(path)
+                expected = seal(fold.document()) if fold else b""
+            if self._bytes[path] == expected:
+                self._agreed[path] = position.seq
+            else:
+                self._find(
+                    path, f"record {position.seq}", "differs from a fold of the log", _REBUILD
+                )
+
+    def compare_rest(self) -> None:
+        """What the views claim beyond the log, and what the log has beyond the views."""
+        end = self._replay.position.seq
+        beyond = {path: seq for seq, paths in self._waiting.items() for path in paths}
+        if self._mark and self._mark.seq > end:
+            beyond[LOCK] = self._mark.seq
+        for path, seq in sorted(beyond.items()):
+            if not self._broken:
+                problem = f"is at record {seq}, but the log ends at {end}: records were cut off"
+                self._find(path, f"record {seq}", problem, _SALVAGE)
+        settled = self._mark.seq if self._mark else 0
+        for path, fold in self._replay.folds.items():
+            if path not in self._bytes and not self._is_found(path) and fold.reached.seq <= settled:
+                self._find(path, "", "is missing", _REBUILD)
+            elif path in self._agreed and self._agreed[path] < fold.reached.seq <= settled:
+                problem = f"is an old copy: the log has changed it up to record {fold.reached.seq}"
+                self._find(path, f"record {self._agreed[path]}", problem, _REBUILD)
+
+    def _is_found(self, path: str) -> bool:
+        return any(finding.file == path for finding in self._findings)
+
+    def _find(self, file: str, place: str, problem: str, hint: str | None) -> None:
+        self._findings.append(Finding(file=file, place=place, problem=problem, hint=hint))
+
+    def _behind(self) -> Iterator[str]:
+        for path, fold in self._replay.folds.items():
+            if self._agreed.get(path, 0) < fold.reached.seq and not self._is_found(path):
+                yield path
+
+    def report(self) -> VerifyReport:
+        position = self._replay.position
+        return VerifyReport(
+            ok=not self._findings,
+            segments=self._log.last_sealed() + 1,
+            records=position.seq,
+            head=position.hash,
+            views=len(self._bytes),
+            behind=tuple(sorted(self._behind())),
+            torn_bytes=0 if self._broken else self._log.tail(position),
+            findings=tuple(self._findings),
+        )
+
+
+def ahead_of_log(folder: Folder, end: Position) -> list[str]:
+    """State files that speak of records after this end."""
+    log = Log(folder)
+    files = ViewFiles(folder, log, lambda _message: None)
+    mark = read_mark(folder)
+    found = [LOCK] if mark and mark.seq > end.seq else []
+    kinds: list[tuple[str, Any]] = [
+        (path, kind.document) for kind in VIEW_KINDS for path in files.paths(kind)
+    ]
+    for path, document in kinds:
+        data = files.read(path)
+        try:
+            if data is not None and unseal(data, document).seq > end.seq:
+                found.append(path)
+        except ValueError:
+            continue
+    return found
