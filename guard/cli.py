@@ -1,0 +1,160 @@
+"""The command group, the error boundary, and the only place that makes a clock.
+
+A command's module is loaded when the command is called. Their names and first help lines stand here, so that `guard --help`
+loads none of them; a test holds them to the commands' own words.
+"""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from guard import __version__
+from guard.errors import EXIT_CODES, GuardError
+
+COMMANDS = {
+    "agent": "Keep the registries of agents: spawn, update, list.",
+    "completion": "Print the script that completes guard's commands in a shell.",
+    "config": "Show every setting, its value, and where the value comes from.",
+    "demo": "Play through guard's state on a scratch repository: write, break, verify, rebuild.",
+    "doctor": "Check the machine and the workspace, and say what to do about each finding.",
+    "init": "Write a commented configuration file for this repository.",
+    "log": "Print the events of the log.",
+    "rebuild": "Make every view again from the log.",
+    "schema": "Print a JSON Schema, or list them all.",
+    "validate": "Check state and configuration files against their schemas.",
+    "verify": "Check the whole log, and each view against a fresh fold of it.",
+    "where": "Print where guard keeps the state of this repository.",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and loads one when it is called."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command = import_module(f"guard.commands.{name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--repo",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="GUARD_REPO",
+    help="The repository, instead of the one around the current folder.",
+)
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    envvar="GUARD_WORKSPACE",
+    help="The folder for guard's state, instead of the one that `guard where` prints.",
+)
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="GUARD_CONFIG",
+    help="The configuration file to read instead of the project's and the user's.",
+)
+@click.option("-v", "--verbose", count=True, help="Say more on stderr; with a bug, the traceback.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
+@click.version_option(__version__, prog_name="guard")
+@click.pass_context
+def guard(
+    ctx: click.Context,
+    repo: Path | None,
+    workspace: str | None,
+    config: Path | None,
+    verbose: int,
+    quiet: bool,
+) -> None:
+    """Find out what really happened when a coding agent's session ended, and keep its work safe."""
+    from guard.clock import from_environment
+    from guard.invocation import Invocation
+    from guard.output import Output
+
+    ctx.obj = Invocation(
+        repo=repo,
+        workspace_option=workspace,
+        config_file=config,
+        clock=from_environment(),
+        output=Output(-1 if quiet else verbose),
+    )
+
+
+def main() -> None:
+    """Run guard and leave with its exit code."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        # Inside a git hook these name another repository than the one guard is asked about.
+        del os.environ[name]
+    verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
+    sys.exit(_guarded(verbose))
+
+
+def _guarded(verbose: bool) -> int:
+    try:
+        code = guard.main(prog_name="guard", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except GuardError as error:
+        return _failed(error.message, error.hint, error.exit_code)
+    except click.UsageError as error:
+        return _misused(error)
+    except click.ClickException as error:
+        return _failed(error.format_message(), None, 2)
+    except (KeyboardInterrupt, click.Abort):
+        return _failed("interrupted", None, 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{place}{error.strerror or error}", "`guard doctor` checks the machine", 6)
+    except Exception as error:  # The boundary: whatever nobody expected is a bug, and says so.
+        return _bug(error, verbose)
+
+
+def _failed(message: str, hint: str | None, code: int) -> int:
+    from guard.output import Output
+
+    Output().failure(message, hint)
+    return code
+
+
+def _misused(error: click.UsageError) -> int:
+    where = error.ctx.command_path if error.ctx else "guard"
+    return _failed(error.format_message(), f"`{where} --help` shows how it is used", 2)
+
+
+def _bug(error: Exception, verbose: bool) -> int:
+    if verbose:
+        import traceback
+
+        traceback.print_exception(error)
+    frame: Any = error.__traceback__
+    while frame and frame.tb_next:
+        frame = frame.tb_next
+    place = (
+        f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else "?"
+    )
+    return _failed(
+        f"a bug in guard: {type(error).__name__}: {error} ({place})",
+        "run it again with -v for the traceback, and report it",
+        3,
+    )

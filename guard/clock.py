@@ -1,0 +1,46 @@
+"""The clocks: wall time for display, boot time for durations.
+
+The boot clock goes on while the machine sleeps and never jumps. `GUARD_NOW` stops both, so that a test or a replay says the
+same twice; sleeps stay real. Only the outermost layer makes a clock; everything below is handed one.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from guard.errors import WrongUsage
+
+VARIABLE = "GUARD_NOW"
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Where `now` comes from; stopped if `fixed` is set."""
+
+    fixed: datetime | None = None
+
+    def now(self) -> datetime:
+        """The wall time, in UTC."""
+        return self.fixed or datetime.now(UTC)
+
+    def boot(self) -> float:
+        """Seconds on the boot clock: only differences mean anything."""
+        return self.fixed.timestamp() if self.fixed else time.clock_gettime(_BOOT_CLOCK)
+
+
+def from_environment(environ: Mapping[str, str] = os.environ) -> Clock:
+    """The clock that the environment asks for."""
+    text = environ.get(VARIABLE)
+    if not text:
+        return Clock()
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise WrongUsage(
+            f"{VARIABLE} is {text!r}, which is not an ISO-8601 time",
+            f"unset it, or say for example {VARIABLE}=2026-01-31T12:00:00Z",
+        ) from None
+    return Clock(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC))

@@ -1,0 +1,56 @@
+"""`guard config`."""
+
+import json
+from typing import Any
+
+import click
+
+from guard.core.reports import ConfigReport, SettingLine
+from guard.core.settings import Resolved, knobs, value_of
+from guard.core.text import visible
+from guard.invocation import Invocation
+from guard.output import format_option
+
+
+@click.command("config")
+@format_option
+@click.pass_obj
+def command(guard: Invocation, form: str) -> None:
+    """Show every setting, its value, and where the value comes from.
+
+    Weakest first: pyproject.toml ([tool.guard]), guard.toml, the user's config.toml, GUARD_* variables, flags.
+    """
+    resolved = guard.config
+    flag = guard.workspace_option
+    report = ConfigReport(settings=tuple(_lines(resolved, flag)), warnings=resolved.warnings)
+    guard.output.document(report, form, _text)
+
+
+def _lines(resolved: Resolved, workspace_flag: str | None) -> list[SettingLine]:
+    told = {"workspace": workspace_flag} if workspace_flag else {}
+    return [
+        SettingLine(
+            key=knob.key,
+            value=told.get(knob.key, value_of(resolved, knob)),
+            default=knob.default,
+            origin="command line"
+            if knob.key in told
+            else resolved.origins.get(knob.key, "default"),
+            variable=knob.variable,
+            user_only=knob.user_only,
+            description=knob.description,
+        )
+        for knob in knobs()
+    ]
+
+
+def _text(report: ConfigReport) -> str:
+    rows = [(line.key, _shown(line.value), line.origin) for line in report.settings]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return "\n".join(
+        f"{key:{widths[0]}}  {value:{widths[1]}}  {visible(origin)}" for key, value, origin in rows
+    )
+
+
+def _shown(value: Any) -> str:
+    return visible(json.dumps(value, ensure_ascii=False))

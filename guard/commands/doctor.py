@@ -1,0 +1,34 @@
+"""`guard doctor`."""
+
+import click
+
+from guard.core.reports import DoctorReport
+from guard.invocation import Invocation
+from guard.output import coloured, format_option
+
+_MARKS = {"ok": "ok", "warning": "note", "problem": "FAIL"}
+
+
+@click.command("doctor")
+@format_option
+@click.pass_obj
+def command(guard: Invocation, form: str) -> int:
+    """Check the machine and the workspace, and say what to do about each finding.
+
+    Exit code 0: nothing stands in the way; 1: something does.
+    """
+    from guard.doctor import examine
+
+    checks = tuple(examine(guard))
+    report = DoctorReport(ok=all(check.state != "problem" for check in checks), checks=checks)
+    guard.output.document(report, form, _text)
+    return 0 if report.ok else 1
+
+
+def _text(report: DoctorReport) -> str:
+    lines = []
+    for check in report.checks:
+        mark = coloured(f"{_MARKS[check.state]:4}", check.state)
+        lines.append(f"{mark}  {check.name:12} {check.found}")
+        lines += [f"      {'':12} hint: {check.hint}"] if check.hint else []
+    return "\n".join(lines)

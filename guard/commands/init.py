@@ -1,0 +1,55 @@
+"""`guard init`."""
+
+from pathlib import Path
+
+import click
+
+from guard import config
+from guard.core.reports import InitReport
+from guard.core.settings import config_template
+from guard.core.text import visible
+from guard.errors import ConfigProblem
+from guard.invocation import Invocation
+from guard.output import format_option
+
+
+@click.command("init")
+@click.option("--user", is_flag=True, help="Write the user's own file instead of the project's.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@format_option
+@click.pass_obj
+def command(guard: Invocation, user: bool, dry_run: bool, form: str) -> None:
+    """Write a commented configuration file for this repository.
+
+    A file that is there already is kept as it is.
+    """
+    users = config.user_folder(guard.environ) / config.USER_FILE
+    target = users if user else guard.repository.root / config.PROJECT_FILE
+    text = config_template(for_user=user)
+    if target.exists() or target.is_symlink():
+        report = InitReport(file=str(target), action="kept")
+    elif dry_run:
+        report = InitReport(file=str(target), action="would_write")
+    else:
+        _write(target, text)
+        report = InitReport(file=str(target), action="written")
+    if dry_run and form == "text" and report.action == "would_write":
+        guard.output.result(text.rstrip("\n"))
+        return
+    guard.output.document(report, form, _text)
+
+
+def _write(target: Path, text: str) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigProblem(
+            f"cannot write {target}: {error.strerror}", "check its permissions"
+        ) from None
+
+
+def _text(report: InitReport) -> str:
+    told = {"written": "written", "kept": "kept as it is", "would_write": "would be written"}
+    return visible(f"{report.file}: {told[report.action]}")

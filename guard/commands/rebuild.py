@@ -1,0 +1,43 @@
+"""`guard rebuild`."""
+
+import click
+
+from guard.agents import new_id
+from guard.core.reports import RebuildReport
+from guard.core.text import plural, visible
+from guard.errors import WrongUsage
+from guard.invocation import Invocation
+from guard.output import format_option
+
+
+@click.command("rebuild")
+@click.option(
+    "--salvage",
+    is_flag=True,
+    help="Go on without the damaged part of the log. What is given up is kept under another name, and recorded.",
+)
+@format_option
+@click.pass_obj
+def command(guard: Invocation, salvage: bool, form: str) -> None:
+    """Make every view again from the log.
+
+    Views that are as they should be are not touched. A damaged log is refused (exit code 5) unless --salvage says to go on
+    with the records before the damage.
+    """
+    if not guard.workspace.path.is_dir():
+        raise WrongUsage(
+            f"there is no workspace at {guard.workspace.path}", "nothing was recorded yet"
+        )
+    store = guard.store
+    report = store.salvage(guard.clock.now(), new_id()) if salvage else store.rebuild()
+    guard.output.document(report, form, _text)
+
+
+def _text(report: RebuildReport) -> str:
+    lines = [f"set aside {visible(path)}" for path in report.set_aside]
+    lines += [f"written {visible(path)}" for path in report.written]
+    total = plural(len(report.written) + len(report.unchanged), "view")
+    lines.append(
+        f"{total} from {plural(report.records, 'record')}, {len(report.unchanged)} unchanged"
+    )
+    return "\n".join(lines)

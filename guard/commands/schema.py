@@ -1,0 +1,34 @@
+"""`guard schema`."""
+
+import json
+from difflib import get_close_matches
+
+import click
+
+from guard.core.reports import SchemaList
+from guard.errors import WrongUsage
+from guard.invocation import Invocation
+from guard.output import format_option
+
+
+@click.command("schema")
+@click.argument("name", required=False)
+@format_option
+@click.pass_obj
+def command(guard: Invocation, name: str | None, form: str) -> None:
+    """Print a JSON Schema, or list them all.
+
+    A schema is always JSON; --format is for the list.
+    """
+    from guard import schemas
+
+    if name is None:
+        report = SchemaList(schemas=tuple(schemas.names()))
+        guard.output.document(report, form, lambda found: "\n".join(found.schemas))
+        return
+    try:
+        guard.output.result(json.dumps(schemas.load(name), indent=2))
+    except LookupError:
+        near = get_close_matches(name, schemas.names(), n=1)
+        asked = f"did you mean {near[0]}?" if near else "`guard schema` lists them all"
+        raise WrongUsage(f"there is no schema {name!r}", asked) from None

@@ -1,0 +1,47 @@
+"""`guard validate`."""
+
+from pathlib import Path
+
+import click
+
+from guard.core.reports import ValidateReport
+from guard.core.text import plural, visible
+from guard.invocation import Invocation
+from guard.output import coloured, format_option
+
+
+@click.command("validate")
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@format_option
+@click.pass_obj
+def command(guard: Invocation, files: tuple[Path, ...], form: str) -> int:
+    """Check state and configuration files against their schemas.
+
+    A document is judged by the `schema` that it names, or by its file name: the registries, the log, guard.toml,
+    pyproject.toml. Exit code 0: all are valid; 1: there are findings.
+    """
+    from guard.validation import check
+
+    findings = tuple(finding for file in files for finding in check(file))
+    report = ValidateReport(
+        ok=not findings, checked=tuple(str(file) for file in files), findings=findings
+    )
+    guard.output.document(report, form, _text)
+    return 0 if report.ok else 1
+
+
+def _text(report: ValidateReport) -> str:
+    lines = []
+    for finding in report.findings:
+        place = f" {finding.place}" if finding.place else ""
+        lines.append(coloured(visible(f"{finding.file}:{place} {finding.problem}"), "problem"))
+        lines += [f"  hint: {visible(finding.hint)}"] if finding.hint else []
+    checked = plural(len(report.checked), "file")
+    lines.append(
+        f"{checked} valid"
+        if report.ok
+        else f"{checked} checked, {plural(len(report.findings), 'finding')}"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,40 @@
+"""`guard verify`."""
+
+import click
+
+from guard.core.reports import VerifyReport
+from guard.core.text import plural, visible
+from guard.invocation import Invocation
+from guard.output import coloured, format_option
+
+
+@click.command("verify")
+@format_option
+@click.pass_obj
+def command(guard: Invocation, form: str) -> int:
+    """Check the whole log, and each view against a fresh fold of it.
+
+    Nothing is written. Exit code 0: all is sound; 1: there are findings.
+    """
+    report = guard.store.verify()
+    guard.output.document(report, form, _text)
+    return 0 if report.ok else 1
+
+
+def _text(report: VerifyReport) -> str:
+    size = f"{plural(report.records, 'record')} in {plural(report.segments, 'segment')}"
+    lines = [f"{size}, {plural(report.views, 'view')}, head {report.head[:16]}"]
+    if report.torn_bytes:
+        lines.append(
+            f"{plural(report.torn_bytes, 'byte')} of an unfinished record at the end: never acknowledged"
+        )
+    lines += [
+        f"behind the log, to be written by the next change: {visible(path)}"
+        for path in report.behind
+    ]
+    for finding in report.findings:
+        place = f" ({finding.place})" if finding.place else ""
+        lines.append(coloured(visible(f"{finding.file}{place}: {finding.problem}"), "problem"))
+        lines += [f"  hint: {visible(finding.hint)}"] if finding.hint else []
+    lines.append(coloured("sound", "ok") if report.ok else plural(len(report.findings), "finding"))
+    return "\n".join(lines)

@@ -1,0 +1,111 @@
+"""Configuration on disk and in the environment: found, read, and handed to `core.settings` to be judged."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from guard.core.settings import BadSetting, Resolved, Source, knobs, resolve
+from guard.errors import ConfigProblem
+
+PROJECT_FILE, PYPROJECT, USER_FILE = "guard.toml", "pyproject.toml", "config.toml"
+_MOST_BYTES = 1024 * 1024
+
+
+def user_folder(environ: Mapping[str, str]) -> Path:
+    """Where the user's own configuration lies."""
+    base = environ.get("XDG_CONFIG_HOME") or os.path.join(_home(environ), ".config")
+    return Path(base, "guard")
+
+
+def state_home(environ: Mapping[str, str]) -> Path:
+    """Where guard keeps its workspaces."""
+    base = environ.get("XDG_STATE_HOME") or os.path.join(_home(environ), ".local", "state")
+    return Path(base, "guard")
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    return environ.get("HOME") or os.path.expanduser("~")
+
+
+def load(
+    project: Path | None,
+    environ: Mapping[str, str],
+    explicit: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Resolved:
+    """The settings in force for a work tree; `explicit` is read instead of the project's and the user's file."""
+    if explicit is not None:
+        sources = [Source(str(explicit), _read(explicit, required=True) or {})]
+    else:
+        user = user_folder(environ) / USER_FILE
+        sources = [*_project_sources(project), Source(str(user), _read(user) or {})]
+    sources += _environment(environ)
+    sources.append(Source("command line", dict(flags or {})))
+    try:
+        return resolve(sources)
+    except BadSetting as error:
+        raise ConfigProblem(str(error), "`guard config` lists every key") from None
+
+
+def _project_sources(project: Path | None) -> list[Source]:
+    if project is None:
+        return []
+    found = []
+    for name in (PYPROJECT, PROJECT_FILE):
+        values = _read(project / name)
+        if values:
+            found.append(Source(str(project / name), values, trusted=False))
+    return found
+
+
+def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
+    try:
+        data = _bounded(path)
+    except (FileNotFoundError, NotADirectoryError):
+        if required:
+            raise ConfigProblem(f"{path}: there is no such file", "check --config") from None
+        return None
+    except OSError as error:
+        raise ConfigProblem(f"{path}: {error.strerror}", "check its permissions") from None
+    import tomllib
+
+    try:
+        document = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise ConfigProblem(f"{path} is not TOML: {error}", "mend it, or move it away") from None
+    if path.name != PYPROJECT:
+        return document
+    tool = document.get("tool")
+    section = tool.get("guard") if isinstance(tool, dict) else None
+    return section if isinstance(section, dict) else None
+
+
+def _bounded(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not os.path.isfile(path):
+            raise ConfigProblem(f"{path} is not a regular file", "mend it, or move it away")
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ConfigProblem(
+            f"{path} is larger than {_MOST_BYTES} bytes", "mend it, or move it away"
+        )
+    return data
+
+
+def _environment(environ: Mapping[str, str]) -> list[Source]:
+    """One source per variable, so that each is named as the origin of its value."""
+    variables = {knob.variable: knob.key for knob in knobs()}
+    sources = []
+    for name, text in environ.items():
+        if name in variables:
+            key = variables[name]
+        elif name.startswith("GUARD_") and "__" in name:
+            key = name.removeprefix("GUARD_").replace("__", ".").lower()
+        else:
+            continue
+        section, _, last = key.rpartition(".")
+        values = {section: {last: text}} if section else {key: text}
+        sources.append(Source(name, values, textual=True))
+    return sources

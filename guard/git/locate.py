@@ -1,0 +1,90 @@
+"""Which repository a folder belongs to, found out without running git.
+
+Walking up stops at the first folder that has a `.git` of any kind, or that guard knows as a work tree. So a work tree whose
+`.git` was deleted is still itself, and never becomes a part of some repository around it.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.errors import RepositoryProblem
+
+_MOST_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A work tree with its git directory; linked work trees have one common directory."""
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+    git_dir_exists: bool = True
+
+
+def find(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
+    """The repository around `start`; `known` answers for folders that guard has seen as work trees."""
+    here = Path(os.path.realpath(start))
+    for folder in (here, *here.parents):
+        entry = _lstat(folder / ".git")
+        if entry is not None:
+            return _at(folder)
+        remembered = known(folder)
+        if remembered is not None:
+            return remembered
+        if _looks_bare(folder):
+            raise RepositoryProblem(
+                f"{folder} is a bare repository or the inside of one: it has no work tree",
+                "name a work tree with --repo",
+            )
+    raise RepositoryProblem(
+        f"{here} is not in a git repository", "go to one, name one with --repo, or run `git init`"
+    )
+
+
+def _at(root: Path) -> Repository:
+    dot_git = root / ".git"
+    git_dir = _pointed_to(dot_git) if dot_git.is_file() else dot_git
+    git_dir = Path(os.path.realpath(git_dir))
+    common = _first_line(git_dir / "commondir")
+    common_dir = Path(os.path.realpath(git_dir / common)) if common else git_dir
+    return Repository(root, git_dir, common_dir)
+
+
+def _pointed_to(dot_git: Path) -> Path:
+    line = _first_line(dot_git) or ""
+    prefix, _, target = line.partition(": ")
+    if prefix != "gitdir" or not target:
+        raise RepositoryProblem(
+            f"{dot_git} is a file that does not name a git directory",
+            "restore it; `git worktree repair` mends a linked work tree",
+        )
+    return dot_git.parent / target
+
+
+def _first_line(path: Path) -> str | None:
+    """The first line of a small regular file; names are bytes, so nothing is refused for its encoding."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        return os.fsdecode(file.read(_MOST_BYTES)).split("\n", 1)[0]
+
+
+def _lstat(path: Path) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
+
+
+def _looks_bare(folder: Path) -> bool:
+    return (
+        (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+    )

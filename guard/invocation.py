@@ -1,0 +1,76 @@
+"""One call of guard: its global options, and what they stand for, worked out when first needed."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from guard import config, workspace
+from guard.clock import Clock
+from guard.core.settings import Resolved
+from guard.errors import RepositoryProblem
+from guard.git.locate import Repository
+from guard.output import Output
+from guard.store.files import FileStore
+from guard.workspace import Workspace
+
+
+@dataclass
+class Invocation:
+    """What a command is given: the options, the clock, and where to write."""
+
+    repo: Path | None = None
+    workspace_option: str | None = None
+    config_file: Path | None = None
+    clock: Clock = field(default_factory=Clock)
+    output: Output = field(default_factory=Output)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @cached_property
+    def repository(self) -> Repository:
+        """The repository that this call is about; an error if there is none."""
+        return workspace.find_repository(self.repo or Path(), self.environ)
+
+    @cached_property
+    def repository_if_any(self) -> Repository | None:
+        """The same, for commands that can do without when a workspace was named."""
+        try:
+            return self.repository
+        except RepositoryProblem:
+            if self.repo is not None:
+                raise
+            return None
+
+    @cached_property
+    def config(self) -> Resolved:
+        """The settings in force; what was passed over is said once."""
+        known = self.repository_if_any
+        resolved = config.load(known.root if known else None, self.environ, self.config_file)
+        for warning in resolved.warnings:
+            self.output.warn(warning)
+        return resolved
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """Where the state lies."""
+        told = self.workspace_option or self.config.settings.workspace
+        repository = self.repository_if_any if told else self.repository
+        return workspace.choose(repository, self.workspace_option, self.config, self.environ)
+
+    @cached_property
+    def store(self) -> FileStore:
+        """The state, for reading; `writable_store` is for changing it."""
+        settings = self.config.settings.store
+        return FileStore(
+            self.workspace.path,
+            lock_timeout_seconds=settings.lock_timeout_seconds,
+            segment_max_bytes=settings.segment_max_bytes,
+            notice=self.output.warn,
+        )
+
+    @cached_property
+    def writable_store(self) -> FileStore:
+        """The state, with its folder made ready."""
+        workspace.ensure(self.workspace, self.environ)
+        return self.store

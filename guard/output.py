@@ -1,0 +1,59 @@
+"""What people and scripts see: results on stdout, trouble and progress on stderr, nothing that could drive a terminal."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from guard.core.text import visible
+
+F = TypeVar("F", bound=Callable[..., Any])
+_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red", "bold": None}
+
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or one JSON document for scripts.",
+)
+
+
+class Output:
+    """Writes at the verbosity that was asked for: -1 quiet, 0 plain, 1 and more verbose."""
+
+    def __init__(self, verbosity: int = 0) -> None:
+        self.verbosity = verbosity
+
+    def result(self, text: str) -> None:
+        """What was asked for."""
+        click.echo(text)
+
+    def document(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
+        """A report in the format that was asked for."""
+        self.result(document.model_dump_json(indent=2) if form == "json" else text(document))
+
+    def warn(self, message: str) -> None:
+        """Trouble that does not stop the command."""
+        if self.verbosity >= 0:
+            click.echo(f"guard: warning: {visible(message)}", err=True)
+
+    def note(self, message: str) -> None:
+        """What only those who asked for more want to know."""
+        if self.verbosity > 0:
+            click.echo(f"guard: {visible(message)}", err=True)
+
+    def failure(self, message: str, hint: str | None) -> None:
+        """Why the command stops here, and what to do next."""
+        click.echo(f"guard: {visible(message)}", err=True)
+        if hint:
+            click.echo(f"hint: {visible(hint)}", err=True)
+
+
+def coloured(text: str, meaning: str) -> str:
+    """The text in a colour where colours are wanted: on a terminal, without NO_COLOR."""
+    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return click.style(text, fg=_COLOURS[meaning], bold=meaning == "bold") if wanted else text

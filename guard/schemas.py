@@ -1,0 +1,118 @@
+"""JSON Schemas (Draft 2020-12), one per state file and per output document, generated from the models.
+
+`python -m guard.schemas` writes them; `python -m guard.schemas --check` says whether they are current.
+"""
+
+import json
+import sys
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Discriminator, TypeAdapter, create_model
+
+from guard.core.events import EVENT_CLASSES
+from guard.core.fields import Digest, Seq
+from guard.core.migrations import RECORD_VERSION
+from guard.core.replay import VIEW_KINDS, Checkpoint
+from guard.core.reports import REPORTS
+from guard.core.settings import Settings
+from guard.resources import folder
+from guard.workspace import WorktreeEntry
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_SUFFIX = ".schema.json"
+
+
+def record_adapter() -> TypeAdapter[Any]:
+    """A whole line of the log as a model."""
+    version = Literal[1]
+    assert RECORD_VERSION == 1
+    models: list[Any] = [
+        create_model(
+            f"{cls.__name__}Record",
+            __base__=cls,
+            __doc__=cls.__doc__,
+            v=(version, ...),
+            seq=(Seq, ...),
+            prev=(Digest, ...),
+            hash=(Digest, ...),
+        )
+        for cls in EVENT_CLASSES
+    ]
+    union: Any = Annotated[reduce(or_, models), Discriminator("type")]
+    return TypeAdapter(union)
+
+
+def adapters() -> dict[str, TypeAdapter[Any]]:
+    """Every published document, by the kind in its `schema` field, or by what it is."""
+    documents: list[type[BaseModel]] = [kind.document for kind in VIEW_KINDS]
+    documents += [Checkpoint, WorktreeEntry, *REPORTS]
+    named = {_kind(document): TypeAdapter(document) for document in documents}
+    return {"event": record_adapter(), "settings": TypeAdapter(Settings), **named}
+
+
+def _kind(document: type[BaseModel]) -> str:
+    return str(document.model_fields["schema_"].default).split("/")[1]
+
+
+def generate() -> dict[str, str]:
+    """The text of every schema file, by file name."""
+    return {f"{kind}{_SUFFIX}": _text(kind, adapter) for kind, adapter in adapters().items()}
+
+
+def _text(kind: str, adapter: TypeAdapter[Any]) -> str:
+    mode: Literal["validation", "serialization"] = (
+        "validation" if kind == "settings" else "serialization"
+    )
+    schema = {
+        "$schema": DIALECT,
+        "$id": f"urn:completion-guard:{kind}:1",
+        "$comment": "Generated from the models by `python -m guard.schemas`; do not edit.",
+        **adapter.json_schema(mode=mode, by_alias=True),
+    }
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
+
+
+def names() -> list[str]:
+    """The kinds that have a schema."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in folder("schemas").glob(f"*{_SUFFIX}"))
+
+
+def load(kind: str) -> dict[str, Any]:
+    """The published schema of a kind; LookupError if there is none."""
+    path = folder("schemas") / f"{kind}{_SUFFIX}"
+    if kind not in names():
+        raise LookupError(kind)
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return schema
+
+
+def stale(target: Path) -> list[str]:
+    """The files in a folder that differ from what the models say."""
+    wanted = generate()
+    present = {path.name for path in target.glob(f"*{_SUFFIX}")}
+    differing = {
+        name
+        for name, text in wanted.items()
+        if name not in present or (target / name).read_text(encoding="utf-8") != text
+    }
+    return sorted(differing | (present - set(wanted)))
+
+
+def _main(words: list[str]) -> int:
+    target = folder("schemas")
+    if "--check" in words:
+        for name in stale(target):
+            sys.stderr.write(f"{name} is not current: run `python -m guard.schemas`\n")
+        return 1 if stale(target) else 0
+    for name in stale(target):
+        (target / name).unlink(missing_ok=True)
+    for name, text in generate().items():
+        (target / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -1,0 +1,170 @@
+"""State and configuration files against the published schemas."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from guard import schemas
+from guard.core.records import BadRecord, unsealed
+from guard.core.reports import Finding
+from guard.core.strict_json import loads
+from guard.core.text import plural
+
+MOST_BYTES = 64 * 1024 * 1024
+_NAMED = {
+    "AGENT_REGISTRY.json": "agent-registry",
+    "GLOBAL_REGISTRY.json": "global-registry",
+    "checkpoint.json": "checkpoint",
+    "run.json": "run",
+}
+_SEGMENT = re.compile(r"events(\.\d{6})?\.jsonl")
+_HINT = "`guard schema {kind}` prints what is expected"
+
+
+def check(path: Path) -> Iterator[Finding]:
+    """Everything that is wrong with one file."""
+    try:
+        data = _read(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        yield Finding(file=str(path), place="", problem=f"cannot be read: {reason}", hint=None)
+        return
+    for place, problem, kind in _checker(path)(path, data):
+        hint = _HINT.format(kind=kind) if kind else None
+        yield Finding(file=str(path), place=place, problem=problem, hint=hint)
+
+
+Problem = tuple[str, str, str | None]
+
+
+def _checker(path: Path) -> Callable[[Path, bytes], Iterator[Problem]]:
+    if _SEGMENT.fullmatch(path.name):
+        return _check_log
+    return _check_toml if path.suffix == ".toml" else _check_json
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is not a regular file")
+        if status.st_size > MOST_BYTES:
+            raise ValueError(f"it has more than {plural(MOST_BYTES, 'byte')}")
+        return file.read(MOST_BYTES)
+
+
+def _check_json(path: Path, data: bytes) -> Iterator[Problem]:
+    try:
+        document = loads(data)
+    except (ValueError, RecursionError) as error:
+        yield "", f"not JSON: {error}", None
+        return
+    kind, problem = _kind(path, document)
+    if kind is None:
+        yield "$.schema", problem, None
+        return
+    yield from _against(kind, document)
+
+
+def _check_log(_path: Path, data: bytes) -> Iterator[Problem]:
+    """Each line by itself; the chain through them is for `guard verify`."""
+    *lines, _torn = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            unsealed(line)
+            record = loads(line)
+        except BadRecord as error:
+            yield f"line {number}", str(error), "event"
+            continue
+        except (ValueError, RecursionError) as error:
+            yield f"line {number}", f"not JSON: {error}", "event"
+            continue
+        for place, problem, kind in _against("event", record):
+            yield f"line {number} {place}", problem, kind
+
+
+def _check_toml(path: Path, data: bytes) -> Iterator[Problem]:
+    import tomllib
+
+    try:
+        document = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        yield "", f"not TOML: {error}", None
+        return
+    if path.name == "pyproject.toml":
+        document = document.get("tool", {}).get("guard", {})
+    yield from _against("settings", document)
+
+
+def _kind(path: Path, document: Any) -> tuple[str | None, str]:
+    """The kind that the document names itself, else the one that its file name tells."""
+    named = document.get("schema") if isinstance(document, dict) else None
+    if isinstance(named, str):
+        words = named.split("/")
+        if len(words) == 3 and words[0] == "guard" and words[1] in schemas.names():
+            if words[2] == "1":
+                return words[1], ""
+            return None, f"{named!r} is a format that this guard does not know: it knows version 1"
+        return None, f"{named!r} is not a format of guard"
+    if path.name in _NAMED:
+        return _NAMED[path.name], ""
+    return None, "the document has no `schema` and its file name is none of guard's"
+
+
+def _against(kind: str, document: Any) -> Iterator[Problem]:
+    errors = validator(kind).iter_errors(document)
+    for error in sorted(errors, key=lambda e: (list(map(str, e.absolute_path)), e.message)):
+        yield error.json_path, _sentence(error), kind
+
+
+def _sentence(error: Any) -> str:
+    """What was expected there, without repeating a whole document."""
+    if error.validator in ("oneOf", "anyOf") and error.context:
+        nearest = min(error.context, key=lambda e: (-len(e.absolute_path), e.message))
+        return f"fits none of the allowed forms; nearest: {_shortened(nearest.message)}"
+    return _shortened(error.message)
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= 200 else f"{message[:120]} … {message[-70:]}"
+
+
+@cache
+def validator(kind: str) -> Any:
+    """The validator of a kind: Draft 2020-12, with `1.0` not an integer, times checked, and patterns that end where the
+    text ends."""
+    from jsonschema import Draft202012Validator, FormatChecker, validators
+
+    def whole(_checker: Any, value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    formats = FormatChecker(formats=())
+    formats.checks("date-time")(_is_instant)
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", whole)
+    extend: Any = validators.extend
+    strict = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=types)
+    return strict(schemas.load(kind), format_checker=formats)
+
+
+def _is_instant(value: object) -> bool:
+    if not isinstance(value, str):
+        return True
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
+    """Python's `$` also matches before a last newline; the standard's does not."""
+    from jsonschema import ValidationError
+
+    ended = re.sub(r"\$\Z", r"\\Z", pattern)
+    if isinstance(value, str) and re.search(ended, value) is None:
+        yield ValidationError(f"{value!r} does not match {pattern!r}")

@@ -1,0 +1,189 @@
+"""Where a repository's state lies, and how guard finds it again.
+
+It lies outside the work tree and outside `.git`, because agents run `git clean -fdx` and now and then `rm -rf .git`. An index
+in the state home maps each work tree to its workspace and is asked before git is, so that a vanished `.git` still finds it.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from guard.config import state_home
+from guard.core.fields import Count, Frozen, parsed
+from guard.core.settings import Resolved
+from guard.errors import StateProblem, StoreUnavailable, WrongUsage
+from guard.files import Folder
+from guard.git.locate import Repository, find
+
+INDEX = "index.d"
+_README = """\
+# State of guard
+
+This folder belongs to `guard`, the completion guard for coding agents. It holds the state of
+
+    {subject}
+
+`events.jsonl` (with the numbered segments before it) is the log: the truth. Every other file is made from it, and
+`guard rebuild` makes it again. Do not edit anything here; `guard verify` finds out if somebody did.
+Deleting the folder deletes the history of the runs, and nothing in the repository.
+"""
+
+
+class WorktreeEntry(Frozen):
+    """One work tree in the index: what it was, and which workspace is its own."""
+
+    schema_: Literal["guard/worktree/1"] = Field("guard/worktree/1", alias="schema")
+    worktree: str
+    git_dir: str
+    common_dir: str
+    device: Count
+    inode: Count
+    workspace: str
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder of state, and why it is this one."""
+
+    path: Path
+    origin: str
+    repository: Repository | None
+    explicit: bool
+
+    @property
+    def worktree_key(self) -> str | None:
+        """What names this work tree among those of the workspace."""
+        return _named(self.repository.root, self.repository.root) if self.repository else None
+
+
+def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
+    """The repository around a folder, by the index first."""
+    home = state_home(environ)
+    return find(start, lambda folder: _remembered(home, folder))
+
+
+def choose(
+    repository: Repository | None, flag: str | None, config: Resolved, environ: Mapping[str, str]
+) -> Workspace:
+    """The workspace in force: as told by flag, variable or config, else as the index says, else the default."""
+    told = flag or config.settings.workspace
+    if told:
+        origin = "--workspace" if flag else config.origins["workspace"]
+        return Workspace(_told_path(told), origin, repository, explicit=True)
+    if repository is None:
+        raise WrongUsage("no repository and no --workspace", "name one of them")
+    home = state_home(environ)
+    entry = _entry(home, repository.root)
+    if entry is not None and entry.common_dir == os.fspath(repository.common_dir):
+        return Workspace(Path(entry.workspace), "index", repository, explicit=False)
+    main = repository.common_dir
+    label = main.parent if main.name == ".git" else main
+    return Workspace(home / _named(label, main), "default", repository, explicit=False)
+
+
+def _told_path(told: str) -> Path:
+    if told.startswith(("postgresql://", "postgres://")):
+        raise WrongUsage(
+            "this guard keeps its state in folders only, not in PostgreSQL", "name a folder"
+        )
+    if "\0" in told:
+        raise WrongUsage("the workspace has a NUL character in its path", "name a folder")
+    path = Path(os.path.abspath(os.path.expanduser(told)))
+    if not path.parent.is_dir():
+        raise WrongUsage(
+            f"the workspace {path} cannot be: {path.parent} does not exist",
+            "create that folder first, or check the spelling",
+        )
+    return path
+
+
+def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
+    """Make the folder, its README and its entry in the index, as far as they are missing."""
+    try:
+        if not workspace.explicit:
+            os.makedirs(workspace.path.parent, mode=0o700, exist_ok=True)
+        with _open(workspace.path) as folder:
+            if not folder.exists("README.md"):
+                subject = (
+                    workspace.repository.common_dir if workspace.repository else "runs of agents"
+                )
+                folder.replace("README.md", os.fsencode(_README.format(subject=subject)))
+        if workspace.repository is not None and not workspace.explicit:
+            _remember(state_home(environ), workspace, workspace.repository)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"cannot prepare {workspace.path}: {error.strerror}",
+            "`guard doctor` checks the workspace",
+        ) from None
+
+
+def _open(path: Path) -> Folder:
+    folder = Folder.open(os.fspath(path), create=True)
+    assert folder is not None
+    return folder
+
+
+def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
+    status = os.stat(repository.root)
+    entry = WorktreeEntry(
+        worktree=os.fspath(repository.root),
+        git_dir=os.fspath(repository.git_dir),
+        common_dir=os.fspath(repository.common_dir),
+        device=status.st_dev,
+        inode=status.st_ino,
+        workspace=os.fspath(workspace.path),
+    )
+    data = entry.model_dump_json(indent=2).encode() + b"\n"
+    with _open(home / INDEX) as folder:
+        name = _entry_name(repository.root)
+        if folder.read(name) != data:
+            folder.replace(name, data)
+
+
+def _remembered(home: Path, folder: Path) -> Repository | None:
+    """A work tree that is known and still the same folder, though its `.git` is gone."""
+    entry = _entry(home, folder)
+    if entry is None:
+        return None
+    status = os.stat(folder)
+    if (status.st_dev, status.st_ino) != (entry.device, entry.inode):
+        return None
+    git_dir, common_dir = Path(entry.git_dir), Path(entry.common_dir)
+    return Repository(folder, git_dir, common_dir, git_dir_exists=False)
+
+
+def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
+    opened = Folder.open(os.fspath(home / INDEX))
+    if opened is None:
+        return None
+    with opened as index:
+        data = index.read(_entry_name(folder))
+    if data is None:
+        return None
+    try:
+        entry = parsed(WorktreeEntry, data)
+    except ValueError as error:
+        raise StateProblem(
+            f"{home / INDEX / _entry_name(folder)} is damaged: {error}",
+            "delete it; the next command writes it again",
+        ) from None
+    return entry if entry.worktree == os.fspath(folder) else None
+
+
+def _entry_name(folder: Path) -> str:
+    return f"{_digest(folder)}.json"
+
+
+def _named(label: Path, subject: Path) -> str:
+    """A readable name that is an id: the label's last part, and a hash of the subject's whole path."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in label.name)
+    return f"{plain.lstrip('-_')[:64] or 'repository'}-{_digest(subject)[:12]}"
+
+
+def _digest(path: Path) -> str:
+    return sha256(os.fsencode(path)).hexdigest()
