@@ -3,14 +3,19 @@
 import os
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from guard.core.events import AgentSpawned, AgentStatus, AgentUpdated, RetentionSet
-from guard.core.fields import is_id
-from guard.core.lifecycle import ACTIVE, STATUSES
-from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED, Agent, AgentRegistry
+from guard.core.fields import first_problem, is_id
+from guard.core.lifecycle import ACTIVE
+from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED, Agent
 from guard.core.reports import AgentReport, AgentsReport
 from guard.errors import Refused, WrongUsage
 from guard.store import Change, Store
+
+E = TypeVar("E", AgentSpawned, AgentUpdated)
 
 
 def new_id() -> str:
@@ -44,13 +49,14 @@ def spawn(
     checked_id("a task id", task_id)
     checked_id("an agent id", agent_id)
     with store.change() as change:
-        before = _agent(change.view(AGENT_REGISTRY, task_id), agent_id)
+        before = change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
         if before is not None and before.status in ACTIVE:
             raise Refused(
                 f"agent {agent_id} of task {task_id} is active already ({before.status})",
                 "report its end first: `guard agent update --status completed`",
             )
-        event = AgentSpawned(
+        event = _made(
+            AgentSpawned,
             at=now,
             id=new_id(),
             task_id=task_id,
@@ -77,49 +83,45 @@ def update(
     """Record what is reported of an agent; after its end, or for an earlier incarnation, it changes no count."""
     checked_id("a task id", task_id)
     checked_id("an agent id", agent_id)
-    if status not in STATUSES:
-        raise WrongUsage(f"{status!r} is not a status", f"use one of {', '.join(STATUSES)}")
-    if progress is not None and not 0 <= progress <= 100:
-        raise WrongUsage(f"progress is {progress}", "use a whole number from 0 to 100")
     with store.change() as change:
-        before = _agent(change.view(AGENT_REGISTRY, task_id), agent_id)
+        before = change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
         if before is None:
             raise Refused(
                 f"task {task_id} has no agent {agent_id}",
                 f"register it first: `guard agent spawn --task {task_id} --agent {agent_id}`",
             )
-        change.append(
-            AgentUpdated(
-                at=now,
-                id=new_id(),
-                task_id=task_id,
-                agent_id=agent_id,
-                incarnation=incarnation or before.incarnation,
-                status=status,
-                message=message,
-                progress=progress,
-            )
+        event = _made(
+            AgentUpdated,
+            at=now,
+            id=new_id(),
+            task_id=task_id,
+            agent_id=agent_id,
+            incarnation=incarnation or before.incarnation,
+            status=status,
+            message=message,
+            progress=progress,
         )
+        change.append(event)
         return _report(change, before, task_id, agent_id)
+
+
+def _made(event: type[E], **fields: Any) -> E:
+    """The event, or a refusal that names the field that cannot be."""
+    try:
+        return event(**fields)
+    except ValidationError as error:
+        raise WrongUsage(f"this cannot be recorded: {first_problem(error)}", None) from None
 
 
 def _retention(change: Change, now: datetime, keep: int) -> Iterator[RetentionSet]:
     """The fold depends on the log alone, so a changed knob is itself an event."""
-    registry = change.view(GLOBAL_REGISTRY)
-    if keep != (registry.keep_finished if registry else KEEP_FINISHED):
+    if keep != change.fold(GLOBAL_REGISTRY).keep_finished:
         yield RetentionSet(at=now, id=new_id(), keep_finished=keep)
 
 
-def _agent(registry: AgentRegistry | None, agent_id: str) -> Agent | None:
-    agents = registry.agents if registry else ()
-    return next((agent for agent in agents if agent.agent_id == agent_id), None)
-
-
 def _report(change: Change, before: Agent | None, task_id: str, agent_id: str) -> AgentReport:
-    registry, overall = change.view(AGENT_REGISTRY, task_id), change.view(GLOBAL_REGISTRY)
-    agent = _agent(registry, agent_id)
-    assert registry
-    assert overall
+    registry, overall = change.fold(AGENT_REGISTRY, task_id), change.fold(GLOBAL_REGISTRY)
+    agent, task, all_tasks = registry.agent(agent_id), registry.counts(), overall.counts()
     assert agent
     spawned = before is None or before.incarnation != agent.incarnation
     late = not spawned and before is not None and agent.late_reports > before.late_reports
@@ -127,11 +129,11 @@ def _report(change: Change, before: Agent | None, task_id: str, agent_id: str) -
         agent=agent,
         previous_status=before.status if before else None,
         recorded_as="spawned" if spawned else "late" if late else "updated",
-        active_count=registry.active_count,
-        completed_count=registry.completed_count,
-        total_spawned=registry.total_spawned,
-        active_agents=overall.active_agents,
-        total_agents_spawned=overall.total_agents_spawned,
+        active_count=task.active,
+        completed_count=task.completed,
+        total_spawned=task.spawned,
+        active_agents=all_tasks.active,
+        total_agents_spawned=all_tasks.spawned,
     )
 
 

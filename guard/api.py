@@ -70,12 +70,13 @@ def agents_of(
 
 
 def _invocation(workspace: Where, repo: Where) -> Invocation:
-    told = os.fspath(workspace) if workspace is not None else os.environ.get("GUARD_WORKSPACE")
-    return _remembered(told, os.path.abspath(repo or os.curdir), os.getpid())
+    told = os.fspath(workspace) if workspace is not None else None
+    place = os.path.abspath(repo) if repo is not None else None
+    return _remembered(told, place, os.getcwd(), os.environ.get("GUARD_WORKSPACE"), os.getpid())
 
 
 @cache
-def _remembered(workspace: str | None, repo: str, _process: int) -> Invocation:
-    """One per process: a forked child begins with nothing of what its parent held open or remembered."""
-    place = None if workspace is not None else Path(repo)
+def _remembered(workspace: str | None, repo: str | None, *_around: object) -> Invocation:
+    """One per process, folder and environment: a forked child begins with nothing that its parent remembered."""
+    place = Path(repo) if repo is not None else None
     return Invocation(repo=place, workspace_option=workspace, clock=from_environment())

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from guard import __version__
-from guard.errors import EXIT_CODES, GuardError
+from guard.errors import EXIT_CODES, GuardError, ReaderGone
 
 COMMANDS = {
     "agent": "Keep the registries of agents: spawn, update, list.",
@@ -63,8 +63,7 @@ class LazyGroup(click.Group):
 @click.option(
     "--workspace",
     metavar="DIR",
-    envvar="GUARD_WORKSPACE",
-    help="The folder for guard's state, instead of the one that `guard where` prints.",
+    help="The folder for guard's state, instead of the one that `guard where` prints; also GUARD_WORKSPACE.",
 )
 @click.option(
     "--config",
@@ -114,13 +113,16 @@ def _guarded(verbose: bool) -> int:
         return code if isinstance(code, int) else 0
     except GuardError as error:
         return _failed(error.message, error.hint, error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
     except click.UsageError as error:
         return _misused(error)
     except click.ClickException as error:
         return _failed(error.format_message(), None, 2)
     except (KeyboardInterrupt, click.Abort):
         return _failed("interrupted", None, 130)
-    except BrokenPipeError:
+    except ReaderGone:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -146,7 +148,10 @@ def _bug(error: Exception, verbose: bool) -> int:
     if verbose:
         import traceback
 
-        traceback.print_exception(error)
+        from guard.core.text import visible
+
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            click.echo(visible(line), err=True)
     frame: Any = error.__traceback__
     while frame and frame.tb_next:
         frame = frame.tb_next

@@ -38,9 +38,9 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Clock:
         return Clock()
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return Clock(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
         raise WrongUsage(
             f"{VARIABLE} is {text!r}, which is not an ISO-8601 time",
             f"unset it, or say for example {VARIABLE}=2026-01-31T12:00:00Z",
         ) from None
-    return Clock(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC))

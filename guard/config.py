@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from guard.core.settings import BadSetting, Resolved, Source, knobs, resolve
+from guard.core.text import valid
 from guard.errors import ConfigProblem
 
 PROJECT_FILE, PYPROJECT, USER_FILE = "guard.toml", "pyproject.toml", "config.toml"
@@ -14,18 +15,19 @@ _MOST_BYTES = 1024 * 1024
 
 def user_folder(environ: Mapping[str, str]) -> Path:
     """Where the user's own configuration lies."""
-    base = environ.get("XDG_CONFIG_HOME") or os.path.join(_home(environ), ".config")
-    return Path(base, "guard")
+    return _base(environ, "XDG_CONFIG_HOME", ".config")
 
 
 def state_home(environ: Mapping[str, str]) -> Path:
     """Where guard keeps its workspaces."""
-    base = environ.get("XDG_STATE_HOME") or os.path.join(_home(environ), ".local", "state")
-    return Path(base, "guard")
+    return _base(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
 
 
-def _home(environ: Mapping[str, str]) -> str:
-    return environ.get("HOME") or os.path.expanduser("~")
+def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
+    """A relative path says nothing, by the rule of the XDG specification: it would follow the current folder around."""
+    told = environ.get(variable, "")
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return Path(told if os.path.isabs(told) else os.path.join(home, below_home), "guard")
 
 
 def load(
@@ -36,10 +38,10 @@ def load(
 ) -> Resolved:
     """The settings in force for a work tree; `explicit` is read instead of the project's and the user's file."""
     if explicit is not None:
-        sources = [Source(str(explicit), _read(explicit, required=True) or {})]
+        sources = [Source(valid(explicit), _read(explicit, required=True) or {})]
     else:
         user = user_folder(environ) / USER_FILE
-        sources = [*_project_sources(project), Source(str(user), _read(user) or {})]
+        sources = [*_project_sources(project), Source(valid(user), _read(user) or {})]
     sources += _environment(environ)
     sources.append(Source("command line", dict(flags or {})))
     try:
@@ -55,7 +57,7 @@ def _project_sources(project: Path | None) -> list[Source]:
     for name in (PYPROJECT, PROJECT_FILE):
         values = _read(project / name)
         if values:
-            found.append(Source(str(project / name), values, trusted=False))
+            found.append(Source(valid(project / name), values, trusted=False))
     return found
 
 
@@ -74,11 +76,16 @@ def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
         document = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise ConfigProblem(f"{path} is not TOML: {error}", "mend it, or move it away") from None
+    return own_section(path, document)
+
+
+def own_section(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """The part of a file that is guard's: all of it, or `[tool.guard]` of a pyproject.toml."""
     if path.name != PYPROJECT:
         return document
     tool = document.get("tool")
     section = tool.get("guard") if isinstance(tool, dict) else None
-    return section if isinstance(section, dict) else None
+    return section if isinstance(section, dict) else {}
 
 
 def _bounded(path: Path) -> bytes:
@@ -99,6 +106,8 @@ def _environment(environ: Mapping[str, str]) -> list[Source]:
     variables = {knob.variable: knob.key for knob in knobs()}
     sources = []
     for name, text in environ.items():
+        if not text:
+            continue
         if name in variables:
             key = variables[name]
         elif name.startswith("GUARD_") and "__" in name:

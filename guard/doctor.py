@@ -17,7 +17,7 @@ from guard.core.reports import DoctorCheck
 from guard.core.text import visible
 from guard.errors import GuardError
 from guard.files import Folder
-from guard.git.call import git
+from guard.git.call import config_value, git
 from guard.git.locate import Repository
 from guard.invocation import Invocation
 from guard.lock import locked
@@ -89,11 +89,8 @@ def _repository(guard: Invocation) -> Iterator[DoctorCheck]:
 
 def _identity(guard: Invocation, repository: Repository) -> DoctorCheck:
     """With the user's own configuration, as a commit would have it."""
-    answers = [
-        git("config", "--get", key, environ=guard.environ, git_dir=repository.git_dir)
-        for key in ("user.name", "user.email")
-    ]
-    values = [answer.stdout.decode(errors="replace").strip() for answer in answers]
+    keys = ("user.name", "user.email")
+    values = [config_value(key, repository.git_dir, guard.environ) for key in keys]
     if all(values):
         return check("identity", "ok", f"{values[0]} <{values[1]}>")
     return check(
@@ -182,18 +179,8 @@ def _hooks(guard: Invocation) -> Iterator[DoctorCheck]:
     repository = guard.repository_if_any
     if repository is None or not repository.git_dir_exists:
         return
-    answer = git(
-        "config",
-        "--get",
-        "--type=path",
-        "core.hooksPath",
-        environ=guard.environ,
-        git_dir=repository.git_dir,
-    )
-    told = answer.stdout.decode(errors="replace").strip()
-    folder = (
-        repository.root / told if told and told != os.devnull else repository.common_dir / "hooks"
-    )
+    told = config_value("core.hooksPath", repository.git_dir, guard.environ, "path")
+    folder = repository.root / told if told else repository.common_dir / "hooks"
     present = [name for name in GIT_HOOKS if (folder / name).is_file()]
     ours = [name for name in present if HOOK_MARKER in _head(folder / name)]
     others = [name for name in present if name not in ours]

@@ -33,6 +33,10 @@ class GuardError(Exception):
         self.hint = hint
 
 
+class ReaderGone(Exception):
+    """Whoever read our output has had enough, as `head` does; click would make an exit code 1 of it."""
+
+
 class Refused(GuardError):
     """A negative answer that the caller asked to hear as an exit code."""
 

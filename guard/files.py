@@ -32,12 +32,13 @@ class Folder:
     @classmethod
     def open(cls, path: str, *, create: bool = False) -> "Folder | None":
         """The folder at this path, which must be ours alone; None if there is none."""
-        if create:
-            _make_folder(path)
         try:
             descriptor = os.open(path, _OPEN_FOLDER)
         except FileNotFoundError:
-            return None
+            if not create:
+                return None
+            _make_folder(path)
+            return cls.open(path)
         except OSError as error:
             raise _refusal(path, error) from None
         return cls._checked(descriptor, path)

@@ -21,7 +21,7 @@ from guard.files import Folder
 
 LOCK, QUEUE = "workspace.lock", "workspace.queue"
 _HOLDER_BYTES, _MARK_BYTES = 256, 256
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.005
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0003, 0.002
 
 
 class Lock:

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from guard.core.text import visible
+from guard.core.text import harmless_json, visible
+from guard.errors import ReaderGone
 
 F = TypeVar("F", bound=Callable[..., Any])
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red", "bold": None}
@@ -30,11 +31,16 @@ class Output:
 
     def result(self, text: str) -> None:
         """What was asked for."""
-        click.echo(text)
+        try:
+            click.echo(text)
+        except BrokenPipeError:
+            raise ReaderGone from None
 
     def document(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
         """A report in the format that was asked for."""
-        self.result(document.model_dump_json(indent=2) if form == "json" else text(document))
+        self.result(
+            harmless_json(document.model_dump_json(indent=2)) if form == "json" else text(document)
+        )
 
     def warn(self, message: str) -> None:
         """Trouble that does not stop the command."""

@@ -48,4 +48,8 @@ def run(
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
+    # A grandchild in a session of its own may hold the other end; it is not waited for.
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()

@@ -10,10 +10,10 @@ from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Discriminator, TypeAdapter, create_model
+from pydantic import BaseModel, Discriminator, Field, TypeAdapter, create_model
 
 from guard.core.events import EVENT_CLASSES
-from guard.core.fields import Digest, Seq
+from guard.core.fields import Count, Digest, Seq
 from guard.core.migrations import RECORD_VERSION
 from guard.core.replay import VIEW_KINDS, Checkpoint
 from guard.core.reports import REPORTS
@@ -27,8 +27,7 @@ _SUFFIX = ".schema.json"
 
 def record_adapter() -> TypeAdapter[Any]:
     """A whole line of the log as a model."""
-    version = Literal[1]
-    assert RECORD_VERSION == 1
+    version = Annotated[int, Field(ge=RECORD_VERSION, le=RECORD_VERSION)]
     models: list[Any] = [
         create_model(
             f"{cls.__name__}Record",
@@ -36,6 +35,7 @@ def record_adapter() -> TypeAdapter[Any]:
             __doc__=cls.__doc__,
             v=(version, ...),
             seq=(Seq, ...),
+            more=(Count, ...),
             prev=(Digest, ...),
             hash=(Digest, ...),
         )

@@ -6,14 +6,16 @@ import stat
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from guard import schemas
+from guard.config import own_section
 from guard.core.records import BadRecord, unsealed
 from guard.core.reports import Finding
 from guard.core.strict_json import loads
-from guard.core.text import plural
+from guard.core.text import plural, valid
 
 MOST_BYTES = 64 * 1024 * 1024
 _NAMED = {
@@ -32,11 +34,11 @@ def check(path: Path) -> Iterator[Finding]:
         data = _read(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        yield Finding(file=str(path), place="", problem=f"cannot be read: {reason}", hint=None)
+        yield Finding(file=valid(path), place="", problem=f"cannot be read: {reason}", hint=None)
         return
     for place, problem, kind in _checker(path)(path, data):
         hint = _HINT.format(kind=kind) if kind else None
-        yield Finding(file=str(path), place=place, problem=problem, hint=hint)
+        yield Finding(file=valid(path), place=valid(place), problem=valid(problem), hint=hint)
 
 
 Problem = tuple[str, str, str | None]
@@ -97,9 +99,7 @@ def _check_toml(path: Path, data: bytes) -> Iterator[Problem]:
     except (ValueError, RecursionError) as error:
         yield "", f"not TOML: {error}", None
         return
-    if path.name == "pyproject.toml":
-        document = document.get("tool", {}).get("guard", {})
-    yield from _against("settings", document)
+    yield from _against("settings", own_section(path, document))
 
 
 def _kind(path: Path, document: Any) -> tuple[str | None, str]:
@@ -125,10 +125,20 @@ def _against(kind: str, document: Any) -> Iterator[Problem]:
 
 def _sentence(error: Any) -> str:
     """What was expected there, without repeating a whole document."""
-    if error.validator in ("oneOf", "anyOf") and error.context:
-        nearest = min(error.context, key=lambda e: (-len(e.absolute_path), e.message))
-        return f"fits none of the allowed forms; nearest: {_shortened(nearest.message)}"
-    return _shortened(error.message)
+    if error.validator not in ("oneOf", "anyOf") or not error.context:
+        return _shortened(error.message)
+    branches: dict[int, list[Any]] = {}
+    for inner in error.context:
+        branches.setdefault(inner.schema_path[0], []).append(inner)
+    fitting = [inner for inner in branches.values() if not any(map(_is_of_other_type, inner))]
+    if not fitting:
+        kind = error.instance.get("type") if isinstance(error.instance, dict) else None
+        return _shortened(f"fits none of the allowed forms: type {kind!r}")
+    return "; ".join(_shortened(inner.message) for inner in min(fitting, key=len))
+
+
+def _is_of_other_type(error: Any) -> bool:
+    return error.validator == "const" and list(error.relative_path) == ["type"]
 
 
 def _shortened(message: str) -> str:
@@ -146,7 +156,11 @@ def validator(kind: str) -> Any:
 
     formats = FormatChecker(formats=())
     formats.checks("date-time")(_is_instant)
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", whole)
+
+    def finite(_checker: Any, value: Any) -> bool:
+        return whole(None, value) or (isinstance(value, float) and isfinite(value))
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": whole, "number": finite})
     extend: Any = validators.extend
     strict = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=types)
     return strict(schemas.load(kind), format_checker=formats)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote_to_bytes
 
 from pydantic import Field
 
@@ -35,7 +36,7 @@ Deleting the folder deletes the history of the runs, and nothing in the reposito
 
 
 class WorktreeEntry(Frozen):
-    """One work tree in the index: what it was, and which workspace is its own."""
+    """One work tree in the index: what it was, and which workspace is its own. Paths are `file:` URIs."""
 
     schema_: Literal["guard/worktree/1"] = Field("guard/worktree/1", alias="schema")
     worktree: str
@@ -79,8 +80,8 @@ def choose(
         raise WrongUsage("no repository and no --workspace", "name one of them")
     home = state_home(environ)
     entry = _entry(home, repository.root)
-    if entry is not None and entry.common_dir == os.fspath(repository.common_dir):
-        return Workspace(Path(entry.workspace), "index", repository, explicit=False)
+    if entry is not None and entry.common_dir == repository.common_dir.as_uri():
+        return Workspace(_path(entry.workspace), "index", repository, explicit=False)
     main = repository.common_dir
     label = main.parent if main.name == ".git" else main
     return Workspace(home / _named(label, main), "default", repository, explicit=False)
@@ -131,12 +132,12 @@ def _open(path: Path) -> Folder:
 def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
     status = os.stat(repository.root)
     entry = WorktreeEntry(
-        worktree=os.fspath(repository.root),
-        git_dir=os.fspath(repository.git_dir),
-        common_dir=os.fspath(repository.common_dir),
+        worktree=repository.root.as_uri(),
+        git_dir=repository.git_dir.as_uri(),
+        common_dir=repository.common_dir.as_uri(),
         device=status.st_dev,
         inode=status.st_ino,
-        workspace=os.fspath(workspace.path),
+        workspace=workspace.path.as_uri(),
     )
     data = entry.model_dump_json(indent=2).encode() + b"\n"
     with _open(home / INDEX) as folder:
@@ -153,7 +154,7 @@ def _remembered(home: Path, folder: Path) -> Repository | None:
     status = os.stat(folder)
     if (status.st_dev, status.st_ino) != (entry.device, entry.inode):
         return None
-    git_dir, common_dir = Path(entry.git_dir), Path(entry.common_dir)
+    git_dir, common_dir = _path(entry.git_dir), _path(entry.common_dir)
     return Repository(folder, git_dir, common_dir, git_dir_exists=False)
 
 
@@ -172,7 +173,12 @@ def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
             f"{home / INDEX / _entry_name(folder)} is damaged: {error}",
             "delete it; the next command writes it again",
         ) from None
-    return entry if entry.worktree == os.fspath(folder) else None
+    return entry if entry.worktree == folder.as_uri() else None
+
+
+def _path(uri: str) -> Path:
+    """The path of a `file:` URI: the spelling in which every path, whatever its bytes, can stand in JSON."""
+    return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))))
 
 
 def _entry_name(folder: Path) -> str:

@@ -7,7 +7,7 @@ import click
 from guard import config
 from guard.core.reports import InitReport
 from guard.core.settings import config_template
-from guard.core.text import visible
+from guard.core.text import valid, visible
 from guard.errors import ConfigProblem
 from guard.invocation import Invocation
 from guard.output import format_option
@@ -27,12 +27,12 @@ def command(guard: Invocation, user: bool, dry_run: bool, form: str) -> None:
     target = users if user else guard.repository.root / config.PROJECT_FILE
     text = config_template(for_user=user)
     if target.exists() or target.is_symlink():
-        report = InitReport(file=str(target), action="kept")
+        report = InitReport(file=valid(target), action="kept")
     elif dry_run:
-        report = InitReport(file=str(target), action="would_write")
+        report = InitReport(file=valid(target), action="would_write")
     else:
         _write(target, text)
-        report = InitReport(file=str(target), action="written")
+        report = InitReport(file=valid(target), action="written")
     if dry_run and form == "text" and report.action == "would_write":
         guard.output.result(text.rstrip("\n"))
         return

@@ -2,22 +2,25 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from time import sleep
 from typing import Any
 
 import click
 
-from guard.core.records import START, Entry, Position
+from guard.core.events import Event
+from guard.core.migrations import RECORD_VERSION
+from guard.core.records import START
 from guard.core.reports import LogReport
-from guard.core.text import visible
+from guard.core.text import harmless_json, visible
 from guard.errors import WrongUsage
 from guard.invocation import Invocation
 from guard.output import coloured, format_option
 
 _POLL_SECONDS = 0.2
-_ENVELOPE = ("v", "seq", "at", "type", "id", "run", "iteration", "prev", "hash")
+_ENVELOPE = ("v", "seq", "more", "at", "type", "id", "run", "iteration", "prev", "hash")
 _AGO = re.compile(r"(\d{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -66,54 +69,47 @@ def command(
             )
     begin = _moment(since, guard.clock.now()) if since else None
 
-    def wanted(entry: Entry) -> bool:
-        event = entry.event
+    def wanted(event: Event) -> bool:
         return (
             (not types or event.type in types)
             and (begin is None or event.at >= begin)
             and (run is None or event.run == run)
         )
 
-    position, found = _read(guard, START, wanted)
-    records = list(found if last is None else found[max(0, len(found) - last) :])
+    reader = _Reader(guard, wanted)
+    found = reader.records() if last is None else deque(reader.records(), maxlen=last)
     if form == "json" and not follow:
-        guard.output.result(LogReport(events=tuple(records)).model_dump_json(indent=2))
+        guard.output.document(LogReport(events=tuple(found)), form, str)
     else:
-        for record in records:
+        for record in found:
             guard.output.result(_line(record, form))
     while follow:
         sleep(_POLL_SECONDS)
-        position, found = _read(guard, position, wanted)
-        for record in found:
+        for record in reader.records():
             guard.output.result(_line(record, form))
 
 
-def _read(guard: Invocation, after: Position, wanted: Any) -> tuple[Position, list[dict[str, Any]]]:
-    position, found = after, []
-    for entry, prev in _linked(guard, after):
-        position = entry.position
-        if wanted(entry):
-            found.append(_record(entry, prev))
-    return position, found
+class _Reader:
+    """Goes on from where it stopped."""
 
+    def __init__(self, guard: Invocation, wanted: Callable[[Event], bool]) -> None:
+        self._guard = guard
+        self._wanted = wanted
+        self._position = START
 
-def _linked(guard: Invocation, after: Position) -> Iterator[tuple[Entry, str]]:
-    prev = after.hash
-    for entry in guard.store.entries(after):
-        yield entry, prev
-        prev = entry.position.hash
-
-
-def _record(entry: Entry, prev: str) -> dict[str, Any]:
-    """The fields of the line as it stands in the log."""
-    event, position = entry
-    fields = json.loads(event.model_dump_json())
-    return {"v": 1, "seq": position.seq, **fields, "prev": prev, "hash": position.hash}
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The fields of each line as it stands in the log."""
+        for event, position, more in self._guard.store.entries(self._position):
+            prev, self._position = self._position.hash, position
+            if self._wanted(event):
+                head = {"v": RECORD_VERSION, "seq": position.seq, "more": more}
+                fields = json.loads(event.model_dump_json())
+                yield {**head, **fields, "prev": prev, "hash": position.hash}
 
 
 def _line(record: dict[str, Any], form: str) -> str:
     if form == "json":
-        return json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+        return harmless_json(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
     own = [
         f"{name}={_shown(value)}"
         for name, value in record.items()
@@ -132,11 +128,11 @@ def _shown(value: Any) -> str:
 
 def _moment(text: str, now: datetime) -> datetime:
     ago = _AGO.fullmatch(text)
-    if ago:
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:
+        if ago:
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         moment = datetime.fromisoformat(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise WrongUsage(
             f"--since {text!r} is not a time",
             "say for example 2026-01-31T12:00:00Z, or 2h for two hours ago",

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from guard.core.reports import ValidateReport
-from guard.core.text import plural, visible
+from guard.core.text import plural, valid, visible
 from guard.invocation import Invocation
 from guard.output import coloured, format_option
 
@@ -26,7 +26,7 @@ def command(guard: Invocation, files: tuple[Path, ...], form: str) -> int:
 
     findings = tuple(finding for file in files for finding in check(file))
     report = ValidateReport(
-        ok=not findings, checked=tuple(str(file) for file in files), findings=findings
+        ok=not findings, checked=tuple(valid(file) for file in files), findings=findings
     )
     guard.output.document(report, form, _text)
     return 0 if report.ok else 1

@@ -1,11 +1,9 @@
 """`guard where`."""
 
-import os
-
 import click
 
 from guard.core.reports import WhereReport
-from guard.core.text import visible
+from guard.core.text import valid, visible
 from guard.invocation import Invocation
 from guard.output import format_option
 
@@ -18,20 +16,15 @@ def command(guard: Invocation, form: str) -> None:
     workspace = guard.workspace
     repository = workspace.repository
     report = WhereReport(
-        workspace=_text(workspace.path),
+        workspace=valid(workspace.path),
         origin=workspace.origin,
         exists=workspace.path.is_dir(),
-        worktree=_text(repository.root) if repository else None,
+        worktree=valid(repository.root) if repository else None,
         worktree_key=workspace.worktree_key,
-        git_dir=_text(repository.git_dir) if repository else None,
+        git_dir=valid(repository.git_dir) if repository else None,
         git_dir_exists=repository.git_dir_exists if repository else None,
-        common_dir=_text(repository.common_dir) if repository else None,
+        common_dir=valid(repository.common_dir) if repository else None,
     )
     if repository is not None and not repository.git_dir_exists:
         guard.output.warn(f"{repository.git_dir} is gone; the workspace was found by the index")
     guard.output.document(report, form, lambda found: visible(found.workspace))
-
-
-def _text(path: os.PathLike[str]) -> str:
-    """A path as valid text: bytes that are none are spelled out."""
-    return os.fsencode(path).decode(errors="backslashreplace")

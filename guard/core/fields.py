@@ -1,5 +1,6 @@
 """The field types that events, state files and outputs share."""
 
+import re
 from datetime import datetime
 from typing import Annotated, TypeVar
 
@@ -14,6 +15,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"
+_ID = re.compile(ID_PATTERN)
 RESERVED_IDS = frozenset({"registry"})
 """Guard's own entries in a workspace have a dot in their name, so no id can meet them; this one has not."""
 
@@ -50,10 +52,7 @@ Text = Annotated[str, StringConstraints(max_length=65536)]
 
 def is_id(text: str) -> bool:
     """Whether the text may become part of a path or of a ref name."""
-    head, rest = text[:1], text[1:]
-    plain = head.isascii() and head.isalnum() and len(text) <= 128
-    allowed = all(c.isascii() and (c.isalnum() or c in "_-") for c in rest)
-    return plain and allowed and text.casefold() not in RESERVED_IDS
+    return _ID.fullmatch(text) is not None and text.casefold() not in RESERVED_IDS
 
 
 class Frozen(BaseModel):
@@ -64,8 +63,6 @@ class Frozen(BaseModel):
         extra="forbid",
         strict=True,
         serialize_by_alias=True,
-        validate_by_name=True,
-        validate_by_alias=True,
         json_schema_serialization_defaults_required=True,
         use_attribute_docstrings=True,
     )

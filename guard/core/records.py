@@ -1,10 +1,13 @@
 """One event as one line of the log: numbered, chained to the line before, and hashed over its own bytes.
 
-A line is `{"v":1,"seq":N,<the event>,"prev":"<64 hex>","hash":"<64 hex>"}`. The hash covers every byte before `,"hash"`, so
-`prev` is under it and one changed bit anywhere breaks the line or the chain. The hash is compared before anything is parsed.
+A line is `{"v":1,"seq":N,"more":M,<the event>,"prev":"<64 hex>","hash":"<64 hex>"}`. The hash covers every byte before
+`,"hash"`, so `prev` is under it, and one changed bit anywhere breaks the line or the chain. It is compared before anything is
+parsed. `more` is how many records of the same change follow: a change of several events is there when its last one is.
 """
 
 import json
+import re
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -19,7 +22,11 @@ NO_HASH = "0" * 64
 _HASH_KEY, _PREV_KEY = b',"hash":"', b',"prev":"'
 _SEAL = len(_HASH_KEY) + 64 + len(b'"}')
 _LINK = len(_PREV_KEY) + 64 + len(b'"')
-_validate = EVENT_ADAPTER.validator.validate_json
+_HEAD = re.compile(
+    rb'\{"v":%d,"seq":(?P<seq>[1-9][0-9]{0,15}),"more":(?P<more>0|[1-9][0-9]{0,8}),'
+    % RECORD_VERSION
+)
+_validate: Callable[[bytes | str], Event] = EVENT_ADAPTER.validator.validate_json
 
 
 class Position(NamedTuple):
@@ -35,10 +42,11 @@ START = Position(1, 0, 0, NO_HASH)
 
 
 class Entry(NamedTuple):
-    """An event and the place right after it."""
+    """An event, the place right after it, and how many records of the same change follow."""
 
     event: Event
     position: Position
+    more: int = 0
 
 
 class BadRecord(ValueError):
@@ -49,31 +57,40 @@ class NewerRecord(ValueError):
     """The line is sound, but this version does not know its meaning."""
 
 
-def encode(event: Event, seq: int, prev: str) -> tuple[bytes, str]:
+def encode(event: Event, seq: int, prev: str, more: int = 0) -> tuple[bytes, str]:
     """The line with its newline, and its hash."""
     body = event.model_dump_json().encode()
-    sealed = b'{"v":%d,"seq":%d,%s,"prev":"%s"' % (RECORD_VERSION, seq, body[1:-1], prev.encode())
+    head = b'{"v":%d,"seq":%d,"more":%d,' % (RECORD_VERSION, seq, more)
+    sealed = b'%s%s,"prev":"%s"' % (head, body[1:-1], prev.encode())
     digest = sha256(sealed).hexdigest()
     return b'%s,"hash":"%s"}\n' % (sealed, digest.encode()), digest
 
 
-def decode(line: bytes, seq: int, prev: str) -> tuple[Event, str]:
-    """The event of a line (without its newline) that should be number `seq` and follow `prev`."""
+def decode(line: bytes, seq: int, prev: str) -> tuple[Event, str, int]:
+    """The event of a line (without its newline) that should be number `seq` and follow `prev`; its hash; how many records
+    of the same change follow."""
     sealed = line[:-_SEAL]
     digest = sha256(sealed).hexdigest()
     if line[-66:-2] != digest.encode() or line[-_SEAL:-66] != _HASH_KEY or line[-2:] != b'"}':
         raise BadRecord("its hash does not match its bytes")
-    head = b'{"v":%d,"seq":%d,' % (RECORD_VERSION, seq)
+    head, more = b'{"v":%d,"seq":%d,"more":0,' % (RECORD_VERSION, seq), 0
+    if not line.startswith(head):
+        found = _HEAD.match(line)
+        if found is None or int(found["seq"]) != seq:
+            event, more = _explain(sealed, seq, prev)
+            return event, digest, more
+        head, more = found[0], int(found["more"])
     link = sealed[-_LINK:]
-    if not (line.startswith(head) and link[-65:-1] == prev.encode() and link[:-65] == _PREV_KEY):
-        return _explain(sealed, seq, prev), digest
+    if link[-65:-1] != prev.encode() or link[:-65] != _PREV_KEY:
+        event, more = _explain(sealed, seq, prev)
+        return event, digest, more
     try:
-        event: Event = _validate(b"{" + sealed[len(head) : -_LINK] + b"}")
+        event = _validate(b"{" + sealed[len(head) : -_LINK] + b"}")
     except ValidationError as error:
         raise _reason(sealed, error) from None
     if not is_whole(event):
         raise BadRecord("it lacks a field")
-    return event, digest
+    return event, digest, more
 
 
 def unsealed(line: bytes) -> dict[str, Any]:
@@ -95,7 +112,7 @@ def _fields(sealed: bytes) -> dict[str, Any]:
     return fields
 
 
-def _explain(sealed: bytes, seq: int, prev: str) -> Event:
+def _explain(sealed: bytes, seq: int, prev: str) -> tuple[Event, int]:
     """Slow path: an older record that must be migrated, or the reason why the line may not stand here."""
     fields = _fields(sealed)
     version = fields.pop("v", None)
@@ -105,13 +122,14 @@ def _explain(sealed: bytes, seq: int, prev: str) -> Event:
         raise BadRecord(f"it should be record {seq}")
     if fields.pop("prev", None) != prev:
         raise BadRecord("it does not follow the record before it")
-    if not isinstance(version, int) or version == RECORD_VERSION:
+    more = fields.pop("more", 0)
+    if not isinstance(version, int) or not isinstance(more, int) or version == RECORD_VERSION:
         raise BadRecord("its fields are not in the order in which guard writes them")
     try:
         event: Event = _validate(json.dumps(migrate_record(fields, version)))
     except (ValidationError, LookupError) as error:
         raise BadRecord(f"it cannot be migrated from version {version}: {error}") from None
-    return event
+    return event, more
 
 
 def _reason(sealed: bytes, error: ValidationError) -> ValueError:

@@ -6,9 +6,10 @@ nothing else.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, NamedTuple, assert_never, cast
 
 from pydantic import Field
 
@@ -69,6 +70,14 @@ class GlobalRegistry(ViewDocument):
     agents: tuple[Agent, ...]
 
 
+class Counts(NamedTuple):
+    """How many agents are active, have ended of themselves, and were ever spawned."""
+
+    active: int
+    completed: int
+    spawned: int
+
+
 @dataclass(slots=True)
 class _Draft:
     """An agent while it is being folded; the fields are those of Agent."""
@@ -95,6 +104,7 @@ class _Roster:
 
     def __init__(self) -> None:
         self._agents: dict[tuple[str, str], Agent | _Draft] = {}
+        self._drafts: set[tuple[str, str]] = set()
         self.active = 0
         self.completed = 0
         self.spawned = 0
@@ -134,6 +144,7 @@ class _Roster:
             updates=0,
             late_reports=0,
         )
+        self._drafts.add((event.task_id, event.agent_id))
         self.spawned += 1
         self.active += 1
         self.by_status["deployed"] += 1
@@ -166,19 +177,33 @@ class _Roster:
         if isinstance(agent, Agent):
             agent = _Draft(**{name: getattr(agent, name) for name in _FIELDS})
             self._agents[task_id, agent_id] = agent
+            self._drafts.add((task_id, agent_id))
         return agent
+
+    def agent(self, task_id: str, agent_id: str) -> Agent | None:
+        """One of them, frozen."""
+        self._freeze()
+        return cast(Agent | None, self._agents.get((task_id, agent_id)))
 
     def forget(self, task_id: str, agent_id: str) -> None:
         self._agents.pop((task_id, agent_id), None)
+        self._drafts.discard((task_id, agent_id))
 
-    def agents(self) -> tuple[Agent, ...]:
+    def agents(self) -> Mapping[tuple[str, str], Agent]:
         """All of them, frozen, in the order in which they were spawned."""
-        for name, agent in self._agents.items():
-            if isinstance(agent, _Draft):
-                self._agents[name] = Agent(**{field: getattr(agent, field) for field in _FIELDS})
-        return tuple(agent for agent in self._agents.values() if isinstance(agent, Agent))
+        self._freeze()
+        return cast(Mapping[tuple[str, str], Agent], self._agents)
 
-    def counts(self) -> dict[AgentStatus, int]:
+    def _freeze(self) -> None:
+        for name in self._drafts:
+            draft = self._agents[name]
+            self._agents[name] = Agent(**{field: getattr(draft, field) for field in _FIELDS})
+        self._drafts.clear()
+
+    def totals(self) -> Counts:
+        return Counts(self.active, self.completed, self.spawned)
+
+    def statuses(self) -> dict[AgentStatus, int]:
         return {status: self.by_status[status] for status in STATUSES}
 
 
@@ -188,6 +213,13 @@ class AgentRegistryFold(Fold[AgentRegistry]):
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self._roster = _Roster()
+
+    def agent(self, agent_id: str) -> Agent | None:
+        """One agent of the task, without freezing all the others."""
+        return self._roster.agent(self.key, agent_id)
+
+    def counts(self) -> Counts:
+        return self._roster.totals()
 
     def restore(self, document: AgentRegistry) -> None:
         self.reached = document.position()
@@ -205,8 +237,8 @@ class AgentRegistryFold(Fold[AgentRegistry]):
             "active_count": self._roster.active,
             "completed_count": self._roster.completed,
             "total_spawned": self._roster.spawned,
-            "by_status": self._roster.counts(),
-            "agents": self._roster.agents(),
+            "by_status": self._roster.statuses(),
+            "agents": tuple(self._roster.agents().values()),
         }
 
 
@@ -219,6 +251,13 @@ class GlobalRegistryFold(Fold[GlobalRegistry]):
         self._keep = KEEP_FINISHED
         self._finished: dict[tuple[str, str], None] = {}
         """In the order of their ends: the oldest goes first."""
+
+    @property
+    def keep_finished(self) -> int:
+        return self._keep
+
+    def counts(self) -> Counts:
+        return self._roster.totals()
 
     def restore(self, document: GlobalRegistry) -> None:
         self.reached = document.position()
@@ -248,19 +287,20 @@ class GlobalRegistryFold(Fold[GlobalRegistry]):
             self._roster.forget(*oldest)
 
     def contents(self) -> dict[str, Any]:
-        agents = {(agent.task_id, agent.agent_id): agent for agent in self._roster.agents()}
-        finished = [agents.pop(name) for name in self._finished]
+        agents = self._roster.agents()
+        finished = [agents[name] for name in self._finished]
+        active = [agent for agent in agents.values() if agent.status in ACTIVE]
         return {
             "active_agents": self._roster.active,
             "completed_agents": self._roster.completed,
             "total_agents_spawned": self._roster.spawned,
-            "by_status": self._roster.counts(),
+            "by_status": self._roster.statuses(),
             "keep_finished": self._keep,
-            "agents": (*agents.values(), *finished),
+            "agents": (*active, *finished),
         }
 
 
-AGENT_REGISTRY: ViewKind[AgentRegistry] = ViewKind(
+AGENT_REGISTRY: ViewKind[AgentRegistry, AgentRegistryFold] = ViewKind(
     document=AgentRegistry,
     fold=AgentRegistryFold,
     events=(AgentSpawned, AgentUpdated),
@@ -269,7 +309,7 @@ AGENT_REGISTRY: ViewKind[AgentRegistry] = ViewKind(
     file="/AGENT_REGISTRY.json",
     needle=lambda key: b'"task_id":"%s"' % key.encode(),
 )
-GLOBAL_REGISTRY: ViewKind[GlobalRegistry] = ViewKind(
+GLOBAL_REGISTRY: ViewKind[GlobalRegistry, GlobalRegistryFold] = ViewKind(
     document=GlobalRegistry,
     fold=GlobalRegistryFold,
     events=(AgentSpawned, AgentUpdated, RetentionSet),

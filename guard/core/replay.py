@@ -12,9 +12,9 @@ from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.runs import RUN
 from guard.core.views import Fold, LogPosition, ViewDocument, ViewKind
 
-VIEW_KINDS: tuple[ViewKind[Any], ...] = (AGENT_REGISTRY, GLOBAL_REGISTRY, RUN)
+VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (AGENT_REGISTRY, GLOBAL_REGISTRY, RUN)
 
-Route = tuple[ViewKind[Any], Callable[[Any], str], Callable[[str], str]]
+Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]
 ROUTES: dict[type[BaseEvent], tuple[Route, ...]] = {}
 for _kind in VIEW_KINDS:
     for _event in _kind.events:
@@ -45,13 +45,13 @@ class Replay:
 
     def __init__(self, only: Container[str] | None = None) -> None:
         self.folds: dict[str, Fold[Any]] = {}
-        self.kinds: dict[str, ViewKind[Any]] = {}
+        self.kinds: dict[str, ViewKind[Any, Any]] = {}
         self.position = START
         self._only = only
 
     def feed(self, entry: Entry) -> None:
         """Take in one entry."""
-        event, position = entry
+        event, position, _ = entry
         for kind, key_of, path_of in ROUTES.get(type(event), ()):
             key = key_of(event)
             path = path_of(key)

@@ -64,8 +64,10 @@ class RunFold(Fold[Run]):
         self._fields["run"] = document.run
 
     def apply(self, event: RunEvent) -> None:
-        if self._fields.get("run") != event.run:
+        if not self._fields or (type(event) is RunStarted and event.run != self._fields["run"]):
             self._fields = {**_BLANK, "run": event.run}
+        if event.run != self._fields["run"]:
+            return  # A late word of an earlier run: in the log, and no longer news.
         state = self._fields
         match event:
             case RunStarted():
@@ -74,8 +76,10 @@ class RunFold(Fold[Run]):
                 state["iterations"] += 1
                 state["open_iteration"] = OpenIteration(number=event.iteration, started_at=event.at)
             case IterationEnded():
-                state["last_iteration"] = self._ended(event, state["open_iteration"])
-                state["open_iteration"] = None
+                begun = state["open_iteration"]
+                state["last_iteration"] = self._ended(event, begun)
+                if begun is not None and begun.number == event.iteration:
+                    state["open_iteration"] = None
             case RunEnded():
                 state.update(ended_at=event.at, end_reason=event.reason)
             case _:
@@ -107,7 +111,7 @@ _BLANK: dict[str, Any] = {
     "last_iteration": None,
 }
 
-RUN: ViewKind[Run] = ViewKind(
+RUN: ViewKind[Run, RunFold] = ViewKind(
     document=Run,
     fold=RunFold,
     events=(RunStarted, IterationStarted, IterationEnded, RunEnded),

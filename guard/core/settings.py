@@ -143,6 +143,10 @@ def resolve(sources: Sequence[Source]) -> Resolved:
 def _leaves(source: Source, known: Mapping[str, Knob]) -> Iterator[tuple[str, Any]]:
     sections = {key.split(".")[0] for key in known if "." in key}
     for name, value in source.values.items():
+        if "." in name:
+            raise BadSetting(
+                f"{source.origin}: the key {name!r} has a dot in it; write a table instead"
+            )
         if name in sections and isinstance(value, Mapping):
             pairs = [(f"{name}.{key}", inner) for key, inner in value.items()]
         else:
@@ -209,11 +213,10 @@ def config_template(*, for_user: bool) -> str:
         if name != section:
             lines += [f"# {knob.section}", f"[{name}]", ""]
             section = name
-        lines += [f"# {knob.description}", f"# {key} = {_toml(knob.default)}", ""]
+        value = '"/path/to/a/folder"' if knob.default is None else _toml(knob.default)
+        lines += [f"# {knob.description}", f"# {key} = {value}", ""]
     return "\n".join(lines)
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return '""' if value is None else repr(value)
+    return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -6,13 +6,17 @@ from typing import Any, NoReturn
 
 MOST_DEPTH = 64
 _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
 def loads(data: bytes) -> Any:
     """The value, or a ValueError that says what is wrong."""
     _refuse_depth(data)
-    return json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_refuse_constant)
+    value = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_refuse_constant)
+    if _SURROGATE.search(data):
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _refuse_depth(data: bytes) -> None:
@@ -25,11 +29,11 @@ def _refuse_depth(data: bytes) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} stands twice")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name!r} stands twice")
+        found[name] = value
     return found
 
 

@@ -1,25 +1,38 @@
 """Text from outside, made harmless for a terminal."""
 
-_BIDI_AND_INVISIBLE = {
-    *range(0x200B, 0x2010),
-    *range(0x2028, 0x202F),
-    *range(0x2066, 0x206A),
-    0xFEFF,
-}
+import json
+import re
+
+_CONTROL = "\\x00-\\x1f\\x7f-\\x9f"
+_INVISIBLE = "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\U000e0000-\\U000e0fff"
+_HARMFUL = re.compile(f"[{_CONTROL}{_INVISIBLE}\\ud800-\\udfff]")
+_HARMFUL_IN_JSON = re.compile(f"[\\x7f-\\x9f{_INVISIBLE}]")
 
 
 def visible(text: str) -> str:
     """The same text with control characters, escapes, bidirectional marks and lone surrogates spelled out."""
-    return "".join(_spelled(character) for character in text)
+    return _HARMFUL.sub(lambda found: _spelled(found[0]), text)
 
 
 def _spelled(character: str) -> str:
     code = ord(character)
-    if code < 0x20 or 0x7F <= code < 0xA0:
-        return f"\\x{code:02x}"
-    if code in _BIDI_AND_INVISIBLE or 0xD800 <= code < 0xE000:
-        return f"\\u{code:04x}"
-    return character
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
+
+
+def harmless_json(text: str) -> str:
+    """The same JSON with characters escaped that JSON allows and a terminal would obey."""
+    return _HARMFUL_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def valid(text: object) -> str:
+    """The text without lone surrogates, which stand for bytes of file names that are no UTF-8 and cannot be JSON."""
+    return str(text).encode(errors="backslashreplace").decode()
 
 
 def plural(count: int, noun: str) -> str:

@@ -50,11 +50,12 @@ D = TypeVar("D", bound=ViewDocument)
 class Fold(Generic[D]):
     """A state being built: mutable inside, so that a million events cost no million copies; frozen by `document`."""
 
-    document_class: ClassVar[type[Any]]
+    document_class: ClassVar[Any]
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.reached = START
+        self._document: D | None = None
 
     def restore(self, document: D) -> None:
         """Go on from a document that an earlier fold made."""
@@ -69,19 +70,25 @@ class Fold(Generic[D]):
         raise NotImplementedError
 
     def document(self) -> D:
-        """The state so far, immutable."""
-        segment, offset, seq, digest = self.reached
-        position = LogPosition(segment=segment, offset=offset, hash=digest)
-        document: D = self.document_class(seq=seq, log=position, **self.contents())
-        return document
+        """The state so far, immutable; made once for each place in the log, and from values that are validated already."""
+        if self._document is None or self._document.seq != self.reached.seq:
+            segment, offset, seq, digest = self.reached
+            position = LogPosition.model_construct(segment=segment, offset=offset, hash=digest)
+            self._document = self.document_class.model_construct(
+                seq=seq, log=position, **self.contents()
+            )
+        return self._document
+
+
+F = TypeVar("F", bound=Fold[Any])
 
 
 @dataclass(frozen=True)
-class ViewKind(Generic[D]):
+class ViewKind(Generic[D, F]):
     """One kind of view: where its files lie, which events touch it, and how they fold."""
 
     document: type[D]
-    fold: Callable[[str], Fold[D]]
+    fold: Callable[[str], F]
     events: tuple[type[BaseEvent], ...]
     key: Callable[[Any], str]
     """The key of the view that an event touches."""

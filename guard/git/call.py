@@ -55,23 +55,34 @@ def git(
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> Finished:
     """Run git and return what it said, whatever its exit status; trouble with running it at all is an error."""
-    argv = ["git"]
-    argv += [f"--git-dir={git_dir}"] if git_dir else []
+    argv = [f"--git-dir={git_dir}"] if git_dir else []
     argv += [f"--work-tree={work_tree}"] if work_tree else []
     for key, value in _OVERRIDES.items():
         argv += ["-c", f"{key}={value}"]
+    return _run([*argv, *words], environment(environ), work_tree, time_limit)
+
+
+def config_value(key: str, git_dir: Path, environ: Mapping[str, str], kind: str = "") -> str | None:
+    """What git's configuration says, the user's and the system's included and nothing overridden; None if nothing.
+
+    Reading a value runs nothing of the repository's.
+    """
+    plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    words = [f"--git-dir={git_dir}", "config", *([f"--type={kind}"] if kind else []), "--get", key]
+    answer = _run(words, plain, None, TIME_LIMIT_SECONDS)
+    return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
+
+
+def _run(
+    words: list[str], environ: Mapping[str, str], cwd: Path | None, time_limit: float
+) -> Finished:
     try:
-        finished = run(
-            [*argv, *words],
-            environ=environment(environ),
-            time_limit=time_limit,
-            cwd=work_tree or os.sep,
-        )
+        finished = run(["git", *words], environ=environ, time_limit=time_limit, cwd=cwd or os.sep)
     except FileNotFoundError:
         raise RepositoryProblem("git is not installed", "install git 2.31 or newer") from None
     if finished.code is None:
         raise RepositoryProblem(
-            f"git {words[0]} took longer than {time_limit:g} s",
+            f"git took longer than {time_limit:g} s: git {words[-1]}",
             "try again, or look what holds the disk",
         )
     return finished

@@ -7,7 +7,7 @@ Walking up stops at the first folder that has a `.git` of any kind, or that guar
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
@@ -30,11 +30,14 @@ def find(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
     here = Path(os.path.realpath(start))
     for folder in (here, *here.parents):
         entry = _lstat(folder / ".git")
-        if entry is not None:
-            return _at(folder)
+        found = _at(folder) if entry is not None else None
+        if found is not None and found.git_dir.is_dir():
+            return found
         remembered = known(folder)
         if remembered is not None:
             return remembered
+        if found is not None:
+            return replace(found, git_dir_exists=False)
         if _looks_bare(folder):
             raise RepositoryProblem(
                 f"{folder} is a bare repository or the inside of one: it has no work tree",
@@ -49,13 +52,13 @@ def _at(root: Path) -> Repository:
     dot_git = root / ".git"
     git_dir = _pointed_to(dot_git) if dot_git.is_file() else dot_git
     git_dir = Path(os.path.realpath(git_dir))
-    common = _first_line(git_dir / "commondir")
+    common = _line_in(git_dir / "commondir")
     common_dir = Path(os.path.realpath(git_dir / common)) if common else git_dir
     return Repository(root, git_dir, common_dir)
 
 
 def _pointed_to(dot_git: Path) -> Path:
-    line = _first_line(dot_git) or ""
+    line = _line_in(dot_git) or ""
     prefix, _, target = line.partition(": ")
     if prefix != "gitdir" or not target:
         raise RepositoryProblem(
@@ -65,8 +68,8 @@ def _pointed_to(dot_git: Path) -> Path:
     return dot_git.parent / target
 
 
-def _first_line(path: Path) -> str | None:
-    """The first line of a small regular file; names are bytes, so nothing is refused for its encoding."""
+def _line_in(path: Path) -> str | None:
+    """What a small regular file says, as git reads it: all but the newline at its end, in whatever encoding."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -74,7 +77,7 @@ def _first_line(path: Path) -> str | None:
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        return os.fsdecode(file.read(_MOST_BYTES)).split("\n", 1)[0]
+        return os.fsdecode(file.read(_MOST_BYTES)).rstrip("\r\n")
 
 
 def _lstat(path: Path) -> os.stat_result | None:

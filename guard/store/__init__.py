@@ -6,17 +6,22 @@ from typing import Any, Protocol, TypeVar
 
 from guard.core.events import Event
 from guard.core.records import START, Entry, Position
-from guard.core.views import ViewDocument, ViewKind
+from guard.core.views import Fold, ViewDocument, ViewKind
 
 D = TypeVar("D", bound=ViewDocument)
+F = TypeVar("F", bound=Fold[Any])
 Notice = Callable[[str], None]
 
 
 class Change(Protocol):
     """A change under way: the workspace is ours until it ends."""
 
-    def view(self, kind: ViewKind[D], key: str = "") -> D | None:
+    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         """The view as of now, events of this change included; None if nothing ever touched it."""
+        ...
+
+    def fold(self, kind: ViewKind[Any, F], key: str = "") -> F:
+        """The same state while it is being built, to ask it for a part without freezing the whole."""
         ...
 
     def append(self, *events: Event) -> Sequence[Entry]:
@@ -27,7 +32,7 @@ class Change(Protocol):
 class Store(Protocol):
     """Reads without a lock, changes under one."""
 
-    def view(self, kind: ViewKind[D], key: str = "") -> D | None:
+    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         """The view as of now, without writing anything."""
         ...
 
@@ -39,6 +44,6 @@ class Store(Protocol):
         """Take the lock; the views are brought up to date when the change ends."""
         ...
 
-    def keys(self, kind: ViewKind[Any]) -> Sequence[str]:
+    def keys(self, kind: ViewKind[Any, Any]) -> Sequence[str]:
         """The keys that have a view of this kind."""
         ...

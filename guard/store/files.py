@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from time import sleep
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from guard.core.events import Event
 from guard.core.records import START, Entry, Position
@@ -29,6 +29,7 @@ from guard.store.verify import verify
 from guard.store.views import ViewFiles, apply_to
 
 D = TypeVar("D", bound=ViewDocument)
+F = TypeVar("F", bound=Fold[Any])
 T = TypeVar("T")
 SEGMENT_MAX_BYTES = 16 * 1024 * 1024
 LOCK_TIMEOUT_SECONDS = 10.0
@@ -57,7 +58,7 @@ class FileStore:
         self._notice = notice
         self._memory = _Memory()
 
-    def view(self, kind: ViewKind[D], key: str = "") -> D | None:
+    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         """The view as of now, without a lock and without writing anything."""
 
         def load(folder: Folder) -> D | None:
@@ -84,7 +85,7 @@ class FileStore:
                 else:
                     return
 
-    def keys(self, kind: ViewKind[Any]) -> Sequence[str]:
+    def keys(self, kind: ViewKind[Any, Any]) -> Sequence[str]:
         """The keys that have a view of this kind, on disk or yet to be written."""
 
         def find(folder: Folder) -> list[str]:
@@ -200,6 +201,7 @@ class FileChange:
 
     def catch_up(self) -> None:
         """Read what others have recorded since."""
+        self._log.hold()
         memory, self._mark = self._memory, self._lock.mark()
         if memory.head is None:
             memory.head = self._mark or self._log.live_start()
@@ -212,6 +214,7 @@ class FileChange:
         except GuardError:
             memory.forget()
             raise
+        memory.head = self._log.after_sealed(memory.head)
         if self._mark is None:
             self._find_unwritten()
 
@@ -230,19 +233,19 @@ class FileChange:
             if self._files.seq(path, _kind_of(path)) == seq:
                 del stale[path]
 
-    def view(self, kind: ViewKind[D], key: str = "") -> D | None:
+    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         """The view as of now, events of this change included; None if nothing ever touched it."""
-        fold = self._fold(kind, key)
-        return fold.document() if fold else None
+        fold = self.fold(kind, key)
+        return fold.document() if fold.reached.seq else None
 
-    def _fold(self, kind: ViewKind[D], key: str) -> Fold[D] | None:
+    def fold(self, kind: ViewKind[Any, F], key: str = "") -> F:
+        """The same state while it is being built, to ask it for a part without freezing the whole."""
         path = kind.path(key)
         fold = self._memory.folds.get(path)
         if fold is None:
-            fold = self._files.load(kind, key, self._mark)
-            if fold is not None:
-                self._memory.folds[path] = fold
-        return fold
+            fold = self._files.load(kind, key, self._mark) or kind.fold(key)
+            self._memory.folds[path] = fold
+        return cast(F, fold)
 
     def append(self, *events: Event) -> Sequence[Entry]:
         """Record the events, all or none; they are durable when this returns."""
@@ -274,7 +277,7 @@ class FileChange:
             return
         kept = self._files.checkpoint()
         seqs = dict(kept.views) if kept else {}
-        for entry in self._log.entries(self._log.live_start()):
+        for entry in self._log.entries(self._log.live_start() if kept else START):
             seqs.update((path, entry.position.seq) for path in paths_touched(entry.event))
         try:
             self._files.write(CHECKPOINT_PATH, checkpoint(seqs, self.head), durable=True)
@@ -307,9 +310,8 @@ class FileChange:
         for path in list(unwritten):
             kind = _kind_of(path)
             try:
-                fold = self._fold(kind, kind.key_in(path) or "")
-                if fold is not None:
-                    self._files.write(path, fold.document())
+                fold = self.fold(kind, kind.key_in(path) or "")
+                self._files.write(path, fold.document())
             except (OSError, GuardError) as error:
                 self._notice(f"{path} could not be written ({error}); the log has everything")
                 continue
@@ -320,7 +322,7 @@ class FileChange:
         return not unwritten
 
 
-def _kind_of(path: str) -> ViewKind[Any]:
+def _kind_of(path: str) -> ViewKind[Any, Any]:
     return next(kind for kind in VIEW_KINDS if kind.key_in(path) is not None)
 
 

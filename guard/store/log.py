@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, cast
 
 from guard import __version__
 from guard.core.events import Event, SegmentOpened
@@ -31,9 +31,21 @@ _CHUNK_BYTES = 4 * 1024 * 1024
 
 
 class BrokenLog(StateProblem):
-    """A place in the log where the chain breaks, or where a newer guard has written."""
+    """A place in the log where the chain breaks, or where a newer guard has written.
 
-    def __init__(self, file: str, offset: int, seq: int, why: str, *, newer: bool = False) -> None:
+    `sound` is how many bytes of the file are whole changes before that place.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        offset: int,
+        seq: int,
+        why: str,
+        *,
+        sound: int | None = None,
+        newer: bool = False,
+    ) -> None:
         go_on = (
             "`guard verify` shows the damage; `guard rebuild --salvage` goes on with what is sound"
         )
@@ -42,6 +54,7 @@ class BrokenLog(StateProblem):
             "upgrade guard; nothing was changed" if newer else go_on,
         )
         self.file, self.offset, self.seq, self.why, self.newer = file, offset, seq, why, newer
+        self.sound = offset if sound is None else sound
 
 
 def sealed_name(segment: int) -> str:
@@ -95,8 +108,9 @@ class Log:
 
     def entries(self, after: Position = START) -> Iterator[Entry]:
         """Every record after this place, checked; a torn tail is passed over."""
-        at = after
-        while (chunk := self._chunk(at)) is not None:
+        at, size = after, _CHUNK_BYTES
+        while (chunk := self._chunk(at, size)) is not None:
+            begun = at
             for entry in _parse(chunk, at):
                 yield entry
                 at = entry.position
@@ -104,30 +118,36 @@ class Log:
                 return
             if chunk.ends:
                 at = Position(at.segment + 1, 0, at.seq, at.hash)
+            size = size * 2 if at == begun else _CHUNK_BYTES
 
-    def _chunk(self, at: Position) -> "_Chunk | None":
+    def _chunk(self, at: Position, size: int) -> "_Chunk | None":
         """The next lines of a segment. The live one is opened before the look for a sealed one of the same number, so that
         a rotation in between leaves us with the right bytes either way."""
-        live = self._open(LIVE)
+        live = self._writer if self._writer is not None else self._open(LIVE)
         sealed = self._open(sealed_name(at.segment))
         try:
             if sealed is not None:
-                return _read_chunk(sealed, at, sealed_name(at.segment), sealed=True)
+                return _read_chunk(sealed, at, size, sealed_name(at.segment), sealed=True)
             if live is not None:
-                return _read_chunk(live, at, LIVE, sealed=False)
+                return _read_chunk(live, at, size, LIVE, sealed=False)
         finally:
-            for descriptor in (live, sealed):
-                if descriptor is not None:
-                    os.close(descriptor)
+            for descriptor in {live, sealed} - {None, self._writer}:
+                os.close(cast(int, descriptor))
         if at.offset > 0:  # At 0 it is the very beginning, or a rotation that was cut short.
             _broken(LIVE, at.offset, at.seq + 1, "the file is missing")
         return None
 
-    def _open(self, name: str) -> int | None:
+    def _open(self, name: str, flags: int = os.O_RDONLY) -> int | None:
         try:
-            return self._folder.open_file(name)
+            return self._folder.open_file(name, flags)
         except FileNotFoundError:
             return None
+
+    def after_sealed(self, at: Position) -> Position:
+        """The same place, said as the beginning of the next segment if its own is sealed and read to the end."""
+        if at.offset and self._folder.exists(sealed_name(at.segment)):
+            return Position(at.segment + 1, 0, at.seq, at.hash)
+        return at
 
     def contains(self, needle: bytes) -> bool:
         """Whether the live segment has these bytes anywhere."""
@@ -151,12 +171,12 @@ class Log:
         segment, offset, seq, prev = head
         if offset == 0:
             events = [_opening(segment, events[0].at), *events]
-        for event in events:
+        for more, event in zip(range(len(events) - 1, -1, -1), events, strict=True):
             seq += 1
-            line, prev = encode(event, seq, prev)
+            line, prev = encode(event, seq, prev, more)
             lines.append(line)
             offset += len(line)
-            entries.append(Entry(event, Position(segment, offset, seq, prev)))
+            entries.append(Entry(event, Position(segment, offset, seq, prev), more))
         try:
             self._write(b"".join(lines), head.offset)
         except OSError as error:
@@ -186,8 +206,12 @@ class Log:
         if offset == 0:
             self._folder.sync()
 
+    def hold(self) -> None:
+        """Open the live segment once for all that a change reads and writes. The caller has the lock."""
+        self._writer = self._open(LIVE, os.O_RDWR | os.O_APPEND)
+
     def close(self) -> None:
-        """Let go of the file that this log writes to."""
+        """Let go of the live segment."""
         if self._writer is not None:
             os.close(self._writer)
             self._writer = None
@@ -230,15 +254,10 @@ class _Chunk(NamedTuple):
     ends: bool
 
 
-def _read_chunk(descriptor: int, at: Position, name: str, *, sealed: bool) -> _Chunk:
+def _read_chunk(descriptor: int, at: Position, size: int, name: str, *, sealed: bool) -> _Chunk:
     """The record before this place must still end in the hash by which the place was remembered."""
     seal = b'"%s"}\n' % at.hash.encode() if at.offset else b""
-    size = _CHUNK_BYTES
-    while True:
-        data, ends = read_from(descriptor, at.offset - len(seal), size)
-        if ends or b"\n" in data[len(seal) :]:
-            break
-        size *= 2
+    data, ends = read_from(descriptor, at.offset - len(seal), size)
     if len(data) < len(seal):
         _broken(name, at.offset, at.seq, "the file ends before it: records were cut off")
     if not data.startswith(seal):
@@ -248,22 +267,35 @@ def _read_chunk(descriptor: int, at: Position, name: str, *, sealed: bool) -> _C
 
 
 def _parse(chunk: _Chunk, at: Position) -> Iterator[Entry]:
+    """The records of whole changes; those of a change that is not whole yet are left for the next chunk, or are a torn
+    tail."""
     segment, offset, seq, prev = at
-    name = chunk.name
+    name, more, sound = chunk.name, 0, offset
+    unfinished: list[Entry] = []
     for line in chunk.lines:
         seq += 1
+        expected = more - 1
         try:
-            event, prev = decode(line, seq, prev)
+            event, prev, more = decode(line, seq, prev)
+            if unfinished and more != expected:
+                raise BadRecord("it belongs to another change than the record before it")
+            if offset == 0 and (type(event) is not SegmentOpened or event.segment != segment):
+                raise BadRecord(f"it should open segment {segment}")
         except BadRecord as error:
-            _broken(name, offset, seq, str(error))
+            raise BrokenLog(name, offset, seq, str(error), sound=sound) from None
         except NewerRecord as error:
-            _newer(name, offset, seq, str(error))
-        if offset == 0 and (type(event) is not SegmentOpened or event.segment != segment):
-            _broken(name, offset, seq, f"it should open segment {segment}")
+            why = f"{error}; a newer guard wrote it"
+            raise BrokenLog(name, offset, seq, why, newer=True) from None
         offset += len(line) + 1
-        yield Entry(event, Position(segment, offset, seq, prev))
-    if chunk.tail and chunk.sealed:
-        _broken(name, offset, seq + 1, "a sealed segment ends in a torn record")
+        unfinished.append(Entry(event, Position(segment, offset, seq, prev), more))
+        if not more:
+            yield from unfinished
+            unfinished.clear()
+            sound = offset
+    if chunk.ends and chunk.sealed and (chunk.tail or unfinished):
+        raise BrokenLog(
+            name, offset, seq + 1, "a sealed segment ends in a torn record", sound=sound
+        )
 
 
 def _opening(segment: int, at: datetime) -> SegmentOpened:
@@ -279,7 +311,3 @@ def _segment_number(name: str) -> int | None:
 
 def _broken(file: str, offset: int, seq: int, why: str) -> NoReturn:
     raise BrokenLog(file, offset, seq, why)
-
-
-def _newer(file: str, offset: int, seq: int, why: str) -> NoReturn:
-    raise BrokenLog(file, offset, seq, f"{why}; a newer guard wrote it", newer=True)

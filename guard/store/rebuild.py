@@ -1,5 +1,6 @@
 """Views made again from the log; and, when a person decides so, a log made sound again by giving up what is damaged."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from hashlib import sha256
@@ -15,6 +16,8 @@ from guard.lock import Lock
 from guard.store.log import LIVE, BrokenLog, Log, sealed_name
 from guard.store.verify import ahead_of_log
 from guard.store.views import ViewFiles
+
+_DAMAGED = re.compile(r"events\..*jsonl\.damaged-\d+|events\.jsonl\.damaged-\d+")
 
 
 def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
@@ -35,7 +38,7 @@ def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
         else:
             files.write(path, document)
             written.append(path)
-    lock.set_mark(replay.position)
+    lock.set_mark(log.after_sealed(replay.position))
     return RebuildReport(
         records=replay.position.seq,
         unchanged=tuple(unchanged),
@@ -84,9 +87,10 @@ def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> Rebuild
     Each step leaves a workspace that a second salvage can finish: copies are made before anything is replaced.
     """
     log = Log(folder)
-    aside = [*_set_aside_damage(folder, log)]
-    end = _end(log)
-    aside += [*_set_aside_views(folder, end)]
+    _set_aside_damage(folder, log)
+    end, told = _end(log)
+    aside = [name for name in folder.names() if _DAMAGED.fullmatch(name) and name not in told]
+    aside += _set_aside_views(folder, end)
     lock.clear_mark()
     if aside:
         _record(folder, log, end, now, event_id, aside)
@@ -94,16 +98,17 @@ def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> Rebuild
     return report.model_copy(update={"set_aside": tuple(aside)})
 
 
-def _end(log: Log) -> Position:
-    end = START
+def _end(log: Log) -> tuple[Position, set[str]]:
+    """Where the sound log ends, and which files it names as set aside: a salvage that was cut short has told of none."""
+    end, told = START, set[str]()
     for entry in log.entries():
         end = entry.position
-    if end.segment == log.last_sealed():
-        return Position(end.segment + 1, 0, end.seq, end.hash)
-    return end
+        if type(entry.event) is LogSalvaged:
+            told.update(entry.event.set_aside)
+    return log.after_sealed(end), told
 
 
-def _set_aside_damage(folder: Folder, log: Log) -> Iterator[str]:
+def _set_aside_damage(folder: Folder, log: Log) -> None:
     try:
         for _entry in log.entries():
             pass
@@ -115,14 +120,13 @@ def _set_aside_damage(folder: Folder, log: Log) -> Iterator[str]:
         return
     data = folder.read(broken.file)
     for name in _later_segments(folder, log, broken.file):
-        yield folder.set_aside(name)
+        folder.set_aside(name)
     if data is None:
         return
-    copy = folder.free_name(broken.file)
-    folder.replace(copy, data, durable=True)
-    yield copy
-    if broken.offset:
-        folder.replace(broken.file, data[: broken.offset], durable=True)
+    folder.replace(folder.free_name(broken.file), data, durable=True)
+    sound = data[: broken.sound]
+    if sound:
+        folder.replace(broken.file, sound, durable=True)
     else:
         folder.remove(broken.file)
         folder.sync()

@@ -79,13 +79,13 @@ class _Audit:
         except BrokenLog as error:
             self._broken = True
             place = f"record {error.seq}, byte {error.offset}"
-            self._find(error.file, place, error.why, error.hint)
+            self._find(error.file, place, error.why, "upgrade guard" if error.newer else _SALVAGE)
         except StateProblem as error:
             self._broken = True
             self._find(LIVE, "", error.message, error.hint)
 
     def _check_mark(self, position: Position) -> None:
-        if position != self._mark:
+        if self._mark and position.hash != self._mark.hash:
             self._find(LOCK, f"record {position.seq}", "remembers another history", _SALVAGE)
 
     def _compare(self, position: Position) -> None:
@@ -127,6 +127,8 @@ class _Audit:
         self._findings.append(Finding(file=file, place=place, problem=problem, hint=hint))
 
     def _behind(self) -> Iterator[str]:
+        if self._broken:
+            return
         for path, fold in self._replay.folds.items():
             if self._agreed.get(path, 0) < fold.reached.seq and not self._is_found(path):
                 yield path

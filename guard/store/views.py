@@ -36,13 +36,13 @@ class ViewFiles:
         self._notice = notice
         self._damaged: set[str] = set()
 
-    def load(self, kind: ViewKind[D], key: str, mark: Position | None) -> Fold[D] | None:
+    def load(self, kind: ViewKind[D, Any], key: str, mark: Position | None) -> Fold[D] | None:
         """The view, caught up to the end of the log; None if no record ever touched it."""
         path = kind.path(key)
         document = self._document(path, kind.document)
         if document is None:
             return self._fold_again(kind, key, path)
-        fold = kind.fold(key)
+        fold: Fold[D] = kind.fold(key)
         fold.restore(document)
         for entry in self._log.entries(self._current_up_to(path, document.position(), mark)):
             if entry.position.seq > fold.reached.seq and path in paths_touched(entry.event):
@@ -58,7 +58,7 @@ class ViewFiles:
             return own
         return Position(kept.log.segment + 1, 0, kept.seq, kept.log.hash)
 
-    def _fold_again(self, kind: ViewKind[D], key: str, path: str) -> Fold[D] | None:
+    def _fold_again(self, kind: ViewKind[D, Any], key: str, path: str) -> Fold[D] | None:
         known = path in self._damaged or self._in_older_segments(path)
         if not known and not self._log.contains(kind.needle(key)):
             return None
@@ -104,7 +104,7 @@ class ViewFiles:
         with self._folder.walk(path) as (folder, name):
             return folder.read(name) if folder else None
 
-    def paths(self, kind: ViewKind[Any]) -> Iterator[str]:
+    def paths(self, kind: ViewKind[Any, Any]) -> Iterator[str]:
         """The view files of a kind that are on disk."""
         with self._folder.walk(f"{kind.folder}x") as (parent, _):
             names = [name for name in parent.names() if parent.is_folder(name)] if parent else []
@@ -113,7 +113,7 @@ class ViewFiles:
                 if folder is not None and name and folder.exists(name):
                     yield kind.path(key)
 
-    def seq(self, path: str, kind: ViewKind[Any]) -> int:
+    def seq(self, path: str, kind: ViewKind[Any, Any]) -> int:
         """The record that the file on disk has reached, 0 if it cannot be used."""
         document = self._document(path, kind.document)
         return document.seq if document else 0

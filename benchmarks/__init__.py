@@ -1,0 +1,1 @@
+"""How fast guard is, as ratios measured in one run, because machines are noisy."""

@@ -1,0 +1,41 @@
+"""Durable appends of one process beside a bare append-and-fdatasync loop of the same bytes."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.history import updated, working
+from benchmarks.measure import Row, at_least, paired, scratch
+from guard.core.events import Event
+from guard.core.records import NO_HASH, encode
+from guard.files import sync_data
+from guard.store.files import FileStore
+
+_EVENTS, _ROUNDS = 400, 9
+
+
+def rows() -> Iterator[Row]:
+    with scratch() as folder:
+        working(folder / "workspace", 100)
+        store = FileStore(folder / "workspace")
+        events: list[Event] = [updated(number % 100, number) for number in range(_EVENTS)]
+        lines = [encode(event, 1, NO_HASH)[0] for event in events]
+        bare, ours = paired(
+            _ROUNDS, lambda: _bare(folder / "bare", lines), lambda: _ours(store, events)
+        )
+    detail = f"{ours / _EVENTS * 1e6:.0f} µs beside {bare / _EVENTS * 1e6:.0f} µs"
+    yield at_least("durable event appends, one process", 0.8, bare / ours, detail)
+
+
+def _bare(path: Path, lines: list[bytes]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for line in lines:
+        os.write(descriptor, line)
+        sync_data(descriptor)
+    os.close(descriptor)
+
+
+def _ours(store: FileStore, events: list[Event]) -> None:
+    with store.change() as change:
+        for event in events:
+            change.append(event)

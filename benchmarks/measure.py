@@ -1,0 +1,92 @@
+"""Clocks, tables and scratch folders for the benchmarks."""
+
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: what was measured, what is asked for, what came out."""
+
+    what: str
+    target: str
+    value: float
+    reached: bool
+    detail: str
+
+
+def at_least(what: str, limit: float, value: float, detail: str) -> Row:
+    return Row(what, f"at least {limit:g} ×", value, value >= limit, detail)
+
+
+def at_most(what: str, limit: float, value: float, detail: str) -> Row:
+    return Row(what, f"at most {limit:g} ×", value, value <= limit, detail)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """How long one call takes."""
+    begun = perf_counter()
+    action()
+    return perf_counter() - begun
+
+
+def paired(
+    rounds: int, first: Callable[[], object], second: Callable[[], object]
+) -> tuple[float, float]:
+    """The median times of two actions, taken in turns so that a slow moment hits both."""
+    times = [(seconds(first), seconds(second)) for _ in range(rounds)]
+    return statistics.median(a for a, _ in times), statistics.median(b for _, b in times)
+
+
+def cpu_seconds(argv: Sequence[str], rounds: int = 9, cwd: Path | None = None) -> float:
+    """The CPU time of a whole process, the median of several."""
+    times = []
+    for _ in range(rounds):
+        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, cwd=cwd)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        times.append(usage.ru_utime + usage.ru_stime)
+    return statistics.median(times)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder on a real disk: on a file system in memory a sync would cost nothing."""
+    folder = Path(tempfile.mkdtemp(prefix="guard-benchmark-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def machine() -> str:
+    """What the figures were measured on."""
+    git = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout
+    return (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, {git.strip()}"
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The figures as a markdown table."""
+    lines = ["| what | target | measured | reached | detail |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row.what} | {row.target} | {row.value:.2f} × | {'yes' if row.reached else 'NO'} | {row.detail} |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def progress(message: str) -> None:
+    sys.stderr.write(f"{message}\n")

@@ -1,0 +1,46 @@
+"""`guard demo`."""
+
+import tempfile
+from pathlib import Path
+from time import monotonic
+
+import click
+
+from guard.core.text import visible
+from guard.invocation import Invocation
+from guard.output import coloured
+
+
+@click.command("demo")
+@click.option("--keep", is_flag=True, help="Keep the scratch folder, and say where it is.")
+@click.pass_obj
+def command(guard: Invocation, keep: bool) -> None:
+    """Play through guard's state on a scratch repository: write, break, verify, rebuild.
+
+    Needs git and nothing else, and touches nothing outside its scratch folder. Exit code 1 if
+    anything goes otherwise than it should.
+    """
+    from guard.demo import Demo
+
+    begun = monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="guard-demo-"))
+    try:
+        Demo(folder, lambda line: guard.output.result(_styled(line))).play()
+    finally:
+        if keep:
+            guard.output.result(f"\nkept: {folder}")
+        else:
+            _delete(folder)
+    took = monotonic() - begun
+    guard.output.result(f"\n{coloured('All scenes went as they should', 'ok')} ({took:.1f} s).")
+
+
+def _styled(line: str) -> str:
+    shown = "\n".join(visible(part) for part in line.split("\n"))
+    return coloured(shown, "bold") if line.startswith(("\n==", "$")) else shown
+
+
+def _delete(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
