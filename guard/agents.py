@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from guard.core.events import AgentSpawned, AgentStatus, AgentUpdated, RetentionSet
 from guard.core.fields import first_problem, is_id
 from guard.core.lifecycle import ACTIVE
-from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED, Agent
+from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED
 from guard.core.reports import AgentReport, AgentsReport
+from guard.core.roster import Agent
 from guard.errors import Refused, WrongUsage
 from guard.store import Change, Store
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.events import AgentStatus
 from guard.core.fields import Count, Frozen
-from guard.core.registry import Agent
+from guard.core.roster import Agent
 
 
 class Report(Frozen):

@@ -1,15 +1,15 @@
 """The log on disk: one live segment that grows, and numbered ones that never change again.
 
 `events.jsonl` is the live segment; `events.000001.jsonl` and so on are the sealed ones before it. What follows the last
-newline of the live segment was never acknowledged: readers pass over it, the next writer cuts it off. Anything else that
-does not fit the chain is corruption, and reading stops there with the place.
+whole change of the live segment was never acknowledged: readers pass over it, the next writer cuts it off. Anything else
+that does not fit the chain is corruption, and reading stops there with the place.
 """
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple, NoReturn, cast
+from typing import cast
 
 from guard import __version__
 from guard.core.events import Event, SegmentOpened
@@ -17,48 +17,16 @@ from guard.core.records import (
     START,
     BadRecord,
     Entry,
-    NewerRecord,
     Position,
-    decode,
     encode,
     unsealed,
 )
-from guard.errors import StateProblem, StoreUnavailable
-from guard.files import Folder, read_from, sync_data, write_all
+from guard.errors import StoreUnavailable
+from guard.files import Folder, sync_data, write_all
+from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number
 
 LIVE = "events.jsonl"
 _CHUNK_BYTES = 4 * 1024 * 1024
-
-
-class BrokenLog(StateProblem):
-    """A place in the log where the chain breaks, or where a newer guard has written.
-
-    `sound` is how many bytes of the file are whole changes before that place.
-    """
-
-    def __init__(
-        self,
-        file: str,
-        offset: int,
-        seq: int,
-        why: str,
-        *,
-        sound: int | None = None,
-        newer: bool = False,
-    ) -> None:
-        go_on = (
-            "`guard verify` shows the damage; `guard rebuild --salvage` goes on with what is sound"
-        )
-        super().__init__(
-            f"{file}: record {seq} at byte {offset}: {why}",
-            "upgrade guard; nothing was changed" if newer else go_on,
-        )
-        self.file, self.offset, self.seq, self.why, self.newer = file, offset, seq, why, newer
-        self.sound = offset if sound is None else sound
-
-
-def sealed_name(segment: int) -> str:
-    return f"events.{segment:06d}.jsonl"
 
 
 class Log:
@@ -78,11 +46,12 @@ class Log:
             fields = unsealed(line)
             return Position(segment, 0, int(fields["seq"]) - 1, str(fields["prev"]))
         except (BadRecord, KeyError, TypeError, ValueError):
-            _broken(LIVE, 0, 0, "the first record of the segment is damaged")
+            why = "the first record of the segment is damaged"
+            raise BrokenLog(LIVE, 0, 0, why) from None
 
     def last_sealed(self) -> int:
         """The number of the newest sealed segment, 0 if there is none."""
-        return max((n for n in map(_segment_number, self._folder.names()) if n), default=0)
+        return max((n for n in map(segment_number, self._folder.names()) if n), default=0)
 
     def end_of_sealed(self, segment: int) -> Position:
         """Where the segment after this sealed one begins."""
@@ -93,7 +62,8 @@ class Log:
             fields = unsealed(line)
             return Position(segment + 1, 0, int(fields["seq"]), str(fields["hash"]))
         except (BadRecord, KeyError, TypeError, ValueError):
-            _broken(name, 0, 0, "the last record of the segment is damaged")
+            why = "the last record of the segment is damaged"
+            raise BrokenLog(name, 0, 0, why) from None
 
     def _first_line(self, name: str) -> bytes | None:
         try:
@@ -111,7 +81,7 @@ class Log:
         at, size = after, _CHUNK_BYTES
         while (chunk := self._chunk(at, size)) is not None:
             begun = at
-            for entry in _parse(chunk, at):
+            for entry in parse(chunk, at):
                 yield entry
                 at = entry.position
             if chunk.ends and not chunk.sealed:
@@ -120,21 +90,21 @@ class Log:
                 at = Position(at.segment + 1, 0, at.seq, at.hash)
             size = size * 2 if at == begun else _CHUNK_BYTES
 
-    def _chunk(self, at: Position, size: int) -> "_Chunk | None":
+    def _chunk(self, at: Position, size: int) -> Chunk | None:
         """The next lines of a segment. The live one is opened before the look for a sealed one of the same number, so that
         a rotation in between leaves us with the right bytes either way."""
         live = self._writer if self._writer is not None else self._open(LIVE)
         sealed = self._open(sealed_name(at.segment))
         try:
             if sealed is not None:
-                return _read_chunk(sealed, at, size, sealed_name(at.segment), sealed=True)
+                return read_chunk(sealed, at, size, sealed_name(at.segment), sealed=True)
             if live is not None:
-                return _read_chunk(live, at, size, LIVE, sealed=False)
+                return read_chunk(live, at, size, LIVE, sealed=False)
         finally:
             for descriptor in {live, sealed} - {None, self._writer}:
                 os.close(cast(int, descriptor))
         if at.offset > 0:  # At 0 it is the very beginning, or a rotation that was cut short.
-            _broken(LIVE, at.offset, at.seq + 1, "the file is missing")
+            raise BrokenLog(LIVE, at.offset, at.seq + 1, "the file is missing")
         return None
 
     def _open(self, name: str, flags: int = os.O_RDONLY) -> int | None:
@@ -192,7 +162,7 @@ class Log:
         descriptor = self._writer
         size = os.fstat(descriptor).st_size
         if size < offset:
-            _broken(LIVE, size, 0, "the file became shorter while guard held its lock")
+            raise BrokenLog(LIVE, size, 0, "the file became shorter while guard held its lock")
         if size > offset:
             os.ftruncate(descriptor, offset)
         try:
@@ -229,7 +199,7 @@ class Log:
         """Make the live segment a numbered one; the next append begins a new one. The caller has the lock."""
         name = sealed_name(head.segment)
         if self._folder.exists(name):
-            _broken(name, 0, head.seq, "this segment exists already")
+            raise BrokenLog(name, 0, head.seq, "this segment exists already")
         self.close()
         try:
             self._folder.rename(LIVE, name)
@@ -244,70 +214,5 @@ class Log:
         return os.stat(name, dir_fd=self._folder.descriptor, follow_symlinks=False).st_size
 
 
-class _Chunk(NamedTuple):
-    """Whole lines of one segment; `tail` is what follows the last newline at its end."""
-
-    name: str
-    sealed: bool
-    lines: list[bytes]
-    tail: bytes
-    ends: bool
-
-
-def _read_chunk(descriptor: int, at: Position, size: int, name: str, *, sealed: bool) -> _Chunk:
-    """The record before this place must still end in the hash by which the place was remembered."""
-    seal = b'"%s"}\n' % at.hash.encode() if at.offset else b""
-    data, ends = read_from(descriptor, at.offset - len(seal), size)
-    if len(data) < len(seal):
-        _broken(name, at.offset, at.seq, "the file ends before it: records were cut off")
-    if not data.startswith(seal):
-        _broken(name, at.offset, at.seq, "it is not the record that was there before")
-    *lines, tail = data[len(seal) :].split(b"\n")
-    return _Chunk(name, sealed, lines, tail if ends else b"", ends)
-
-
-def _parse(chunk: _Chunk, at: Position) -> Iterator[Entry]:
-    """The records of whole changes; those of a change that is not whole yet are left for the next chunk, or are a torn
-    tail."""
-    segment, offset, seq, prev = at
-    name, more, sound = chunk.name, 0, offset
-    unfinished: list[Entry] = []
-    for line in chunk.lines:
-        seq += 1
-        expected = more - 1
-        try:
-            event, prev, more = decode(line, seq, prev)
-            if unfinished and more != expected:
-                raise BadRecord("it belongs to another change than the record before it")
-            if offset == 0 and (type(event) is not SegmentOpened or event.segment != segment):
-                raise BadRecord(f"it should open segment {segment}")
-        except BadRecord as error:
-            raise BrokenLog(name, offset, seq, str(error), sound=sound) from None
-        except NewerRecord as error:
-            why = f"{error}; a newer guard wrote it"
-            raise BrokenLog(name, offset, seq, why, newer=True) from None
-        offset += len(line) + 1
-        unfinished.append(Entry(event, Position(segment, offset, seq, prev), more))
-        if not more:
-            yield from unfinished
-            unfinished.clear()
-            sound = offset
-    if chunk.ends and chunk.sealed and (chunk.tail or unfinished):
-        raise BrokenLog(
-            name, offset, seq + 1, "a sealed segment ends in a torn record", sound=sound
-        )
-
-
 def _opening(segment: int, at: datetime) -> SegmentOpened:
     return SegmentOpened(at=at, id=f"segment-{segment}", segment=segment, guard_version=__version__)
-
-
-def _segment_number(name: str) -> int | None:
-    parts = name.split(".")
-    if len(parts) == 3 and parts[0] == "events" and parts[2] == "jsonl" and parts[1].isdigit():
-        return int(parts[1])
-    return None
-
-
-def _broken(file: str, offset: int, seq: int, why: str) -> NoReturn:
-    raise BrokenLog(file, offset, seq, why)

@@ -13,7 +13,8 @@ from guard.core.views import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
 from guard.files import Folder
 from guard.lock import Lock
-from guard.store.log import LIVE, BrokenLog, Log, sealed_name
+from guard.store.log import LIVE, Log
+from guard.store.segments import BrokenLog, sealed_name
 from guard.store.verify import ahead_of_log
 from guard.store.views import ViewFiles
 

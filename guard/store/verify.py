@@ -11,7 +11,8 @@ from guard.core.views import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
 from guard.files import Folder
 from guard.lock import LOCK, read_mark
-from guard.store.log import LIVE, BrokenLog, Log
+from guard.store.log import LIVE, Log
+from guard.store.segments import BrokenLog
 from guard.store.views import ViewFiles
 
 _REBUILD = "`guard rebuild` makes it again from the log"

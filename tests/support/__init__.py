@@ -63,7 +63,7 @@ def run(
 ) -> Result:
     """Call guard as a person would; its environment is the test's, with `env` on top."""
     done = subprocess.run(
-        [sys.executable, "-m", "guard", *map(os.fspath, words)],
+        [sys.executable, "-m", "guard", *(os.fspath(word) for word in words)],
         cwd=cwd,
         env={**os.environ, **(env or {})},
         input=stdin,

@@ -1,0 +1,187 @@
+"""A change under way in a folder of files: from taking the lock to letting it go."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from guard.core.events import Event
+from guard.core.records import START, Entry, Position
+from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, checkpoint, paths_touched
+from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.errors import GuardError
+from guard.files import Folder
+from guard.lock import Lock
+from guard.store.log import LIVE, Log
+from guard.store.segments import BrokenLog
+from guard.store.views import ViewFiles, apply_to
+
+D = TypeVar("D", bound=ViewDocument)
+F = TypeVar("F", bound=Fold[Any])
+_MOST_EVENTS_LEFT_BEHIND = 200
+
+
+@dataclass
+class Memory:
+    """What a store has read so far."""
+
+    head: Position | None = None
+    folds: dict[str, Fold[Any]] = field(default_factory=dict)
+    unwritten: dict[str, int] = field(default_factory=dict)
+    """Views that lag on disk, with the last record that touched each."""
+
+    def forget(self) -> None:
+        self.head = None
+        self.folds.clear()
+        self.unwritten.clear()
+
+
+class FileChange:
+    """A change under way, from taking the lock to letting it go."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        lock: Lock,
+        memory: Memory,
+        segment_max: int,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._lock = lock
+        self._memory = memory
+        self._segment_max = segment_max
+        self._notice = notice
+        self._log = Log(folder)
+        self._files = ViewFiles(folder, self._log, notice)
+        self._mark: Position | None = None
+        self._unsynced = False
+
+    @property
+    def head(self) -> Position:
+        assert self._memory.head is not None
+        return self._memory.head
+
+    def catch_up(self) -> None:
+        """Read what others have recorded since."""
+        self._log.hold()
+        memory, self._mark = self._memory, self._lock.mark()
+        if memory.head is None:
+            memory.head = self._mark or self._log.live_start()
+        written = self._mark.seq if self._mark else 0
+        memory.unwritten = {path: seq for path, seq in memory.unwritten.items() if seq > written}
+        try:
+            for entry in self._log.entries(memory.head):
+                self._take(entry)
+                self._unsynced = True
+        except GuardError:
+            memory.forget()
+            raise
+        memory.head = self._log.after_sealed(memory.head)
+        if self._mark is None:
+            self._find_unwritten()
+
+    def _take(self, entry: Entry) -> None:
+        memory = self._memory
+        for path in paths_touched(entry.event):
+            memory.unwritten[path] = entry.position.seq
+            if path in memory.folds:
+                apply_to(memory.folds[path], entry)
+        memory.head = entry.position
+
+    def _find_unwritten(self) -> None:
+        """Without a mark, each view that the live segment touches has to be looked at."""
+        stale = self._memory.unwritten
+        for path, seq in list(stale.items()):
+            if self._files.seq(path, _kind_of(path)) == seq:
+                del stale[path]
+
+    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
+        """The view as of now, events of this change included; None if nothing ever touched it."""
+        fold = self.fold(kind, key)
+        return fold.document() if fold.reached.seq else None
+
+    def fold(self, kind: ViewKind[Any, F], key: str = "") -> F:
+        """The same state while it is being built, to ask it for a part without freezing the whole."""
+        path = kind.path(key)
+        fold = self._memory.folds.get(path)
+        if fold is None:
+            fold = self._files.load(kind, key, self._mark) or kind.fold(key)
+            self._memory.folds[path] = fold
+        return cast(F, fold)
+
+    def append(self, *events: Event) -> Sequence[Entry]:
+        """Record the events, all or none; they are durable when this returns."""
+        if not events:
+            return ()
+        if self.head.offset >= self._segment_max:
+            self._rotate()
+        if self.head.seq == 0:
+            self._refuse_orphans()
+        try:
+            entries = self._log.append(events, self.head)
+        except BaseException:
+            self._memory.forget()
+            raise
+        for entry in entries:
+            self._take(entry)
+        self._unsynced = False
+        return entries
+
+    def _refuse_orphans(self) -> None:
+        """A log is begun only where no view speaks of an earlier one."""
+        for kind in VIEW_KINDS:
+            for path in self._files.paths(kind):
+                raise BrokenLog(LIVE, 0, 1, f"the log is missing, but {path} was made from it")
+
+    def _rotate(self) -> None:
+        """Seal the live segment, if every view can be written first; else it grows on."""
+        if not self._write_views():
+            return
+        kept = self._files.checkpoint()
+        seqs = dict(kept.views) if kept else {}
+        for entry in self._log.entries(self._log.live_start() if kept else START):
+            seqs.update((path, entry.position.seq) for path in paths_touched(entry.event))
+        try:
+            self._files.write(CHECKPOINT_PATH, checkpoint(seqs, self.head), durable=True)
+        except OSError as error:
+            self._notice(f"the log was not rotated: {error.strerror}")
+            return
+        self._memory.head = self._log.seal(self.head)
+        self._lock.set_mark(self.head)
+
+    def end(self) -> None:
+        """Write the views that lag, or leave them to whoever waits for the lock."""
+        try:
+            if self._memory.head is not None:
+                self._settle()
+        finally:
+            self._log.close()
+
+    def _settle(self) -> None:
+        if self._unsynced:
+            # Another process may have died between its write and its sync; what we read must not be lost after we act on it.
+            self._log.sync()
+        behind = self.head.seq - (self._mark.seq if self._mark else 0)
+        if behind <= _MOST_EVENTS_LEFT_BEHIND and self._lock.others_wait():
+            return
+        self._write_views()
+
+    def _write_views(self) -> bool:
+        """Whether every view on disk is now current. A view that cannot be written never fails the change."""
+        unwritten = self._memory.unwritten
+        for path in list(unwritten):
+            kind = _kind_of(path)
+            try:
+                fold = self.fold(kind, kind.key_in(path) or "")
+                self._files.write(path, fold.document())
+            except (OSError, GuardError) as error:
+                self._notice(f"{path} could not be written ({error}); the log has everything")
+                continue
+            del unwritten[path]
+        if not unwritten and self._mark != self.head:
+            self._lock.set_mark(self.head)
+            self._mark = self.head
+        return not unwritten
+
+
+def _kind_of(path: str) -> ViewKind[Any, Any]:
+    return next(kind for kind in VIEW_KINDS if kind.key_in(path) is not None)

@@ -1,0 +1,102 @@
+"""The bytes of one segment of the log: lines into records, each checked against the one before."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from guard.core.events import SegmentOpened
+from guard.core.records import BadRecord, Entry, NewerRecord, Position, decode
+from guard.errors import StateProblem
+from guard.files import read_from
+
+
+class BrokenLog(StateProblem):
+    """A place in the log where the chain breaks, or where a newer guard has written.
+
+    `sound` is how many bytes of the file are whole changes before that place.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        offset: int,
+        seq: int,
+        why: str,
+        *,
+        sound: int | None = None,
+        newer: bool = False,
+    ) -> None:
+        go_on = (
+            "`guard verify` shows the damage; `guard rebuild --salvage` goes on with what is sound"
+        )
+        super().__init__(
+            f"{file}: record {seq} at byte {offset}: {why}",
+            "upgrade guard; nothing was changed" if newer else go_on,
+        )
+        self.file, self.offset, self.seq, self.why, self.newer = file, offset, seq, why, newer
+        self.sound = offset if sound is None else sound
+
+
+def sealed_name(segment: int) -> str:
+    return f"events.{segment:06d}.jsonl"
+
+
+def segment_number(name: str) -> int | None:
+    parts = name.split(".")
+    if len(parts) == 3 and parts[0] == "events" and parts[2] == "jsonl" and parts[1].isdigit():
+        return int(parts[1])
+    return None
+
+
+class Chunk(NamedTuple):
+    """Whole lines of one segment; `tail` is what follows the last newline at its end."""
+
+    name: str
+    sealed: bool
+    lines: list[bytes]
+    tail: bytes
+    ends: bool
+
+
+def read_chunk(descriptor: int, at: Position, size: int, name: str, *, sealed: bool) -> Chunk:
+    """The record before this place must still end in the hash by which the place was remembered."""
+    seal = b'"%s"}\n' % at.hash.encode() if at.offset else b""
+    data, ends = read_from(descriptor, at.offset - len(seal), size)
+    if len(data) < len(seal):
+        why = "the file ends before it: records were cut off"
+        raise BrokenLog(name, at.offset, at.seq, why)
+    if not data.startswith(seal):
+        raise BrokenLog(name, at.offset, at.seq, "it is not the record that was there before")
+    *lines, tail = data[len(seal) :].split(b"\n")
+    return Chunk(name, sealed, lines, tail if ends else b"", ends)
+
+
+def parse(chunk: Chunk, at: Position) -> Iterator[Entry]:
+    """The records of whole changes; those of a change that is not whole yet are left for the next chunk, or are a torn
+    tail."""
+    segment, offset, seq, prev = at
+    name, more, sound = chunk.name, 0, offset
+    unfinished: list[Entry] = []
+    for line in chunk.lines:
+        seq += 1
+        expected = more - 1
+        try:
+            event, prev, more = decode(line, seq, prev)
+            if unfinished and more != expected:
+                raise BadRecord("it belongs to another change than the record before it")
+            if offset == 0 and (type(event) is not SegmentOpened or event.segment != segment):
+                raise BadRecord(f"it should open segment {segment}")
+        except BadRecord as error:
+            raise BrokenLog(name, offset, seq, str(error), sound=sound) from None
+        except NewerRecord as error:
+            why = f"{error}; a newer guard wrote it"
+            raise BrokenLog(name, offset, seq, why, newer=True) from None
+        offset += len(line) + 1
+        unfinished.append(Entry(event, Position(segment, offset, seq, prev), more))
+        if not more:
+            yield from unfinished
+            unfinished.clear()
+            sound = offset
+    if chunk.ends and chunk.sealed and (chunk.tail or unfinished):
+        raise BrokenLog(
+            name, offset, seq + 1, "a sealed segment ends in a torn record", sound=sound
+        )

@@ -1,0 +1,35 @@
+"""The benchmarks run; what they measure is for people to read, not for a test to judge."""
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import growth
+from benchmarks.__main__ import NAMES
+from benchmarks.measure import at_least, at_most, table
+from tests.support import ROOT
+
+
+@pytest.mark.parametrize("name", ["appends", "startup"])
+def test_a_benchmark_prints_a_table(name: str) -> None:
+    assert name in NAMES
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", name], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "| what | target | measured | reached | detail |" in done.stdout
+
+
+def test_an_unknown_name_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "nonsense"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert growth.__name__.rpartition(".")[2] in done.stderr
+
+
+def test_a_figure_that_is_not_reached_says_so() -> None:
+    text = table([at_least("a", 0.8, 0.5, ""), at_most("b", 2, 1.5, "")])
+    assert "| a | at least 0.8 × | 0.50 × | NO |" in text
+    assert "| b | at most 2 × | 1.50 × | yes |" in text

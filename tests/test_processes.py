@@ -1,0 +1,84 @@
+"""Other programs: their time limit, their groups, and the hardened call of git."""
+
+import os
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from guard.errors import RepositoryProblem
+from guard.git.call import config_value, environment, git
+from guard.processes import run
+from tests.support import git as plain_git
+from tests.support import write
+
+
+def test_a_program_is_heard() -> None:
+    done = run(["sh", "-c", "echo out; echo err >&2; exit 3"], environ=os.environ, time_limit=10)
+    assert (done.code, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
+
+
+def test_a_program_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    begun = monotonic()
+    script = f"sleep 60 & echo $! > {pid_file}; wait"
+    assert run(["sh", "-c", script], environ=os.environ, time_limit=0.5).code is None
+    assert monotonic() - begun < 10
+    child = int(pid_file.read_text())
+    for _ in range(50):
+        if not _runs(child):
+            break
+        sleep(0.1)
+    assert not _runs(child)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_grandchild_in_its_own_session_does_not_hold_us(tmp_path: Path) -> None:
+    begun = monotonic()
+    code = "import subprocess; subprocess.Popen(['sleep', '20'], start_new_session=True)"
+    done = run([sys.executable, "-c", code], environ=os.environ, time_limit=1)
+    assert monotonic() - begun < 10
+    assert done.code in (None, 0)
+
+
+def test_git_runs_nothing_of_the_repositorys(repository: Path, tmp_path: Path) -> None:
+    """Each planted key would leave a file behind."""
+    trap = write(tmp_path / "trap", f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    write(repository / "file.txt", "x\n")
+    for key in ("core.fsmonitor", "core.pager", "diff.external", "core.sshCommand", "core.askPass"):
+        plain_git(repository, "config", key, str(trap))
+    for hook in ("post-index-change", "reference-transaction", "pre-commit"):
+        write(repository / ".git" / "hooks" / hook, trap.read_text()).chmod(0o755)
+    for words in (["status", "--porcelain"], ["add", "file.txt"], ["diff", "--cached", "--no-ext-diff"]):
+        done = git(*words, environ=os.environ, git_dir=repository / ".git", work_tree=repository)
+        assert done.code == 0, done.stderr
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_the_callers_git_variables_are_dropped() -> None:
+    made = environment({"GIT_DIR": "/elsewhere", "GIT_INDEX_FILE": "x", "PATH": "/bin"})
+    assert "GIT_DIR" not in made
+    assert "GIT_INDEX_FILE" not in made
+    assert made["PATH"] == "/bin"
+
+
+def test_git_that_is_missing_or_slow_is_an_error(tmp_path: Path, repository: Path) -> None:
+    with pytest.raises(RepositoryProblem, match="not installed"):
+        git("status", environ={"PATH": str(tmp_path)})
+    slow = write(tmp_path / "bin" / "git", "#!/bin/sh\nsleep 60\n")
+    slow.chmod(0o755)
+    with pytest.raises(RepositoryProblem, match="took longer"):
+        git("status", environ={"PATH": f"{slow.parent}:/usr/bin:/bin"}, time_limit=0.3)
+
+
+def test_a_value_of_gits_configuration(repository: Path) -> None:
+    assert config_value("user.name", repository / ".git", os.environ) == "Test Author"
+    assert config_value("no.such", repository / ".git", os.environ) is None

@@ -1,0 +1,77 @@
+"""The wheel, installed into an empty environment and used."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT, git
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_it_carries_schemas_hooks_and_type_marker(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "guard/py.typed" in names
+    for folder in ("schemas", "hooks"):
+        files = {path.name for path in (ROOT / folder).iterdir()}
+        assert {f"guard/_data/{folder}/{name}" for name in files} <= names
+    assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
+
+
+def test_it_works_where_only_it_and_its_dependencies_are(
+    wheel: Path, tmp_path: Path, home: Path
+) -> None:
+    place = tmp_path / "environment"
+    venv.create(place, with_pip=False)
+    libraries = next((place / "lib").glob("python*")) / "site-packages"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", libraries, wheel],
+        check=True,
+        capture_output=True,
+    )
+    # The dependencies come from the environment of the tests; guard itself must not.
+    mine = Path(os.path.dirname(os.path.dirname(json.__file__)))
+    (libraries / "dependencies.pth").write_text(_site_packages(mine))
+    project = tmp_path / "project"
+    project.mkdir()
+    git(project, "init", "-q")
+    script = (
+        "import sys; sys.path = [p for p in sys.path if p != sys.argv[1]]; sys.argv = sys.argv[1:];"
+        "import guard, guard.cli; assert 'environment' in guard.__file__; guard.cli.main()"
+    )
+    python = place / "bin" / "python"
+
+    def guard(*words: str) -> str:
+        done = subprocess.run(
+            [python, "-c", script, ROOT, *words], cwd=project, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "agent-registry" in guard("schema")
+    guard("agent", "spawn", "--task", "T1", "--agent", "a1")
+    workspace = Path(guard("where").strip())
+    assert "1 file valid" in guard("validate", str(workspace / "T1" / "AGENT_REGISTRY.json"))
+
+
+def _site_packages(_library: Path) -> str:
+    import pydantic
+
+    return str(Path(pydantic.__file__).parents[1]) + "\n"
