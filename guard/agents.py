@@ -111,7 +111,10 @@ def _made(event: type[E], **fields: Any) -> E:
     try:
         return event(**fields)
     except ValidationError as error:
-        raise WrongUsage(f"this cannot be recorded: {first_problem(error)}", None) from None
+        raise WrongUsage(
+            f"this cannot be recorded: {first_problem(error)}",
+            "a message has at most 65536 characters, a type 512, and both must be valid text",
+        ) from None
 
 
 def _retention(change: Change, now: datetime, keep: int) -> Iterator[RetentionSet]:

@@ -84,8 +84,8 @@ def own_section(path: Path, document: dict[str, Any]) -> dict[str, Any]:
     if path.name != PYPROJECT:
         return document
     tool = document.get("tool")
-    section = tool.get("guard") if isinstance(tool, dict) else None
-    return section if isinstance(section, dict) else {}
+    section = tool.get("guard", {}) if isinstance(tool, dict) else {}
+    return section if isinstance(section, dict) else {"tool.guard": section}
 
 
 def _bounded(path: Path) -> bytes:

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from threading import get_ident
 from types import TracebackType
 
 from guard.errors import GuardError, StateProblem, StoreUnavailable
@@ -113,12 +114,15 @@ class Folder:
         finally:
             os.close(descriptor)
 
-    def replace(self, name: str, data: bytes, *, durable: bool = False) -> None:
+    def replace(
+        self, name: str, data: bytes, *, durable: bool = False, locked: bool = True
+    ) -> None:
         """Put these bytes in place of the file at once, so that a reader sees the old or the new ones.
 
-        The temporary name is fixed: whoever may write here holds the lock, and a killed writer's leftover is reused.
+        Under the lock the temporary name is fixed, so that a killed writer's leftover is reused; without it, each process
+        has its own.
         """
-        temporary = f".{name}.tmp"
+        temporary = f".{name}.tmp" if locked else f".{name}.{os.getpid()}.{get_ident()}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         self.remove(temporary)
         descriptor = self.open_file(temporary, flags)

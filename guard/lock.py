@@ -10,7 +10,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from zlib import crc32
@@ -54,13 +54,15 @@ class Lock:
 
 
 @contextmanager
-def locked(folder: Folder, timeout: float) -> Iterator[Lock]:
-    """Hold the workspace's lock, waiting for at most `timeout` seconds."""
+def locked(
+    folder: Folder, timeout: float, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[Lock]:
+    """Hold the workspace's lock, waiting for at most `timeout` seconds and doing something useful meanwhile."""
     descriptor = folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
     try:
         queue = folder.open_file(QUEUE, os.O_RDWR | os.O_CREAT)
         try:
-            _acquire(descriptor, queue, folder, timeout)
+            _acquire(descriptor, queue, folder, timeout, meanwhile)
             _write_hint(descriptor, _describe_self(), 0, _HOLDER_BYTES)
             yield Lock(descriptor, queue)
         finally:
@@ -81,7 +83,9 @@ def read_mark(folder: Folder) -> Position | None:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, queue: int, folder: Folder, timeout: float) -> None:
+def _acquire(
+    descriptor: int, queue: int, folder: Folder, timeout: float, meanwhile: Callable[[], None]
+) -> None:
     if _try(descriptor):
         return
     # Polling, because a blocking flock has no time limit; measured as fast as a blocking one among 16 processes.
@@ -97,6 +101,7 @@ def _acquire(descriptor: int, queue: int, folder: Folder, timeout: float) -> Non
                 f"it is held by {holder or 'an unknown process'}",
                 "try again; if that process hangs, end it: the lock goes with it",
             )
+        meanwhile()
         time.sleep(random.uniform(pause / 2, pause))  # noqa: S311
         pause = min(pause * 1.5, _LONGEST_PAUSE)
     fcntl.flock(queue, fcntl.LOCK_UN)

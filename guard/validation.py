@@ -118,27 +118,28 @@ def _kind(path: Path, document: Any) -> tuple[str | None, str]:
 
 
 def _against(kind: str, document: Any) -> Iterator[Problem]:
-    errors = validator(kind).iter_errors(document)
+    errors = [cause for error in validator(kind).iter_errors(document) for cause in _causes(error)]
     for error in sorted(errors, key=lambda e: (list(map(str, e.absolute_path)), e.message)):
-        yield error.json_path, _sentence(error), kind
+        yield error.json_path, _shortened(error.message), kind
 
 
-def _sentence(error: Any) -> str:
-    """What was expected there, without repeating a whole document."""
-    if error.validator not in ("oneOf", "anyOf") or not error.context:
-        return _shortened(error.message)
+def _causes(error: Any) -> Iterator[Any]:
+    """Where several forms were allowed, what is wrong with the one that was meant."""
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
-    fitting = [inner for inner in branches.values() if not any(map(_is_of_other_type, inner))]
-    if not fitting:
-        kind = error.instance.get("type") if isinstance(error.instance, dict) else None
-        return _shortened(f"fits none of the allowed forms: type {kind!r}")
-    return "; ".join(_shortened(inner.message) for inner in min(fitting, key=len))
+    meant = [inner for inner in branches.values() if not any(map(_is_another_form, inner))]
+    if not meant:
+        yield error
+        return
+    for inner in min(meant, key=len):
+        yield from _causes(inner)
 
 
-def _is_of_other_type(error: Any) -> bool:
-    return error.validator == "const" and list(error.relative_path) == ["type"]
+def _is_another_form(error: Any) -> bool:
+    """An event of another type, or null where something was given."""
+    tagged = error.validator == "const" and list(error.relative_path) == ["type"]
+    return tagged or (error.validator == "type" and not error.relative_path)
 
 
 def _shortened(message: str) -> str:

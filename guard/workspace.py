@@ -113,7 +113,8 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
                 subject = (
                     workspace.repository.common_dir if workspace.repository else "runs of agents"
                 )
-                folder.replace("README.md", os.fsencode(_README.format(subject=subject)))
+                text = os.fsencode(_README.format(subject=subject))
+                folder.replace("README.md", text, locked=False)
         if workspace.repository is not None and not workspace.explicit:
             _remember(state_home(environ), workspace, workspace.repository)
     except OSError as error:
@@ -143,7 +144,7 @@ def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
     with _open(home / INDEX) as folder:
         name = _entry_name(repository.root)
         if folder.read(name) != data:
-            folder.replace(name, data)
+            folder.replace(name, data, locked=False)
 
 
 def _remembered(home: Path, folder: Path) -> Repository | None:

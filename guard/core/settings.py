@@ -160,9 +160,9 @@ def _leaves(source: Source, known: Mapping[str, Knob]) -> Iterator[tuple[str, An
 def _unknown(key: str, known: Mapping[str, Knob], sections: set[str]) -> str:
     if key in sections:
         return f"{key} is a section: it has keys, not a value"
-    near = get_close_matches(key, known, n=1, cutoff=0.4)
     last = key.rpartition(".")[2]
-    near = near or [name for name in known if name.rpartition(".")[2] == last]
+    same = [name for name in known if name.rpartition(".")[2] == last]
+    near = same or get_close_matches(key, known, n=1, cutoff=0.4)
     return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
@@ -172,9 +172,9 @@ def _validated(values: Mapping[str, Any], source: Source) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise BadSetting(
-            f"{source.origin}: {key}: {first['msg']} (got {first['input']!r})"
-        ) from None
+        got = repr(first["input"])
+        got = got if len(got) <= 80 else f"{got[:80]}…"
+        raise BadSetting(f"{source.origin}: {key}: {first['msg']} (got {got})") from None
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:

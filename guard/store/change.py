@@ -1,6 +1,7 @@
 """A change under way in a folder of files: from taking the lock to letting it go."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -10,7 +11,7 @@ from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, checkpoint, paths_tou
 from guard.core.views import Fold, ViewDocument, ViewKind
 from guard.errors import GuardError
 from guard.files import Folder
-from guard.lock import Lock
+from guard.lock import LOCK, Lock
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
 from guard.store.views import ViewFiles, apply_to
@@ -22,17 +23,37 @@ _MOST_EVENTS_LEFT_BEHIND = 200
 
 @dataclass
 class Memory:
-    """What a store has read so far."""
+    """What a store has read so far.
+
+    What was read under the lock is known; what was read ahead while waiting for it is a guess, because a writer may still
+    take back an append that failed.
+    """
 
     head: Position | None = None
+    known: Position | None = None
     folds: dict[str, Fold[Any]] = field(default_factory=dict)
     unwritten: dict[str, int] = field(default_factory=dict)
     """Views that lag on disk, with the last record that touched each."""
 
     def forget(self) -> None:
-        self.head = None
+        self.head = self.known = None
         self.folds.clear()
         self.unwritten.clear()
+
+    def take(self, entry: Entry) -> None:
+        """Fold an entry into what is remembered."""
+        for path in paths_touched(entry.event):
+            self.unwritten[path] = entry.position.seq
+            if path in self.folds:
+                apply_to(self.folds[path], entry)
+        self.head = entry.position
+
+    def read_ahead(self, log: Log) -> None:
+        """Use the time of waiting for the lock, so that little is left to read under it."""
+        if self.head is not None:
+            with suppress(BrokenLog):
+                for entry in log.entries(self.head):
+                    self.take(entry)
 
 
 class FileChange:
@@ -64,28 +85,38 @@ class FileChange:
         """Read what others have recorded since."""
         self._log.hold()
         memory, self._mark = self._memory, self._lock.mark()
+        self._drop_wrong_guesses()
         if memory.head is None:
             memory.head = self._mark or self._log.live_start()
         written = self._mark.seq if self._mark else 0
         memory.unwritten = {path: seq for path, seq in memory.unwritten.items() if seq > written}
+        before = memory.known
         try:
             for entry in self._log.entries(memory.head):
-                self._take(entry)
-                self._unsynced = True
+                memory.take(entry)
         except GuardError:
             memory.forget()
             raise
-        memory.head = self._log.after_sealed(memory.head)
+        if self.head.seq < written:
+            why = f"the log ends before it, but {LOCK} remembers {written}: records were cut off"
+            raise BrokenLog(LIVE, self.head.offset, self.head.seq + 1, why)
+        self._unsynced = before is None or before.seq != self.head.seq
+        memory.head = memory.known = self._log.after_sealed(self.head)
         if self._mark is None:
             self._find_unwritten()
 
-    def _take(self, entry: Entry) -> None:
+    def _drop_wrong_guesses(self) -> None:
+        """What is known must still be there, or the log was tampered with; what was guessed may be gone."""
         memory = self._memory
-        for path in paths_touched(entry.event):
-            memory.unwritten[path] = entry.position.seq
-            if path in memory.folds:
-                apply_to(memory.folds[path], entry)
-        memory.head = entry.position
+        if memory.head == memory.known or memory.head is None:
+            return
+        try:
+            next(self._log.entries(memory.head), None)
+        except BrokenLog:
+            known = memory.known
+            memory.forget()
+            if known is not None:
+                next(self._log.entries(known), None)
 
     def _find_unwritten(self) -> None:
         """Without a mark, each view that the live segment touches has to be looked at."""
@@ -122,7 +153,8 @@ class FileChange:
             self._memory.forget()
             raise
         for entry in entries:
-            self._take(entry)
+            self._memory.take(entry)
+        self._memory.known = self._memory.head
         self._unsynced = False
         return entries
 
@@ -145,7 +177,7 @@ class FileChange:
         except OSError as error:
             self._notice(f"the log was not rotated: {error.strerror}")
             return
-        self._memory.head = self._log.seal(self.head)
+        self._memory.head = self._memory.known = self._log.seal(self.head)
         self._lock.set_mark(self.head)
 
     def end(self) -> None:

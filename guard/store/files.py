@@ -7,6 +7,7 @@ mark in the lock file says up to where all views on disk are known to be current
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,6 +19,7 @@ from guard.core.records import START, Entry, Position
 from guard.core.replay import paths_touched
 from guard.core.reports import RebuildReport, VerifyReport
 from guard.core.views import ViewDocument, ViewKind
+from guard.errors import StoreUnavailable
 from guard.files import Folder
 from guard.lock import Lock, locked, read_mark
 from guard.store.change import FileChange, Memory
@@ -54,6 +56,7 @@ class FileStore:
         self._segment_max = segment_max_bytes
         self._notice = notice
         self._memory = Memory()
+        self._threads = threading.Lock()
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         """The view as of now, without a lock and without writing anything."""
@@ -122,7 +125,7 @@ class FileStore:
 
     @contextmanager
     def _exclusive(self) -> Iterator[tuple[Folder, Lock]]:
-        with _opened(self.path, create=True) as folder:
+        with self._one_at_a_time(), _opened(self.path, create=True) as folder:
             assert folder is not None
             with locked(folder, self._lock_timeout) as lock:
                 self._memory.forget()
@@ -143,17 +146,31 @@ class FileStore:
         raise AssertionError("unreachable")
 
     @contextmanager
-    def change(self) -> Iterator["FileChange"]:
+    def change(self) -> Iterator[FileChange]:
         """Hold the lock; when the change ends the views are written, unless somebody waits who will write them."""
-        with _opened(self.path, create=True) as folder:
+        with self._one_at_a_time(), _opened(self.path, create=True) as folder:
             assert folder is not None
-            with locked(folder, self._lock_timeout) as lock:
-                change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
+            memory, log = self._memory, Log(folder)
+            with locked(folder, self._lock_timeout, lambda: memory.read_ahead(log)) as lock:
+                change = FileChange(folder, lock, memory, self._segment_max, self._notice)
                 try:
                     change.catch_up()
                     yield change
                 finally:
                     change.end()
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Threads that share a store wait for each other here: what it remembers is not theirs to change at once."""
+        if not self._threads.acquire(timeout=self._lock_timeout):
+            raise StoreUnavailable(
+                f"another thread of this process has held {self.path} for {self._lock_timeout:g} s",
+                "let its change end first",
+            )
+        try:
+            yield
+        finally:
+            self._threads.release()
 
 
 @contextmanager
