@@ -1,6 +1,6 @@
 """Where log and views live. One contract, `Store`; files are the default implementation."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -10,7 +10,6 @@ from guard.core.views import Fold, ViewDocument, ViewKind
 
 D = TypeVar("D", bound=ViewDocument)
 F = TypeVar("F", bound=Fold[Any])
-Notice = Callable[[str], None]
 
 
 class Change(Protocol):

@@ -210,9 +210,6 @@ class Log:
             ) from error
         return Position(head.segment + 1, 0, head.seq, head.hash)
 
-    def size(self, name: str) -> int:
-        return os.stat(name, dir_fd=self._folder.descriptor, follow_symlinks=False).st_size
-
 
 def _opening(segment: int, at: datetime) -> SegmentOpened:
     return SegmentOpened(at=at, id=f"segment-{segment}", segment=segment, guard_version=__version__)

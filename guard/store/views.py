@@ -41,7 +41,7 @@ class ViewFiles:
         path = kind.path(key)
         document = self._document(path, kind.document)
         if document is None:
-            return self._fold_again(kind, key, path)
+            return self._fold_again(kind, key, mark)
         fold: Fold[D] = kind.fold(key)
         fold.restore(document)
         for entry in self._log.entries(self._current_up_to(path, document.position(), mark)):
@@ -58,14 +58,20 @@ class ViewFiles:
             return own
         return Position(kept.log.segment + 1, 0, kept.seq, kept.log.hash)
 
-    def _fold_again(self, kind: ViewKind[D, Any], key: str, path: str) -> Fold[D] | None:
+    def _fold_again(
+        self, kind: ViewKind[D, Any], key: str, mark: Position | None
+    ) -> Fold[D] | None:
+        path = kind.path(key)
         known = path in self._damaged or self._in_older_segments(path)
         if not known and not self._log.contains(kind.needle(key)):
             return None
         replay = Replay(only={path})
         for entry in self._log.entries(START):
             replay.feed(entry)
-        return replay.folds.get(path)
+        fold = replay.folds.get(path)
+        if fold and mark and fold.reached.seq <= mark.seq and path not in self._damaged:
+            self._notice(f"{self._folder.named(path)} was missing; folded again from the log")
+        return fold
 
     def _in_older_segments(self, path: str) -> bool:
         if not self._log.last_sealed():
