@@ -50,7 +50,7 @@ def spawn(
     checked_id("a task id", task_id)
     checked_id("an agent id", agent_id)
     with store.change() as change:
-        before = change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
+        before = _before(change, task_id, agent_id)
         if before is not None and before.status in ACTIVE:
             raise Refused(
                 f"agent {agent_id} of task {task_id} is active already ({before.status})",
@@ -85,7 +85,7 @@ def update(
     checked_id("a task id", task_id)
     checked_id("an agent id", agent_id)
     with store.change() as change:
-        before = change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
+        before = _before(change, task_id, agent_id)
         if before is None:
             raise Refused(
                 f"task {task_id} has no agent {agent_id}",
@@ -104,6 +104,12 @@ def update(
         )
         change.append(event)
         return _report(change, before, task_id, agent_id)
+
+
+def _before(change: Change, task_id: str, agent_id: str) -> Agent | None:
+    """The agent as it stands. Both registries are read before anything is recorded: what cannot be read refuses first."""
+    change.fold(GLOBAL_REGISTRY)
+    return change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
 
 
 def _made(event: type[E], **fields: Any) -> E:

@@ -6,6 +6,7 @@ in the state home maps each work tree to its workspace and is asked before git i
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -104,24 +105,26 @@ def _told_path(told: str) -> Path:
 
 
 def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
-    """Make the folder, its README and its entry in the index, as far as they are missing."""
+    """Make the folder, its README and its entry in the index, as far as they are missing.
+
+    Only the folder is needed: a full disk that has no room for the other two may still have room for a record.
+    """
     try:
         if not workspace.explicit:
             os.makedirs(workspace.path.parent, mode=0o700, exist_ok=True)
-        with _open(workspace.path) as folder:
-            if not folder.exists("README.md"):
-                subject = (
-                    workspace.repository.common_dir if workspace.repository else "runs of agents"
-                )
-                text = os.fsencode(_README.format(subject=subject))
-                folder.replace("README.md", text, locked=False)
-        if workspace.repository is not None and not workspace.explicit:
-            _remember(state_home(environ), workspace, workspace.repository)
+        folder = _open(workspace.path)
     except OSError as error:
         raise StoreUnavailable(
             f"cannot prepare {workspace.path}: {error.strerror}",
             "`guard doctor` checks the workspace",
         ) from None
+    with folder, suppress(OSError, StoreUnavailable):
+        if not folder.exists("README.md"):
+            subject = workspace.repository.common_dir if workspace.repository else "runs of agents"
+            text = os.fsencode(_README.format(subject=subject))
+            folder.replace("README.md", text, locked=False)
+        if workspace.repository is not None and not workspace.explicit:
+            _remember(state_home(environ), workspace, workspace.repository)
 
 
 def _open(path: Path) -> Folder:

@@ -1,5 +1,6 @@
 """`guard agent`."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import click
@@ -12,8 +13,32 @@ from guard.core.text import visible
 from guard.invocation import Invocation
 from guard.output import format_option
 
-_task = click.option("--task", "task_id", required=True, metavar="ID", help="The task it works on.")
-_agent = click.option("--agent", "agent_id", required=True, metavar="ID", help="The agent.")
+
+def _checked(what: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Refuses an id while the options are read, before anything is made."""
+
+    def check(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+        return None if value is None else agents.checked_id(what, value)
+
+    return check
+
+
+_task = click.option(
+    "--task",
+    "task_id",
+    required=True,
+    metavar="ID",
+    callback=_checked("a task id"),
+    help="The task it works on.",
+)
+_agent = click.option(
+    "--agent",
+    "agent_id",
+    required=True,
+    metavar="ID",
+    callback=_checked("an agent id"),
+    help="The agent.",
+)
 _message = click.option("--message", default="", metavar="TEXT", help="What it says of itself.")
 
 
@@ -46,8 +71,8 @@ def spawn(
     report = agents.spawn(
         guard.writable_store,
         guard.clock.now(),
-        task_id=agents.checked_id("a task id", task_id),
-        agent_id=agents.checked_id("an agent id", agent_id),
+        task_id=task_id,
+        agent_id=agent_id,
         agent_type=agent_type,
         message=message,
         keep_finished=guard.config.settings.registry.keep_finished,
@@ -68,8 +93,6 @@ def update(guard: Invocation, /, status: str, form: str, **reported: Any) -> Non
 
     The counts move only when it goes from an active status to a terminal one; a report after that is kept and changes none.
     """
-    agents.checked_id("a task id", reported["task_id"])
-    agents.checked_id("an agent id", reported["agent_id"])
     report = agents.update(
         guard.writable_store, guard.clock.now(), status=cast(AgentStatus, status), **reported
     )
@@ -77,7 +100,13 @@ def update(guard: Invocation, /, status: str, form: str, **reported: Any) -> Non
 
 
 @command.command("list")
-@click.option("--task", "task_id", metavar="ID", help="Only the agents of this task.")
+@click.option(
+    "--task",
+    "task_id",
+    metavar="ID",
+    callback=_checked("a task id"),
+    help="Only the agents of this task.",
+)
 @click.option("--all", "everything", is_flag=True, help="Also those that ended long ago.")
 @format_option
 @click.pass_obj

@@ -96,6 +96,8 @@ class Log:
         live = self._writer if self._writer is not None else self._open(LIVE)
         sealed = self._open(sealed_name(at.segment))
         try:
+            if sealed is None and at.offset == 0 and at.segment <= self.last_sealed():
+                raise BrokenLog(sealed_name(at.segment), 0, at.seq + 1, "the file is missing")
             if sealed is not None:
                 return read_chunk(sealed, at, size, sealed_name(at.segment), sealed=True)
             if live is not None:

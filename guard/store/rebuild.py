@@ -14,7 +14,7 @@ from guard.errors import StateProblem
 from guard.files import Folder
 from guard.lock import Lock
 from guard.store.log import LIVE, Log
-from guard.store.segments import BrokenLog, sealed_name
+from guard.store.segments import BrokenLog, sealed_name, segment_number
 from guard.store.verify import ahead_of_log
 from guard.store.views import ViewFiles
 
@@ -134,11 +134,12 @@ def _set_aside_damage(folder: Folder, log: Log) -> None:
 
 
 def _later_segments(folder: Folder, log: Log, broken: str) -> list[str]:
-    """The segments after the damaged one, newest first."""
-    segments = [sealed_name(number) for number in range(1, log.last_sealed() + 1)]
-    segments += [LIVE] if folder.exists(LIVE) else []
-    later = segments[segments.index(broken) + 1 :] if broken in segments else []
-    return later[::-1]
+    """The segments after the damaged or missing one, newest first."""
+    last = log.last_sealed()
+    first = segment_number(broken) or last + 1
+    later = [sealed_name(number) for number in range(first + 1, last + 1)]
+    later += [LIVE] if broken != LIVE else []
+    return [name for name in reversed(later) if folder.exists(name)]
 
 
 def _set_aside_views(folder: Folder, end: Position) -> Iterator[str]:
