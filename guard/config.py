@@ -76,16 +76,18 @@ def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
         document = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise ConfigProblem(f"{path} is not TOML: {error}", "mend it, or move it away") from None
-    return own_section(path, document)
+    section = own_section(path, document)
+    if not isinstance(section, dict):
+        raise ConfigProblem(f"{path}: tool.guard should be a table", "write [tool.guard]")
+    return section
 
 
-def own_section(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+def own_section(path: Path, document: dict[str, Any]) -> Any:
     """The part of a file that is guard's: all of it, or `[tool.guard]` of a pyproject.toml."""
     if path.name != PYPROJECT:
         return document
     tool = document.get("tool")
-    section = tool.get("guard", {}) if isinstance(tool, dict) else {}
-    return section if isinstance(section, dict) else {"tool.guard": section}
+    return tool.get("guard", {}) if isinstance(tool, dict) else {}
 
 
 def _bounded(path: Path) -> bytes:

@@ -40,22 +40,22 @@ def check(name: str, state: State, found: str, hint: str | None = None) -> Docto
 
 def examine(guard: Invocation) -> Iterator[DoctorCheck]:
     """All checks, in the order in which a person would ask. A check that fails of itself is a problem, not an end."""
-    checks: list[Callable[[Invocation], Iterator[DoctorCheck]]] = [
-        _python,
-        _git,
-        _repository,
-        _config,
-        _workspace,
-        _log,
-        _hooks,
-        _programs,
-        _clock,
-    ]
-    for look in checks:
+    checks: dict[str, Callable[[Invocation], Iterator[DoctorCheck]]] = {
+        "python": _python,
+        "git": _git,
+        "repository": _repository,
+        "config": _config,
+        "workspace": _workspace,
+        "state": _state,
+        "git hooks": _hooks,
+        "agent CLIs": _programs,
+        "clock": _clock,
+    }
+    for name, look in checks.items():
         try:
             yield from look(guard)
         except GuardError as error:
-            yield check(look.__name__.lstrip("_"), "problem", error.message, error.hint)
+            yield check(name, "problem", error.message, error.hint)
 
 
 def _python(_guard: Invocation) -> Iterator[DoctorCheck]:
@@ -168,7 +168,7 @@ def _file_system(path: Path) -> str | None:
     return mounts[max(holding, key=len)] if holding else None
 
 
-def _log(guard: Invocation) -> Iterator[DoctorCheck]:
+def _state(guard: Invocation) -> Iterator[DoctorCheck]:
     """Read from its newest place on; `guard verify` reads all of it."""
     registry = guard.store.view(GLOBAL_REGISTRY)
     active = registry.active_agents if registry else 0

@@ -18,7 +18,13 @@ from pydantic import Field
 from guard.config import state_home
 from guard.core.fields import Count, Frozen, parsed
 from guard.core.settings import Resolved
-from guard.errors import StateProblem, StoreUnavailable, WrongUsage
+from guard.errors import (
+    ConfigProblem,
+    RepositoryProblem,
+    StateProblem,
+    StoreUnavailable,
+    WrongUsage,
+)
 from guard.files import Folder
 from guard.git.locate import Repository, find
 
@@ -66,6 +72,13 @@ class Workspace:
 def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
     """The repository around a folder, by the index first."""
     home = state_home(environ)
+    try:
+        start = start.absolute()
+    except FileNotFoundError:
+        raise RepositoryProblem(
+            "the current folder does not exist any more",
+            "go to another one, or name one with --repo",
+        ) from None
     return find(start, lambda folder: _remembered(home, folder))
 
 
@@ -76,6 +89,11 @@ def choose(
     told = flag or config.settings.workspace
     if told:
         origin = "--workspace" if flag else config.origins["workspace"]
+        if os.path.isabs(origin) and not os.path.isabs(os.path.expanduser(told)):
+            raise ConfigProblem(
+                f"{origin}: workspace {told!r} is relative: it would follow the current folder around",
+                "write the whole path",
+            )
         return Workspace(_told_path(told), origin, repository, explicit=True)
     if repository is None:
         raise WrongUsage("no repository and no --workspace", "name one of them")

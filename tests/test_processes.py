@@ -57,7 +57,11 @@ def test_git_runs_nothing_of_the_repositorys(repository: Path, tmp_path: Path) -
         plain_git(repository, "config", key, str(trap))
     for hook in ("post-index-change", "reference-transaction", "pre-commit"):
         write(repository / ".git" / "hooks" / hook, trap.read_text()).chmod(0o755)
-    for words in (["status", "--porcelain"], ["add", "file.txt"], ["diff", "--cached", "--no-ext-diff"]):
+    for words in (
+        ["status", "--porcelain"],
+        ["add", "file.txt"],
+        ["diff", "--cached", "--no-ext-diff"],
+    ):
         done = git(*words, environ=os.environ, git_dir=repository / ".git", work_tree=repository)
         assert done.code == 0, done.stderr
     assert not (tmp_path / "sprung").exists()

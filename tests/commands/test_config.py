@@ -1,0 +1,276 @@
+"""`guard config` and every knob: where a value comes from, who may set it, and what it changes."""
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard import agents, config
+from guard.core.settings import knobs, value_of
+from guard.errors import ConfigProblem
+from guard.store.files import FileStore
+from guard.validation import validator
+from tests.support import run, write
+from tests.support.events import MOMENT
+
+PROBES = "completion_check.max_probes"
+VARIABLE = "GUARD_COMPLETION_CHECK__MAX_PROBES"
+PYPROJECT = "[tool.guard.completion_check]\nmax_probes = {}\n"
+FILE = "[completion_check]\nmax_probes = {}\n"
+
+
+def lines(*words: str | Path, env: dict[str, str] | None = None) -> dict[str, Any]:
+    result = run(*words, "config", "--format", "json", env=env)
+    assert result.code == 0, result.err
+    assert list(validator("config").iter_errors(result.json)) == []
+    return {line["key"]: line for line in result.json["settings"]}
+
+
+def refusal(project: Path, explicit: Path | None = None) -> str:
+    """Why the configuration of a project cannot be used."""
+    with pytest.raises(ConfigProblem) as caught:
+        config.load(project, os.environ, explicit)
+    assert caught.value.hint
+    return caught.value.message
+
+
+def test_every_source_outweighs_the_one_before(
+    repository: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = home / "config" / "guard" / "config.toml"
+    steps: list[tuple[str, int, Callable[[], object]]] = [
+        ("default", 5, lambda: None),
+        (
+            str(repository / "pyproject.toml"),
+            1,
+            lambda: write(repository / "pyproject.toml", PYPROJECT.format(1)),
+        ),
+        (
+            str(repository / "guard.toml"),
+            2,
+            lambda: write(repository / "guard.toml", FILE.format(2)),
+        ),
+        (str(user), 3, lambda: write(user, FILE.format(3))),
+        (VARIABLE, 4, lambda: monkeypatch.setenv(VARIABLE, "4")),
+    ]
+    for origin, value, add in steps:
+        add()
+        resolved = config.load(repository, os.environ)
+        assert resolved.origins.get(PROBES, "default") == origin
+        assert resolved.settings.completion_check.max_probes == value
+
+
+def test_each_value_is_shown_with_its_origin(repository: Path, home: Path) -> None:
+    project = write(repository / "guard.toml", FILE.format(7))
+    user = write(home / "config" / "guard" / "config.toml", "[store]\nlock_timeout_seconds = 2.5\n")
+    shown = lines(env={"GUARD_REGISTRY__KEEP_FINISHED": "3"})
+    assert {key: (line["value"], line["origin"]) for key, line in shown.items()} == {
+        "workspace": (None, "default"),
+        PROBES: (7, str(project)),
+        "completion_check.probe_interval_seconds": (30, "default"),
+        "completion_check.probe_timeout_seconds": (60, "default"),
+        "completion_check.final_rescue_attempt": (True, "default"),
+        "registry.keep_finished": (3, "GUARD_REGISTRY__KEEP_FINISHED"),
+        "store.lock_timeout_seconds": (2.5, str(user)),
+        "store.segment_max_bytes": (16 * 1024 * 1024, "default"),
+    }
+    text = run("config").out.splitlines()
+    assert [line.split()[0] for line in text] == list(shown)
+    assert text[1].split() == [PROBES, "7", str(project)]
+
+
+def test_a_flag_and_a_variable_for_the_workspace_are_named(
+    repository: Path, tmp_path: Path
+) -> None:
+    told = str(tmp_path / "w")
+    assert lines("--workspace", told)["workspace"]["origin"] == "command line"
+    assert lines(env={"GUARD_WORKSPACE": told})["workspace"]["origin"] == "GUARD_WORKSPACE"
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "a misspelt key": (
+        "[completion_check]\nmax_probs = 1\n",
+        "unknown key 'completion_check.max_probs'; did you mean 'completion_check.max_probes'?",
+    ),
+    "a key outside its section": ("keep_finished = 1\n", "did you mean 'registry.keep_finished'?"),
+    "a key that is like no other": ("[q]\nzzz = 1\n", "unknown key 'q'"),
+    "a section with a value": ("registry = 1\n", "registry is a section: it has keys, not a value"),
+    "text for a number": ('[registry]\nkeep_finished = "1"\n', "registry.keep_finished: Input"),
+    "a fraction for a whole number": ("[registry]\nkeep_finished = 1.5\n", "(got 1.5)"),
+    "true for a number": ("[registry]\nkeep_finished = true\n", "(got True)"),
+    "a number that is too small": (FILE.format(0), "greater than or equal to 1 (got 0)"),
+    "a number that is none": ("[completion_check]\nprobe_interval_seconds = nan\n", "(got nan)"),
+    "a list for a section": ("[[registry]]\n", "registry is a section"),
+    "a quoted path of keys": ('"registry.keep_finished" = 1\n', "'registry.keep_finished'"),
+    "a value without end": (
+        f'[registry]\nkeep_finished = "{"x" * 9999}"\n',
+        "registry.keep_finished",
+    ),
+    "half a file": ("[registry", "is not TOML"),
+    "a huge file": ("# " + "x" * 1024 * 1024, "is larger than 1048576 bytes"),
+    "a deep file": ("a = " + "[" * 50_000, "is not TOML"),
+    "bytes that are no text": ("\udcff", "is not TOML"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG.values(), ids=WRONG)
+def test_a_file_that_cannot_be_used_is_named_with_the_reason(
+    text: str, said: str, repository: Path
+) -> None:
+    path = write(repository / "guard.toml", os.fsencode(text))
+    message = refusal(repository)
+    assert message.startswith(str(path))
+    assert said in message
+    assert len(message) < 500
+
+
+def test_a_refusal_is_exit_4_with_a_hint(repository: Path) -> None:
+    path = write(repository / "guard.toml", "[registry]\nkeep = 1\n")
+    result = run("where")
+    assert (result.code, result.out) == (4, "")
+    assert result.err == (
+        f"guard: {path}: unknown key 'registry.keep'; did you mean 'registry.keep_finished'?\n"
+        "hint: `guard config` lists every key\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("GUARD_COMPLETION_CHECK__MAX_PROBE", "1", "did you mean 'completion_check.max_probes'?"),
+        (VARIABLE, "many", f"{VARIABLE}: {PROBES}: Input should be a valid integer"),
+        (VARIABLE, "0", "greater than or equal to 1"),
+    ],
+    ids=["a misspelt variable", "text for a number", "a number that is too small"],
+)
+def test_a_variable_that_cannot_be_used_is_named(
+    variable: str, value: str, said: str, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert said in refusal(repository)
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a pipe"])
+def test_what_is_no_file_is_refused_at_once(kind: str, repository: Path) -> None:
+    path = repository / "guard.toml"
+    path.mkdir() if kind == "a folder" else os.mkfifo(path)
+    assert refusal(repository).startswith(str(path))
+
+
+@pytest.mark.parametrize("name", ["guard.toml", "pyproject.toml"])
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("", "workspace", '"/elsewhere"'),
+        ("store", "lock_timeout_seconds", "1"),
+        ("store", "segment_max_bytes", "4096"),
+    ],
+)
+def test_what_is_the_users_alone_is_not_taken_from_the_project(
+    name: str, section: str, key: str, value: str, repository: Path
+) -> None:
+    prefix = "tool.guard" if name == "pyproject.toml" else ""
+    table = ".".join(part for part in (prefix, section) if part)
+    path = write(repository / name, (f"[{table}]\n" if table else "") + f"{key} = {value}\n")
+    resolved = config.load(repository, os.environ)
+    full = f"{section}.{key}".lstrip(".")
+    assert full not in resolved.origins
+    assert resolved.warnings == (
+        f"{path}: {full} is ignored: only the user's own config may set it",
+    )
+
+
+def test_a_warning_is_said_once_and_stands_in_the_report(repository: Path) -> None:
+    write(repository / "guard.toml", 'workspace = "/elsewhere"\n')
+    result = run("config", "--format", "json")
+    assert len(result.json["warnings"]) == 1
+    assert result.err == f"guard: warning: {result.json['warnings'][0]}\n"
+
+
+def test_the_named_file_replaces_both_others(repository: Path, home: Path, tmp_path: Path) -> None:
+    write(repository / "guard.toml", FILE.format(2) + "[registry]\nkeep_finished = 2\n")
+    write(home / "config" / "guard" / "config.toml", "[store]\nlock_timeout_seconds = 2\n")
+    named = write(tmp_path / "named.toml", FILE.format(3) + "[store]\nsegment_max_bytes = 4096\n")
+    shown = lines("--config", named)
+    origins = {key: line["origin"] for key, line in shown.items() if line["origin"] != "default"}
+    assert origins == {PROBES: str(named), "store.segment_max_bytes": str(named)}
+    assert lines(env={"GUARD_CONFIG": str(named)}) == shown
+    assert refusal(repository, tmp_path / "missing.toml").endswith("there is no such file")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_origin_that_is_no_text_is_spelled_out(form: str, repository: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(repository) + b"/\xff.toml"))
+    write(path, FILE.format(9))
+    result = run("--config", path, "config", "--format", form)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.isascii()
+
+
+def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
+    values: dict[str, tuple[str, Any]] = {
+        "workspace": ("/elsewhere", "/elsewhere"),
+        PROBES: ("9", 9),
+        "completion_check.probe_interval_seconds": ("0", 0),
+        "completion_check.probe_timeout_seconds": ("0.5", 0.5),
+        "completion_check.final_rescue_attempt": ("false", False),
+        "registry.keep_finished": ("0", 0),
+        "store.lock_timeout_seconds": ("0", 0),
+        "store.segment_max_bytes": ("4096", 4096),
+    }
+    environ = {knob.variable: values[knob.key][0] for knob in knobs()}
+    resolved = config.load(repository, environ)
+    assert {k.key: value_of(resolved, k) for k in knobs()} == {k: v for k, (_, v) in values.items()}
+    assert set(resolved.origins.values()) == set(environ)
+
+
+def test_every_knob_says_what_it_does() -> None:
+    assert [knob.key for knob in knobs() if len(knob.description) < 20] == []
+
+
+def test_workspace_is_where_the_state_goes(repository: Path, home: Path, tmp_path: Path) -> None:
+    write(home / "config" / "guard" / "config.toml", f'workspace = "{tmp_path}/mine"\n')
+    assert run("agent", "spawn", "--task", "T1", "--agent", "a1").code == 0
+    assert (tmp_path / "mine" / "events.jsonl").exists()
+    assert not (home / "state").exists()
+
+
+@pytest.mark.parametrize(("keep", "listed"), [("1", 1), ("2", 2)])
+def test_keep_finished_is_how_many_finished_agents_are_listed(
+    keep: str, listed: int, store: FileStore, workspace: Path
+) -> None:
+    for name in ("a1", "a2", "a3"):
+        agents.spawn(store, MOMENT, task_id="T1", agent_id=name)
+        agents.update(store, MOMENT, task_id="T1", agent_id=name, status="completed")
+    env = {"GUARD_REGISTRY__KEEP_FINISHED": keep}
+    words = ("agent", "spawn", "--task", "T2", "--agent", "b")
+    assert run("--workspace", workspace, *words, env=env).code == 0
+    report = run("--workspace", workspace, "agent", "list", "--format", "json").json
+    assert len(report["agents"]) == listed + 1
+
+
+@pytest.mark.parametrize("limit", ["0.1", "0.7"])
+def test_lock_timeout_is_how_long_guard_waits_for_another(
+    limit: str, store: FileStore, workspace: Path
+) -> None:
+    agents.spawn(store, MOMENT, task_id="T1", agent_id="a1")
+    with open(workspace / "workspace.lock", "rb+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        words = ("--workspace", workspace, "agent", "spawn", "--task", "T1", "--agent", "a2")
+        result = run(*words, env={"GUARD_STORE__LOCK_TIMEOUT_SECONDS": limit})
+    assert (result.code, result.out) == (6, "")
+    assert f"was not free within {limit} s; it is held by pid {os.getpid()}" in result.err
+
+
+@pytest.mark.parametrize(("size", "segments"), [("4096", 2), ("1000000", 1)])
+def test_segment_max_bytes_is_when_the_log_begins_a_new_segment(
+    size: str, segments: int, workspace: Path
+) -> None:
+    for agent in ("a1", "a2"):
+        words = ("agent", "spawn", "--task", "T1", "--agent", agent, "--message", "x" * 5000)
+        env = {"GUARD_STORE__SEGMENT_MAX_BYTES": size}
+        assert run("--workspace", workspace, *words, env=env).code == 0
+    assert len(list(workspace.glob("events*.jsonl"))) == segments

@@ -1,0 +1,101 @@
+"""`guard init`: the configuration file that it writes, keeps, or only shows."""
+
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from guard import config
+from guard.core.settings import knobs
+from guard.validation import validator
+from tests.support import git, run, write
+
+
+def uncommented(text: str) -> str:
+    """The file with every key taken out of its comment."""
+    lines = text.splitlines()
+    return "\n".join(
+        line.removeprefix("# ") if " = " in line and not line.endswith(".") else line
+        for line in lines
+    )
+
+
+def test_the_project_gets_a_file_with_its_keys_and_none_of_the_users(repository: Path) -> None:
+    result = run("init", "--format", "json")
+    path = repository / "guard.toml"
+    assert (result.code, result.err) == (0, "")
+    assert list(validator("init").iter_errors(result.json)) == []
+    assert (result.json["file"], result.json["action"]) == (str(path), "written")
+    text = path.read_text()
+    for knob in knobs():
+        assert (knob.description in text) == (not knob.user_only)
+    assert tomllib.loads(text) == {"completion_check": {}, "registry": {}}
+    assert config.load(repository, os.environ).origins == {}
+
+
+def test_the_user_gets_a_file_with_every_key(repository: Path, home: Path) -> None:
+    result = run("init", "--user")
+    path = home / "config" / "guard" / "config.toml"
+    assert (result.code, result.out) == (0, f"{path}: written\n")
+    text = path.read_text()
+    assert [knob.key for knob in knobs() if knob.description not in text] == []
+    assert not (repository / "guard.toml").exists()
+
+
+@pytest.mark.parametrize("words", [[], ["--user"]], ids=["project", "user"])
+def test_the_keys_taken_out_of_their_comments_are_the_defaults(
+    words: list[str], repository: Path, tmp_path: Path
+) -> None:
+    template = run("init", "--dry-run", *words).out
+    path = write(tmp_path / "all.toml", uncommented(template))
+    resolved = config.load(None, os.environ, path)
+    expected = {knob.key for knob in knobs() if words or not knob.user_only}
+    with_default = {knob.key for knob in knobs() if knob.default is not None}
+    assert expected & with_default <= set(resolved.origins) <= expected
+    assert resolved.settings.completion_check == config.load(None, {}).settings.completion_check
+    assert resolved.settings.store == config.load(None, {}).settings.store
+
+
+def test_a_dry_run_writes_nothing(repository: Path) -> None:
+    assert run("init", "--dry-run").out.startswith("# guard: settings of this repository.\n")
+    assert run("init", "--dry-run", "--format", "json").json["action"] == "would_write"
+    assert not (repository / "guard.toml").exists()
+
+
+@pytest.mark.parametrize("kind", ["a file", "a dangling link"])
+def test_what_is_there_is_kept(kind: str, repository: Path) -> None:
+    path = repository / "guard.toml"
+    write(path, "# mine\n") if kind == "a file" else path.symlink_to("nowhere")
+    result = run("init")
+    assert (result.code, result.out) == (0, f"{path}: kept as it is\n")
+    assert path.is_symlink() or path.read_text() == "# mine\n"
+    assert not (repository / "nowhere").exists()
+
+
+def test_it_goes_to_the_root_of_the_work_tree(repository: Path) -> None:
+    (repository / "deep").mkdir()
+    assert run("init", cwd=repository / "deep").code == 0
+    assert (repository / "guard.toml").exists()
+
+
+def test_without_a_repository_there_is_no_project(tmp_path: Path) -> None:
+    assert run("init", cwd=tmp_path).code == 4
+    assert run("init", "--user", cwd=tmp_path).code == 0
+
+
+def test_a_place_that_cannot_be_written_is_exit_4(repository: Path, home: Path) -> None:
+    write(home / "config", "a file where the folder should be")
+    result = run("init", "--user")
+    assert (result.code, result.out) == (4, "")
+    assert result.err.startswith(f"guard: cannot write {home}/config/guard/config.toml: ")
+
+
+def test_a_path_that_is_no_text_is_spelled_out(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    folder.mkdir()
+    git(folder, "init", "-q")
+    result = run("init", "--format", "json", cwd=folder)
+    assert (result.code, result.err) == (0, "")
+    assert result.json["action"] == "written"
+    assert (folder / "guard.toml").exists()

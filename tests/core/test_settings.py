@@ -1,0 +1,192 @@
+"""Settings: how sources are merged, and what is refused with which words."""
+
+import tomllib
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guard.core.settings import (
+    BadSetting,
+    Settings,
+    Source,
+    config_template,
+    knobs,
+    resolve,
+    value_of,
+)
+
+
+def source(
+    origin: str = "file", *, textual: bool = False, trusted: bool = True, **values: Any
+) -> Source:
+    return Source(origin, values, trusted=trusted, textual=textual)
+
+
+def test_without_sources_everything_is_at_its_default() -> None:
+    resolved = resolve([])
+    assert resolved.settings == Settings()
+    assert (resolved.origins, resolved.warnings) == ({}, ())
+    assert {k.key: value_of(resolved, k) for k in knobs()} == {k.key: k.default for k in knobs()}
+
+
+def test_the_last_source_wins_key_by_key() -> None:
+    resolved = resolve(
+        [
+            source("one", completion_check={"max_probes": 1, "probe_timeout_seconds": 1}),
+            source("two", completion_check={"max_probes": 2}, registry={"keep_finished": 2}),
+            source("three", registry={"keep_finished": 3}),
+        ]
+    )
+    check = resolved.settings.completion_check
+    assert (check.max_probes, check.probe_timeout_seconds, check.probe_interval_seconds) == (
+        2,
+        1,
+        30,
+    )
+    assert resolved.settings.registry.keep_finished == 3
+    assert resolved.origins == {
+        "completion_check.max_probes": "two",
+        "completion_check.probe_timeout_seconds": "one",
+        "registry.keep_finished": "three",
+    }
+
+
+def test_a_value_at_its_default_has_an_origin_too() -> None:
+    resolved = resolve([source("user", registry={"keep_finished": 100})])
+    assert resolved.origins == {"registry.keep_finished": "user"}
+
+
+def test_the_users_keys_are_taken_from_those_who_are_trusted() -> None:
+    values: dict[str, Any] = {"workspace": "/w", "store": {"lock_timeout_seconds": 1}}
+    project = source("project", trusted=False, registry={"keep_finished": 1}, **values)
+    resolved = resolve([project])
+    assert resolved.origins == {"registry.keep_finished": "project"}
+    assert [warning.split(" is ignored")[0] for warning in resolved.warnings] == [
+        "project: workspace",
+        "project: store.lock_timeout_seconds",
+    ]
+    assert resolve([project, source("user", **values)]).settings.workspace == "/w"
+
+
+def test_a_wrong_value_of_a_key_that_is_ignored_stops_nobody() -> None:
+    resolved = resolve([source("project", trusted=False, workspace=7)])
+    assert resolved.settings.workspace is None
+    assert len(resolved.warnings) == 1
+
+
+REFUSED: dict[str, tuple[Source, str]] = {
+    "an unknown key": (source(colour=1), "file: unknown key 'colour'"),
+    "a misspelt key": (
+        source(registry={"keep_finish": 1}),
+        "unknown key 'registry.keep_finish'; did you mean 'registry.keep_finished'?",
+    ),
+    "a key of another section": (
+        source(store={"max_probes": 1}),
+        "unknown key 'store.max_probes'; did you mean 'completion_check.max_probes'?",
+    ),
+    "a key outside its section": (
+        source(segment_max_bytes=4096),
+        "did you mean 'store.segment_max_bytes'?",
+    ),
+    "a section with a value": (source(store=1), "store is a section"),
+    "a section with nothing": (source(store=None), "store is a section"),
+    "a table for a value": (source(workspace={"a": 1}), "file: workspace: "),
+    "a table in a section": (source(registry={"keep_finished": {"a": 1}}), "keep_finished: "),
+    "text for a number": (source(registry={"keep_finished": "1"}), "(got '1')"),
+    "true for a number": (source(registry={"keep_finished": True}), "(got True)"),
+    "a fraction for a whole number": (source(registry={"keep_finished": 1.0}), "(got 1.0)"),
+    "a number for text": (source(workspace=1), "(got 1)"),
+    "an empty text": (source(workspace=""), "at least 1 character"),
+    "a number for yes or no": (source(completion_check={"final_rescue_attempt": 1}), "(got 1)"),
+    "too small": (source(store={"segment_max_bytes": 4095}), "or equal to 4096"),
+    "too large": (source(registry={"keep_finished": 10**6 + 1}), "or equal to 1000000"),
+    "infinity": (source(store={"lock_timeout_seconds": float("inf")}), "(got inf)"),
+    "no number": (source(store={"lock_timeout_seconds": float("nan")}), "(got nan)"),
+    "text that is no number": (
+        source("GUARD_X", textual=True, registry={"keep_finished": "many"}),
+        "GUARD_X: registry.keep_finished: ",
+    ),
+    "a text without end": (source(registry={"keep_finished": "x" * 10**6}), "keep_finished"),
+}
+
+
+@pytest.mark.parametrize(("bad", "said"), REFUSED.values(), ids=REFUSED)
+def test_refused(bad: Source, said: str) -> None:
+    with pytest.raises(BadSetting) as caught:
+        resolve([bad])
+    assert str(caught.value).startswith(f"{bad.origin}: ")
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+TEXTS: dict[str, tuple[str, str, Any]] = {
+    "a whole number": ("registry.keep_finished", "7", 7),
+    "a fraction": ("store.lock_timeout_seconds", "0.25", 0.25),
+    "true": ("completion_check.final_rescue_attempt", "true", True),
+    "0 for no": ("completion_check.final_rescue_attempt", "0", False),
+    "a path": ("workspace", "/w", "/w"),
+    "a path that is a number": ("workspace", "7", "7"),
+}
+
+
+@pytest.mark.parametrize(("key", "text", "value"), TEXTS.values(), ids=TEXTS)
+def test_texts_of_the_environment_are_converted(key: str, text: str, value: Any) -> None:
+    section, _, name = key.rpartition(".")
+    values = {section: {name: text}} if section else {name: text}
+    resolved = resolve([Source("VARIABLE", values, textual=True)])
+    (knob,) = [knob for knob in knobs() if knob.key == key]
+    assert value_of(resolved, knob) == value
+    assert type(value_of(resolved, knob)) is type(value)
+
+
+def test_names_of_knobs() -> None:
+    found = {knob.key: (knob.variable, knob.user_only) for knob in knobs()}
+    assert found == {
+        "workspace": ("GUARD_WORKSPACE", True),
+        "completion_check.max_probes": ("GUARD_COMPLETION_CHECK__MAX_PROBES", False),
+        "completion_check.probe_interval_seconds": (
+            "GUARD_COMPLETION_CHECK__PROBE_INTERVAL_SECONDS",
+            False,
+        ),
+        "completion_check.probe_timeout_seconds": (
+            "GUARD_COMPLETION_CHECK__PROBE_TIMEOUT_SECONDS",
+            False,
+        ),
+        "completion_check.final_rescue_attempt": (
+            "GUARD_COMPLETION_CHECK__FINAL_RESCUE_ATTEMPT",
+            False,
+        ),
+        "registry.keep_finished": ("GUARD_REGISTRY__KEEP_FINISHED", False),
+        "store.lock_timeout_seconds": ("GUARD_STORE__LOCK_TIMEOUT_SECONDS", True),
+        "store.segment_max_bytes": ("GUARD_STORE__SEGMENT_MAX_BYTES", True),
+    }
+
+
+@pytest.mark.parametrize("for_user", [True, False], ids=["user", "project"])
+def test_the_template_is_a_configuration_that_changes_nothing(for_user: bool) -> None:
+    template = tomllib.loads(config_template(for_user=for_user))
+    assert resolve([Source("template", template, trusted=for_user)]).origins == {}
+
+
+keys = st.sampled_from([knob.key for knob in knobs()] + ["x", "registry", "store.x"])
+anything = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())
+)
+
+
+@given(st.dictionaries(keys, anything), st.booleans(), st.booleans())
+def test_any_values_are_taken_or_refused(
+    values: dict[str, Any], trusted: bool, textual: bool
+) -> None:
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        table = nested.setdefault(section, {}) if section else nested
+        if isinstance(table, dict):
+            table[name] = value
+    with suppress(BadSetting):
+        resolved = resolve([Source("any", nested, trusted=trusted, textual=textual)])
+        assert Settings.model_validate(resolved.settings.model_dump()) == resolved.settings
