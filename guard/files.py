@@ -49,13 +49,13 @@ class Folder:
         try:
             _refuse_foreign(os.fstat(descriptor), path)
         except GuardError:
-            os.close(descriptor)
+            close(descriptor)
             raise
         return cls(descriptor, path)
 
     def close(self) -> None:
         if self.descriptor >= 0:
-            os.close(self.descriptor)
+            close(self.descriptor)
             self.descriptor = -1
 
     def __enter__(self) -> "Folder":
@@ -99,7 +99,7 @@ class Folder:
                 raise _not_ours(self.named(name), "has a second hard link")
             _refuse_foreign(status, self.named(name))
         except GuardError:
-            os.close(descriptor)
+            close(descriptor)
             raise
         return descriptor
 
@@ -112,7 +112,7 @@ class Folder:
         try:
             return read_from(descriptor, 0)[0]
         finally:
-            os.close(descriptor)
+            close(descriptor)
 
     def replace(
         self, name: str, data: bytes, *, durable: bool = False, locked: bool = True
@@ -132,7 +132,7 @@ class Folder:
                 if durable:
                     os.fsync(descriptor)
             finally:
-                os.close(descriptor)
+                close(descriptor)
             self.rename(temporary, name)
         except OSError:
             with suppress(OSError):
@@ -197,6 +197,12 @@ class Folder:
         finally:
             for folder_open in opened:
                 folder_open.close()
+
+
+def close(descriptor: int) -> None:
+    """Whatever had to be on the disk was synced before, so an error here says nothing that anybody could act on."""
+    with suppress(OSError):
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -11,13 +11,13 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from zlib import crc32
 
 from guard.core.records import Position
 from guard.errors import StoreUnavailable
-from guard.files import Folder
+from guard.files import Folder, close
 
 LOCK, QUEUE = "workspace.lock", "workspace.queue"
 _HOLDER_BYTES, _MARK_BYTES = 256, 256
@@ -37,7 +37,8 @@ class Lock:
             fcntl.flock(self._queue, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return True
-        fcntl.flock(self._queue, fcntl.LOCK_UN)
+        with suppress(OSError):
+            fcntl.flock(self._queue, fcntl.LOCK_UN)
         return False
 
     def mark(self) -> Position | None:
@@ -66,9 +67,9 @@ def locked(
             _write_hint(descriptor, _describe_self(), 0, _HOLDER_BYTES)
             yield Lock(descriptor, queue)
         finally:
-            os.close(queue)
+            close(queue)
     finally:
-        os.close(descriptor)
+        close(descriptor)
 
 
 def read_mark(folder: Folder) -> Position | None:
@@ -80,7 +81,7 @@ def read_mark(folder: Folder) -> Position | None:
     try:
         return _parse_mark(os.pread(descriptor, _MARK_BYTES, _HOLDER_BYTES))
     finally:
-        os.close(descriptor)
+        close(descriptor)
 
 
 def _acquire(

@@ -22,7 +22,7 @@ from guard.core.records import (
     unsealed,
 )
 from guard.errors import StoreUnavailable
-from guard.files import Folder, sync_data, write_all
+from guard.files import Folder, close, sync_data, write_all
 from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number
 
 LIVE = "events.jsonl"
@@ -73,7 +73,7 @@ class Log:
         try:
             line, newline, _ = os.pread(descriptor, 1 << 16, 0).partition(b"\n")
         finally:
-            os.close(descriptor)
+            close(descriptor)
         return line if newline else None
 
     def entries(self, after: Position = START) -> Iterator[Entry]:
@@ -104,7 +104,7 @@ class Log:
                 return read_chunk(live, at, size, LIVE, sealed=False)
         finally:
             for descriptor in {live, sealed} - {None, self._writer}:
-                os.close(cast(int, descriptor))
+                close(cast(int, descriptor))
         if at.offset > 0:  # At 0 it is the very beginning, or a rotation that was cut short.
             raise BrokenLog(LIVE, at.offset, at.seq + 1, "the file is missing")
         return None
@@ -135,7 +135,7 @@ class Log:
         try:
             return max(0, os.fstat(descriptor).st_size - head.offset)
         finally:
-            os.close(descriptor)
+            close(descriptor)
 
     def append(self, events: Sequence[Event], head: Position) -> list[Entry]:
         """Write the records after `head` with one write, and return when they are on the disk. The caller has the lock."""
@@ -170,13 +170,13 @@ class Log:
         try:
             write_all(descriptor, data)
             sync_data(descriptor)
+            if offset == 0:
+                self._folder.sync()
         except OSError:
             # Half a record would be cut by the next writer; a whole one that was not acknowledged would stay.
             with suppress(OSError):
                 os.ftruncate(descriptor, offset)
             raise
-        if offset == 0:
-            self._folder.sync()
 
     def hold(self) -> None:
         """Open the live segment once for all that a change reads and writes. The caller has the lock."""
@@ -185,17 +185,19 @@ class Log:
     def close(self) -> None:
         """Let go of the live segment."""
         if self._writer is not None:
-            os.close(self._writer)
+            close(self._writer)
             self._writer = None
 
     def sync(self) -> None:
         """Make sure that what another process wrote, and may have died before syncing, is on the disk."""
-        with suppress(FileNotFoundError):
-            descriptor = self._folder.open_file(LIVE, os.O_RDWR)
-            try:
-                sync_data(descriptor)
-            finally:
-                os.close(descriptor)
+        if self._writer is None:
+            return
+        try:
+            sync_data(self._writer)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"cannot sync {self._folder.named(LIVE)}: {error.strerror}", "check the disk"
+            ) from error
 
     def seal(self, head: Position) -> Position:
         """Make the live segment a numbered one; the next append begins a new one. The caller has the lock."""
