@@ -21,7 +21,7 @@ from guard.files import Folder, close
 
 LOCK, QUEUE = "workspace.lock", "workspace.queue"
 _HOLDER_BYTES, _MARK_BYTES = 256, 256
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0003, 0.002
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
 
 
 class Lock:
@@ -90,9 +90,9 @@ def _acquire(
     if _try(descriptor):
         return
     # Polling, because a blocking flock has no time limit; measured as fast as a blocking one among 16 processes.
-    _try(queue, fcntl.LOCK_SH)
-    deadline, pause = time.monotonic() + timeout, _SHORTEST_PAUSE
+    deadline, pause, queued = time.monotonic() + timeout, _SHORTEST_PAUSE, False
     while not _try(descriptor):
+        queued = queued or _try(queue, fcntl.LOCK_SH)
         if time.monotonic() >= deadline:
             holder = (
                 os.pread(descriptor, _HOLDER_BYTES, 0).rstrip(b"\0\n ").decode(errors="replace")

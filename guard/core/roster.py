@@ -62,6 +62,10 @@ class _Draft:
 _FIELDS = tuple(field.name for field in fields(_Draft))
 
 
+def _frozen(draft: Agent | _Draft) -> Agent:
+    return Agent(**{field: getattr(draft, field) for field in _FIELDS})
+
+
 class Roster:
     """Agents being folded; frozen one by one, when somebody looks."""
 
@@ -144,9 +148,9 @@ class Roster:
         return agent
 
     def agent(self, task_id: str, agent_id: str) -> Agent | None:
-        """One of them, frozen."""
-        self._freeze()
-        return cast(Agent | None, self._agents.get((task_id, agent_id)))
+        """One of them, frozen; it stays a draft here, because the next report of it is likely to come soon."""
+        agent = self._agents.get((task_id, agent_id))
+        return _frozen(agent) if isinstance(agent, _Draft) else agent
 
     def forget(self, task_id: str, agent_id: str) -> None:
         self._agents.pop((task_id, agent_id), None)
@@ -154,14 +158,10 @@ class Roster:
 
     def agents(self) -> Mapping[tuple[str, str], Agent]:
         """All of them, frozen, in the order in which they were spawned."""
-        self._freeze()
-        return cast(Mapping[tuple[str, str], Agent], self._agents)
-
-    def _freeze(self) -> None:
         for name in self._drafts:
-            draft = self._agents[name]
-            self._agents[name] = Agent(**{field: getattr(draft, field) for field in _FIELDS})
+            self._agents[name] = _frozen(self._agents[name])
         self._drafts.clear()
+        return cast(Mapping[tuple[str, str], Agent], self._agents)
 
     def totals(self) -> Counts:
         return Counts(self.active, self.completed, self.spawned)

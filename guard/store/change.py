@@ -34,26 +34,36 @@ class Memory:
     folds: dict[str, Fold[Any]] = field(default_factory=dict)
     unwritten: dict[str, int] = field(default_factory=dict)
     """Views that lag on disk, with the last record that touched each."""
+    _pending: list[Entry] = field(default_factory=list)
+    """Read or written, and not folded yet: that is done when somebody asks."""
 
     def forget(self) -> None:
         self.head = self.known = None
         self.folds.clear()
         self.unwritten.clear()
+        self._pending.clear()
 
     def take(self, entry: Entry) -> None:
-        """Fold an entry into what is remembered."""
-        for path in paths_touched(entry.event):
-            self.unwritten[path] = entry.position.seq
-            if path in self.folds:
-                apply_to(self.folds[path], entry)
+        """Remember an entry."""
+        self._pending.append(entry)
         self.head = entry.position
+
+    def settle(self) -> None:
+        """Fold what was taken."""
+        for entry in self._pending:
+            for path in paths_touched(entry.event):
+                self.unwritten[path] = entry.position.seq
+                if path in self.folds:
+                    apply_to(self.folds[path], entry)
+        self._pending.clear()
 
     def read_ahead(self, log: Log) -> None:
         """Use the time of waiting for the lock, so that little is left to read under it."""
-        if self.head is not None:
+        if self.head is not None and log.has_grown():
             with suppress(BrokenLog):
                 for entry in log.entries(self.head):
                     self.take(entry)
+            self.settle()
 
 
 class FileChange:
@@ -89,7 +99,6 @@ class FileChange:
         if memory.head is None:
             memory.head = self._mark or self._log.live_start()
         written = self._mark.seq if self._mark else 0
-        memory.unwritten = {path: seq for path, seq in memory.unwritten.items() if seq > written}
         before = memory.known
         try:
             for entry in self._log.entries(memory.head):
@@ -102,6 +111,8 @@ class FileChange:
             raise BrokenLog(LIVE, self.head.offset, self.head.seq + 1, why)
         self._unsynced = before is None or before.seq != self.head.seq
         memory.head = memory.known = self._log.after_sealed(self.head)
+        memory.settle()
+        memory.unwritten = {path: seq for path, seq in memory.unwritten.items() if seq > written}
         if self._mark is None:
             self._find_unwritten()
 
@@ -133,6 +144,7 @@ class FileChange:
     def fold(self, kind: ViewKind[Any, F], key: str = "") -> F:
         """The same state while it is being built, to ask it for a part without freezing the whole."""
         path = kind.path(key)
+        self._memory.settle()
         fold = self._memory.folds.get(path)
         if fold is None:
             fold = self._files.load(kind, key, self._mark) or kind.fold(key)
@@ -199,6 +211,7 @@ class FileChange:
 
     def _write_views(self) -> bool:
         """Whether every view on disk is now current. A view that cannot be written never fails the change."""
+        self._memory.settle()
         unwritten = self._memory.unwritten
         for path in list(unwritten):
             kind = _kind_of(path)

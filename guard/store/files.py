@@ -150,8 +150,9 @@ class FileStore:
         """Hold the lock; when the change ends the views are written, unless somebody waits who will write them."""
         with self._one_at_a_time(), _opened(self.path, create=True) as folder:
             assert folder is not None
-            memory, log = self._memory, Log(folder)
-            with locked(folder, self._lock_timeout, lambda: memory.read_ahead(log)) as lock:
+            memory, ahead = self._memory, Log(folder)
+            with locked(folder, self._lock_timeout, lambda: memory.read_ahead(ahead)) as lock:
+                ahead.close()
                 change = FileChange(folder, lock, memory, self._segment_max, self._notice)
                 try:
                     change.catch_up()

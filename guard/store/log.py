@@ -35,6 +35,7 @@ class Log:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._writer: int | None = None
+        self._size = 0
 
     def live_start(self) -> Position:
         """Where the live segment begins, by the word of its first record; `verify` checks that word."""
@@ -181,6 +182,13 @@ class Log:
     def hold(self) -> None:
         """Open the live segment once for all that a change reads and writes. The caller has the lock."""
         self._writer = self._open(LIVE, os.O_RDWR | os.O_APPEND)
+
+    def has_grown(self) -> bool:
+        """Whether the live segment, held open since the first such question, has changed its size since the last one."""
+        if self._writer is None:
+            self._writer = self._open(LIVE)
+        before, self._size = self._size, os.fstat(self._writer).st_size if self._writer else 0
+        return self._size != before
 
     def close(self) -> None:
         """Let go of the live segment."""
