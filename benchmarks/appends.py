@@ -4,21 +4,21 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.history import updated, working
+from benchmarks.history import append, spawned, updated
 from benchmarks.measure import Row, at_least, paired, scratch
 from guard.core.events import Event
 from guard.core.records import NO_HASH, encode
 from guard.files import sync_data
 from guard.store.files import FileStore
 
-_EVENTS, _ROUNDS = 400, 9
+_EVENTS, _ROUNDS = 2000, 5
 
 
 def rows() -> Iterator[Row]:
     with scratch() as folder:
-        working(folder / "workspace", 100)
+        append(folder / "workspace", [spawned(number, 1) for number in range(100)])
         store = FileStore(folder / "workspace")
-        events: list[Event] = [updated(number % 100, number) for number in range(_EVENTS)]
+        events: list[Event] = [updated(number % 100, number, 1) for number in range(_EVENTS)]
         lines = [encode(event, 1, NO_HASH)[0] for event in events]
         bare, ours = paired(
             _ROUNDS, lambda: _bare(folder / "bare", lines), lambda: _ours(store, events)

@@ -207,9 +207,9 @@ def close(descriptor: int) -> None:
 
 def write_all(descriptor: int, data: bytes) -> None:
     """One write; more only where the system took less than it was given."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, memoryview(data)[written:])
 
 
 def read_from(descriptor: int, offset: int, limit: int | None = None) -> tuple[bytes, bool]:

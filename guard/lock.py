@@ -10,7 +10,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from zlib import crc32
@@ -21,7 +21,7 @@ from guard.files import Folder, close
 
 LOCK, QUEUE = "workspace.lock", "workspace.queue"
 _HOLDER_BYTES, _MARK_BYTES = 256, 256
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
 
 
 class Lock:
@@ -55,15 +55,13 @@ class Lock:
 
 
 @contextmanager
-def locked(
-    folder: Folder, timeout: float, meanwhile: Callable[[], None] = lambda: None
-) -> Iterator[Lock]:
-    """Hold the workspace's lock, waiting for at most `timeout` seconds and doing something useful meanwhile."""
+def locked(folder: Folder, timeout: float) -> Iterator[Lock]:
+    """Hold the workspace's lock, waiting for at most `timeout` seconds."""
     descriptor = folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
     try:
         queue = folder.open_file(QUEUE, os.O_RDWR | os.O_CREAT)
         try:
-            _acquire(descriptor, queue, folder, timeout, meanwhile)
+            _acquire(descriptor, queue, folder, timeout)
             _write_hint(descriptor, _describe_self(), 0, _HOLDER_BYTES)
             yield Lock(descriptor, queue)
         finally:
@@ -84,12 +82,11 @@ def read_mark(folder: Folder) -> Position | None:
         close(descriptor)
 
 
-def _acquire(
-    descriptor: int, queue: int, folder: Folder, timeout: float, meanwhile: Callable[[], None]
-) -> None:
+def _acquire(descriptor: int, queue: int, folder: Folder, timeout: float) -> None:
     if _try(descriptor):
         return
-    # Polling, because a blocking flock has no time limit; measured as fast as a blocking one among 16 processes.
+    # Polling, because a blocking flock has no time limit. The pauses grow so long that among many writers each makes a row
+    # of changes in its turn: to change hands after every one costs all of them more than it gives.
     deadline, pause, queued = time.monotonic() + timeout, _SHORTEST_PAUSE, False
     while not _try(descriptor):
         queued = queued or _try(queue, fcntl.LOCK_SH)
@@ -102,7 +99,6 @@ def _acquire(
                 f"it is held by {holder or 'an unknown process'}",
                 "try again; if that process hangs, end it: the lock goes with it",
             )
-        meanwhile()
         time.sleep(random.uniform(pause / 2, pause))  # noqa: S311
         pause = min(pause * 1.5, _LONGEST_PAUSE)
     fcntl.flock(queue, fcntl.LOCK_UN)

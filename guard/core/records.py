@@ -59,9 +59,9 @@ class NewerRecord(ValueError):
 
 def encode(event: Event, seq: int, prev: str, more: int = 0) -> tuple[bytes, str]:
     """The line with its newline, and its hash."""
-    body = event.model_dump_json().encode()
-    head = b'{"v":%d,"seq":%d,"more":%d,' % (RECORD_VERSION, seq, more)
-    sealed = b'%s%s,"prev":"%s"' % (head, body[1:-1], prev.encode())
+    body = event.__pydantic_serializer__.to_json(event)[1:-1]
+    head = (RECORD_VERSION, seq, more, body, prev.encode())
+    sealed = b'{"v":%d,"seq":%d,"more":%d,%s,"prev":"%s"' % head
     digest = sha256(sealed).hexdigest()
     return b'%s,"hash":"%s"}\n' % (sealed, digest.encode()), digest
 

@@ -1,7 +1,6 @@
 """A change under way in a folder of files: from taking the lock to letting it go."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -18,19 +17,14 @@ from guard.store.views import ViewFiles, apply_to
 
 D = TypeVar("D", bound=ViewDocument)
 F = TypeVar("F", bound=Fold[Any])
-_MOST_EVENTS_LEFT_BEHIND = 200
+_MOST_EVENTS_LEFT_BEHIND = 100
 
 
 @dataclass
 class Memory:
-    """What a store has read so far.
-
-    What was read under the lock is known; what was read ahead while waiting for it is a guess, because a writer may still
-    take back an append that failed.
-    """
+    """What a store has read so far."""
 
     head: Position | None = None
-    known: Position | None = None
     folds: dict[str, Fold[Any]] = field(default_factory=dict)
     unwritten: dict[str, int] = field(default_factory=dict)
     """Views that lag on disk, with the last record that touched each."""
@@ -38,15 +32,16 @@ class Memory:
     """Read or written, and not folded yet: that is done when somebody asks."""
 
     def forget(self) -> None:
-        self.head = self.known = None
+        self.head = None
         self.folds.clear()
         self.unwritten.clear()
         self._pending.clear()
 
-    def take(self, entry: Entry) -> None:
-        """Remember an entry."""
-        self._pending.append(entry)
-        self.head = entry.position
+    def add(self, entries: list[Entry]) -> None:
+        """Remember entries that were read or recorded."""
+        if entries:
+            self._pending += entries
+            self.head = entries[-1].position
 
     def settle(self) -> None:
         """Fold what was taken."""
@@ -56,14 +51,6 @@ class Memory:
                 if path in self.folds:
                     apply_to(self.folds[path], entry)
         self._pending.clear()
-
-    def read_ahead(self, log: Log) -> None:
-        """Use the time of waiting for the lock, so that little is left to read under it."""
-        if self.head is not None and log.has_grown():
-            with suppress(BrokenLog):
-                for entry in log.entries(self.head):
-                    self.take(entry)
-            self.settle()
 
 
 class FileChange:
@@ -84,6 +71,9 @@ class FileChange:
         self._log = Log(folder)
         self._files = ViewFiles(folder, self._log, notice)
         self._mark: Position | None = None
+        self._recent: list[Entry] = []
+        self._since_mark = False
+        """Whether `_recent` has every record since the mark."""
         self._unsynced = False
 
     @property
@@ -95,39 +85,33 @@ class FileChange:
         """Read what others have recorded since."""
         self._log.hold()
         memory, self._mark = self._memory, self._lock.mark()
-        self._drop_wrong_guesses()
-        if memory.head is None:
-            memory.head = self._mark or self._log.live_start()
-        written = self._mark.seq if self._mark else 0
-        before = memory.known
         try:
-            for entry in self._log.entries(memory.head):
-                memory.take(entry)
+            self._skip_what_views_have()
+            if memory.head is None:
+                memory.head = self._mark or self._log.live_start()
+                self._since_mark = memory.head == self._mark
+            self._recent = list(self._log.entries(memory.head))
         except GuardError:
             memory.forget()
             raise
+        memory.add(self._recent)
+        self._unsynced = bool(self._recent)
+        memory.head = self._log.after_sealed(self.head)
+        written = self._mark.seq if self._mark else 0
         if self.head.seq < written:
             why = f"the log ends before it, but {LOCK} remembers {written}: records were cut off"
             raise BrokenLog(LIVE, self.head.offset, self.head.seq + 1, why)
-        self._unsynced = before is None or before.seq != self.head.seq
-        memory.head = memory.known = self._log.after_sealed(self.head)
         memory.settle()
         memory.unwritten = {path: seq for path, seq in memory.unwritten.items() if seq > written}
         if self._mark is None:
             self._find_unwritten()
 
-    def _drop_wrong_guesses(self) -> None:
-        """What is known must still be there, or the log was tampered with; what was guessed may be gone."""
-        memory = self._memory
-        if memory.head == memory.known or memory.head is None:
-            return
-        try:
-            next(self._log.entries(memory.head), None)
-        except BrokenLog:
-            known = memory.known
-            memory.forget()
-            if known is not None:
-                next(self._log.entries(known), None)
+    def _skip_what_views_have(self) -> None:
+        """After a long absence the views on disk are a shorter way to the present than the records."""
+        known = self._memory.head
+        if known and self._mark and self._mark.seq - known.seq > _MOST_EVENTS_LEFT_BEHIND:
+            self._log.still_has(known)
+            self._memory.forget()
 
     def _find_unwritten(self) -> None:
         """Without a mark, each view that the live segment touches has to be looked at."""
@@ -147,7 +131,8 @@ class FileChange:
         self._memory.settle()
         fold = self._memory.folds.get(path)
         if fold is None:
-            fold = self._files.load(kind, key, self._mark) or kind.fold(key)
+            recent = self._recent if self._since_mark else None
+            fold = self._files.load(kind, key, self._mark, recent) or kind.fold(key)
             self._memory.folds[path] = fold
         return cast(F, fold)
 
@@ -155,18 +140,18 @@ class FileChange:
         """Record the events, all or none; they are durable when this returns."""
         if not events:
             return ()
-        if self.head.offset >= self._segment_max:
-            self._rotate()
-        if self.head.seq == 0:
+        memory, head = self._memory, self.head
+        if head.offset >= self._segment_max:
+            head = self._rotate()
+        if head.seq == 0:
             self._refuse_orphans()
         try:
-            entries = self._log.append(events, self.head)
+            entries = self._log.append(events, head)
         except BaseException:
-            self._memory.forget()
+            memory.forget()
             raise
-        for entry in entries:
-            self._memory.take(entry)
-        self._memory.known = self._memory.head
+        memory.add(entries)
+        self._recent += entries
         self._unsynced = False
         return entries
 
@@ -176,10 +161,10 @@ class FileChange:
             for path in self._files.paths(kind):
                 raise BrokenLog(LIVE, 0, 1, f"the log is missing, but {path} was made from it")
 
-    def _rotate(self) -> None:
-        """Seal the live segment, if every view can be written first; else it grows on."""
+    def _rotate(self) -> Position:
+        """Seal the live segment, if every view can be written first, else it grows on; where the next record goes."""
         if not self._write_views():
-            return
+            return self.head
         kept = self._files.checkpoint()
         seqs = dict(kept.views) if kept else {}
         for entry in self._log.entries(self._log.live_start() if kept else START):
@@ -188,9 +173,11 @@ class FileChange:
             self._files.write(CHECKPOINT_PATH, checkpoint(seqs, self.head), durable=True)
         except OSError as error:
             self._notice(f"the log was not rotated: {error.strerror}")
-            return
-        self._memory.head = self._memory.known = self._log.seal(self.head)
-        self._lock.set_mark(self.head)
+            return self.head
+        head = self._memory.head = self._log.seal(self.head)
+        self._lock.set_mark(head)
+        self._mark, self._recent, self._since_mark = head, [], True
+        return head
 
     def end(self) -> None:
         """Write the views that lag, or leave them to whoever waits for the lock."""
@@ -224,7 +211,7 @@ class FileChange:
             del unwritten[path]
         if not unwritten and self._mark != self.head:
             self._lock.set_mark(self.head)
-            self._mark = self.head
+            self._mark, self._recent, self._since_mark = self.head, [], True
         return not unwritten
 
 

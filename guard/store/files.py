@@ -150,10 +150,8 @@ class FileStore:
         """Hold the lock; when the change ends the views are written, unless somebody waits who will write them."""
         with self._one_at_a_time(), _opened(self.path, create=True) as folder:
             assert folder is not None
-            memory, ahead = self._memory, Log(folder)
-            with locked(folder, self._lock_timeout, lambda: memory.read_ahead(ahead)) as lock:
-                ahead.close()
-                change = FileChange(folder, lock, memory, self._segment_max, self._notice)
+            with locked(folder, self._lock_timeout) as lock:
+                change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
                 try:
                     change.catch_up()
                     yield change

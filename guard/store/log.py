@@ -35,7 +35,8 @@ class Log:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._writer: int | None = None
-        self._size = 0
+        self._size = -1
+        """Of the live segment, as far as we know it; -1 if we do not."""
 
     def live_start(self) -> Position:
         """Where the live segment begins, by the word of its first record; `verify` checks that word."""
@@ -116,6 +117,11 @@ class Log:
         except FileNotFoundError:
             return None
 
+    def still_has(self, place: Position) -> None:
+        """Make sure that the record before this place is the one that we remember."""
+        for _entry in self.entries(place):
+            return
+
     def after_sealed(self, at: Position) -> Position:
         """The same place, said as the beginning of the next segment if its own is sealed and read to the end."""
         if at.offset and self._folder.exists(sealed_name(at.segment)):
@@ -140,15 +146,16 @@ class Log:
 
     def append(self, events: Sequence[Event], head: Position) -> list[Entry]:
         """Write the records after `head` with one write, and return when they are on the disk. The caller has the lock."""
-        lines, entries = [], []
         segment, offset, seq, prev = head
         if offset == 0:
             events = [_opening(segment, events[0].at), *events]
-        for more, event in zip(range(len(events) - 1, -1, -1), events, strict=True):
+        lines, entries, more = [], [], len(events)
+        for event in events:
+            more -= 1
             seq += 1
             line, prev = encode(event, seq, prev, more)
-            lines.append(line)
             offset += len(line)
+            lines.append(line)
             entries.append(Entry(event, Position(segment, offset, seq, prev), more))
         try:
             self._write(b"".join(lines), head.offset)
@@ -163,11 +170,9 @@ class Log:
         if self._writer is None:
             self._writer = self._folder.open_file(LIVE, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         descriptor = self._writer
-        size = os.fstat(descriptor).st_size
-        if size < offset:
-            raise BrokenLog(LIVE, size, 0, "the file became shorter while guard held its lock")
-        if size > offset:
-            os.ftruncate(descriptor, offset)
+        if self._size != offset:
+            self._cut_to(offset)
+        self._size = -1
         try:
             write_all(descriptor, data)
             sync_data(descriptor)
@@ -178,23 +183,27 @@ class Log:
             with suppress(OSError):
                 os.ftruncate(descriptor, offset)
             raise
+        self._size = offset + len(data)
+
+    def _cut_to(self, offset: int) -> None:
+        """Drop what follows the last whole change; it was never acknowledged."""
+        assert self._writer is not None
+        size = os.fstat(self._writer).st_size
+        if size < offset:
+            why = "the file became shorter while guard held its lock"
+            raise BrokenLog(LIVE, size, 0, why)
+        if size > offset:
+            os.ftruncate(self._writer, offset)
 
     def hold(self) -> None:
         """Open the live segment once for all that a change reads and writes. The caller has the lock."""
         self._writer = self._open(LIVE, os.O_RDWR | os.O_APPEND)
 
-    def has_grown(self) -> bool:
-        """Whether the live segment, held open since the first such question, has changed its size since the last one."""
-        if self._writer is None:
-            self._writer = self._open(LIVE)
-        before, self._size = self._size, os.fstat(self._writer).st_size if self._writer else 0
-        return self._size != before
-
     def close(self) -> None:
         """Let go of the live segment."""
         if self._writer is not None:
             close(self._writer)
-            self._writer = None
+            self._writer, self._size = None, -1
 
     def sync(self) -> None:
         """Make sure that what another process wrote, and may have died before syncing, is on the disk."""

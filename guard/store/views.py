@@ -4,7 +4,7 @@ A view on disk is current up to the mark in the lock file, if there is one, or e
 file is missing, damaged or of an older format, the view is folded again from the whole log.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from guard.core.fields import is_id
@@ -36,18 +36,29 @@ class ViewFiles:
         self._notice = notice
         self._damaged: set[str] = set()
 
-    def load(self, kind: ViewKind[D, Any], key: str, mark: Position | None) -> Fold[D] | None:
-        """The view, caught up to the end of the log; None if no record ever touched it."""
+    def load(
+        self,
+        kind: ViewKind[D, Any],
+        key: str,
+        mark: Position | None,
+        recent: list[Entry] | None = None,
+    ) -> Fold[D] | None:
+        """The view, caught up to the end of the log; None if no record ever touched it.
+
+        `recent` are the records since the mark, if the caller has read them already.
+        """
         path = kind.path(key)
         document = self._document(path, kind.document)
         if document is None:
             return self._fold_again(kind, key, mark)
         fold: Fold[D] = kind.fold(key)
         fold.restore(document)
-        for entry in self._log.entries(self._current_up_to(path, document.position(), mark)):
-            if entry.position.seq > fold.reached.seq and path in paths_touched(entry.event):
-                fold.apply(entry.event)
-                fold.reached = entry.position
+        since: Iterable[Entry] = recent or ()
+        if recent is None:
+            since = self._log.entries(self._current_up_to(path, document.position(), mark))
+        for entry in since:
+            if path in paths_touched(entry.event):
+                apply_to(fold, entry)
         return fold
 
     def _current_up_to(self, path: str, own: Position, mark: Position | None) -> Position:
