@@ -166,7 +166,11 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "half a TOML": ("guard.toml", b"[store", "not TOML"),
     "a deep TOML": ("guard.toml", b"a = " + b"[" * 100_000, "not TOML"),
     "a TOML that is no text": ("guard.toml", b'a = "\xff"', "not TOML"),
-    "a guard table that is a number": ("pyproject.toml", b"[tool]\nguard = 1\n", "not of type 'object'"),
+    "a guard table that is a number": (
+        "pyproject.toml",
+        b"[tool]\nguard = 1\n",
+        "not of type 'object'",
+    ),
     "a damaged line": ("events.jsonl", b'{"v":1}\n', "its hash does not match its bytes"),
 }
 
