@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from zlib import crc32
 
 from guard.core.records import Position
@@ -62,7 +62,7 @@ def locked(folder: Folder, timeout: float) -> Iterator[Lock]:
         queue = folder.open_file(QUEUE, os.O_RDWR | os.O_CREAT)
         try:
             _acquire(descriptor, queue, folder, timeout)
-            _write_hint(descriptor, _describe_self(), 0, _HOLDER_BYTES)
+            _write_hint(descriptor, _describe(os.getpid()), 0, _HOLDER_BYTES)
             yield Lock(descriptor, queue)
         finally:
             close(queue)
@@ -112,10 +112,11 @@ def _try(descriptor: int, mode: int = fcntl.LOCK_EX) -> bool:
     return True
 
 
-def _describe_self() -> bytes:
+@cache
+def _describe(pid: int) -> bytes:
     command = " ".join(os.path.basename(word) for word in sys.argv[:3])
     safe = "".join(c if c.isprintable() else "?" for c in command)
-    return f"pid {os.getpid()} ({safe[:180]})".encode("ascii", "replace")
+    return f"pid {pid} ({safe[:180]})".encode("ascii", "replace")
 
 
 def _write_hint(descriptor: int, text: bytes, offset: int, size: int) -> None:
@@ -130,6 +131,7 @@ def _format_mark(position: Position) -> bytes:
     return f"{text} {crc32(text.encode()):08x}".encode()
 
 
+@lru_cache(maxsize=4)
 def _parse_mark(data: bytes) -> Position | None:
     """After a restart of the machine the mark may have reached the disk before the views did: then it says nothing."""
     text, _, check = data.decode("ascii", "replace").strip("\0\n ").rpartition(" ")

@@ -17,7 +17,7 @@ from guard.store.views import ViewFiles, apply_to
 
 D = TypeVar("D", bound=ViewDocument)
 F = TypeVar("F", bound=Fold[Any])
-_MOST_EVENTS_LEFT_BEHIND = 100
+_MOST_EVENTS_LEFT_BEHIND = 200
 
 
 @dataclass
