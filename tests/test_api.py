@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import guard
 from guard import agents_of, spawn_agent, update_agent_progress
 from guard.errors import Refused, RepositoryProblem, WrongUsage
 from guard.store.files import FileStore
-from tests.support import TIME_LIMIT, run, write
+from tests.support import ROOT, TIME_LIMIT, run, write
 
 
 def python(script: str, *words: str | Path) -> str:
@@ -164,3 +165,28 @@ def test_threads_lose_nothing(workspace: Path) -> None:
         thread.join()
     assert agents_of("T1", workspace=workspace).spawned == 40
     assert FileStore(workspace).verify().ok
+
+
+def test_many_processes_may_be_the_first_at_once(repository: Path) -> None:
+    code = "import sys; from guard import spawn_agent; spawn_agent('T1', sys.argv[1])"
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, f"a{number}"], env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+        for number in range(8)
+    ]
+    assert [worker.wait(60) for worker in workers] == [0] * 8
+    assert agents_of("T1").active == 8
+
+
+def test_threads_share_a_store(repository: Path) -> None:
+    spawn_agent("T1", "a1")
+
+    def report(number: int) -> None:
+        for step in range(10):
+            update_agent_progress("T1", "a1", "working", f"{number}-{step}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(report, range(8)))
+    (agent,) = agents_of("T1").agents
+    assert agent.updates == 80
