@@ -7,7 +7,7 @@ from guard.core.events import AgentSpawned, AgentUpdated, Event
 from guard.store.files import FileStore
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
-_BATCH = 5000
+_BATCH, _CHANGE = 5000, 100
 _MESSAGE = "Found 5 key patterns in authentication code"
 
 
@@ -49,8 +49,10 @@ def working(path: Path, events: int, agents: int = 100) -> None:
     store = FileStore(path)
     for first in range(0, events, _BATCH):
         size = min(_BATCH, events - first)
+        batch = [updated(n % agents, first + n) for n in range(size)]
         with store.change() as change:
-            change.append(*[updated(n % agents, first + n) for n in range(size)])
+            for start in range(0, size, _CHANGE):
+                change.append(*batch[start : start + _CHANGE])
 
 
 def finished(path: Path, agents: int, tasks: int) -> None:

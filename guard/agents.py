@@ -54,7 +54,8 @@ def spawn(
         if before is not None and before.status in ACTIVE:
             raise Refused(
                 f"agent {agent_id} of task {task_id} is active already ({before.status})",
-                "report its end first: `guard agent update --status completed`",
+                f"report its end first: `guard agent update --task {task_id} --agent {agent_id} "
+                "--status completed`",
             )
         event = _made(
             AgentSpawned,

@@ -109,7 +109,8 @@ def main() -> None:
 def _guarded(verbose: bool) -> int:
     try:
         code = guard.main(prog_name="guard", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except GuardError as error:
         return _failed(error.message, error.hint, error.exit_code)
@@ -123,7 +124,6 @@ def _guarded(verbose: bool) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _failed("interrupted", None, 130)
     except ReaderGone:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""

@@ -27,6 +27,10 @@ def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
     """A relative path says nothing, by the rule of the XDG specification: it would follow the current folder around."""
     told = environ.get(variable, "")
     home = environ.get("HOME") or os.path.expanduser("~")
+    if not os.path.isabs(told) and not os.path.isabs(home):
+        raise ConfigProblem(
+            f"HOME is {home!r}, which is not a whole path", f"set HOME or {variable}"
+        )
     return Path(told if os.path.isabs(told) else os.path.join(home, below_home), "guard")
 
 

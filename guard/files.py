@@ -169,6 +169,14 @@ class Folder:
             return False
         return True
 
+    def is_same(self, descriptor: int, name: str) -> bool:
+        """Whether the open file is still the one that has this name."""
+        try:
+            named = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(named, os.fstat(descriptor))
+
     def is_folder(self, name: str) -> bool:
         """Links count, so that opening them is refused rather than passed over."""
         mode = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode

@@ -1,8 +1,9 @@
 """The lock of a workspace: who may change it now, who waits, and how far the views have been written.
 
-`flock` on a file that is never deleted or replaced. Its contents are hints for others, never needed for correctness: the
-holder's name for those who wait in vain, and the mark up to which every view on disk is known to be current. Those who wait
-hold a shared lock on a second file, so that the holder can see that somebody is next.
+`flock` on a file that is never deleted or replaced. It also tells the holder's name, for those who wait in vain, and the mark
+up to which every view on disk is known to be current. Without the mark more has to be read; a mark that the log does not reach
+shows that records were cut off. Those who wait hold a shared lock on a second file, so that the holder can see that somebody is
+next.
 """
 
 import fcntl
@@ -57,17 +58,26 @@ class Lock:
 @contextmanager
 def locked(folder: Folder, timeout: float) -> Iterator[Lock]:
     """Hold the workspace's lock, waiting for at most `timeout` seconds."""
+    deadline = time.monotonic() + timeout
     descriptor = folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
+    queue = -1
     try:
         queue = folder.open_file(QUEUE, os.O_RDWR | os.O_CREAT)
-        try:
-            _acquire(descriptor, queue, folder, timeout)
-            _write_hint(descriptor, _describe(os.getpid()), 0, _HOLDER_BYTES)
-            yield Lock(descriptor, queue)
-        finally:
-            close(queue)
+        _acquire(descriptor, queue, folder, timeout)
+        while not folder.is_same(descriptor, LOCK):
+            # Somebody deleted the lock file meanwhile: the lock of the file that is there now is the one that counts.
+            close(descriptor)
+            descriptor = folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
+            _acquire(descriptor, queue, folder, deadline - time.monotonic())
+        _write_hint(descriptor, _describe(os.getpid()), 0, _HOLDER_BYTES)
+        yield Lock(descriptor, queue)
     finally:
+        # Let go by name, not only by closing: a child that was forked meanwhile holds the descriptor too.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         close(descriptor)
+        if queue >= 0:
+            close(queue)
 
 
 def read_mark(folder: Folder) -> Position | None:

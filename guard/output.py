@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from guard.core.text import harmless_json, visible
-from guard.errors import ReaderGone
+from guard.errors import ReaderGone, StoreUnavailable
 
 F = TypeVar("F", bound=Callable[..., Any])
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red", "bold": None}
@@ -34,7 +34,14 @@ class Output:
         try:
             click.echo(text)
         except BrokenPipeError:
+            _discard_rest()
             raise ReaderGone from None
+        except OSError as error:
+            _discard_rest()
+            raise StoreUnavailable(
+                f"the answer could not be printed: {error.strerror}; what the command did stands",
+                "`guard log` shows what was recorded",
+            ) from None
 
     def document(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
         """A report in the format that was asked for."""
@@ -59,7 +66,13 @@ class Output:
             click.echo(f"hint: {visible(hint)}", err=True)
 
 
+def _discard_rest() -> None:
+    """Or Python would try to print it again when it ends, and fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def coloured(text: str, meaning: str) -> str:
     """The text in a colour where colours are wanted: on a terminal, without NO_COLOR."""
-    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    wanted = sys.stdout is not None and sys.stdout.isatty() and not plain
     return click.style(text, fg=_COLOURS[meaning], bold=meaning == "bold") if wanted else text

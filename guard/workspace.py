@@ -27,8 +27,10 @@ from guard.errors import (
 )
 from guard.files import Folder
 from guard.git.locate import Repository, find
+from guard.lock import LOCK
 
 INDEX = "index.d"
+_TITLE = b"# State of guard"
 _README = """\
 # State of guard
 
@@ -114,6 +116,8 @@ def _told_path(told: str) -> Path:
     if "\0" in told:
         raise WrongUsage("the workspace has a NUL character in its path", "name a folder")
     path = Path(os.path.abspath(os.path.expanduser(told)))
+    if len(os.fsencode(path.name)) > 255 or len(os.fsencode(path)) > 4000:
+        raise WrongUsage("the path of the workspace is too long", "name another folder")
     if not path.parent.is_dir():
         raise WrongUsage(
             f"the workspace {path} cannot be: {path.parent} does not exist",
@@ -131,6 +135,7 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
         if not workspace.explicit:
             os.makedirs(workspace.path.parent, mode=0o700, exist_ok=True)
         folder = _open(workspace.path)
+        _refuse_others(folder)
     except OSError as error:
         raise StoreUnavailable(
             f"cannot prepare {workspace.path}: {error.strerror}",
@@ -143,6 +148,17 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
             folder.replace("README.md", text, locked=False)
         if workspace.repository is not None and not workspace.explicit:
             _remember(state_home(environ), workspace, workspace.repository)
+
+
+def _refuse_others(folder: Folder) -> None:
+    """A folder that has something in it and nothing of guard's is somebody else's."""
+    names = folder.names()
+    ours = any(name == LOCK or name.startswith("events.") for name in names)
+    if names and not ours and not (folder.read("README.md") or b"").startswith(_TITLE):
+        folder.close()
+        raise WrongUsage(
+            f"{folder.path} has files in it that are not guard's", "name an empty or a new folder"
+        )
 
 
 def _open(path: Path) -> Folder:

@@ -29,7 +29,7 @@ def _text(report: VerifyReport) -> str:
             f"{plural(report.torn_bytes, 'byte')} of an unfinished record at the end: never acknowledged"
         )
     lines += [
-        f"behind the log, to be written by the next change: {visible(path)}"
+        f"behind the log, to be written when it is next changed: {visible(path)}"
         for path in report.behind
     ]
     for finding in report.findings:

@@ -1,7 +1,7 @@
 """The field types that events, state files and outputs share."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
 from pydantic import (
@@ -23,6 +23,10 @@ _INSTANT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.
 _AWARE = core_schema.datetime_schema(tz_constraint="aware")
 
 
+def _in_utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
+
+
 def _instant() -> GetPydanticSchema:
     """UTC in one spelling: checked in Rust, because a replay does it a million times."""
     on_disk = core_schema.chain_schema(
@@ -30,7 +34,8 @@ def _instant() -> GetPydanticSchema:
     )
     return GetPydanticSchema(
         get_pydantic_core_schema=lambda _source, _handler: core_schema.json_or_python_schema(
-            json_schema=on_disk, python_schema=_AWARE
+            json_schema=on_disk,
+            python_schema=core_schema.no_info_after_validator_function(_in_utc, _AWARE),
         ),
         get_pydantic_json_schema=lambda _schema, _handler: {
             "type": "string",

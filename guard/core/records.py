@@ -22,10 +22,7 @@ NO_HASH = "0" * 64
 _HASH_KEY, _PREV_KEY = b',"hash":"', b',"prev":"'
 _SEAL = len(_HASH_KEY) + 64 + len(b'"}')
 _LINK = len(_PREV_KEY) + 64 + len(b'"')
-_HEAD = re.compile(
-    rb'\{"v":%d,"seq":(?P<seq>[1-9][0-9]{0,15}),"more":(?P<more>0|[1-9][0-9]{0,8}),'
-    % RECORD_VERSION
-)
+_NUMBER = re.compile(rb"[1-9][0-9]{0,8}")
 _validate: Callable[[bytes | str], Event] = EVENT_ADAPTER.validator.validate_json
 
 
@@ -73,19 +70,19 @@ def decode(line: bytes, seq: int, prev: str) -> tuple[Event, str, int]:
     digest = sha256(sealed).hexdigest()
     if line[-66:-2] != digest.encode() or line[-_SEAL:-66] != _HASH_KEY or line[-2:] != b'"}':
         raise BadRecord("its hash does not match its bytes")
-    head, more = b'{"v":%d,"seq":%d,"more":0,' % (RECORD_VERSION, seq), 0
-    if not line.startswith(head):
-        found = _HEAD.match(line)
-        if found is None or int(found["seq"]) != seq:
-            event, more = _explain(sealed, seq, prev)
-            return event, digest, more
-        head, more = found[0], int(found["more"])
+    head = b'{"v":%d,"seq":%d,"more":' % (RECORD_VERSION, seq)
+    end = line.find(b",", len(head), len(head) + 12)
+    digits = line[len(head) : end]
+    if not line.startswith(head) or not (digits == b"0" or _NUMBER.fullmatch(digits)):
+        event, more = _explain(sealed, seq, prev)
+        return event, digest, more
+    more = int(digits)
     link = sealed[-_LINK:]
     if link[-65:-1] != prev.encode() or link[:-65] != _PREV_KEY:
         event, more = _explain(sealed, seq, prev)
         return event, digest, more
     try:
-        event = _validate(b"{" + sealed[len(head) : -_LINK] + b"}")
+        event = _validate(b"{" + sealed[end + 1 : -_LINK] + b"}")
     except ValidationError as error:
         raise _reason(sealed, error) from None
     if not is_whole(event):

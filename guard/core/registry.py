@@ -34,6 +34,9 @@ class AgentRegistry(ViewDocument):
     by_status: dict[AgentStatus, Count]
     agents: tuple[Agent, ...]
 
+    def key(self) -> str:
+        return self.task_id
+
 
 class GlobalRegistry(ViewDocument):
     """Every active agent of all tasks, the newest finished ones, and the counts of all."""
@@ -147,7 +150,7 @@ AGENT_REGISTRY: ViewKind[AgentRegistry, AgentRegistryFold] = ViewKind(
     key=lambda event: event.task_id,
     folder="",
     file="/AGENT_REGISTRY.json",
-    needle=lambda key: b'"task_id":"%s"' % key.encode(),
+    needles=lambda key: (b'"task_id":"%s"' % key.encode(),),
 )
 GLOBAL_REGISTRY: ViewKind[GlobalRegistry, GlobalRegistryFold] = ViewKind(
     document=GlobalRegistry,
@@ -156,5 +159,5 @@ GLOBAL_REGISTRY: ViewKind[GlobalRegistry, GlobalRegistryFold] = ViewKind(
     key=lambda _event: "",
     folder="registry/",
     file="GLOBAL_REGISTRY.json",
-    needle=lambda _key: b'"type":"',
+    needles=lambda _key: (b'"type":"agent_', b'"type":"retention_set"'),
 )

@@ -57,7 +57,7 @@ class VerifyReport(Report):
     """The hash of the last sound record."""
     views: Count
     behind: tuple[str, ...]
-    """Views that are sound and lag behind the log: the next change writes them."""
+    """Views that are sound and lag behind the log: readers fold the rest, the next change of each writes it."""
     torn_bytes: Count
     findings: tuple[Finding, ...]
 

@@ -50,6 +50,9 @@ class Run(ViewDocument):
     open_iteration: OpenIteration | None
     last_iteration: EndedIteration | None
 
+    def key(self) -> str:
+        return self.worktree
+
 
 class RunFold(Fold[Run]):
     document_class = Run
@@ -118,5 +121,5 @@ RUN: ViewKind[Run, RunFold] = ViewKind(
     key=lambda event: event.worktree,
     folder="worktrees.d/",
     file="/run.json",
-    needle=lambda key: b'"worktree":"%s"' % key.encode(),
+    needles=lambda key: (b'"worktree":"%s"' % key.encode(),),
 )

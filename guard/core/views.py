@@ -40,6 +40,10 @@ class ViewDocument(Frozen):
     hash: Digest = NO_HASH
     """Over the bytes of the file before this field."""
 
+    def key(self) -> str:
+        """The key of the view that this document is of."""
+        return ""
+
     def position(self) -> Position:
         return Position(self.log.segment, self.log.offset, self.seq, self.log.hash)
 
@@ -95,8 +99,8 @@ class ViewKind(Generic[D, F]):
     folder: str
     file: str
     """The path of a view is folder, key and file in one."""
-    needle: Callable[[str], bytes]
-    """Bytes that every line about a key has in it, to look for before parsing anything."""
+    needles: Callable[[str], tuple[bytes, ...]]
+    """Every line that touches the view of a key has one of these in it: to look for before parsing anything."""
 
     def path(self, key: str) -> str:
         return self.folder + key + self.file

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from guard.core.events import Event
@@ -13,7 +14,7 @@ from guard.files import Folder
 from guard.lock import LOCK, Lock
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
-from guard.store.views import ViewFiles, apply_to
+from guard.store.views import Recent, ViewFiles, apply_to
 
 D = TypeVar("D", bound=ViewDocument)
 F = TypeVar("F", bound=Fold[Any])
@@ -71,9 +72,7 @@ class FileChange:
         self._log = Log(folder)
         self._files = ViewFiles(folder, self._log, notice)
         self._mark: Position | None = None
-        self._recent: list[Entry] = []
-        self._since_mark = False
-        """Whether `_recent` has every record since the mark."""
+        self._recent = Recent(START, [])
         self._unsynced = False
 
     @property
@@ -81,21 +80,26 @@ class FileChange:
         assert self._memory.head is not None
         return self._memory.head
 
-    def catch_up(self) -> None:
-        """Read what others have recorded since."""
+    def __enter__(self) -> "FileChange":
+        """Read what others have recorded since. A refusal here changes nothing, so that the next one refuses too."""
         self._log.hold()
-        memory, self._mark = self._memory, self._lock.mark()
+        self._mark = self._lock.mark()
         try:
-            self._skip_what_views_have()
-            if memory.head is None:
-                memory.head = self._mark or self._log.live_start()
-                self._since_mark = memory.head == self._mark
-            self._recent = list(self._log.entries(memory.head))
-        except GuardError:
-            memory.forget()
+            self._catch_up()
+        except BaseException:
+            self._memory.forget()
+            self._log.close()
             raise
-        memory.add(self._recent)
-        self._unsynced = bool(self._recent)
+        return self
+
+    def _catch_up(self) -> None:
+        memory = self._memory
+        self._skip_what_views_have()
+        base = memory.head = memory.head or self._mark or self._log.live_start()
+        entries = list(self._log.entries(base))
+        memory.add(entries)
+        self._recent = Recent(base, entries)
+        self._unsynced = bool(entries)
         memory.head = self._log.after_sealed(self.head)
         written = self._mark.seq if self._mark else 0
         if self.head.seq < written:
@@ -114,11 +118,21 @@ class FileChange:
             self._memory.forget()
 
     def _find_unwritten(self) -> None:
-        """Without a mark, each view that the live segment touches has to be looked at."""
-        stale = self._memory.unwritten
-        for path, seq in list(stale.items()):
-            if self._files.seq(path, _kind_of(path)) == seq:
-                del stale[path]
+        """Without a mark, as after a restart of the machine, each view that there ever was has to be looked at."""
+        wanted = self._files.older_views() | self._memory.unwritten
+        found = {path: self._files.seq(path, _kind_of(path)) for path in wanted}
+        stale = {path: seq for path, seq in wanted.items() if found[path] != seq}
+        self._memory.unwritten = stale
+        self._fold_lost()
+
+    def _fold_lost(self) -> None:
+        """Views that have to be written and have no usable file, all at once: one by one each would read the log."""
+        folds, kinds = self._memory.folds, {p: _kind_of(p) for p in self._memory.unwritten}
+        unread = {path: kind for path, kind in kinds.items() if path not in folds}
+        lost = [path for path, kind in unread.items() if self._files.seq(path, kind) == 0]
+        if len(lost) > 1:
+            needles = {path: kinds[path].needles(kinds[path].key_in(path) or "") for path in lost}
+            folds.update(self._files.fold_again(needles, self._recent))
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         """The view as of now, events of this change included; None if nothing ever touched it."""
@@ -131,8 +145,7 @@ class FileChange:
         self._memory.settle()
         fold = self._memory.folds.get(path)
         if fold is None:
-            recent = self._recent if self._since_mark else None
-            fold = self._files.load(kind, key, self._mark, recent) or kind.fold(key)
+            fold = self._files.load(kind, key, self._mark, self._recent) or kind.fold(key)
             self._memory.folds[path] = fold
         return cast(F, fold)
 
@@ -151,7 +164,7 @@ class FileChange:
             memory.forget()
             raise
         memory.add(entries)
-        self._recent += entries
+        self._recent.entries.extend(entries)
         self._unsynced = False
         return entries
 
@@ -176,10 +189,15 @@ class FileChange:
             return self.head
         head = self._memory.head = self._log.seal(self.head)
         self._lock.set_mark(head)
-        self._mark, self._recent, self._since_mark = head, [], True
+        self._mark, self._recent = head, Recent(head, [])
         return head
 
-    def end(self) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Write the views that lag, or leave them to whoever waits for the lock."""
         try:
             if self._memory.head is not None:
@@ -199,6 +217,11 @@ class FileChange:
     def _write_views(self) -> bool:
         """Whether every view on disk is now current. A view that cannot be written never fails the change."""
         self._memory.settle()
+        try:
+            self._fold_lost()
+        except (OSError, GuardError) as error:
+            self._notice(f"views could not be folded again ({error}); the log has everything")
+            return False
         unwritten = self._memory.unwritten
         for path in list(unwritten):
             kind = _kind_of(path)
@@ -211,7 +234,7 @@ class FileChange:
             del unwritten[path]
         if not unwritten and self._mark != self.head:
             self._lock.set_mark(self.head)
-            self._mark, self._recent, self._since_mark = self.head, [], True
+            self._mark, self._recent = self.head, Recent(self.head, [])
         return not unwritten
 
 

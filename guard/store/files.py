@@ -21,9 +21,9 @@ from guard.core.reports import RebuildReport, VerifyReport
 from guard.core.views import ViewDocument, ViewKind
 from guard.errors import StoreUnavailable
 from guard.files import Folder
-from guard.lock import Lock, locked, read_mark
+from guard.lock import LOCK, Lock, locked, read_mark
 from guard.store.change import FileChange, Memory
-from guard.store.log import Log
+from guard.store.log import LIVE, Log
 from guard.store.rebuild import rebuild, salvage
 from guard.store.segments import BrokenLog
 from guard.store.verify import verify
@@ -72,11 +72,15 @@ class FileStore:
         """The records after a place, in order."""
         at, failures = after, 0
         with _opened(self.path) as folder:
+            mark = read_mark(folder) if folder else None
             while folder is not None:
                 try:
                     for entry in Log(folder).entries(at):
                         yield entry
                         at, failures = entry.position, 0
+                    if mark and mark.seq > at.seq:
+                        why = f"the log ends before it, but {LOCK} remembers {mark.seq}"
+                        raise BrokenLog(LIVE, at.offset, at.seq + 1, f"{why}: records were cut off")
                 except BrokenLog:
                     failures += 1
                     if failures == _READ_ATTEMPTS:
@@ -89,12 +93,11 @@ class FileStore:
         """The keys that have a view of this kind, on disk or yet to be written."""
 
         def find(folder: Folder) -> list[str]:
-            mark = read_mark(folder)
             log = Log(folder)
-            recent = (entry.event for entry in log.entries(mark or log.live_start()))
-            paths = [path for event in recent for path in paths_touched(event)]
             files = ViewFiles(folder, log, self._notice)
-            found = {kind.key_in(path) for path in [*paths, *files.paths(kind)]}
+            live = (entry.event for entry in log.entries(log.live_start()))
+            paths = [path for event in live for path in paths_touched(event)]
+            found = {kind.key_in(p) for p in [*paths, *files.older_views(), *files.paths(kind)]}
             return sorted(key for key in found if key is not None)
 
         return self._reading(find) or []
@@ -152,11 +155,8 @@ class FileStore:
             assert folder is not None
             with locked(folder, self._lock_timeout) as lock:
                 change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
-                try:
-                    change.catch_up()
+                with change:
                     yield change
-                finally:
-                    change.end()
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:

@@ -6,10 +6,10 @@ that does not fit the chain is corruption, and reading stops there with the plac
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from guard import __version__
 from guard.core.events import Event, SegmentOpened
@@ -26,7 +26,7 @@ from guard.files import Folder, close, sync_data, write_all
 from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number
 
 LIVE = "events.jsonl"
-_CHUNK_BYTES = 4 * 1024 * 1024
+_CHUNK_BYTES = 32 * 1024 * 1024
 
 
 class Log:
@@ -40,20 +40,40 @@ class Log:
 
     def live_start(self) -> Position:
         """Where the live segment begins, by the word of its first record; `verify` checks that word."""
-        segment = self.last_sealed() + 1
-        line = self._first_line(LIVE)
-        if line is None:
-            return START if segment == 1 else self.end_of_sealed(segment - 1)
-        try:
-            fields = unsealed(line)
-            return Position(segment, 0, int(fields["seq"]) - 1, str(fields["prev"]))
-        except (BadRecord, KeyError, TypeError, ValueError):
-            why = "the first record of the segment is damaged"
-            raise BrokenLog(LIVE, 0, 0, why) from None
+        fields = self._first_record()
+        if fields is None:
+            last = self.last_sealed()
+            return self.end_of_sealed(last) if last else START
+        return Position(fields["segment"], 0, fields["seq"] - 1, fields["prev"])
 
     def last_sealed(self) -> int:
-        """The number of the newest sealed segment, 0 if there is none."""
-        return max((n for n in map(segment_number, self._folder.names()) if n), default=0)
+        """The number of the newest sealed segment, 0 if there is none: the one before the live one, if that can tell."""
+        try:
+            fields = self._first_record()
+        except BrokenLog:
+            fields = None
+        return fields["segment"] - 1 if fields else max(self._numbers(), default=0)
+
+    def strays(self) -> list[str]:
+        """Files that are named like segments of this log and cannot be."""
+        last = self.last_sealed()
+        return [sealed_name(number) for number in self._numbers() if number > last]
+
+    def _numbers(self) -> list[int]:
+        return [number for number in map(segment_number, self._folder.names()) if number]
+
+    def _first_record(self) -> dict[str, Any] | None:
+        """The first record of the live segment; None if it has none yet."""
+        line = self._first_line(LIVE)
+        if line is None:
+            return None
+        try:
+            fields = unsealed(line)
+            if not isinstance(fields["segment"], int) or not isinstance(fields["seq"], int):
+                raise BadRecord("it does not open a segment")
+        except (BadRecord, KeyError):
+            raise BrokenLog(LIVE, 0, 0, "the first record of the segment is damaged") from None
+        return fields
 
     def end_of_sealed(self, segment: int) -> Position:
         """Where the segment after this sealed one begins."""
@@ -100,7 +120,7 @@ class Log:
         try:
             if sealed is None and at.offset == 0 and at.segment <= self.last_sealed():
                 raise BrokenLog(sealed_name(at.segment), 0, at.seq + 1, "the file is missing")
-            if sealed is not None:
+            if sealed is not None and (live is None or at.segment <= self.last_sealed()):
                 return read_chunk(sealed, at, size, sealed_name(at.segment), sealed=True)
             if live is not None:
                 return read_chunk(live, at, size, LIVE, sealed=False)
@@ -128,10 +148,16 @@ class Log:
             return Position(at.segment + 1, 0, at.seq, at.hash)
         return at
 
-    def contains(self, needle: bytes) -> bool:
-        """Whether the live segment has these bytes anywhere."""
-        data = self._folder.read(LIVE)
-        return data is not None and needle in data
+    def mentions(
+        self,
+        needles: Iterable[bytes],
+        after: Position | None = None,
+        before: Position | None = None,
+    ) -> bool:
+        """Whether the live segment has any of these bytes, anywhere or between two places: faster than to parse it."""
+        data = memoryview(self._folder.read(LIVE) or b"")
+        part = bytes(data[after.offset if after else 0 : before.offset if before else None])
+        return any(needle in part for needle in needles)
 
     def tail(self, head: Position) -> int:
         """How many bytes of a torn record follow the last good one."""
@@ -158,7 +184,7 @@ class Log:
             lines.append(line)
             entries.append(Entry(event, Position(segment, offset, seq, prev), more))
         try:
-            self._write(b"".join(lines), head.offset)
+            self._write(b"".join(lines), head)
         except OSError as error:
             raise StoreUnavailable(
                 f"cannot write {self._folder.named(LIVE)}: {error.strerror}; nothing was recorded",
@@ -166,12 +192,13 @@ class Log:
             ) from error
         return entries
 
-    def _write(self, data: bytes, offset: int) -> None:
+    def _write(self, data: bytes, head: Position) -> None:
+        offset = head.offset
         if self._writer is None:
             self._writer = self._folder.open_file(LIVE, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         descriptor = self._writer
         if self._size != offset:
-            self._cut_to(offset)
+            self._cut_to(head)
         self._size = -1
         try:
             write_all(descriptor, data)
@@ -185,15 +212,20 @@ class Log:
             raise
         self._size = offset + len(data)
 
-    def _cut_to(self, offset: int) -> None:
-        """Drop what follows the last whole change; it was never acknowledged."""
+    def _cut_to(self, head: Position) -> None:
+        """Drop what follows the last whole change; it was never acknowledged. Whole changes there are somebody else's."""
         assert self._writer is not None
         size = os.fstat(self._writer).st_size
-        if size < offset:
+        if size < head.offset:
             why = "the file became shorter while guard held its lock"
-            raise BrokenLog(LIVE, size, 0, why)
-        if size > offset:
-            os.ftruncate(self._writer, offset)
+            raise BrokenLog(LIVE, size, head.seq, why)
+        if size > head.offset:
+            for _entry in self.entries(head):
+                raise StoreUnavailable(
+                    f"another process wrote to {self._folder.named(LIVE)} while guard held its lock",
+                    "try again; never delete the lock file",
+                )
+            os.ftruncate(self._writer, head.offset)
 
     def hold(self) -> None:
         """Open the live segment once for all that a change reads and writes. The caller has the lock."""
@@ -221,6 +253,7 @@ class Log:
         name = sealed_name(head.segment)
         if self._folder.exists(name):
             raise BrokenLog(name, 0, head.seq, "this segment exists already")
+        self.sync()
         self.close()
         try:
             self._folder.rename(LIVE, name)

@@ -7,12 +7,12 @@ from hashlib import sha256
 
 from guard.core.events import LogSalvaged, SegmentOpened
 from guard.core.records import START, Position
-from guard.core.replay import CHECKPOINT_PATH, Checkpoint, Replay
+from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, Checkpoint, Replay
 from guard.core.reports import RebuildReport
 from guard.core.views import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
 from guard.files import Folder
-from guard.lock import Lock
+from guard.lock import LOCK, Lock
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog, sealed_name, segment_number
 from guard.store.verify import ahead_of_log
@@ -39,13 +39,27 @@ def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
         else:
             files.write(path, document)
             written.append(path)
+    aside = [_moved(folder, path) for path in _unaccounted(folder, files, documents)]
     lock.set_mark(log.after_sealed(replay.position))
     return RebuildReport(
         records=replay.position.seq,
         unchanged=tuple(unchanged),
         written=tuple(written),
-        set_aside=(),
+        set_aside=tuple(aside),
     )
+
+
+def _unaccounted(folder: Folder, files: ViewFiles, documents: dict[str, ViewDocument]) -> list[str]:
+    """Files that stand where views stand, and of which the log knows nothing."""
+    found = [path for kind in VIEW_KINDS for path in files.paths(kind)]
+    found += [CHECKPOINT_PATH] if folder.exists(CHECKPOINT_PATH) else []
+    return [path for path in found if path not in documents]
+
+
+def _moved(folder: Folder, path: str) -> str:
+    with folder.walk(path) as (parent, name):
+        assert parent is not None
+        return f"{path.removesuffix(name)}{parent.set_aside(name)}"
 
 
 def _replayed(log: Log) -> tuple[Replay, Checkpoint | None]:
@@ -96,7 +110,7 @@ def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> Rebuild
     if aside:
         _record(folder, log, end, now, event_id, aside)
     report = rebuild(folder, lock)
-    return report.model_copy(update={"set_aside": tuple(aside)})
+    return report.model_copy(update={"set_aside": (*aside, *report.set_aside)})
 
 
 def _end(log: Log) -> tuple[Position, set[str]]:
@@ -110,6 +124,8 @@ def _end(log: Log) -> tuple[Position, set[str]]:
 
 
 def _set_aside_damage(folder: Folder, log: Log) -> None:
+    for stray in log.strays():
+        folder.set_aside(stray)
     try:
         for _entry in log.entries():
             pass
@@ -143,13 +159,10 @@ def _later_segments(folder: Folder, log: Log, broken: str) -> list[str]:
 
 
 def _set_aside_views(folder: Folder, end: Position) -> Iterator[str]:
-    for path in ahead_of_log(folder, end):
-        if "/" in path or path == CHECKPOINT_PATH:
-            with folder.walk(path) as (parent, name):
-                assert parent is not None
-                yield f"{path.removesuffix(name)}{parent.set_aside(name)}"
+    for path in [path for path in ahead_of_log(folder, end) if path != LOCK]:
+        yield _moved(folder, path)
     if folder.exists(CHECKPOINT_PATH):
-        folder.remove(CHECKPOINT_PATH)
+        yield _moved(folder, CHECKPOINT_PATH)
 
 
 def _record(

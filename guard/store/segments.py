@@ -1,5 +1,6 @@
 """The bytes of one segment of the log: lines into records, each checked against the one before."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -7,6 +8,8 @@ from guard.core.events import SegmentOpened
 from guard.core.records import BadRecord, Entry, NewerRecord, Position, decode
 from guard.errors import StateProblem
 from guard.files import read_from
+
+_SEALED = re.compile(r"events\.([0-9]{6})\.jsonl", re.ASCII)
 
 
 class BrokenLog(StateProblem):
@@ -41,10 +44,9 @@ def sealed_name(segment: int) -> str:
 
 
 def segment_number(name: str) -> int | None:
-    parts = name.split(".")
-    if len(parts) == 3 and parts[0] == "events" and parts[2] == "jsonl" and parts[1].isdigit():
-        return int(parts[1])
-    return None
+    """The number of a sealed segment with this file name."""
+    found = _SEALED.fullmatch(name)
+    return int(found[1]) if found else None
 
 
 class Chunk(NamedTuple):
@@ -96,6 +98,8 @@ def parse(chunk: Chunk, at: Position) -> Iterator[Entry]:
             yield from unfinished
             unfinished.clear()
             sound = offset
+    if chunk.ends and chunk.sealed and offset == 0 and not chunk.tail:
+        raise BrokenLog(name, 0, seq + 1, "a sealed segment has no record")
     if chunk.ends and chunk.sealed and (chunk.tail or unfinished):
         raise BrokenLog(
             name, offset, seq + 1, "a sealed segment ends in a torn record", sound=sound

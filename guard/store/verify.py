@@ -51,7 +51,9 @@ class _Audit:
                 seq = unseal(data, document).seq
             except NewerView as error:
                 self._find(path, "", f"{error}; a newer guard wrote it", "upgrade guard")
-            except (StateProblem, ValueError) as error:
+            except StateProblem as error:
+                self._find(path, "", error.message, error.hint)
+            except ValueError as error:
                 self._find(path, "", str(error), _REBUILD)
             else:
                 self._bytes[path] = data
@@ -70,6 +72,8 @@ class _Audit:
     def read_log(self) -> None:
         """Fold the log from its first record on, comparing each view at the place that it claims."""
         replay = self._replay
+        for stray in self._log.strays():
+            self._find(stray, "", "is not a segment of this log", _SALVAGE)
         try:
             for entry in self._log.entries():
                 replay.feed(entry)

@@ -4,8 +4,9 @@ A view on disk is current up to the mark in the lock file, if there is one, or e
 file is missing, damaged or of an older format, the view is folded again from the whole log.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 from guard.core.fields import is_id
 from guard.core.records import START, Entry, Position
@@ -20,11 +21,18 @@ from guard.core.views import (
     seal,
     unseal,
 )
-from guard.errors import StateProblem
+from guard.errors import GuardError, StateProblem
 from guard.files import Folder
 from guard.store.log import Log
 
 D = TypeVar("D", bound=ViewDocument)
+
+
+class Recent(NamedTuple):
+    """Every record after a place, read already: so that not each view has to read them again."""
+
+    base: Position
+    entries: list[Entry]
 
 
 class ViewFiles:
@@ -41,48 +49,87 @@ class ViewFiles:
         kind: ViewKind[D, Any],
         key: str,
         mark: Position | None,
-        recent: list[Entry] | None = None,
+        recent: Recent | None = None,
     ) -> Fold[D] | None:
-        """The view, caught up to the end of the log; None if no record ever touched it.
-
-        `recent` are the records since the mark, if the caller has read them already.
-        """
+        """The view, caught up to the end of the log; None if no record ever touched it."""
         path = kind.path(key)
-        document = self._document(path, kind.document)
+        document = self._own_document(kind, key)
         if document is None:
-            return self._fold_again(kind, key, mark)
+            return self._lost(kind, key, mark, recent)
         fold: Fold[D] = kind.fold(key)
         fold.restore(document)
-        since: Iterable[Entry] = recent or ()
-        if recent is None:
-            since = self._log.entries(self._current_up_to(path, document.position(), mark))
-        for entry in since:
+        start = self._current_up_to(kind, key, document.position(), mark)
+        known = recent is not None and recent.base <= start
+        for entry in recent.entries if recent and known else self._log.entries(start):
             if path in paths_touched(entry.event):
                 apply_to(fold, entry)
         return fold
 
-    def _current_up_to(self, path: str, own: Position, mark: Position | None) -> Position:
-        if mark is not None:
-            return max(mark, own)
-        kept = self.checkpoint()
-        if kept is None or own.segment > kept.log.segment or kept.views.get(path) != own.seq:
-            return own
-        return Position(kept.log.segment + 1, 0, kept.seq, kept.log.hash)
-
-    def _fold_again(
-        self, kind: ViewKind[D, Any], key: str, mark: Position | None
-    ) -> Fold[D] | None:
+    def _own_document(self, kind: ViewKind[D, Any], key: str) -> D | None:
+        """The document at the view's path, if it is really that view's and not a copy of another."""
         path = kind.path(key)
+        document = self._document(path, kind.document)
+        if document is None or document.key() == key:
+            return document
+        self._notice(
+            f"{self._folder.named(path)} is a copy of another view; folded again from the log"
+        )
+        self._damaged.add(path)
+        return None
+
+    def _current_up_to(
+        self, kind: ViewKind[D, Any], key: str, own: Position, mark: Position | None
+    ) -> Position:
+        """From where on the log has to be read. The mark and the checkpoint spare much of that, and neither is believed
+        where the log itself speaks of the view after the view's own place: then the file is an old copy."""
+        kept = self.checkpoint() if mark is None or own.segment < mark.segment else None
+        start = own
+        if kept and own.segment <= kept.log.segment and kept.views.get(kind.path(key)) == own.seq:
+            start = Position(kept.log.segment + 1, 0, kept.seq, kept.log.hash)
+        if mark is None or mark <= start or start.segment != mark.segment:
+            return start
+        return start if self._log.mentions(kind.needles(key), start, mark) else mark
+
+    def _lost(
+        self, kind: ViewKind[D, Any], key: str, mark: Position | None, recent: Recent | None
+    ) -> Fold[D] | None:
+        """A view without a usable file: none was written yet, or it was deleted or damaged."""
+        path = kind.path(key)
+        if mark is not None:
+            self._log.still_has(mark)
         known = path in self._damaged or self._in_older_segments(path)
-        if not known and not self._log.contains(kind.needle(key)):
+        if not known and recent is None and not self._log.mentions(kind.needles(key)):
             return None
-        replay = Replay(only={path})
-        for entry in self._log.entries(START):
-            replay.feed(entry)
-        fold = replay.folds.get(path)
+        fold = self.fold_again({path: kind.needles(key)}, recent).get(path)
         if fold and mark and fold.reached.seq <= mark.seq and path not in self._damaged:
             self._notice(f"{self._folder.named(path)} was missing; folded again from the log")
         return fold
+
+    def fold_again(
+        self, needles: dict[str, tuple[bytes, ...]], recent: Recent | None
+    ) -> dict[str, Fold[Any]]:
+        """These views from their first record on, all in one reading; from the recent ones alone if all began there."""
+        replay = Replay(only=needles)
+        is_new = recent is not None and not (
+            any(path in self._damaged or self._in_older_segments(path) for path in needles)
+            or self._log.mentions(chain(*needles.values()), before=recent.base)
+        )
+        for entry in recent.entries if recent and is_new else self._log.entries(START):
+            replay.feed(entry)
+        return replay.folds
+
+    def older_views(self) -> dict[str, int]:
+        """Every view that the sealed segments touch, with the last record there that changed it."""
+        last = self._log.last_sealed()
+        kept = self.checkpoint()
+        if kept is not None or not last:
+            return dict(kept.views) if kept else {}
+        replay = Replay()
+        for entry in self._log.entries(START):
+            if entry.position.segment > last:
+                break
+            replay.feed(entry)
+        return {path: fold.reached.seq for path, fold in replay.folds.items()}
 
     def _in_older_segments(self, path: str) -> bool:
         if not self._log.last_sealed():
@@ -130,9 +177,12 @@ class ViewFiles:
                 if folder is not None and name and folder.exists(name):
                     yield kind.path(key)
 
-    def seq(self, path: str, kind: ViewKind[Any, Any]) -> int:
-        """The record that the file on disk has reached, 0 if it cannot be used."""
-        document = self._document(path, kind.document)
+    def seq(self, path: str, kind: ViewKind[Any, Any]) -> int | None:
+        """The record that the file on disk has reached; 0 if there is no usable one, None if it must not be touched."""
+        try:
+            document = self._document(path, kind.document)
+        except (OSError, GuardError):
+            return None
         return document.seq if document else 0
 
     def write(self, path: str, document: ViewDocument, *, durable: bool = False) -> None:
