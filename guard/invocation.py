@@ -72,5 +72,10 @@ class Invocation:
     @cached_property
     def writable_store(self) -> FileStore:
         """The state, with its folder made ready."""
-        workspace.ensure(self.workspace, self.environ)
+        place = self.workspace
+        if place.repository and place.path.is_relative_to(place.repository.root):
+            self.output.warn(
+                f"{place.path} lies in the work tree, where `git clean -fdx` deletes it"
+            )
+        workspace.ensure(place, self.environ)
         return self.store

@@ -54,3 +54,19 @@ def test_the_hint_of_a_refused_spawn_works_when_it_is_typed(repository: Path) ->
     typed = refused.err.partition("`guard ")[2].partition("`")[0]
     assert run(*typed.split()).code == 0
     assert run(*words).code == 0
+
+
+def test_a_workspace_inside_the_work_tree_is_warned_of(repository: Path) -> None:
+    words = [
+        "--workspace",
+        repository / ".guard",
+        "agent",
+        "spawn",
+        "--task",
+        "T1",
+        "--agent",
+        "a1",
+    ]
+    result = run("--workspace", repository / ".guard", *words)
+    assert result.code == 0
+    assert "lies in the work tree" in result.err
