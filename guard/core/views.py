@@ -6,6 +6,7 @@ a hash over the bytes before it: damage is told from a view that merely lags.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -51,7 +52,7 @@ class ViewDocument(Frozen):
 D = TypeVar("D", bound=ViewDocument)
 
 
-class Fold(Generic[D]):
+class Fold(ABC, Generic[D]):
     """A state being built: mutable inside, so that a million events cost no million copies; frozen by `document`."""
 
     document_class: ClassVar[Any]
@@ -61,17 +62,17 @@ class Fold(Generic[D]):
         self.reached = START
         self._document: D | None = None
 
+    @abstractmethod
     def restore(self, document: D) -> None:
         """Go on from a document that an earlier fold made."""
-        raise NotImplementedError
 
+    @abstractmethod
     def apply(self, event: Any) -> None:
         """Take in one event of the family that this view folds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def contents(self) -> dict[str, Any]:
         """The document's own fields."""
-        raise NotImplementedError
 
     def document(self) -> D:
         """The state so far, immutable; made once for each place in the log, and from values that are validated already."""

@@ -57,16 +57,7 @@ def test_the_hint_of_a_refused_spawn_works_when_it_is_typed(repository: Path) ->
 
 
 def test_a_workspace_inside_the_work_tree_is_warned_of(repository: Path) -> None:
-    words = [
-        "--workspace",
-        repository / ".guard",
-        "agent",
-        "spawn",
-        "--task",
-        "T1",
-        "--agent",
-        "a1",
-    ]
+    words = ["agent", "spawn", "--task", "T1", "--agent", "a1"]
     result = run("--workspace", repository / ".guard", *words)
     assert result.code == 0
     assert "lies in the work tree" in result.err
