@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from benchmarks import growth
 from benchmarks.__main__ import NAMES
 from benchmarks.measure import at_least, at_most, table
 from tests.support import ROOT
@@ -26,7 +25,7 @@ def test_an_unknown_name_is_refused() -> None:
         [sys.executable, "-m", "benchmarks", "nonsense"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert growth.__name__.rpartition(".")[2] in done.stderr
+    assert "growth" in done.stderr
 
 
 def test_a_figure_that_is_not_reached_says_so() -> None:

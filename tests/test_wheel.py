@@ -1,13 +1,12 @@
 """The wheel, installed into an empty environment and used."""
 
-import json
-import os
 import subprocess
 import sys
 import venv
 import zipfile
 from pathlib import Path
 
+import pydantic
 import pytest
 
 from tests.support import ROOT, git
@@ -47,8 +46,7 @@ def test_it_works_where_only_it_and_its_dependencies_are(
         capture_output=True,
     )
     # The dependencies come from the environment of the tests; guard itself must not.
-    mine = Path(os.path.dirname(os.path.dirname(json.__file__)))
-    (libraries / "dependencies.pth").write_text(_site_packages(mine))
+    (libraries / "dependencies.pth").write_text(f"{Path(pydantic.__file__).parents[1]}\n")
     project = tmp_path / "project"
     project.mkdir()
     git(project, "init", "-q")
@@ -69,9 +67,3 @@ def test_it_works_where_only_it_and_its_dependencies_are(
     guard("agent", "spawn", "--task", "T1", "--agent", "a1")
     workspace = Path(guard("where").strip())
     assert "1 file valid" in guard("validate", str(workspace / "T1" / "AGENT_REGISTRY.json"))
-
-
-def _site_packages(_library: Path) -> str:
-    import pydantic
-
-    return str(Path(pydantic.__file__).parents[1]) + "\n"
