@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from guard.core.fields import Frozen
+from guard.core.registry import KEEP_FINISHED
 
 _USERS = {"user_only": True}
 
@@ -37,7 +38,7 @@ class CompletionCheck(_Section):
 class Registry(_Section):
     """The registries of agents."""
 
-    keep_finished: Annotated[int, Field(ge=0, le=1_000_000)] = 100
+    keep_finished: Annotated[int, Field(ge=0, le=1_000_000)] = KEEP_FINISHED
     """How many finished agents the global registry lists (the newest); the task registries list all."""
 
 

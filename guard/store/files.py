@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from guard.core.records import START, Entry, Position
 from guard.core.replay import paths_touched
 from guard.core.reports import RebuildReport, VerifyReport
+from guard.core.settings import StoreSettings
 from guard.core.views import ViewDocument, ViewKind
 from guard.errors import StoreUnavailable
 from guard.files import Folder
@@ -31,8 +32,7 @@ from guard.store.views import ViewFiles
 
 D = TypeVar("D", bound=ViewDocument)
 T = TypeVar("T")
-SEGMENT_MAX_BYTES = 16 * 1024 * 1024
-LOCK_TIMEOUT_SECONDS = 10.0
+_DEFAULTS = StoreSettings()
 _READ_ATTEMPTS, _READ_PAUSE = 4, 0.02
 
 
@@ -47,8 +47,8 @@ class FileStore:
         self,
         path: Path,
         *,
-        lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
-        segment_max_bytes: int = SEGMENT_MAX_BYTES,
+        lock_timeout_seconds: float = _DEFAULTS.lock_timeout_seconds,
+        segment_max_bytes: int = _DEFAULTS.segment_max_bytes,
         notice: Callable[[str], None] = _silent,
     ) -> None:
         self.path = path
