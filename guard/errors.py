@@ -71,3 +71,9 @@ class StoreUnavailable(GuardError):
     """The store or its lock could not be had in time; nothing was recorded."""
 
     exit_code = 6
+
+
+class BreakerOpen(GuardError):
+    """No iteration may begin now."""
+
+    exit_code = 20

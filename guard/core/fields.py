@@ -48,6 +48,8 @@ def _instant() -> GetPydanticSchema:
 Instant = Annotated[datetime, _instant()]
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Oid = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+"""The id of an object of git: SHA-1, or SHA-256 in repositories of that format."""
 Seq = Annotated[int, Field(ge=1, le=2**53)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Percent = Annotated[int, Field(ge=0, le=100)]
@@ -61,7 +63,10 @@ def is_id(text: str) -> bool:
 
 
 class Frozen(BaseModel):
-    """What every model of ours is: immutable, strict, and closed to unknown keys."""
+    """What every model of ours is: immutable, strict, and closed to unknown keys.
+
+    Its validator is built when it is first used: most commands use few of the models that they load.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -69,7 +74,7 @@ class Frozen(BaseModel):
         strict=True,
         serialize_by_alias=True,
         json_schema_serialization_defaults_required=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
     )
 
 
