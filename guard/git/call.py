@@ -7,12 +7,14 @@ another repository.
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
-from guard.processes import Finished, run
+from guard.processes import Fed, Finished, fed, run
 
 TIME_LIMIT_SECONDS = 10.0
+_MOST_WORDS = 65536
 _OVERRIDES = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -20,13 +22,16 @@ _OVERRIDES = {
     "core.pager": "cat",
     "core.sshCommand": "false",
     "core.askPass": "",
+    "core.commitGraph": "false",
     "credential.helper": "",
     "diff.external": "",
     "gc.auto": "0",
+    "log.showSignature": "false",
     "maintenance.auto": "false",
     "protocol.allow": "never",
     "safe.bareRepository": "explicit",
     "submodule.recurse": "false",
+    "trailer.separators": ":",
 }
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -53,13 +58,33 @@ def git(
     git_dir: Path | None = None,
     work_tree: Path | None = None,
     time_limit: float = TIME_LIMIT_SECONDS,
+    stdin: bytes | None = None,
+    extra: Mapping[str, str] | None = None,
+    most_bytes: int | None = None,
 ) -> Finished:
-    """Run git and return what it said, whatever its exit status; trouble with running it at all is an error."""
+    """Run git and return what it said, whatever its exit status; trouble with running it at all is an error.
+
+    `extra` are variables on top of the usual ones, such as an index of our own.
+    """
+    surroundings = {**environment(environ), **(extra or {})}
+    argv = [*_options(git_dir, work_tree), *words]
+    return _run(argv, surroundings, work_tree, time_limit, stdin, most_bytes)
+
+
+def git_fed(
+    *words: str, environ: Mapping[str, str], git_dir: Path, time_limit: float
+) -> AbstractContextManager[Fed]:
+    """Run git while its input is written piece by piece; it does not outlive the block."""
+    argv = ["git", *_options(git_dir, None), *words]
+    return fed(argv, environ=environment(environ), time_limit=time_limit, cwd=os.sep)
+
+
+def _options(git_dir: Path | None, work_tree: Path | None) -> list[str]:
     argv = [f"--git-dir={git_dir}"] if git_dir else []
     argv += [f"--work-tree={work_tree}"] if work_tree else []
     for key, value in _OVERRIDES.items():
         argv += ["-c", f"{key}={value}"]
-    return _run([*argv, *words], environment(environ), work_tree, time_limit)
+    return argv
 
 
 def config_value(key: str, git_dir: Path, environ: Mapping[str, str], kind: str = "") -> str | None:
@@ -74,15 +99,43 @@ def config_value(key: str, git_dir: Path, environ: Mapping[str, str], kind: str 
 
 
 def _run(
-    words: list[str], environ: Mapping[str, str], cwd: Path | None, time_limit: float
+    words: list[str],
+    environ: Mapping[str, str],
+    cwd: Path | None,
+    time_limit: float,
+    stdin: bytes | None = None,
+    most_bytes: int | None = None,
 ) -> Finished:
+    argv = ["git", *words]
     try:
-        finished = run(["git", *words], environ=environ, time_limit=time_limit, cwd=cwd or os.sep)
+        finished = run(
+            argv,
+            environ=environ,
+            time_limit=time_limit,
+            cwd=cwd or os.sep,
+            stdin=stdin,
+            most_stdout=most_bytes,
+            most_stderr=_MOST_WORDS,
+        )
     except FileNotFoundError:
+        if cwd is not None and not cwd.is_dir():
+            raise RepositoryProblem(f"{cwd} is gone", "restore it, or go elsewhere") from None
         raise RepositoryProblem("git is not installed", "install git 2.31 or newer") from None
+    if finished.overflowed:
+        raise RepositoryProblem(
+            f"git had more to say than {most_bytes} bytes: git {_subcommand(words)}",
+            "the repository is too large for this question",
+        )
     if finished.code is None:
         raise RepositoryProblem(
-            f"git took longer than {time_limit:g} s: git {words[-1]}",
+            f"git took longer than {time_limit:g} s: git {_subcommand(words)}",
             "try again, or look what holds the disk",
         )
     return finished
+
+
+def _subcommand(words: list[str]) -> str:
+    """What git was asked for, behind the options that come first."""
+    settings = {at + 1 for at, word in enumerate(words) if word == "-c"}
+    named = (w for at, w in enumerate(words) if at not in settings and not w.startswith("-"))
+    return next(named, words[-1])

@@ -30,7 +30,7 @@ def find(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
     here = Path(os.path.realpath(start))
     for folder in (here, *here.parents):
         entry = _lstat(folder / ".git")
-        found = _at(folder) if entry is not None else None
+        found = at(folder) if entry is not None else None
         if found is not None and found.git_dir.is_dir():
             return found
         remembered = known(folder)
@@ -48,7 +48,8 @@ def find(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
     )
 
 
-def _at(root: Path) -> Repository:
+def at(root: Path) -> Repository:
+    """The repository whose work tree is this folder, by the `.git` in it."""
     dot_git = root / ".git"
     git_dir = _pointed_to(dot_git) if dot_git.is_file() else dot_git
     git_dir = Path(os.path.realpath(git_dir))

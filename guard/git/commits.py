@@ -1,0 +1,173 @@
+"""Lists of commits, and what they change; asked for by ids that were resolved before."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from hashlib import sha256
+from itertools import islice
+from typing import NamedTuple
+
+from guard.core.history import Change, Commit
+from guard.core.paths import spelled
+from guard.git.reading import Reader
+
+RESCUE_TRAILER = "Guard-Rescue"
+_FIELDS = (
+    "%H",
+    "%T",
+    "%P",
+    "%at",
+    "%ct",
+    "%ae",
+    "%<(200,trunc)%s",
+    f"%(trailers:key={RESCUE_TRAILER},valueonly)",
+)
+_FORMAT = "".join(f"{one}%x00" for one in _FIELDS)
+_DIFF = (
+    "diff-tree",
+    "--stdin",
+    "-r",
+    "--root",
+    "--no-renames",
+    "--ignore-submodules=none",
+    "--no-ext-diff",
+    "--no-textconv",
+)
+_PATCH = ("-p", "-U0", "--inter-hunk-context=0", "--full-index", "--no-color", "--submodule=short")
+_ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+CHILDREN_FIRST = "--topo-order"
+"""Dates can be forged; without this, they decide the order."""
+_BATCH = 32
+_SMALL = {"core.bigFileThreshold": "8m", "diff.algorithm": "myers"}
+"""Larger files are compared by their ids alone."""
+
+
+class Listing(NamedTuple):
+    """Commits, and the parents at which the list ends."""
+
+    commits: dict[str, Commit]
+    around: dict[str, Commit]
+
+
+def listed(
+    git: Reader, include: Iterable[str], exclude: Iterable[str], most: int, *order: str
+) -> Listing:
+    """The commits that the first lead to and the others do not."""
+    wanted = list(include)
+    commits: dict[str, Commit] = {}
+    around: dict[str, Commit] = {}
+    if wanted:
+        revisions = "".join([*(f"{oid}\n" for oid in wanted), *(f"^{oid}\n" for oid in exclude)])
+        answer = git.ask(
+            "rev-list",
+            "--stdin",
+            "--boundary",
+            *order,
+            "--encoding=UTF-8",
+            f"--max-count={most}",
+            f"--format={_FORMAT}",
+            stdin=revisions.encode(),
+        )
+        for is_around, commit in _commits(answer):
+            (around if is_around else commits)[commit.oid] = commit
+    return Listing(commits, around)
+
+
+def _commits(answer: bytes) -> Iterator[tuple[bool, Commit]]:
+    """Each is a line that names it, with a hyphen if it is only around, and then the fields, each ended by NUL."""
+    fields = iter(answer.split(b"\0"))
+    while len(record := list(islice(fields, len(_FIELDS)))) == len(_FIELDS):
+        first, tree, parents, authored, committed, email, subject, trailer = record
+        mark, _, oid = first.strip().rpartition(b"\n")
+        yield (
+            mark.startswith(b"commit -"),
+            Commit(
+                oid=oid.decode(),
+                tree=tree.decode(),
+                parents=tuple(parents.decode().split()),
+                subject=subject.decode(errors="replace").strip(),
+                rescued=bool(trailer.strip()),
+                mark=trailer.decode(errors="replace").strip(),
+                author=(email.decode(errors="replace"), int(authored or 0)),
+                committed=int(committed or 0),
+            ),
+        )
+
+
+def changes(git: Reader, oids: Collection[str]) -> dict[str, Change]:
+    """What each of these commits changes; nothing of merges.
+
+    Two commits with the same files before and after have the same patch. Where only the files' names agree, the lines that were
+    taken out and put in are compared too, wherever in the file they stand.
+    """
+    found = {oid: Change(paths, frozenset({raw})) for oid, paths, raw in _raw(git, oids)}
+    names: dict[frozenset[str], list[str]] = {}
+    for oid, change in found.items():
+        names.setdefault(change.paths, []).append(oid)
+    alike = [oid for same in names.values() if len(same) > 1 for oid in same]
+    for oid, patch in _patches(git, alike):
+        found[oid] = Change(found[oid].paths, found[oid].patches | {patch})
+    return found
+
+
+def _raw(git: Reader, oids: Collection[str]) -> Iterator[tuple[str, frozenset[str], str]]:
+    """The files of each commit, and a hash over their modes and blobs before and after."""
+    if not oids:
+        return
+    stdin = "".join(f"{oid}\n" for oid in oids).encode()
+    oid, paths, digest = "", set[str](), sha256()
+    fields = iter(git.ask(*_DIFF, "--raw", "-z", stdin=stdin).split(b"\0"))
+    for one in fields:
+        if not one.startswith(b":"):
+            if oid:
+                yield oid, frozenset(paths), digest.hexdigest()
+            oid, paths, digest = one.decode(), set(), sha256()
+            continue
+        name = next(fields)
+        paths.add(spelled(name))
+        digest.update(b"%s\0%s\0" % (one, name))
+    if oid:
+        yield oid, frozenset(paths), digest.hexdigest()
+
+
+def _patches(git: Reader, oids: Collection[str]) -> Iterator[tuple[str, str]]:
+    """A hash over the changed lines of each commit."""
+    rest = iter(oids)
+    while batch := list(islice(rest, _BATCH)):
+        for oid, lines in _printed(git, batch, *_PATCH):
+            yield oid, _hash(lines)
+
+
+def _hash(lines: Iterable[bytes]) -> str:
+    """Without places and blob ids; but of a file that is not text the ids are all there is."""
+    digest, blobs = sha256(), b""
+    for line in lines:
+        if line.startswith(b"index "):
+            blobs = line
+        elif line.startswith(b"Binary files "):
+            digest.update(blobs + b"\n")
+        elif not line.startswith(b"@@ "):
+            digest.update(line + b"\n")
+    return digest.hexdigest()
+
+
+def resolving(git: Reader, merges: Collection[str]) -> frozenset[str]:
+    """Those of the merges that have lines, in some file, which none of their parents has."""
+    found = _printed(git, merges, "--cc", *_PATCH) if merges else ()
+    return frozenset(oid for oid, lines in found if lines)
+
+
+def _printed(
+    git: Reader, oids: Collection[str], *options: str
+) -> Iterator[tuple[str, list[bytes]]]:
+    """The lines of each commit's patch; a line of a patch never looks like an id."""
+    stdin = "".join(f"{oid}\n" for oid in oids).encode()
+    oid, lines = "", list[bytes]()
+    for line in git.with_settings(_SMALL).ask(*_DIFF, *options, stdin=stdin).split(b"\n"):
+        if not _ID.fullmatch(line):
+            lines.append(line)
+            continue
+        if oid:
+            yield oid, lines
+        oid, lines = line.decode(), []
+    if oid:
+        yield oid, [line for line in lines if line]

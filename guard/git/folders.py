@@ -1,0 +1,68 @@
+"""The files of a git directory that guard reads itself: small, regular, never waited for."""
+
+import os
+import stat
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from guard.git.locate import Repository
+
+_MOST_BYTES = 8 * 1024 * 1024
+
+
+class Portion(NamedTuple):
+    """The end of a file, from this offset on."""
+
+    offset: int
+    data: bytes
+
+
+def contents(path: Path, offset: int = 0, most: int = _MOST_BYTES) -> Portion | None:
+    """The bytes of a regular file from an offset on, the last ones if there are too many; None if it has none such."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size < offset:
+            return None
+        start = max(offset, status.st_size - most)
+        file.seek(start)
+        return Portion(start, file.read(most))
+
+
+def size(path: Path) -> int:
+    """How long the file is; 0 if there is none."""
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
+
+
+def heads(repository: Repository) -> Iterator[tuple[str, Path]]:
+    """The HEAD of each work tree of the repository, by the name that git has for it from this one."""
+    yield "HEAD", repository.git_dir / "HEAD"
+    if repository.git_dir != repository.common_dir:
+        yield "main-worktree/HEAD", repository.common_dir / "HEAD"
+    linked = repository.common_dir / "worktrees"
+    try:
+        names = sorted(os.listdir(linked))
+    except OSError:
+        return
+    for name in names:
+        if linked / name != repository.git_dir:
+            yield f"worktrees/{name}/HEAD", linked / name / "HEAD"
+
+
+def has_reftable(repository: Repository) -> bool:
+    """Whether refs and reflogs are kept in git's own tables, which only git reads."""
+    return (repository.common_dir / "reftable").is_dir()
+
+
+def shallow_digest(repository: Repository) -> str | None:
+    """What tells one end of a shallow history from another; None if history is whole."""
+    found = contents(repository.common_dir / "shallow")
+    return sha256(found.data).hexdigest() if found else None

@@ -1,0 +1,212 @@
+"""The facts about the commits since a baseline, gathered from git.
+
+Usually two calls tell all: where the refs stand, and which commits are new. More is asked only where history was rewritten, or
+where a commit was written before it was committed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from guard.core.baselines import Baseline
+from guard.core.history import Commit, History
+from guard.core.text import plural
+from guard.errors import RepositoryProblem
+from guard.git.call import TIME_LIMIT_SECONDS
+from guard.git.commits import CHILDREN_FIRST, Listing, listed
+from guard.git.comparing import compared
+from guard.git.folders import shallow_digest
+from guard.git.locate import Repository
+from guard.git.reading import Reader
+from guard.git.reflogs import Move, after, moves_of, moves_of_heads, stash
+from guard.git.refs import Refs, missing, read_refs
+
+MOST_COMMITS = 100_000
+_MOST_GONE = 10_000
+_BRANCHES = ("refs/heads/", "worktrees/", "main-worktree/")
+_LOCAL = (*_BRANCHES, "refs/tags/")
+_REMOTE = "refs/remotes/"
+
+
+def history(
+    repository: Repository,
+    baseline: Baseline,
+    environ: Mapping[str, str],
+    time_limit: float = TIME_LIMIT_SECONDS,
+) -> History:
+    """All that counting needs to know of what happened since the baseline."""
+    git = Reader(repository, environ, time_limit)
+    since = _Since(git, baseline, read_refs(git))
+    facts = since.facts()
+    facts = compared(since.git, _with_own_rescues(facts, baseline), since.before)
+    return replace(facts, warnings=tuple(since.warnings))
+
+
+def _with_own_rescues(facts: History, baseline: Baseline) -> History:
+    """A trailer of another iteration was copied, by an amended commit for example: that commit is the agent's."""
+    if baseline.revision is not None:
+        return facts
+    ours = f"{baseline.run}/{baseline.iteration}"
+    commits = {
+        oid: one._replace(rescued=one.rescued and one.mark == ours)
+        for oid, one in facts.commits.items()
+    }
+    return replace(facts, commits=commits)
+
+
+@dataclass
+class _Since:
+    """A baseline beside what the repository is now."""
+
+    git: Reader
+    baseline: Baseline
+    now: Refs
+    warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        baseline, now = self.baseline, self.now
+        self.known = _set(*baseline.refs.values(), *baseline.stash, baseline.head)
+        self.there = _set(*now.names.values(), now.head)
+        self.before = self._starts()
+
+    def _starts(self) -> list[str]:
+        """From where all that was there before is found. The pin stands for all tips, while it is what guard made it."""
+        baseline = self.baseline
+        if baseline.pin is None or baseline.pinned is None:
+            return sorted(self.known)
+        if self.now.own.get(baseline.pin) == baseline.pinned:
+            return [baseline.pinned]
+        self.warnings.append(f"{baseline.pin} was moved or deleted since the baseline")
+        if baseline.refs_omitted:
+            omitted = plural(baseline.refs_omitted, "ref")
+            self.warnings.append(f"what {omitted} led to at the baseline counts as new")
+        return sorted(self.known)
+
+    def facts(self) -> History:
+        baseline, now = self.baseline, self.now
+        names = self._names()
+        new = self._new(_set(*names.values(), now.head) - self.known)
+        moves = list(self._moves())
+        made = frozenset(move.new for move in moves if move.made)
+        return History(
+            before_head=baseline.head,
+            before_branch=baseline.branch,
+            before_tree=baseline.tree,
+            head=now.head,
+            branch=now.branch,
+            names=names,
+            commits=new.commits,
+            around=new.around,
+            fetched=frozenset(self._fetched(moves, new)),
+            made_here=made,
+            taken_over=frozenset(move.new for move in moves if move.taken_over),
+            removed=self._removed(new),
+            dropped=self._dropped(made - new.commits.keys()),
+            stashed=self._stashed(),
+        )
+
+    def _names(self) -> dict[str, str]:
+        """The names whose commits are looked at; of a revision named afterwards, HEAD is all that can be compared."""
+        if self.baseline.revision is None:
+            return {name: oid for name, oid in self.now.names.items() if name.startswith(_LOCAL)}
+        branch, head = self.now.branch, self.now.head
+        return {branch: head} if branch and head else {}
+
+    def _new(self, tips: set[str]) -> Listing:
+        """A file in the repository can say that history ends anywhere: if it came since, it is not believed at first."""
+        trusting = self.git
+        if shallow_digest(self.git.repository) != self.baseline.shallow:
+            self.warnings.append("where the shallow history ends was changed since the baseline")
+            if self.baseline.shallow is None:
+                self.git = trusting.with_variable("GIT_SHALLOW_FILE", "")
+        try:
+            new = self._listed(tips)
+        except RepositoryProblem as error:
+            self.before = self._found_again(error)
+            self.git = trusting
+            new = self._listed(tips)
+        if len(new.commits) >= MOST_COMMITS:
+            self.warnings.append(f"only {MOST_COMMITS} new commits were looked at")
+        return new
+
+    def _listed(self, tips: set[str]) -> Listing:
+        return listed(self.git, sorted(tips), self.before, MOST_COMMITS, CHILDREN_FIRST)
+
+    def _found_again(self, error: RepositoryProblem) -> list[str]:
+        """The tips of the baseline that are still there; without its HEAD nothing can be counted."""
+        gone = set(missing(self.git, self.before))
+        if gone & _set(self.baseline.head, self.baseline.pinned):
+            raise RepositoryProblem(
+                f"the baseline is not in the repository any more ({error.message})",
+                "record a new one with `guard baseline`, or name a commit with --baseline",
+            ) from None
+        if not gone and not self.git.repository.common_dir.joinpath("shallow").exists():
+            raise error
+        if gone:
+            self.warnings.append(f"{plural(len(gone), 'tip')} of the baseline cannot be found")
+        return [oid for oid in self.before if oid not in gone]
+
+    def _moves(self) -> Iterator[Move]:
+        """What HEAD did in every work tree, and what became of each branch that moved."""
+        git, baseline = self.git, self.baseline
+        if baseline.revision is not None:
+            moves = moves_of(git, "HEAD")
+            if any(move.new == baseline.head for move in moves):
+                yield from after(moves, {baseline.head})
+            return
+        starts = {**baseline.refs, "HEAD": baseline.head}
+        yield from moves_of_heads(git, baseline.reflogs, starts)
+        for name, oid in self.now.names.items():
+            if name.startswith("refs/heads/") and baseline.refs.get(name) != oid:
+                yield from self._since(name)
+
+    def _since(self, name: str) -> list[Move]:
+        """What became of a ref. One that is new may have the reflog of an old one, which was renamed."""
+        start = self.baseline.refs.get(name)
+        return after(moves_of(self.git, name), {start} if start else self.known)
+
+    def _fetched(self, moves: Iterable[Move], new: Listing) -> Iterator[str]:
+        """The commits to which a fetch or a pull has led."""
+        for move in moves:
+            if move.forwarded:
+                yield move.new
+            elif move.merged and move.new in new.commits:
+                yield from new.commits[move.new].parents[1:]
+        for name, oid in self.now.names.items():
+            if not name.startswith(_REMOTE) or oid in self.known:
+                continue
+            since = self._since(name)
+            yield from (move.new for move in since if move.fetched)
+            if not since and oid in new.commits:
+                self.warnings.append(f"{name} has no reflog: what was pulled counts as made here")
+
+    def _removed(self, new: Listing) -> tuple[Commit, ...]:
+        """Commits that the branches of the baseline had, and that no ref has now."""
+        refs = self.baseline.refs.items()
+        tips = _set(self.baseline.head, *(oid for name, oid in refs if name.startswith(_BRANCHES)))
+        gone = tips - self.there - new.around.keys()
+        return tuple(listed(self.git, gone, self.there, _MOST_GONE).commits.values())
+
+    def _dropped(self, made: frozenset[str]) -> tuple[Commit, ...]:
+        """Commits that were made since, and that no ref has now."""
+        suspects = made - self.known - self.there
+        if not suspects:
+            return ()
+        gone = set(missing(self.git, sorted(suspects)))
+        if gone:
+            self.warnings.append(f"{plural(len(gone), 'commit')} made since were deleted for good")
+        found = listed(self.git, suspects - gone, [*self.there, *self.before], _MOST_GONE)
+        return tuple(commit for oid, commit in found.commits.items() if oid in made)
+
+    def _stashed(self) -> tuple[str, ...]:
+        """Entries of the stash that are new; those that are gone are only kept by the pin."""
+        if self.baseline.revision is not None:
+            return ()
+        entries = stash(self.git.repository, self.now.names.get("refs/stash"))
+        gone = set(self.baseline.stash) - set(entries)
+        if gone:
+            self.warnings.append(f"{plural(len(gone), 'stashed change')} of before are gone")
+        return tuple(oid for oid in entries if oid not in self.baseline.stash)
+
+
+def _set(*oids: str | None) -> set[str]:
+    return {oid for oid in oids if oid is not None}

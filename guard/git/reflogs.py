@@ -1,0 +1,141 @@
+"""Reflogs: how each ref came to where it stands.
+
+They tell a commit that was made here from one that was fetched. Their times come from the environment of whoever wrote them, so
+only their order and their words are used.
+"""
+
+import os
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from guard.core.paths import unspelled
+from guard.git.folders import contents, has_reftable, heads, size
+from guard.git.locate import Repository
+from guard.git.reading import Reader
+
+_LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*(?:\t(.*))?")
+_MADE = re.compile(
+    r"(?:commit(?: \([\w-]+\))?|cherry-pick|revert|am|rebase): "
+    r"|(?:rebase|pull)\b.*?\((?:pick|reword|edit|squash|fixup|continue|merge)\)"
+    r"|(?:merge|pull)\b.*: (?:Merge made by|In-index merge)"
+)
+_TAKEN_OVER = re.compile(
+    r"cherry-pick|am: |commit \((?:amend|cherry-pick)\)|rebase|pull\b.*\(pick\)"
+)
+_FETCHED = re.compile(r"(?:fetch|pull|remote update)\b")
+_FROM_ELSEWHERE = r"(?:pull\b(?!(?: -\S+)* \.(?:\s|:))|merge FETCH_HEAD\b)"
+"""`git pull . BRANCH` brings nothing that was not here."""
+_FORWARDED = re.compile(
+    rf"fetch\b|{_FROM_ELSEWHERE}.*: Fast-forward|pull\b.*(?:\(start\))?: checkout "
+)
+_PULLED_MERGE = re.compile(rf"{_FROM_ELSEWHERE}.*: Merge made by")
+
+
+class Move(NamedTuple):
+    """One entry: from where to where a ref moved, and by which command."""
+
+    old: str
+    new: str
+    words: str
+
+    @property
+    def made(self) -> bool:
+        """Whether the commit it moved to was made by this very command."""
+        return _MADE.match(self.words) is not None
+
+    @property
+    def taken_over(self) -> bool:
+        """Whether the commit it moved to may repeat an earlier one."""
+        return _TAKEN_OVER.match(self.words) is not None
+
+    @property
+    def fetched(self) -> bool:
+        """Of a remote-tracking ref: whether it follows the remote; `update by push` is the other way round."""
+        return _FETCHED.match(self.words) is not None
+
+    @property
+    def forwarded(self) -> bool:
+        """Of a local ref: whether it was moved to what had been fetched."""
+        return _FORWARDED.match(self.words) is not None
+
+    @property
+    def merged(self) -> bool:
+        """Of a local ref: whether it merges what had been fetched."""
+        return _PULLED_MERGE.match(self.words) is not None
+
+
+def lengths(repository: Repository) -> dict[str, int]:
+    """How long the reflog of each work tree's HEAD is: a place to read on from."""
+    return {name: size(path.parent / "logs" / "HEAD") for name, path in heads(repository)}
+
+
+def moves_of_heads(
+    git: Reader, places: Mapping[str, int], starts: Mapping[str, str | None]
+) -> Iterator[Move]:
+    """What each work tree's HEAD did after its place; all that it ever did, if it has none."""
+    for name, path in heads(git.repository):
+        found = contents(path.parent / "logs" / "HEAD", places.get(name, 0))
+        moves = _parsed(found.data) if found else []
+        whole = found is not None and found.offset == places.get(name, 0)
+        if has_reftable(git.repository) or not whole or not _continues(moves, starts.get(name)):
+            moves = after(moves_of(git, name), {starts.get(name)})
+        yield from moves
+
+
+def _continues(moves: Sequence[Move], start: str | None) -> bool:
+    """Whether the moves begin where HEAD stood; they do not if old entries were expired since."""
+    return not moves or start is None or moves[0].old == start
+
+
+def moves_of(git: Reader, name: str) -> list[Move]:
+    """All that is known of a ref, oldest first."""
+    if has_reftable(git.repository):
+        return told_by_git(git, name)
+    repository, ref = git.repository, os.fsdecode(unspelled(name))
+    folder = repository.common_dir
+    if ref == "HEAD":
+        folder = repository.git_dir
+    elif ref == "main-worktree/HEAD":
+        ref = "HEAD"
+    if ref.startswith("worktrees/"):
+        folder, ref = folder / ref.removesuffix("/HEAD"), "HEAD"
+    found = contents(folder / "logs" / ref)
+    return _parsed(found.data) if found else []
+
+
+def after(moves: Sequence[Move], starts: Container[str | None]) -> list[Move]:
+    """What came after the ref last stood at a start; all if it never did."""
+    places = [number for number, move in enumerate(moves, 1) if move.new in starts]
+    return list(moves[places[-1] :] if places else moves)
+
+
+def _parsed(data: bytes) -> list[Move]:
+    found = (_LINE.fullmatch(line) for line in data.split(b"\n"))
+    return [
+        Move(line[1].decode(), line[2].decode(), (line[3] or b"").decode(errors="replace"))
+        for line in found
+        if line
+    ]
+
+
+def told_by_git(git: Reader, name: str) -> list[Move]:
+    """The same from git itself, which lists the newest first and not where a move began."""
+    words = ("log", "--walk-reflogs", "--no-show-signature", "--format=%H%x00%gs")
+    told = git.ask(*words, "--end-of-options", os.fsdecode(unspelled(name)), "--", codes=(0, 128))
+    lines = [line.partition(b"\0") for line in reversed(told.splitlines())]
+    news = [oid.decode() for oid, _, _ in lines]
+    olds = ["", *news]
+    return [
+        Move(old, new, said.decode(errors="replace"))
+        for old, new, (_, _, said) in zip(olds, news, lines, strict=False)
+    ]
+
+
+def stash(repository: Repository, tip: str | None) -> tuple[str, ...]:
+    """The entries of the stash, oldest first; `tip` is where its ref stands."""
+    if tip is None:
+        return ()
+    found = contents(repository.common_dir / "logs" / "refs" / "stash")
+    entries = [move.new for move in _parsed(found.data)] if found else []
+    return tuple(entries if tip in entries else [*entries, tip])

@@ -1,0 +1,162 @@
+"""Where HEAD and all refs stand."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from guard.core.paths import spelled, unspelled
+from guard.errors import RepositoryProblem
+from guard.git.folders import contents, has_reftable, heads
+from guard.git.locate import Repository
+from guard.git.reading import Reader
+
+OWN = "refs/guard/"
+_FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"
+_OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True)
+class Refs:
+    """HEAD, and the commit of each ref; names are spelled."""
+
+    head: str | None
+    branch: str | None
+    names: dict[str, str]
+    """Without guard's own; the detached HEADs of other work trees are among them."""
+    own: dict[str, str]
+    """Guard's own."""
+
+
+def read_refs(git: Reader) -> Refs:
+    """All refs that lead to a commit."""
+    names: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for name, oid in _listed(git):
+        (own if name.startswith(OWN) else names)[name] = oid
+    head, branch = _head(git, git.repository.git_dir / "HEAD", "HEAD", names)
+    if head is None and branch is not None:
+        _refuse_broken(git, branch)
+    for name, path in heads(git.repository):
+        if name != "HEAD":
+            detached, symbolic = _head(git, path, name, names)
+            if detached is not None and symbolic is None:
+                names[spelled(os.fsencode(name))] = detached
+    return Refs(head, branch, names, own)
+
+
+def _refuse_broken(git: Reader, branch: str) -> None:
+    """A branch that exists and leads nowhere is damage; only one that does not exist yet is the empty beginning."""
+    name = os.fsdecode(unspelled(branch))
+    known = git.ask("for-each-ref", "--format=%(objectname)", name).strip()
+    if known or os.path.lexists(git.repository.common_dir / name):
+        raise RepositoryProblem(
+            f"HEAD names {branch}, which does not lead to a commit",
+            "`git reflog` and `git fsck` show where it stood; set it with `git update-ref`",
+        )
+
+
+def _listed(git: Reader) -> Iterator[tuple[str, str]]:
+    try:
+        lines = git.ask("for-each-ref", f"--format={_FORMAT}").splitlines()
+    except RepositoryProblem:
+        yield from _listed_one_by_one(git)
+        return
+    for line in lines:
+        oid, kind, peeled, peeled_kind, name = line.split(b"\0")
+        if kind == b"commit":
+            yield spelled(name), oid.decode()
+        elif peeled_kind == b"commit":
+            yield spelled(name), peeled.decode()
+
+
+def _listed_one_by_one(git: Reader) -> Iterator[tuple[str, str]]:
+    """The same where a ref leads to an object that is missing: git would refuse to name the kind of any."""
+    lines = git.ask("for-each-ref", "--format=%(objectname)%00%(refname)").splitlines()
+    pairs = [(oid, name) for oid, _, name in (line.partition(b"\0") for line in lines)]
+    wanted = b"".join(b"%s^{commit}\n" % oid for oid, _ in pairs)
+    answers = git.ask("cat-file", "--batch-check=%(objectname)", stdin=wanted).splitlines()
+    for (_, name), answer in zip(pairs, answers, strict=True):
+        if _OID.fullmatch(answer):
+            yield spelled(name), answer.decode()
+
+
+def _head(
+    git: Reader, path: Path, name: str, refs: dict[str, str]
+) -> tuple[str | None, str | None]:
+    """The commit and the branch of a work tree's HEAD."""
+    found = contents(path) if not path.is_symlink() and not has_reftable(git.repository) else None
+    text = found.data.strip() if found else b""
+    if text.startswith(b"ref: "):
+        branch = spelled(text.removeprefix(b"ref: ").strip())
+        return refs.get(branch), branch
+    if _OID.fullmatch(text):
+        return text.decode(), None
+    symbolic = git.line("symbolic-ref", "--quiet", name)
+    branch_now = spelled(os.fsencode(symbolic)) if symbolic else None
+    return git.line("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}"), branch_now
+
+
+def commit_of(git: Reader, revision: str) -> str:
+    """The commit that a revision names; an error in git's words if there is none."""
+    try:
+        answer = git.ask("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    except RepositoryProblem as error:
+        raise RepositoryProblem(
+            f"{revision!r} does not name a commit: {error.message}",
+            "name a commit that exists, such as HEAD~1, a branch, or an id from `git log`",
+        ) from None
+    return answer.decode().strip()
+
+
+def tree_of(git: Reader, commit: str) -> str:
+    """The tree of a commit."""
+    return git.ask("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
+
+
+def missing(git: Reader, oids: Sequence[str]) -> list[str]:
+    """Those of the commits that the repository does not have."""
+    wanted = "".join(f"{oid}^{{commit}}\n" for oid in oids).encode()
+    answers = git.ask("cat-file", "--batch-check=%(objectname)", stdin=wanted).splitlines()
+    return [oid for oid, answer in zip(oids, answers, strict=True) if not _OID.fullmatch(answer)]
+
+
+def head_and_refs_stamp(repository: Repository) -> str:
+    """A value that changes when HEAD or any ref moves, in any work tree; cheap, and without running git.
+
+    A ref that moves is a new file in place of the old one, so size, time and inode of all files tell, even of two moves within
+    one tick of the clock. Guard's own refs are left out: they move when guard looks.
+    """
+    common = repository.common_dir
+    digest = blake2b(digest_size=16)
+    paths = [common / "packed-refs", common / "reftable", common / "reftable" / "tables.list"]
+    for _, head in heads(repository):
+        paths += [head, head.parent / "logs" / "HEAD"]
+    for path in paths:
+        digest.update(_stat(path))
+    folders = [common / "refs"]
+    while folders:
+        for entry in _entries(folders.pop()):
+            path = Path(entry.path)
+            if not entry.is_dir(follow_symlinks=False):
+                digest.update(os.fsencode(entry.name) + _stat(path))
+            elif path != common / "refs" / "guard":
+                folders.append(path)
+    return digest.hexdigest()
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _stat(path: Path) -> bytes:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return b"-;"
+    return b"%d %d %d;" % (status.st_size, status.st_mtime_ns, status.st_ino)

@@ -1,0 +1,96 @@
+"""What `git status` and the index tell of a work tree.
+
+Everything is switched off by which the repository could make git run something: a clean filter would run on any file whose time
+was touched. So a file under such a filter may be listed though only its time changed.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from guard.errors import RepositoryProblem
+from guard.git.reading import Reader
+
+_MOST_FILTERS = 200
+_STATUS = (
+    "status",
+    "--porcelain=v2",
+    "-z",
+    "--untracked-files=all",
+    "--no-renames",
+    "--branch",
+    "--no-ahead-behind",
+    "--ignore-submodules=dirty",
+)
+_SETTINGS = {
+    "core.checkStat": "default",
+    "core.ignoreStat": "false",
+    "core.safecrlf": "false",
+    "core.trustctime": "true",
+    "status.showStash": "false",
+}
+_USUAL = (b"H 10", b"H 12")
+_SPECIAL = re.compile(rb"(?:([a-zS]) [0-9]{6}|[A-Z] 160000) ([0-9a-f]+) [0-3]\t(.+)", re.DOTALL)
+
+
+class Entry(NamedTuple):
+    """A path that differs from the last commit."""
+
+    path: bytes
+    blob: str | None = None
+    """The one that is staged, if one is."""
+    staged: bool = False
+    unstaged: bool = False
+    untracked: bool = False
+
+
+class Tracked(NamedTuple):
+    """A path in the index of which `git status` does not tell everything."""
+
+    path: bytes
+    blob: str
+    hidden: bool
+    """Git was told not to look at the file; else it is a submodule."""
+
+
+def unfiltered(git: Reader) -> Reader:
+    """The same repository with every filter that its settings name made to do nothing."""
+    names = git.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
+    drivers = sorted({name.rpartition(b".")[0] for name in names.split(b"\0") if name})
+    if len(drivers) > _MOST_FILTERS:
+        raise RepositoryProblem(
+            f"the settings of git name {len(drivers)} filters",
+            "remove those that nothing needs: `git config --get-regexp '^filter'` lists them",
+        )
+    settings = dict(_SETTINGS)
+    for driver in map(os.fsdecode, drivers):
+        settings |= {f"{driver}.{key}": "" for key in ("clean", "smudge", "process")}
+        settings[f"{driver}.required"] = "false"
+    return git.with_settings(settings)
+
+
+def status(git: Reader) -> bytes:
+    """The answer of `git status` as it is, with a line about HEAD."""
+    return git.ask(*_STATUS)
+
+
+def entries(answer: bytes) -> Iterator[Entry]:
+    """What is listed in an answer of `git status`."""
+    for line in answer.split(b"\0"):
+        if line.startswith(b"? "):
+            yield Entry(line[2:], untracked=True)
+        elif line.startswith(b"1 "):
+            _, changed, _, _, _, _, _, blob, path = line.split(b" ", 8)
+            staged, unstaged = changed[:1] != b".", changed[1:] != b"."
+            there = staged and blob.strip(b"0") != b""
+            yield Entry(path, blob.decode() if there else None, staged, unstaged)
+        elif line.startswith(b"u "):
+            yield Entry(line.split(b" ", 10)[10], unstaged=True)
+
+
+def tracked_specially(git: Reader) -> list[Tracked]:
+    """Files that git was told to take for unchanged or absent, and submodules."""
+    lines = git.ask("ls-files", "-z", "-s", "-v").split(b"\0")
+    found = (_SPECIAL.fullmatch(line) for line in lines if not line.startswith(_USUAL))
+    return [Tracked(one[3], one[2].decode(), one[1] is not None) for one in found if one]

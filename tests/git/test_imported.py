@@ -1,0 +1,253 @@
+"""Commits from elsewhere: fetched ones are not the agent's, pushed ones are."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import commit, git, write
+from tests.support.baselines import taken, work_since
+
+
+@pytest.fixture
+def upstream(repository: Path) -> Path:
+    """Where others work: a repository whose `main` the project was cloned from; it takes pushes."""
+    folder = repository.parent / "upstream"
+    git(repository.parent, "init", "-q", "-b", "main", str(folder))
+    for key, value in (
+        ("user.name", "Somebody Else"),
+        ("user.email", "else@example.com"),
+        ("receive.denyCurrentBranch", "updateInstead"),
+    ):
+        git(folder, "config", key, value)
+    commit(folder, "shared.txt")
+    git(repository, "remote", "add", "origin", str(folder))
+    git(repository, "pull", "-q", "origin", "main")
+    git(repository, "fetch", "-q", "origin")
+    git(repository, "branch", "-q", "--set-upstream-to=origin/main", "main")
+    return folder
+
+
+def five(upstream: Path) -> None:
+    for number in range(5):
+        commit(upstream, f"theirs{number}.txt")
+
+
+def fast_forward(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(project, "pull", "-q", "--ff-only")
+
+
+def fetch_and_merge(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(project, "fetch", "-q")
+    git(project, "merge", "-q", "origin/main")
+
+
+def fetch_into_branch(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(project, "fetch", "-q", "origin", "main:theirs")
+
+
+def pull_by_path(project: Path, upstream: Path) -> None:
+    """No remote-tracking ref tells of this one."""
+    git(project, "remote", "remove", "origin")
+    five(upstream)
+    git(project, "pull", "-q", "--ff-only", str(upstream), "main")
+
+
+def merge_by_path(project: Path, upstream: Path) -> None:
+    commit(project, "mine.txt")
+    git(project, "remote", "remove", "origin")
+    five(upstream)
+    git(project, "pull", "-q", "--no-rebase", "--no-edit", str(upstream), "main")
+
+
+def rebase_by_path(project: Path, upstream: Path) -> None:
+    commit(project, "mine.txt")
+    git(project, "remote", "remove", "origin")
+    five(upstream)
+    git(project, "pull", "-q", "--rebase", str(upstream), "main")
+
+
+def merge_both(project: Path, upstream: Path) -> None:
+    commit(project, "mine.txt")
+    five(upstream)
+    git(project, "pull", "-q", "--no-rebase", "--no-edit")
+
+
+def rebase_onto(project: Path, upstream: Path) -> None:
+    commit(project, "mine.txt")
+    five(upstream)
+    git(project, "fetch", "-q")
+    git(project, "rebase", "-q", "origin/main")
+
+
+def pull_rebase(project: Path, upstream: Path) -> None:
+    commit(project, "mine.txt")
+    five(upstream)
+    git(project, "pull", "-q", "--rebase")
+
+
+def push(project: Path, upstream: Path) -> None:
+    commit(project, "mine1.txt")
+    commit(project, "mine2.txt")
+    git(project, "push", "-q", "origin", "main")
+
+
+def plumbing_and_push(project: Path, upstream: Path) -> None:
+    """No reflog tells of each commit: only that the branch was pushed."""
+    tip = git(project, "rev-parse", "HEAD").strip()
+    for number in range(2):
+        write(project / "mine.txt", f"{number}\n")
+        git(project, "add", "mine.txt")
+        tree = git(project, "write-tree").strip()
+        tip = git(project, "commit-tree", "-p", tip, "-m", f"Mine {number}", tree).strip()
+    git(project, "update-ref", "refs/heads/main", tip)
+    git(project, "push", "-q", "origin", "main")
+
+
+def push_and_fetch(project: Path, upstream: Path) -> None:
+    push(project, upstream)
+    git(project, "fetch", "-q")
+
+
+def push_then_pull_more(project: Path, upstream: Path) -> None:
+    push(project, upstream)
+    five(upstream)
+    git(project, "pull", "-q", "--ff-only")
+
+
+def merged_elsewhere(project: Path, upstream: Path) -> None:
+    """A branch is pushed, merged by a merge commit there, and comes back with `main`."""
+    git(project, "checkout", "-q", "-b", "feature")
+    commit(project, "mine.txt")
+    git(project, "push", "-q", "origin", "feature")
+    git(upstream, "merge", "-q", "--no-ff", "--no-edit", "feature")
+    git(project, "checkout", "-q", "main")
+    git(project, "pull", "-q", "--ff-only")
+    git(project, "branch", "-q", "-D", "feature")
+
+
+def fork_in_sync(project: Path, upstream: Path) -> None:
+    """From one remote to another, nothing of one's own."""
+    fork = project.parent / "fork.git"
+    git(project.parent, "clone", "-q", "--bare", str(upstream), str(fork))
+    git(project, "remote", "add", "fork", str(fork))
+    five(upstream)
+    git(project, "pull", "-q", "--ff-only", "origin", "main")
+    git(project, "push", "-q", "fork", "main")
+
+
+def fetched_only(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(project, "fetch", "-q")
+
+
+def tags_fetched(project: Path, upstream: Path) -> None:
+    git(upstream, "checkout", "-q", "--detach")
+    five(upstream)
+    git(upstream, "tag", "v1")
+    git(project, "fetch", "-q", "origin", "tag", "v1")
+
+
+def local_pull(project: Path, upstream: Path) -> None:
+    """The other branch is one of this repository, and no reflog tells of its making."""
+    write(project / "mine.txt", "mine\n")
+    git(project, "add", "mine.txt")
+    tree = git(project, "write-tree").strip()
+    mine = git(project, "commit-tree", "-p", "HEAD", "-m", "Mine", tree).strip()
+    git(project, "update-ref", "refs/heads/work", mine)
+    git(project, "reset", "-q", "--hard")
+    git(project, "pull", "-q", "--ff-only", ".", "work")
+
+
+def pull_then_revert_mine(project: Path, upstream: Path) -> None:
+    fast_forward(project, upstream)
+    commit(project, "mine.txt")
+    git(project, "revert", "--no-edit", "HEAD")
+
+
+Act = Callable[[Path, Path], None]
+STORIES: dict[str, tuple[Act, dict[str, Any]]] = {
+    "five pulled by fast-forward": (fast_forward, {"imported": 5}),
+    "five fetched and merged by fast-forward": (fetch_and_merge, {"imported": 5}),
+    "five fetched into a local branch": (fetch_into_branch, {"imported": 5}),
+    "five pulled by path": (pull_by_path, {"imported": 5}),
+    "one commit, five merged by path": (
+        merge_by_path,
+        {"new_commits": 1, "imported": 5, "merges": 1},
+    ),
+    "one commit, rebased onto five by path": (rebase_by_path, {"new_commits": 1, "imported": 5}),
+    "one commit, five merged": (merge_both, {"new_commits": 1, "imported": 5, "merges": 1}),
+    "one commit, rebased onto five": (rebase_onto, {"new_commits": 1, "imported": 5}),
+    "one commit, pulled with --rebase": (pull_rebase, {"new_commits": 1, "imported": 5}),
+    "two commits, pushed": (push, {"new_commits": 2}),
+    "two commits made by plumbing, pushed": (plumbing_and_push, {"new_commits": 2}),
+    "two commits, pushed and fetched again": (push_and_fetch, {"new_commits": 2}),
+    "two commits pushed, five pulled on top": (
+        push_then_pull_more,
+        {"new_commits": 2, "imported": 5},
+    ),
+    "a branch merged on the other side": (merged_elsewhere, {"new_commits": 1, "imported": 1}),
+    "a fork brought up to date": (fork_in_sync, {"imported": 5}),
+    "fetched and left there": (fetched_only, {}),
+    "a tag fetched": (tags_fetched, {"imported": 5}),
+    "an own branch pulled from here": (local_pull, {"new_commits": 1}),
+    "a revert of one's own after a pull": (
+        pull_then_revert_mine,
+        {"new_commits": 2, "imported": 5, "net_change": False},
+    ),
+}
+NAMES = ("new_commits", "imported", "merges", "copies", "lost", "rewritten")
+
+
+@pytest.mark.parametrize(("act", "found"), STORIES.values(), ids=STORIES)
+def test_after(act: Act, found: dict[str, Any], repository: Path, upstream: Path) -> None:
+    baseline = taken(repository)
+    act(repository, upstream)
+    work = work_since(baseline, repository)
+    expected = dict.fromkeys(NAMES, 0) | {"net_change": found.get("new_commits", 0) > 0} | found
+    assert {name: getattr(work, name) for name in expected} == expected
+    assert work.warnings == ()
+
+
+@pytest.mark.parametrize("act", [push, fast_forward], ids=["pushed", "pulled"])
+def test_without_reflogs_what_a_remote_has_counts_and_a_warning_says_so(
+    act: Act, repository: Path, upstream: Path
+) -> None:
+    git(repository, "config", "core.logAllRefUpdates", "false")
+    git(repository, "reflog", "expire", "--expire=now", "--all")
+    for log in (repository / ".git" / "logs").rglob("*"):
+        if log.is_file():
+            log.unlink()
+    baseline = taken(repository)
+    act(repository, upstream)
+    work = work_since(baseline, repository)
+    assert work.new_commits > 0
+    assert work.warnings == (
+        "refs/remotes/origin/main has no reflog: what was pulled counts as made here",
+    )
+
+
+def test_a_rebase_of_what_the_user_had_repeats_it(repository: Path, upstream: Path) -> None:
+    commit(repository, "users.txt")
+    baseline = taken(repository)
+    five(upstream)
+    git(repository, "pull", "-q", "--rebase")
+    work = work_since(baseline, repository)
+    assert (work.new_commits, work.copies, work.rewritten, work.lost) == (0, 1, 1, 0)
+    assert (work.imported, work.net_change) == (5, False)
+
+
+def test_a_change_that_moved_within_its_file_is_the_same(repository: Path, upstream: Path) -> None:
+    lines = [f"{number}\n" for number in range(40)]
+    commit(upstream, "long.txt", "".join(lines))
+    git(repository, "pull", "-q", "--ff-only")
+    commit(repository, "long.txt", "".join([*lines, "users\n"]))
+    baseline = taken(repository)
+    commit(upstream, "long.txt", "".join(["theirs\n", *lines]))
+    git(repository, "pull", "-q", "--rebase")
+    work = work_since(baseline, repository)
+    assert (work.new_commits, work.copies, work.rewritten, work.imported) == (0, 1, 1, 1)

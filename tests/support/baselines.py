@@ -1,0 +1,46 @@
+"""A baseline of a real repository, and what is found against it."""
+
+import os
+from pathlib import Path
+
+from guard import baselines
+from guard.core.baselines import Baseline, BaselineFold
+from guard.core.events.baseline import BaselineRecorded, DirtyFile
+from guard.core.records import Position
+from guard.core.work import Uncommitted, Work, count_work, left_over
+from guard.git.dirty import dirty
+from guard.git.history import history
+from guard.git.locate import Repository, find
+from tests.support.events import MOMENT
+
+KEY = "project-0d5c9e4ad041"
+
+
+def located(folder: Path) -> Repository:
+    """The repository of a folder."""
+    return find(folder, lambda _: None)
+
+
+def recorded(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> BaselineRecorded:
+    """A baseline taken and pinned, as it would go into the log."""
+    return baselines.prepare(
+        located(folder), KEY, os.environ, MOMENT, run="r1", iteration=1, carried=carried
+    )
+
+
+def taken(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> Baseline:
+    """The same as the view has it."""
+    fold = BaselineFold(KEY)
+    fold.apply(recorded(folder, carried))
+    fold.reached = Position(1, 100, 1, "0" * 64)
+    return fold.document()
+
+
+def work_since(baseline: Baseline, folder: Path) -> Work:
+    """The new work since a baseline."""
+    return count_work(history(located(folder), baseline, os.environ))
+
+
+def left_since(baseline: Baseline, folder: Path) -> Uncommitted:
+    """What was left uncommitted since a baseline."""
+    return left_over(baseline.dirty, dirty(located(folder), os.environ))
