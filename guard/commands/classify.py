@@ -1,0 +1,88 @@
+"""`guard classify`."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from guard.core.classify import AGENTS, MEANINGS, reader, status_of
+from guard.core.reports.classify import ClassifyReport
+from guard.core.text import plural, visible
+from guard.invocation import Invocation
+from guard.output import coloured, format_option
+
+_CHUNK = 1024 * 1024
+_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+_MEANINGS = "\b\n" + "\n".join(f"  {name:<12} {meaning}" for name, meaning in MEANINGS.items())
+
+
+@click.command("classify", epilog=f"Outcomes:\n\n{_MEANINGS}")
+@click.argument("file", type=_FILE, default="-")
+@click.option(
+    "--agent", type=click.Choice(AGENTS), help="Whose output it is; else it is found out."
+)
+@click.option(
+    "--exit-code",
+    type=click.IntRange(-128, 255),
+    help="How the agent ended; negative for a signal.",
+)
+@click.option("--stderr", "errors", type=_FILE, help="What it printed on standard error.")
+@format_option
+@click.pass_obj
+def command(
+    guard: Invocation,
+    file: Path,
+    agent: str | None,
+    exit_code: int | None,
+    errors: Path | None,
+    form: str,
+) -> None:
+    """Tell what an agent's output and exit status mean.
+
+    FILE has what the agent printed, in any of its formats; by default it is read from standard input. Exit code 0 whatever the
+    outcome is.
+    """
+    words = reader(agent)
+    for data in _chunks(file):
+        words.feed(data)
+    for data in _chunks(errors) if errors else ():
+        words.feed_error(data)
+    found = words.finish(exit_code, guard.clock.now().astimezone())
+    report = ClassifyReport(
+        **dict(found), status=status_of(found.outcome), format=words.format, skipped=words.skipped
+    )
+    guard.output.document(report, form, _text)
+
+
+def _chunks(file: Path) -> Iterator[bytes]:
+    if str(file) == "-":
+        yield from _pieces(sys.stdin.buffer)
+        return
+    with open(file, "rb") as opened:
+        yield from _pieces(opened)
+
+
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+    while data := stream.read(_CHUNK):
+        yield data
+
+
+def _text(report: ClassifyReport) -> str:
+    colour = "ok" if report.outcome == "ok" else "warning" if report.status else "problem"
+    lines = [f"{coloured(report.outcome, colour)}: {MEANINGS[report.outcome]}"]
+    until = report.retry_at.strftime("%Y-%m-%dT%H:%M:%SZ") if report.retry_at else None
+    facts = {
+        "reason": report.reason,
+        "status": report.status,
+        "retry at": until,
+        "session": report.session,
+        "killed": ", ".join(report.killed),
+        "denied": ", ".join(report.denied_tools),
+        "format": report.format or "plain text",
+        "claim": report.claim,
+        "skipped": plural(report.skipped, "line") if report.skipped else None,
+    }
+    lines += [f"  {name}: {visible(str(fact))}" for name, fact in facts.items() if fact]
+    return "\n".join(lines)

@@ -1,0 +1,47 @@
+"""What an agent's output and exit status mean; the readers of the formats are loaded when one is asked for."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from guard.core.classify.outcome import MEANINGS, Classification, Outcome, status_of
+
+if TYPE_CHECKING:
+    from guard.core.classify.reading import Reader
+
+AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "command")
+
+__all__ = [
+    "AGENTS",
+    "MEANINGS",
+    "Classification",
+    "Outcome",
+    "Reader",
+    "classify",
+    "reader",
+    "status_of",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Reader":
+        from guard.core.classify.reading import Reader
+
+        return Reader
+    raise AttributeError(name)
+
+
+def reader(agent: str | None) -> "Reader":
+    """A reader for an agent's output; for None the first lines tell which agent it is."""
+    from guard.core.classify.choice import choose
+
+    return choose(agent)
+
+
+def classify(
+    stdout: bytes, stderr: bytes, agent: str | None, exit_code: int | None, now: datetime
+) -> Classification:
+    """What this output, all of it, means."""
+    one = reader(agent)
+    one.feed(stdout)
+    one.feed_error(stderr)
+    return one.finish(exit_code, now)

@@ -1,0 +1,235 @@
+"""Claude Code and Qwen Code: `json` and `stream-json`, and what else prints the same events.
+
+`subtype: success` says nothing: an API error has it, too. There can be several results, of which the last decides, and a
+result that is followed by more of the agent's own words is not the last. Events of subagents are not the session's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from guard.core.classify.background import Background
+from guard.core.classify.formats import (
+    Ending,
+    Event,
+    Format,
+    number_in,
+    part_of,
+    parts_of,
+    status_in,
+    text_of,
+    wants,
+    word_in,
+)
+from guard.core.classify.messages import Meaning, Trouble, meaning_of, trouble
+from guard.core.classify.plain import is_known
+
+_REFUSED = ("rejected", "denied")
+_QUESTION_TOOLS = ("AskUserQuestion", "ask_user_question")
+_MOST_TOOLS = 10_000
+
+
+class Claude(Format):
+    name = "claude"
+    wanted = wants("result", "assistant", "system", "rate_limit_event")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._result: Event | None = None
+        self._synthetic: Trouble | None = None
+        """What the program itself said in the agent's place, last."""
+        self._retry: Trouble | None = None
+        """Why the program is about to try again, since the agent spoke last."""
+        self._message = ""
+        self._last_tool: str | None = None
+        self._tools: set[str] = set()
+        self._resets: tuple[float, ...] = ()
+        self._is_refused = False
+        self._background = Background()
+
+    @staticmethod
+    def recognises(event: Event) -> bool:
+        return "qwen_code_version" not in event and _is_envelope(event)
+
+    def take(self, event: Event) -> None:
+        if event.get("parent_tool_use_id") or event.get("isSidechain"):
+            return
+        if self.session is None or event.get("subtype") == "init" or event.get("type") == "result":
+            self.know(event.get("session_id"))
+        match event.get("type"):
+            case "result":
+                self._result = event
+            case "assistant":
+                self._take_message(event)
+            case "system":
+                self._take_notice(event)
+            case "rate_limit_event":
+                self._take_limit(part_of(event, "rate_limit_info"))
+
+    def _take_message(self, event: Event) -> None:
+        self._result = None
+        self._background.spoke()
+        message = part_of(event, "message")
+        blocks = parts_of(message, "content")
+        text = "\n".join(
+            text_of(block.get("text")) for block in blocks if block.get("type") == "text"
+        )
+        self._synthetic = _said_instead(event, message, text)
+        self._retry = None
+        if not self._synthetic:
+            self._is_refused, self._resets = False, ()
+            self._message = text or self._message
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                self._last_tool = word_in(block.get("name"))
+                if len(self._tools) < _MOST_TOOLS:
+                    self._tools.add(word_in(block.get("id")))
+
+    def _take_notice(self, event: Event) -> None:
+        task, patch = event.get("task_id"), part_of(event, "patch")
+        match event.get("subtype"):
+            case "task_started" if event.get("is_backgrounded") is not False:
+                self._background.started(task, event.get("description"))
+            case "task_updated" if patch.get("is_backgrounded") is True:
+                self._background.started(task, patch.get("description"))
+            case "task_updated":
+                self._background.changed(task, patch.get("status", event.get("status")))
+            case "task_notification":
+                self._background.changed(task, event.get("status"))
+            case "api_retry":
+                status = status_in(event.get("error_status"))
+                self._retry = trouble("", status, event.get("error"))
+            case "background_tasks_changed":
+                self._background.listed(_running(parts_of(event, "tasks")))
+
+    def _take_limit(self, info: Event) -> None:
+        """Overage that is refused while none is used is the normal state of things, so only the main status counts."""
+        self._is_refused = info.get("status") in _REFUSED
+        windows = part_of(info, "unifiedWindows").values()
+        refused = [w for w in windows if isinstance(w, Mapping) and w.get("status") in _REFUSED]
+        resets = [number_in(window.get("resetsAt")) for window in (info, *refused)]
+        self._resets = tuple(at for at in resets if at) if self._is_refused else ()
+
+    def ending(self) -> Ending:
+        result = self._result or {}
+        denials = parts_of(result, "permission_denials")
+        denied = {word_in(denial.get("tool_use_id")) for denial in denials}
+        names = [word_in(denial.get("tool_name")) for denial in denials]
+        found = self._trouble()
+        said = "" if found else text_of(result.get("result"))
+        return Ending(
+            finished=self._result is not None,
+            trouble=found,
+            message=said or self._message,
+            asked=self._last_tool in _QUESTION_TOOLS,
+            helpless=bool(self._tools) and self._tools <= denied,
+            killed=self._background.left(),
+            denied=tuple(name for name in names if name and name not in _QUESTION_TOOLS),
+            cost=number_in(result.get("total_cost_usd")),
+        )
+
+    def _trouble(self) -> Trouble | None:
+        result = self._result
+        if result is None:
+            return self._said_instead() or self._waited()
+        text = _error_text(result)
+        failed = result.get("is_error") is True or str(result.get("subtype")).startswith("error")
+        if not failed:
+            return self._said_instead() or _disguised(result, text)
+        words = (
+            result.get(name)
+            for name in ("subtype", "terminal_reason", "api_error", "api_error_type")
+        )
+        return trouble(
+            text,
+            status_in(result.get("api_error_status")),
+            *words,
+            otherwise=_word(result),
+            resets=(*self._resets, *_resets_in(result)),
+            delay=number_in(result.get("retry_after")),
+        )
+
+    def _said_instead(self) -> Trouble | None:
+        made_up = self._synthetic
+        return made_up and replace(made_up, resets=(*self._resets, *made_up.resets))
+
+    def _waited(self) -> Trouble | None:
+        """It was ended while it waited for a limit to end, or for the service to answer."""
+        if self._is_refused:
+            return Trouble("limited", "usage_limit", resets=self._resets)
+        return self._retry if self._retry and self._retry.outcome != "crash" else None
+
+
+class Qwen(Claude):
+    name = "qwen"
+    exit_codes = {
+        53: Meaning("turn_limit", "max_turns"),
+        55: Meaning("budget", "max_wall_time"),
+    }
+
+    @staticmethod
+    def recognises(event: Event) -> bool:
+        return _is_envelope(event)
+
+
+def _is_envelope(event: Event) -> bool:
+    if "session_id" not in event:
+        return False
+    if event.get("type") == "result":
+        return "is_error" in event or "subtype" in event
+    return event.get("type") in ("system", "assistant", "user", "stream_event", "rate_limit_event")
+
+
+def _said_instead(event: Event, message: Event, text: str) -> Trouble | None:
+    """The error for which the program made up this message, if it did."""
+    marked = event.get("is_api_error_message") or event.get("isApiErrorMessage")
+    if not (marked or event.get("error") or (_is_free(message) and is_known(text))):
+        return None
+    codes = (event.get("api_error"), event.get("api_error_type"), event.get("error"))
+    status = status_in(event.get("api_error_status"))
+    found = trouble(text, status, *codes, resets=_resets_in(event))
+    return found if found.outcome != "crash" else None
+
+
+def _disguised(result: Event, text: str) -> Trouble | None:
+    """A limit that came as a success which cost nothing."""
+    meaning = meaning_of(text) if _is_free(result) and is_known(text) else None
+    return Trouble(*meaning, text) if meaning else None
+
+
+def _resets_in(event: Event) -> tuple[float, ...]:
+    at = number_in(part_of(event, "api_error_params", "rate_limit_info").get("resetsAt"))
+    return (at,) if at else ()
+
+
+def _is_free(envelope: Event) -> bool:
+    usage = part_of(envelope, "usage")
+    tokens = [usage.get(name) for name in ("input_tokens", "output_tokens")]
+    return envelope.get("model") == "<synthetic>" or tokens == [0, 0]
+
+
+def _error_text(result: Event) -> str:
+    errors: Any = result.get("errors")
+    listed = (
+        [error for error in errors if isinstance(error, str)] if isinstance(errors, list) else []
+    )
+    said = text_of(result.get("result")) or text_of(part_of(result, "error").get("message"))
+    return said or "\n".join(listed[:10])
+
+
+def _word(result: Event) -> str:
+    """What the program calls the failure, if it is a word."""
+    for name in ("terminal_reason", "subtype"):
+        word = word_in(result.get(name))
+        if word.isidentifier() and word not in ("success", "completed"):
+            return word[:60]
+    return "error"
+
+
+def _running(tasks: list[Event]) -> dict[str, str]:
+    """An idle teammate stays in the list for ever, so teammates are not counted."""
+    return {
+        word_in(task.get("task_id")): text_of(task.get("description"))
+        for task in tasks
+        if "teammate" not in word_in(task.get("task_type"))
+    }

@@ -1,0 +1,91 @@
+"""Codex: the events of `codex exec --json`.
+
+An `error` event is a notice (`Reconnecting...`) and an item of type `error` a warning; only the end of a turn decides. When the
+main turn ends, Codex kills the subagents and terminals that still run.
+"""
+
+import re
+
+from guard.core.classify.background import Background
+from guard.core.classify.formats import Ending, Event, Format, part_of, text_of, wants
+from guard.core.classify.messages import Trouble, trouble
+
+_WORK = ("command_execution", "mcp_tool_call", "collab_tool_call")
+_ACTIVE = ("pending_init", "running", "in_progress")
+
+
+class Codex(Format):
+    name = "codex"
+    wanted = wants(
+        r"thread\.started",
+        r"turn\.(?:started|completed|failed)",
+        r"item\.(?:started|completed)",
+        "error",
+    )
+    announced = re.compile(rb"^session id: ([A-Za-z0-9_-]{1,128})\r?\n", re.MULTILINE)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_over = False
+        self._trouble: Trouble | None = None
+        self._notice = ""
+        self._message = ""
+        self._items = Background()
+        self._agents = Background()
+
+    @staticmethod
+    def recognises(event: Event) -> bool:
+        kind = text_of(event.get("type"))
+        return (kind == "thread.started" and "thread_id" in event) or kind.startswith(
+            ("turn.started", "turn.completed", "turn.failed", "item.started", "item.completed")
+        )
+
+    def take(self, event: Event) -> None:
+        match event.get("type"):
+            case "thread.started":
+                self.know(event.get("thread_id"))
+            case "turn.started":
+                self._is_over, self._trouble = False, None
+            case "turn.completed":
+                self._is_over, self._trouble = True, None
+            case "turn.failed":
+                self._is_over = True
+                self._trouble = trouble(_message_in(event) or self._notice, otherwise="turn_failed")
+            case "error":
+                self._notice = _message_in(event)
+            case "item.started" | "item.completed":
+                self._take_item(part_of(event, "item"), done=event["type"] == "item.completed")
+
+    def _take_item(self, item: Event, *, done: bool) -> None:
+        kind = item.get("type")
+        if kind == "agent_message" and done:
+            self._message = text_of(item.get("text"))
+        if kind in _WORK and done:
+            self._items.changed(item.get("id"), "completed")
+        elif kind in _WORK:
+            self._items.started(item.get("id"), item.get("command") or item.get("tool"))
+        for agent, state in part_of(item, "agents_states").items():
+            active = isinstance(state, dict) and state.get("status") in _ACTIVE
+            if active:
+                self._agents.started(agent, item.get("prompt"))
+            else:
+                self._agents.changed(agent, "completed")
+
+    def ending(self) -> Ending:
+        """A command that was under way when the turn was cut off is not background work; one that outlived it is."""
+        items = self._items.left() if self._is_over else ()
+        return Ending(
+            finished=self._is_over,
+            trouble=self._trouble or self._cut_off(),
+            message=self._message,
+            killed=(*self._agents.left(), *items),
+        )
+
+    def _cut_off(self) -> Trouble | None:
+        """The last notice of a turn that never ended, if it says something."""
+        found = trouble(self._notice) if self._notice and not self._is_over else None
+        return found if found and found.outcome != "crash" else None
+
+
+def _message_in(event: Event) -> str:
+    return text_of(event.get("message")) or text_of(part_of(event, "error").get("message"))

@@ -1,0 +1,98 @@
+"""Copilot CLI: the events of `copilot --output-format json`; its closing line has an exit code and no text."""
+
+from guard.core.classify.formats import (
+    Ending,
+    Event,
+    Format,
+    part_of,
+    parts_of,
+    status_in,
+    text_of,
+    wants,
+    word_in,
+)
+from guard.core.classify.messages import Trouble, trouble
+
+_MOST_TOOLS = 10_000
+_MOST_DENIED = 100
+
+
+class Copilot(Format):
+    name = "copilot"
+    wanted = wants(
+        r"session\.(?:start|resume|error)",
+        r"assistant\.message",
+        r"tool\.execution_complete",
+        "result",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._result: Event | None = None
+        self._trouble: Trouble | None = None
+        self._message = ""
+        self._tools: dict[str, str] = {}
+        self._denied: list[str] = []
+        self._worked = False
+
+    @staticmethod
+    def recognises(event: Event) -> bool:
+        kind = text_of(event.get("type"))
+        if kind == "result":
+            return "sessionId" in event and "exitCode" in event
+        return "data" in event and kind.startswith(
+            ("session.", "assistant.", "user.message", "model.", "tool.")
+        )
+
+    def take(self, event: Event) -> None:
+        data = part_of(event, "data")
+        if data.get("parentToolCallId"):
+            return
+        match event.get("type"):
+            case "session.start" | "session.resume":
+                self.know(data.get("sessionId"))
+            case "session.error":
+                self._trouble = _trouble(data)
+            case "assistant.message":
+                self._take_message(data)
+            case "tool.execution_complete":
+                self._take_tool(data)
+            case "result":
+                self._result = event
+                self.know(event.get("sessionId"))
+
+    def _take_message(self, data: Event) -> None:
+        self._result = self._trouble = None
+        self._message = text_of(data.get("content")) or self._message
+        for request in parts_of(data, "toolRequests")[:_MOST_TOOLS]:
+            if len(self._tools) < _MOST_TOOLS:
+                self._tools[word_in(request.get("toolCallId"))] = word_in(request.get("name"))
+
+    def _take_tool(self, data: Event) -> None:
+        code = word_in(part_of(data, "error").get("code"))
+        name = self._tools.pop(word_in(data.get("toolCallId")), "tool")
+        if data.get("success") is not False or code not in ("denied", "rejected"):
+            self._worked = True
+        elif len(self._denied) < _MOST_DENIED:
+            self._denied.append(name)
+
+    def ending(self) -> Ending:
+        code = (self._result or {}).get("exitCode")
+        failed = isinstance(code, int) and code != 0
+        return Ending(
+            finished=self._result is not None,
+            trouble=self._trouble or (Trouble("crash", f"exit_{code}") if failed else None),
+            message=self._message,
+            helpless=bool(self._denied) and not self._worked,
+            denied=tuple(self._denied),
+        )
+
+
+def _trouble(data: Event) -> Trouble:
+    kind = word_in(data.get("errorType"))
+    return trouble(
+        text_of(data.get("message")) or kind,
+        status_in(data.get("statusCode")),
+        kind,
+        otherwise=kind[:60] if kind.isidentifier() else "error",
+    )

@@ -1,0 +1,105 @@
+"""What every reader of an agent's JSON has in common: what it wants to see, and what it has to say at the end."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from guard.core.classify.messages import Meaning, Trouble
+from guard.core.fields import is_id
+
+Event = Mapping[str, Any]
+LONGEST_MESSAGE = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a stream of events ended."""
+
+    finished: bool
+    """Whether the last turn came to its end, well or badly."""
+    trouble: Trouble | None = None
+    message: str = ""
+    """The agent's last own words."""
+    asked: bool = False
+    """Whether the last thing that it did was to put a question to a person."""
+    helpless: bool = False
+    """Whether every tool that it tried was denied."""
+    killed: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    cost: float | None = None
+
+
+class Format(ABC):
+    """Takes the events of one agent, one after the other."""
+
+    name: ClassVar[str]
+    wanted: ClassVar[re.Pattern[bytes]]
+    """What a line has to contain to be worth parsing."""
+    exit_codes: ClassVar[Mapping[int, Meaning]] = {}
+    """Exit codes that have a meaning with this agent."""
+    announced: ClassVar[re.Pattern[bytes] | None] = None
+    """How the session is named on standard error, where it is."""
+
+    def __init__(self) -> None:
+        self.session: str | None = None
+
+    @staticmethod
+    @abstractmethod
+    def recognises(event: Event) -> bool:
+        """Whether this event is one that only this agent prints."""
+
+    @abstractmethod
+    def take(self, event: Event) -> None:
+        """One more event."""
+
+    @abstractmethod
+    def ending(self) -> Ending:
+        """How it ended, when there are no more events."""
+
+    def know(self, session: object) -> None:
+        """Remember the session's id, if it is one: it becomes an argument of a command."""
+        if isinstance(session, str) and is_id(session):
+            self.session = session
+
+
+def wants(*types: str) -> re.Pattern[bytes]:
+    """Lines in which an object of one of these types stands."""
+    return re.compile(rb'"type"\s*:\s*"(?:%s)"' % "|".join(types).encode())
+
+
+def text_of(value: object) -> str:
+    """A text of bounded length; nothing if it is none."""
+    return value[:LONGEST_MESSAGE] if isinstance(value, str) else ""
+
+
+def word_in(value: object) -> str:
+    """A name or an id: like a text, but short."""
+    return text_of(value)[:200]
+
+
+def part_of(event: Event, *names: str) -> Event:
+    """The object at this place of an event; an empty one if there is none."""
+    for name in names:
+        inner = event.get(name)
+        event = inner if isinstance(inner, Mapping) else {}
+    return event
+
+
+def parts_of(event: Event, name: str) -> list[Event]:
+    """The objects in the list of this name."""
+    inner = event.get(name)
+    return [part for part in inner if isinstance(part, Mapping)] if isinstance(inner, list) else []
+
+
+def number_in(value: object) -> float | None:
+    """A number of ordinary size, and not merely true or false."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e18:
+        return None
+    return float(value)
+
+
+def status_in(value: object) -> int | None:
+    """An HTTP status."""
+    return value if isinstance(value, int) and 100 <= value <= 599 else None

@@ -1,0 +1,112 @@
+"""Gemini CLI: `json` and `stream-json`.
+
+Its exit code is the HTTP status modulo 256. With `-o json` an error is an object on standard error, and standard output is
+empty.
+"""
+
+import re
+from collections.abc import Mapping
+
+from guard.core.classify.formats import (
+    LONGEST_MESSAGE,
+    Ending,
+    Event,
+    Format,
+    part_of,
+    status_in,
+    text_of,
+)
+from guard.core.classify.messages import Meaning, Trouble, meaning_of, trouble
+
+_HTTP = (401, 403, 429, 500, 502, 503, 504, 529)
+
+
+def _exit_codes() -> dict[int, Meaning]:
+    meanings = {status % 256: meaning_of("", status) for status in _HTTP}
+    return {
+        41: Meaning("auth", "not_logged_in"),
+        53: Meaning("turn_limit", "max_turns"),
+        55: Meaning("denied", "untrusted_folder"),
+        **{code: meaning for code, meaning in meanings.items() if meaning},
+    }
+
+
+class Gemini(Format):
+    name = "gemini"
+    wanted = re.compile(
+        rb'"type"\s*:\s*"(?:init|message|tool_use|error|result)"|"(?:response|error)"\s*:'
+    )
+    exit_codes = _exit_codes()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_over = False
+        self._trouble: Trouble | None = None
+        self._notice: Trouble | None = None
+        self._message = ""
+        self._goes_on = False
+        """Whether the next piece of a message continues the last."""
+
+    @staticmethod
+    def recognises(event: Event) -> bool:
+        if event.get("type") == "init":
+            return "session_id" in event and "model" in event
+        return _is_document(event)
+
+    def take(self, event: Event) -> None:
+        if _is_document(event):
+            self._take_document(event)
+            return
+        match event.get("type"):
+            case "init":
+                self.know(event.get("session_id"))
+            case "message":
+                self._take_message(event)
+            case "tool_use":
+                self._goes_on = False
+            case "error" if event.get("severity") == "error":
+                self._notice = trouble(text_of(event.get("message")))
+            case "result":
+                self._is_over = True
+                failed = event.get("status") == "error" or isinstance(event.get("error"), Mapping)
+                self._trouble = _trouble(part_of(event, "error")) if failed else None
+
+    def _take_document(self, event: Event) -> None:
+        self.know(event.get("session_id"))
+        self._is_over = True
+        self._message = text_of(event.get("response"))
+        error = part_of(event, "error")
+        self._trouble = _trouble(error) if error else None
+
+    def _take_message(self, event: Event) -> None:
+        self._is_over = False
+        if event.get("role") != "assistant":
+            self._goes_on = False
+            return
+        before = self._message if self._goes_on and event.get("delta") else ""
+        self._message = (before + text_of(event.get("content")))[-LONGEST_MESSAGE:]
+        self._goes_on = True
+        self._notice = None
+
+    def ending(self) -> Ending:
+        cut_off = None if self._is_over else self._notice
+        return Ending(
+            finished=self._is_over, trouble=self._trouble or cut_off, message=self._message
+        )
+
+
+def _is_document(event: Event) -> bool:
+    """What `-o json` prints: an answer, or an error with its type."""
+    if "type" in event or "session_id" not in event:
+        return False
+    error = part_of(event, "error")
+    return ("response" in event and "stats" in event) or ("message" in error and "type" in error)
+
+
+def _trouble(error: Event) -> Trouble:
+    return trouble(
+        text_of(error.get("message")),
+        status_in(error.get("code")),
+        error.get("type"),
+        error.get("code"),
+    )

@@ -1,0 +1,220 @@
+"""What an error means, by its HTTP status, its code word or its text.
+
+Only what the agent's own program said is judged here: a result, an error event, an error line; never a tool's output.
+
+An account without credit is `auth`, not `limited`: waiting brings no money, a person does. A plain 500 is `crash`, not
+`transient`: it may be deterministic, and then its fingerprint has to count.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from guard.core.classify.outcome import Outcome
+
+LONGEST_TEXT = 4000
+
+
+class Meaning(NamedTuple):
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """An error as the agent's program reported it."""
+
+    outcome: Outcome
+    reason: str
+    text: str = ""
+    resets: tuple[float, ...] = ()
+    """When the limit ends, in seconds since the epoch, where a field says so."""
+    delay: float | None = None
+    """In how many seconds to try again, where a field says so."""
+
+
+_AUTH = Meaning("auth", "not_logged_in")
+_BILLING = Meaning("auth", "billing")
+_LIMIT = Meaning("limited", "usage_limit")
+_RATE = Meaning("limited", "rate_limit")
+_OVERLOADED = Meaning("transient", "overloaded")
+_SERVER = Meaning("crash", "server_error")
+_CONTEXT = Meaning("context", "prompt_too_long")
+_TURNS = Meaning("turn_limit", "max_turns")
+_BUDGET = Meaning("budget", "budget_exhausted")
+
+_SURE_STATUSES = {
+    401: _AUTH,
+    408: Meaning("transient", "http_408"),
+    502: Meaning("transient", "http_502"),
+    503: Meaning("transient", "http_503"),
+    504: Meaning("transient", "http_504"),
+    529: _OVERLOADED,
+}
+_STATUSES = {
+    402: _BILLING,
+    403: _AUTH,
+    413: _CONTEXT,
+    429: _RATE,
+    500: _SERVER,
+}
+
+CODES: dict[str, Meaning] = {
+    "account_on_hold": _BILLING,
+    "authentication": _AUTH,
+    "authentication_error": _AUTH,
+    "authentication_failed": _AUTH,
+    "authorization": _AUTH,
+    "billing_error": _BILLING,
+    "cloud_credential_error": _AUTH,
+    "context_length_exceeded": _CONTEXT,
+    "context_limit": _CONTEXT,
+    "contextoverflowerror": _CONTEXT,
+    "error_max_budget_usd": _BUDGET,
+    "error_max_turns": _TURNS,
+    "budget_exhausted": _BUDGET,
+    "fatalauthenticationerror": _AUTH,
+    "fatalturnlimitederror": _TURNS,
+    "fataluntrustedworkspaceerror": Meaning("denied", "untrusted_folder"),
+    "insufficient_quota": _BILLING,
+    "invalid_grant": _AUTH,
+    "max_turns": _TURNS,
+    "oauth_org_not_allowed": _AUTH,
+    "overloaded": _OVERLOADED,
+    "overloaded_error": _OVERLOADED,
+    "permission_error": _AUTH,
+    "prompt_too_long": _CONTEXT,
+    "providerautherror": _AUTH,
+    "quota": _BILLING,
+    "quota_exceeded": _BILLING,
+    "rate_limit": _RATE,
+    "rate_limit_error": _RATE,
+    "timeout_error": Meaning("transient", "timeout"),
+    "usage_limit_reached": _LIMIT,
+    "verification_required": _AUTH,
+}
+"""Words by which the programs name their own errors, in lower case."""
+
+
+def _rule(meaning: Meaning, *patterns: str) -> tuple[Meaning, re.Pattern[str]]:
+    return meaning, re.compile("|".join(patterns), re.IGNORECASE)
+
+
+_KIND = r"(?:usage|session|weekly|daily|hourly|monthly|spend(?:ing)?|\d+.?hours?|opus|sonnet|haiku|requests?)"
+_RULES = (
+    _rule(_OVERLOADED, "not your usage limit", "overloaded", r"\bat capacity\b", "server is busy"),
+    _rule(
+        _CONTEXT,
+        r"(?:prompt|input|request|conversation|context) is too (?:long|large)",
+        "ran out of room",
+        r"maximum context length|context.?(?:length|window).{0,40}exceed",
+        r"exceed.{0,40}context.?(?:length|window|limit)",
+    ),
+    _rule(
+        _TURNS,
+        r"max(?:imum)?(?: number of)?(?: session)? turns",
+        r"max(?:imum)?(?: number of)? tool calls",
+    ),
+    _rule(
+        _LIMIT,
+        rf"\b{_KIND}\W+limits?\W{{0,3}}(?:has been |have been |was |is )?(?:reached|exceeded|hit\b)",
+        r"\b(?:hit|reached|exceeded) (?:your|the|a|an|its|our) (?:[\w'’-]+ ){0,4}limits?\b",
+        r"\blimit reached\b",
+        r"\bout of (?:extra )?usage\b",
+        r"exhausted your (?:daily )?(?:capacity|quota)",
+        r"quota will reset",
+        "usage_limit_reached",
+    ),
+    _rule(_RATE, r"rate limits? (?:was |is |has been )?exceeded"),
+    _rule(
+        _BUDGET,
+        r"max(?:imum)? budget",
+        r"\bbudget\b.{0,30}\b(?:exhausted|exceeded|reached|used up)",
+        r"\bexceeded\b.{0,30}\bbudget\b",
+    ),
+    _rule(
+        _BILLING,
+        r"credit balance",
+        "insufficient_quota",
+        r"insufficient (?:credit|fund|balance|quota)",
+        r"payment required",
+        r"\bbilling\b",
+        r"(?:have|has) no quota",
+        r"quota exceeded\W+(?:upgrade|check)",
+    ),
+    _rule(
+        _AUTH,
+        r"not logged in|log ?in again|please (?:run )?/?log ?in|/login\b|sign in again",
+        r"(?:invalid|incorrect|missing|expired|no)\W+(?:api.?key|auth\w*|bearer|access|oauth)(?:.?token|.?key)?\b",
+        r"api key (?:is )?(?:not|missing|invalid|expired)",
+        r"unauthori[sz]ed|authentication (?:failed|error|required|credentials)|authentication_error",
+        r"token (?:has |is |was )?(?:been )?(?:expired|revoked|invalid)",
+        r"could not resolve authentication|without authentication|not authenticated",
+        r"(?:organi[sz]ation|account|subscription) (?:has been |is |was |has )?(?:disabled|suspended)",
+    ),
+)
+_LATE_RULES = (
+    _rule(
+        Meaning("transient", "connection"),
+        r"\bE(?:CONNRESET|CONNREFUSED|CONNABORTED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|NETUNREACH|HOSTUNREACH)\b",
+        r"socket hang up|fetch failed|network (?:error|is unreachable|connection)",
+        r"connection (?:error|refused|reset|closed|timed? ?out|aborted|lost|failed)",
+        r"(?:request|stream|server|gateway|operation) timed? ?out",
+        r"stream disconnected|error sending request|could not resolve host",
+        r"temporar(?:y|ily) unavailable|service unavailable|bad gateway",
+    ),
+    _rule(
+        _RATE, r"rate.?limit", r"too many requests", r"resource.?(?:has been )?exhausted", r"quota"
+    ),
+    _rule(_AUTH, r"\bforbidden\b"),
+    _rule(_SERVER, "internal server error"),
+)
+_GOOGLE = re.compile(r"\bai\.(?:google\.)?dev\b|googleapis|RESOURCE.?EXHAUSTED|\bretry\b", re.I)
+_STATUS = re.compile(
+    r"(?:\bstatus(?: code)?|\bHTTP(?:/\d(?:\.\d)?)?|api error|execution failed|\"code\")\W{1,5}([45]\d\d)\b"
+    r"|\(([45]\d\d)\)"
+    r"|\b([45]\d\d) (?:Unauthorized|Payment|Forbidden|Too Many|Internal Server|Bad Gateway|Service Un|Gateway Time)",
+    re.IGNORECASE,
+)
+
+
+def meaning_of(text: str, status: int | None = None, *codes: object) -> Meaning | None:
+    """What an error means: by its code words, then its status, then its text; None if nothing is recognised."""
+    text = text[:LONGEST_TEXT]
+    status = status or _status_in(text)
+    if status in _SURE_STATUSES:
+        return _SURE_STATUSES[status]
+    by_text = _first(_RULES, text)
+    if by_text is _BILLING and (status == 429 or status is None) and _GOOGLE.search(text):
+        by_text = _LIMIT
+    by_code = _by_code(codes)
+    if by_code and not (by_code is _RATE and by_text):
+        return by_code
+    return by_text or _STATUSES.get(status or 0) or _first(_LATE_RULES, text)
+
+
+def _by_code(codes: tuple[object, ...]) -> Meaning | None:
+    known = (CODES.get(code.lower()) for code in codes if isinstance(code, str))
+    return next((meaning for meaning in known if meaning), None)
+
+
+def _status_in(text: str) -> int | None:
+    found = _STATUS.search(text)
+    return int(found[1] or found[2] or found[3]) if found else None
+
+
+def _first(rules: tuple[tuple[Meaning, re.Pattern[str]], ...], text: str) -> Meaning | None:
+    return next((meaning for meaning, pattern in rules if pattern.search(text)), None)
+
+
+def trouble(
+    text: str,
+    status: int | None = None,
+    *codes: object,
+    otherwise: str = "error",
+    resets: tuple[float, ...] = (),
+    delay: float | None = None,
+) -> Trouble:
+    """An error that is known to be one: a crash where nothing tells more."""
+    outcome, reason = meaning_of(text, status, *codes) or Meaning("crash", otherwise)
+    return Trouble(outcome, reason, text[:LONGEST_TEXT], resets, delay)

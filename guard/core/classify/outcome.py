@@ -1,0 +1,97 @@
+"""What became of a session as its own output and exit status tell it: the outcomes, what each means, what status follows."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from guard.core.events import Status
+from guard.core.fields import Frozen, Instant, Line
+from guard.core.text import visible
+
+Outcome = Literal[
+    "ok",
+    "limited",
+    "transient",
+    "auth",
+    "context",
+    "turn_limit",
+    "budget",
+    "denied",
+    "question",
+    "crash",
+    "interrupted",
+    "unknown",
+]
+
+MEANINGS: dict[Outcome, str] = {
+    "ok": "the session ended by itself, and nothing says that it failed",
+    "limited": "a usage or rate limit; retry_at says until when, if the output did",
+    "transient": "an overloaded or unreachable service: the same again may work soon",
+    "auth": "not logged in, a refused key, or no credit left: only a person can mend it",
+    "context": "the conversation no longer fits into the model",
+    "turn_limit": "the number of turns that was allowed is used up",
+    "budget": "the money or time that was allowed is used up",
+    "denied": "the session could not work because its tools were denied",
+    "question": "the session ended with a question to a person",
+    "crash": "it failed or was killed, for no reason that has a name here",
+    "interrupted": "background work was killed with the session, or left unfinished by it",
+    "unknown": "the output cannot be read, and nothing else tells",
+}
+
+_STATUSES: dict[Outcome, Status] = {
+    "auth": "blocked",
+    "question": "blocked",
+    "denied": "blocked",
+    "limited": "limited",
+    "transient": "limited",
+    "turn_limit": "working",
+    "budget": "working",
+    "context": "working",
+    "interrupted": "interrupted",
+}
+
+MOST_NAMES = 20
+_NAME_LENGTH = 160
+_LINE_LENGTH = 300
+
+Names = Annotated[tuple[Line, ...], Field(max_length=MOST_NAMES)]
+ExitCode = Annotated[int, Field(ge=-(2**31), le=2**31)]
+Dollars = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
+class Classification(Frozen):
+    """What the output and the exit status of one session mean."""
+
+    outcome: Outcome
+    reason: Line
+    """A short word that scripts can key on."""
+    retry_at: Instant | None
+    """When a limit ends, as the output says it, to the second or the minute: a loop adds its own margin."""
+    session: Line | None
+    """The id by which the session can be resumed."""
+    killed: Names
+    """Background work that was killed with the session, or that it left unfinished."""
+    exit_code: ExitCode | None
+    """Negative: the number of the signal that ended the process."""
+    fingerprint: Line | None
+    """The same for the same error: its text without numbers, paths and ids."""
+    claim: Line | None
+    """How the agent's last own message begins."""
+    cost_usd: Dollars | None
+    denied_tools: Names
+
+
+def status_of(outcome: Outcome) -> Status | None:
+    """The verdict that follows from an outcome alone; None where the check has to look further."""
+    return _STATUSES.get(outcome)
+
+
+def line(text: str, length: int = _LINE_LENGTH) -> str:
+    """The beginning of a text from outside, in one line that can do no harm."""
+    flat = visible(" ".join(text[: 4 * length].split()))
+    return flat if len(flat) <= length else f"{flat[: length - 1]}…"
+
+
+def names(texts: list[str]) -> tuple[str, ...]:
+    """The first distinct names, each short and harmless."""
+    return tuple(dict.fromkeys(line(text, _NAME_LENGTH) for text in texts))[:MOST_NAMES]

@@ -1,0 +1,111 @@
+"""What plain text says: the sentences by which agents end when they print no JSON, and error lines near the end.
+
+Prose that speaks of limits and errors is no error, so a line counts only if it begins as one: a sentence that the programs are
+known to print, or an error prefix. After a good exit only the very last line counts, and only a known sentence that is
+whole. Indented, quoted, listed and fenced lines never count.
+"""
+
+import re
+from collections import deque
+
+from guard.core.classify.messages import LONGEST_TEXT, Trouble, meaning_of
+
+_KEPT_LINES = 40
+_LAST_LINES = 6
+_LAST_ERRORS = 20
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_NOT_OURS = re.compile(r"\s{2}|\t|[>|#+*\"'`~]|[-•]\s|\d+[.)]\s|diff |commit [0-9a-f]{7}")
+_FENCES = (b"```", b"~~~")
+
+_RESET = r"(?:\s*[·∙•|,.–—-]+\s*(?:resets?|try again|upgrade|visit|to get|or)\b.*|\|\d{10}|[.!]?)"
+_KNOWN = re.compile(
+    rf"you've (?:hit|reached) your (?:[\w'-]+ ){{0,4}}limit{_RESET}"
+    rf"|(?:claude (?:ai )?)?(?:[\w-]+ ){{0,2}}(?:usage|session|weekly|opus|sonnet|hour)(?: \w+)? limit reached{_RESET}"
+    rf"|\d+-hour limit reached{_RESET}"
+    rf"|you're (?:now )?out of (?:extra )?usage{_RESET}"
+    r"|(?:not logged in|invalid api key|oauth token (?:has )?(?:expired|revoked))\s*[·∙•.–—-]+\s*"
+    r"(?:please (?:run|obtain)|fix external api key).*"
+    r"|credit balance (?:is )?too low.{0,80}"
+    r"|prompt is too long",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(
+    r"(?:\d{4}-\d\d-\d\dT\S{8,20}\s+)?"
+    r"(?:[✕✗✘×■⚠❌]|\[?api error\b|(?:[\w.-]{1,40}: )?(?:fatal )?error(?:\[\w+\])?:|(?-i:ERROR)\b|[\w.]+(?:Error|Exception): "
+    r"|fatal: |execution failed|model call failed|stream error|request failed|unexpected status|exceeded retry limit"
+    r"|no conversation found|no rollout found|thread '\w+' panicked)",
+    re.IGNORECASE,
+)
+
+
+class Tail:
+    """The last lines of a text, and which of them stood in a fenced block."""
+
+    def __init__(self) -> None:
+        self._lines: deque[tuple[bytes, int]] = deque(maxlen=_KEPT_LINES)
+        self._fences = 0
+
+    def add(self, line: bytes) -> None:
+        """One more line; nothing is done to it before it is among the last."""
+        stripped = line.strip()
+        if stripped:
+            self._fences += stripped.startswith(_FENCES)
+            self._lines.append((line[: 2 * LONGEST_TEXT], self._fences))
+
+    @property
+    def text(self) -> str:
+        """The last lines as they were, for what they claim."""
+        return "\n".join(_shown(line) for line, _ in self._lines)
+
+    def own_lines(self, *, cut_off: bool) -> list[str]:
+        """The lines that are the program's own; a fence that was never closed hides nothing if the text was cut off."""
+        unclosed = self._fences if cut_off and self._fences % 2 else -1
+        shown = [
+            _shown(line) for line, fences in self._lines if fences % 2 == 0 or fences == unclosed
+        ]
+        return [text for text in shown if text.strip() and not _NOT_OURS.match(text)]
+
+
+def _shown(line: bytes) -> str:
+    """The text as a terminal would leave it: without escapes, and with what a carriage return overwrites gone."""
+    text = _ESCAPES.sub("", line.decode(errors="replace")).replace("\x00", "").rstrip()
+    return text.rpartition("\r")[2][:LONGEST_TEXT]
+
+
+def error_lines(data: bytes) -> list[str]:
+    """The last lines of standard error that are the program's own."""
+    tail = Tail()
+    for line in data.split(b"\n"):
+        tail.add(line)
+    return tail.own_lines(cut_off=True)[-_LAST_ERRORS:]
+
+
+def trouble_in(tail: Tail, errors: list[str], exit_code: int | None) -> Trouble | None:
+    """What the last lines of both outputs say went wrong; None if they do not say."""
+    last = tail.own_lines(cut_off=bool(exit_code))[-_LAST_LINES:]
+    if not exit_code:
+        final = last[-1:] + (errors[-1:] if exit_code is None else [])
+        return next((found for line in final if is_known(line) and (found := _named(line))), None)
+    own = [line for line in [*reversed(errors), *reversed(last)] if _is_error(line)]
+    named = next((found for line in own if (found := _named(line))), None)
+    unnamed = own[:1] or errors[-1:]
+    return named or (Trouble("crash", "", unnamed[0]) if unnamed else None)
+
+
+def is_known(line: str) -> bool:
+    """Whether the line is a whole sentence by which a program says that it cannot go on."""
+    return _KNOWN.fullmatch(_plain(line)) is not None
+
+
+def _is_error(line: str) -> bool:
+    text = _plain(line)
+    return bool(_ERROR.match(text) or _KNOWN.match(text))
+
+
+def _plain(line: str) -> str:
+    return line.strip().replace("’", "'")
+
+
+def _named(line: str) -> Trouble | None:
+    meaning = meaning_of(line)
+    return Trouble(meaning.outcome, meaning.reason, line) if meaning else None

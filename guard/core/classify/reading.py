@@ -1,0 +1,139 @@
+"""Reads what an agent prints while it prints it, in bounded memory, and says at the end what it meant.
+
+The format is the named agent's, or the first that recognises an event. Until then, and for lines that are no events, the rules
+for plain text hold: every one of these programs can be run without JSON.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from guard.core.classify.formats import Ending, Format
+from guard.core.classify.messages import Meaning, Trouble
+from guard.core.classify.outcome import Classification
+from guard.core.classify.plain import Tail, error_lines, trouble_in
+from guard.core.classify.streams import Lines, object_in
+from guard.core.classify.verdict import classification, decide
+from guard.core.fields import is_id
+
+_ERRORS_KEPT = 64 * 1024
+_HEAD_KEPT = 16 * 1024
+_TELLING = re.compile(rb'"(?:type|session_id)"\s*:')
+_OBJECT = re.compile(rb"^\{", re.MULTILINE)
+_MOST_DOCUMENTS = 20
+
+
+class Reader:
+    """One session's output: feed it, then finish it, once."""
+
+    def __init__(self, candidates: Sequence[type[Format]], silence: Trouble) -> None:
+        self._candidates = candidates
+        self._silence = silence
+        """What it means if a program that exits with 0 has not said a word."""
+        self._format: Format | None = None
+        self._lines = Lines(documents=bool(candidates))
+        self._tail = Tail()
+        self._errors = bytearray()
+        self._head = bytearray()
+        self._announced: str | None = None
+        self._unreadable = 0
+
+    @property
+    def session(self) -> str | None:
+        """The session's id, as soon as it was seen."""
+        return (self._format.session if self._format else None) or self._announced
+
+    @property
+    def format(self) -> str | None:
+        """Which agent's events these are; None while they are plain text."""
+        return self._format.name if self._format else None
+
+    @property
+    def skipped(self) -> int:
+        """How many lines were too long, or looked like events and could not be read."""
+        return self._lines.passed_over + self._unreadable
+
+    def feed(self, data: bytes) -> None:
+        """More of standard output."""
+        for line in self._lines.feed(data):
+            self._take(line)
+
+    def feed_error(self, data: bytes) -> None:
+        """More of standard error, of which the end is kept."""
+        self._look_for_session(data)
+        self._errors += data[-_ERRORS_KEPT:]
+        if len(self._errors) > 2 * _ERRORS_KEPT:
+            del self._errors[:-_ERRORS_KEPT]
+
+    def finish(self, exit_code: int | None, now: datetime) -> Classification:
+        """What it all meant. A negative exit code is a signal, None is not known; `now` is in the machine's own zone."""
+        for line in self._lines.end():
+            self._take(line)
+        errors = bytes(self._errors[-_ERRORS_KEPT:])
+        if self._format is None:
+            self._take_document(errors)
+        written = trouble_in(self._tail, error_lines(errors), exit_code)
+        ending = self._format.ending() if self._format else self._plain_ending(exit_code, written)
+        found = decide(ending, written, exit_code, self._exit_meaning(exit_code))
+        found = found if self._format else self._doubted(found, exit_code)
+        return classification(found, ending, self.session, exit_code, now)
+
+    def _plain_ending(self, exit_code: int | None, written: Trouble | None) -> Ending:
+        return Ending(finished=exit_code == 0, trouble=written, message=self._tail.text)
+
+    def _exit_meaning(self, exit_code: int | None) -> Meaning | None:
+        named = self._candidates[0] if len(self._candidates) == 1 else None
+        codes = (self._format or named or Format).exit_codes
+        return codes.get(exit_code) if exit_code else None
+
+    def _doubted(self, found: Trouble, exit_code: int | None) -> Trouble:
+        """Plain text by itself proves nothing: it needs an exit code, and something to read."""
+        if exit_code is None and found.outcome == "crash":
+            return Trouble("unknown", "no_exit_code", found.text)
+        if found.outcome == "ok" and self._unreadable:
+            return Trouble("unknown", "unreadable")
+        return self._silence if found.outcome == "ok" and not self._tail.text else found
+
+    def _look_for_session(self, data: bytes) -> None:
+        if self._announced is not None or len(self._head) >= _HEAD_KEPT:
+            return
+        self._head += data[:_HEAD_KEPT]
+        for pattern in [one.announced for one in self._candidates if one.announced]:
+            found = pattern.search(self._head)
+            if found and is_id(found[1].decode()):
+                self._announced = found[1].decode()
+
+    def _take_document(self, errors: bytes) -> None:
+        """The last object on standard error, where some programs put their result."""
+        end = errors.rfind(b"}") + 1
+        starts = [found.start() for found in _OBJECT.finditer(errors, 0, end)]
+        for start in starts[-_MOST_DOCUMENTS:]:
+            event = object_in(errors[start:end])
+            if event and any(one.recognises(event) for one in self._candidates):
+                self._take(errors[start:end])
+                return
+
+    def _take(self, line: bytes) -> None:
+        stripped = line.lstrip(b" \t\r\x00\xef\xbb\xbf")
+        if not stripped.startswith(b"{"):
+            self._tail.add(line)
+        elif self._format is None:
+            self._recognise(stripped, line)
+        elif self._format.wanted.search(stripped):
+            event = object_in(stripped)
+            if event is None:
+                self._unreadable += 1
+            else:
+                self._format.take(event)
+
+    def _recognise(self, stripped: bytes, line: bytes) -> None:
+        is_likely = bool(self._candidates) and _TELLING.search(stripped) is not None
+        event = object_in(stripped) if is_likely else None
+        chosen = next((one for one in self._candidates if event and one.recognises(event)), None)
+        if event and chosen:
+            self._format = chosen()
+            self._format.take(event)
+            return
+        self._unreadable += is_likely and event is None
+        for piece in line.split(b"\n"):
+            self._tail.add(piece)

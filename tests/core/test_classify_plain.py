@@ -1,0 +1,214 @@
+"""What plain text means, and all that looks like a failure and is none."""
+
+import pytest
+
+from guard.core.classify import Classification, classify
+from tests.streams import NOW, init, jsonl, result, says
+
+LIMIT = "You've hit your limit · resets 7pm (UTC)"
+
+
+def read(
+    out: str, code: int | None, err: str = "", agent: str | None = "command"
+) -> Classification:
+    return classify(out.encode(), err.encode(), agent, code, NOW)
+
+
+PLAIN = {
+    "a good exit": ("Done.\n", "", 0, "ok", "completed"),
+    "a good exit without a word": ("", "", 0, "ok", "completed"),
+    "trouble on stderr and a good exit": ("Done.\n", "Error: 429\n", 0, "ok", "completed"),
+    "a limit and exit code 1": (f"Working.\n{LIMIT}\n", "", 1, "limited", "usage_limit"),
+    "a limit and exit code 0": (f"Working.\n{LIMIT}\n", "", 0, "limited", "usage_limit"),
+    "a limit and no exit code": (f"Working.\n{LIMIT}\n", "", None, "limited", "usage_limit"),
+    "a limit on stderr and no exit code": ("", f"{LIMIT}\n", None, "limited", "usage_limit"),
+    "a limit in colours": (f"\x1b[31m{LIMIT}\x1b[0m\n", "", 0, "limited", "usage_limit"),
+    "a limit after a spinner": (f"working\r\x1b[K{LIMIT}\r\n", "", 0, "limited", "usage_limit"),
+    "an old limit": ("Claude AI usage limit reached|1794800000\n", "", 1, "limited", "usage_limit"),
+    "a weekly limit": (
+        "Opus weekly limit reached ∙ resets Nov 18\n",
+        "",
+        0,
+        "limited",
+        "usage_limit",
+    ),
+    "an hourly limit": ("5-hour limit reached ∙ resets 5am\n", "", 0, "limited", "usage_limit"),
+    "a limit with a mark": (
+        "■ You've hit your usage limit. To get more access, ask.\n",
+        "",
+        1,
+        "limited",
+        "usage_limit",
+    ),
+    "not logged in": ("Not logged in · Please run /login\n", "", 1, "auth", "not_logged_in"),
+    "not logged in, exit code 0": (
+        "Invalid API key · Please run /login\n",
+        "",
+        0,
+        "auth",
+        "not_logged_in",
+    ),
+    "no credit": ("Credit balance is too low\n", "", 1, "auth", "billing"),
+    "too long": ("Prompt is too long\n", "", 1, "context", "prompt_too_long"),
+    "an API error": ("API Error: 529 overloaded\n", "", 1, "transient", "overloaded"),
+    "an API error in brackets": (
+        "✕ [API Error: 429 quota]\n",
+        "",
+        1,
+        "limited",
+        "rate_limit",
+    ),
+    "on stderr, among other lines": (
+        "text\n",
+        "info: x\nERROR: unexpected status 401 Unauthorized\nbye\n",
+        1,
+        "auth",
+        "not_logged_in",
+    ),
+    "on stderr, in a log": (
+        "",
+        "2026-11-16T02:00:00.000Z ERROR core: 503 Service Unavailable\n",
+        1,
+        "transient",
+        "http_503",
+    ),
+    "an exception": (
+        "",
+        "Traceback:\n  File x\nrequests.ConnectionError: Connection refused\n",
+        1,
+        "transient",
+        "connection",
+    ),
+    "in a fence that was never closed": (
+        f"```\ncode\n{LIMIT}\n",
+        "",
+        1,
+        "limited",
+        "usage_limit",
+    ),
+    "an error without a name": ("Error: it broke\n", "", 1, "crash", "exit_1"),
+    "a bad exit without a word": ("", "", 3, "crash", "exit_3"),
+    "killed": ("text\n", "", -9, "crash", "sigkill"),
+    "no such command": ("", "sh: agent: not found\n", 127, "crash", "command_not_found"),
+    "not a command": ("", "", 126, "crash", "not_executable"),
+    "no exit code": ("Done.\n", "", None, "unknown", "no_exit_code"),
+    "a question": ("Two ways.\nWhich one should I take?\n", "", 0, "question", "question"),
+    "a question, and a bad exit": ("Should I go on?\n", "", 1, "crash", "exit_1"),
+    "escapes and NULs only": ("\x00\x00\x1b[0m\n", "", 1, "crash", "exit_1"),
+}
+
+
+@pytest.mark.parametrize(("out", "err", "code", "outcome", "reason"), PLAIN.values(), ids=PLAIN)
+def test_plain_text(out: str, err: str, code: int | None, outcome: str, reason: str) -> None:
+    found = read(out, code, err)
+    assert (found.outcome, found.reason) == (outcome, reason)
+
+
+@pytest.mark.parametrize(
+    ("agent", "out", "expected"),
+    [
+        ("claude", "Done.\n", "ok completed"),
+        ("claude", "", "crash no_result"),
+        ("command", "", "ok completed"),
+        (None, "", "unknown no_output"),
+        (None, "Done.\n", "ok completed"),
+        (None, '{"type": "result", "half of\n', "unknown unreadable"),
+        ("claude", '{"type":"assistant"\n{"type":"result"\n', "unknown unreadable"),
+        (None, '{"level":"info","msg":"started"}\n', "ok completed"),
+        ("codex", '{"msg": {\n', "ok completed"),
+    ],
+)
+def test_a_good_exit_proves_only_so_much(agent: str | None, out: str, expected: str) -> None:
+    found = read(out, 0, agent=agent)
+    assert f"{found.outcome} {found.reason}" == expected
+
+
+HARMLESS = {
+    "prose about limits": "The client now says: you've hit your limit, and waits.\n",
+    "prose that begins with an error": "Error 401 is now handled by the retry policy.\n",
+    "a sentence that goes on": "You've hit your limit messages are now translated.\n",
+    "a limit in the middle": f"{LIMIT}\nThat message is now shown in red.\n",
+    "a limit as a list item": f"Messages:\n- {LIMIT}\n",
+    "a limit as a numbered item": f"Messages:\n1. {LIMIT}\n",
+    "a quotation": f"It prints\n> {LIMIT}\n",
+    "in quotes": f'It prints\n"{LIMIT}"\n',
+    "in backticks": f"It prints\n`{LIMIT}`\n",
+    "an indented block": f"It prints\n\n    {LIMIT}\n",
+    "a fenced block at the end": f"It prints\n```\n{LIMIT}\n```\n",
+    "an unclosed fence": f"It prints\n```text\n{LIMIT}\n",
+    "a table": f"| message |\n|---|\n| {LIMIT} |\n",
+    "a diff": f"+{LIMIT}\n",
+    "a commit": "commit 1234567 Not logged in · Please run /login\n",
+    "a heading": "# Prompt is too long\n",
+    "a status in prose": "Returns 429 Too Many Requests when the bucket is empty.\n",
+    "an error prefix and a good exit": "Error: 429 Too Many Requests\n",
+    "an API error and a good exit": "API Error: 529 overloaded\n",
+    "a test's name": "test_unauthorized_401 PASSED\n",
+    "a log of the program under test": "ERROR: connection refused\nAll 3 tests pass.\n",
+    "talk of permissions": "The file's permissions were wrong; please approve is gone.\n",
+    "talk of billing": "The billing page works again.\n",
+}
+
+
+@pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
+@pytest.mark.parametrize("agent", ["command", "claude", None])
+def test_what_only_talks_of_trouble_is_none(text: str, agent: str | None) -> None:
+    assert read(text, 0, agent=agent).outcome == "ok"
+
+
+@pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
+def test_no_message_and_no_tool_result_is_an_error_of_the_session(text: str) -> None:
+    block = {"type": "tool_result", "content": text, "is_error": True}
+    user = {"type": "user", "message": {"content": [block]}, "session_id": "s1"}
+    claude = jsonl(init(), user, says(text), result(text))
+    codex = jsonl(
+        {"type": "thread.started", "thread_id": "t1"},
+        {
+            "type": "item.completed",
+            "item": {
+                "id": "i",
+                "type": "command_execution",
+                "aggregated_output": text,
+                "exit_code": 1,
+            },
+        },
+        {"type": "item.completed", "item": {"id": "j", "type": "agent_message", "text": text}},
+        {"type": "turn.completed"},
+    )
+    gemini = jsonl(
+        {"type": "init", "session_id": "s1", "model": "m"},
+        {"type": "tool_result", "status": "error", "output": text, "error": {"message": text}},
+        {"type": "message", "role": "assistant", "content": text},
+        {"type": "result", "status": "success"},
+    )
+    opencode = jsonl(
+        {
+            "type": "tool_use",
+            "sessionID": "s1",
+            "part": {"tool": "bash", "state": {"status": "error", "error": text}},
+        },
+        {"type": "text", "sessionID": "s1", "part": {"text": text}},
+        {"type": "step_finish", "sessionID": "s1", "part": {"reason": "stop"}},
+    )
+    copilot = jsonl(
+        {
+            "type": "tool.execution_complete",
+            "data": {"success": False, "error": {"message": text, "code": "failure"}},
+        },
+        {"type": "assistant.message", "data": {"content": text}},
+        {"type": "result", "sessionId": "s1", "exitCode": 0},
+    )
+    for data in (claude, codex, gemini, opencode, copilot):
+        found = classify(data, b"", None, 0, NOW)
+        assert (found.outcome, found.retry_at) == ("ok", None)
+
+
+def test_json_in_a_tool_result_is_no_event() -> None:
+    inner = jsonl(result("x", is_error=True, api_error_status=429)).decode()
+    block = {"type": "tool_result", "content": inner}
+    user = {"type": "user", "message": {"content": [block]}, "session_id": "s1"}
+    nested = {"type": "user", "tool_use_result": result("x", is_error=True), "session_id": "s1"}
+    found = classify(jsonl(init(), user, nested, result("Done.")), b"", "claude", 0, NOW)
+    assert found.outcome == "ok"
+    cut_off = classify(jsonl(init(), says("x"), user, nested), b"", "claude", 0, NOW)
+    assert (cut_off.outcome, cut_off.reason) == ("crash", "no_result")

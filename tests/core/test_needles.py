@@ -1,0 +1,30 @@
+"""A view is found again in the log by what every one of its lines has in it; a needle that misses a line would lose it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard.core.events import event_adapter
+from guard.core.records import NO_HASH, encode
+from guard.core.replay import VIEW_KINDS
+from guard.core.views import ViewKind
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "event" / "valid"
+ENVELOPE = ("v", "seq", "more", "prev", "hash")
+
+
+def events() -> list[Any]:
+    documents = [json.loads(path.read_text()) for path in sorted(EXAMPLES.glob("*.json"))]
+    own = [{key: doc[key] for key in doc if key not in ENVELOPE} for doc in documents]
+    return [event_adapter().validate_json(json.dumps(fields)) for fields in own]
+
+
+@pytest.mark.parametrize("kind", VIEW_KINDS, ids=lambda kind: kind.document.__name__)
+def test_every_line_of_a_view_has_one_of_its_needles(kind: ViewKind[Any, Any]) -> None:
+    touching: list[Any] = [event for event in events() if isinstance(event, kind.events)]
+    assert {type(event) for event in touching} == set(kind.events)
+    for event in touching:
+        line, _ = encode(event, 1, NO_HASH)
+        assert any(needle in line for needle in kind.needles(kind.key(event))), line
