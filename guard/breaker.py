@@ -1,0 +1,214 @@
+"""The breaker of a work tree: load, decide, record."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+
+from pydantic import ValidationError
+
+from guard import alive
+from guard.clock import Clock
+from guard.core import breaker as core
+from guard.core.breaker import (
+    BREAKER,
+    Breaker,
+    BreakerFold,
+    BreakerPolicy,
+    Moment,
+    Permission,
+    Stamp,
+    permission,
+)
+from guard.core.events import BreakerEvent, Process, Status
+from guard.core.fields import first_problem
+from guard.core.reports.breaker import BreakerReport
+from guard.core.text import valid
+from guard.errors import RepositoryProblem, WrongUsage
+from guard.git.head import has_new_commits, head
+from guard.git.locate import Repository
+from guard.git.reading import Reader
+from guard.ids import new_id
+from guard.store import Change, Store
+
+_MOST_FINGERPRINT = 400
+
+
+@dataclass(frozen=True)
+class Place:
+    """The work tree whose breaker it is, and what decides about it."""
+
+    worktree: str
+    repository: Repository
+    policy: BreakerPolicy
+    clock: Clock
+    environ: Mapping[str, str]
+
+    def moment(self) -> Moment:
+        """Now. A clock that was stopped for a test has no boot, so that only the time counts that it was stopped at."""
+        boot = None if self.clock.fixed else alive.boot_id()
+        return Moment(self.clock.now(), self.clock.boot(), boot)
+
+    def head(self) -> str | None:
+        """The commit that is checked out, as far as git can tell: the breaker can do without."""
+        try:
+            return head(Reader(self.repository, self.environ))
+        except RepositoryProblem:
+            return None
+
+    def head_after(self, known: str | None) -> str | None:
+        """The commit that is checked out if others than the known one have come with it, else the known one."""
+        now = self.head()
+        if now is None or known is None or now == known:
+            return known
+        try:
+            is_new = has_new_commits(Reader(self.repository, self.environ), known, now)
+        except RepositoryProblem:
+            return known
+        return now if is_new else known
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an iteration ended."""
+
+    status: Status
+    reason: str = ""
+    fingerprint: str = ""
+    """What names the error, if it was one."""
+    denied: bool = False
+    rescued: bool = False
+    head: str | None = None
+    """The commit that it left the work tree at."""
+    run: str | None = None
+    iteration: int | None = None
+
+
+def load(store: Store, worktree: str) -> Breaker:
+    """The breaker as it stands; closed if nothing ever touched it."""
+    return store.view(BREAKER, worktree) or BreakerFold(worktree).document()
+
+
+def outlook(place: Place, state: Breaker) -> Permission:
+    """Whether an iteration may begin now; nothing is claimed."""
+    seen = place.head_after(state.head) if state.state == "open" else None
+    holder = state.trial.holder if state.trial else None
+    living = holder is not None and alive.is_alive(holder.pid, holder.start)
+    return permission(state, place.policy, place.moment(), head=seen, holder_alive=living)
+
+
+def allow(
+    store: Store,
+    place: Place,
+    *,
+    holder: Process | None,
+    run: str | None = None,
+    iteration: int | None = None,
+) -> Permission:
+    """Whether an iteration may begin; a trial is claimed for the holder, under the lock, by one process only."""
+    before = load(store, place.worktree)
+    found = outlook(place, before)
+    if found.reason == "closed":
+        return found
+    with store.change() as change:
+        state = _current(change, place)
+        if state.seq != before.seq:
+            found = outlook(place, state)
+        moment, stamp = place.moment(), Stamp(new_id(), run, iteration)
+        if found.trial:
+            why = found.reason
+            change.append(core.claim(state, place.policy, why, holder, moment, stamp))
+        elif core.was_set_back(state, moment):
+            change.append(core.restart(state, moment=moment, stamp=stamp))
+        return found
+
+
+def process(pid: int) -> Process | None:
+    """The process that has this number now; None if nobody can tell when it started."""
+    start = alive.start_time(pid)
+    return None if start is None else Process(pid=pid, start=start)
+
+
+def decided(change: Change, place: Place, outcome: Outcome) -> tuple[BreakerEvent, ...]:
+    """What the end of an iteration means for the breaker, to be appended together with that end."""
+    status, reason = outcome.status, outcome.reason
+    with _usable():
+        return core.after_iteration(
+            _current(change, place),
+            place.policy,
+            status=status,
+            reason=valid(reason),
+            fingerprint=shortened(outcome.fingerprint),
+            denied=outcome.denied or (status == "blocked" and reason == "denied"),
+            rescued=outcome.rescued or (status == "complete" and reason == "rescued"),
+            moment=place.moment(),
+            stamp=Stamp(new_id(), outcome.run, outcome.iteration),
+            head=outcome.head,
+        )
+
+
+def record(change: Change, place: Place, outcome: Outcome) -> Breaker:
+    """Record how an iteration ended, within a change that is under way; the breaker after it."""
+    change.append(*decided(change, place, outcome))
+    return _current(change, place)
+
+
+def trip(store: Store, place: Place, reason: str) -> Breaker:
+    """Open it by hand."""
+    seen, stamp = place.head(), Stamp(new_id())
+    with store.change() as change, _usable():
+        state, moment = _current(change, place), place.moment()
+        change.append(
+            core.trip(state, place.policy, reason=reason, moment=moment, stamp=stamp, head=seen)
+        )
+        return _current(change, place)
+
+
+def reset(store: Store, place: Place, reason: str) -> Breaker:
+    """Close it by hand."""
+    with store.change() as change, _usable():
+        state, stamp = _current(change, place), Stamp(new_id())
+        change.append(core.reset(state, reason=reason, moment=place.moment(), stamp=stamp))
+        return _current(change, place)
+
+
+def report(state: Breaker, found: Permission) -> BreakerReport:
+    """The breaker and a permission as one document."""
+    past = state.retry_at if state.state == "open" else None
+    return BreakerReport(
+        worktree=state.worktree,
+        state=state.state,
+        allowed=found.allowed,
+        permission=found.reason,
+        **state.counts._asdict(),
+        reason=state.reason,
+        opened_at=state.opened_at,
+        retry_at=found.retry_at or past,
+        cooldown_seconds=state.cooldown_seconds,
+        openings=state.openings,
+        trial=state.trial,
+        history=state.history,
+    )
+
+
+def shortened(fingerprint: str) -> str:
+    """The same error in one line, told from every other however long it is."""
+    line = valid(" ".join(fingerprint.split()))
+    if len(line) <= _MOST_FINGERPRINT:
+        return line
+    return f"{line[:_MOST_FINGERPRINT]}… {sha256(line.encode()).hexdigest()[:16]}"
+
+
+def _current(change: Change, place: Place) -> Breaker:
+    return change.fold(BREAKER, place.worktree).document()
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        raise WrongUsage(
+            f"this cannot be recorded: {first_problem(error)}",
+            "a reason is one line of at most 512 characters",
+        ) from None

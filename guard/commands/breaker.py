@@ -1,0 +1,173 @@
+"""`guard breaker`."""
+
+import os
+from datetime import datetime
+from typing import cast, get_args
+
+import click
+
+from guard import breaker
+from guard.breaker import Outcome, Place
+from guard.core.events import Status
+from guard.core.reports.breaker import BreakerReport
+from guard.core.text import visible
+from guard.errors import RepositoryProblem
+from guard.invocation import Invocation
+from guard.output import coloured, format_option
+
+_OPEN = 20
+_WHY = {
+    "closed": "the breaker is closed",
+    "cooldown_over": "the cooldown is over",
+    "commit_outside": "a commit was made outside the iterations",
+    "trial_returned": "the last trial said nothing for or against",
+    "holder_gone": "the process that claimed the last trial is gone",
+    "lease_over": "the lease of the last trial is over",
+    "cooling_down": "the cooldown is not over",
+    "trial_taken": "another process has claimed the trial",
+}
+
+
+@click.group("breaker")
+def command() -> None:
+    """Show, ask, feed and set the breaker that stops a run which goes nowhere."""
+
+
+@command.command("show")
+@format_option
+@click.pass_obj
+def show(guard: Invocation, form: str) -> None:
+    """Show its state, its counts and its history; nothing is claimed."""
+    place = _place(guard)
+    state = breaker.load(guard.store, place.worktree)
+    report = breaker.report(state, breaker.outlook(place, state))
+    guard.output.document(report, form, lambda found: _text(found, history=True))
+
+
+@command.command("allow")
+@click.option(
+    "--pid",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The process that claims a trial, instead of the one that called guard.",
+)
+@format_option
+@click.pass_obj
+def allow(guard: Invocation, pid: int | None, form: str) -> int:
+    """Say whether an iteration may begin.
+
+    Exit code 0: it may; 20: the breaker is open. An open breaker allows one trial after its cooldown, or at once after a
+    commit from outside: it is then claimed for the process that called guard, until that process ends, its lease is over,
+    or `guard breaker record` tells how the iteration went.
+    """
+    place, store = _place(guard), guard.store
+    permission = breaker.allow(store, place, holder=breaker.process(pid or os.getppid()))
+    report = breaker.report(breaker.load(store, place.worktree), permission)
+    guard.output.document(report, form, _answer)
+    return 0 if permission.allowed else _OPEN
+
+
+@command.command("record")
+@click.option(
+    "--status",
+    required=True,
+    type=click.Choice(get_args(Status)),
+    help="How the iteration ended, as `guard check` says it.",
+)
+@click.option("--reason", default="", metavar="WORD", help="Its reason, as `guard check` says it.")
+@click.option("--fingerprint", default="", metavar="TEXT", help="What names the error, if any.")
+@click.option("--denied", is_flag=True, help="It ended at denied permissions.")
+@click.option("--rescued", is_flag=True, help="What it left had to be rescued.")
+@format_option
+@click.pass_obj
+def record(
+    guard: Invocation,
+    status: str,
+    reason: str,
+    fingerprint: str,
+    denied: bool,
+    rescued: bool,
+    form: str,
+) -> None:
+    """Record how an iteration ended.
+
+    For loops of one's own: `guard run` does it by itself. `timeout` raises the streak that opens the breaker, `complete`
+    sets it back. The exit code is 0 also when the breaker opens: ask `guard breaker allow`.
+    """
+    place = _place(guard)
+    outcome = Outcome(cast(Status, status), reason, fingerprint, denied, rescued, place.head())
+    with guard.writable_store.change() as change:
+        breaker.record(change, place, outcome)
+    _tell(guard, place, form)
+
+
+@command.command("trip")
+@click.option("--reason", default="tripped", show_default=True, metavar="WORD", help="Why.")
+@format_option
+@click.pass_obj
+def trip(guard: Invocation, reason: str, form: str) -> None:
+    """Open it by hand."""
+    place = _place(guard)
+    breaker.trip(guard.writable_store, place, reason)
+    _tell(guard, place, form)
+
+
+@command.command("reset")
+@click.option("--reason", default="reset", show_default=True, metavar="WORD", help="Why.")
+@format_option
+@click.pass_obj
+def reset(guard: Invocation, reason: str, form: str) -> None:
+    """Close it by hand, and set every count to zero."""
+    place = _place(guard)
+    breaker.reset(guard.writable_store, place, reason)
+    _tell(guard, place, form)
+
+
+def _place(guard: Invocation) -> Place:
+    repository, key = guard.repository, guard.workspace.worktree_key
+    if key is None:
+        raise RepositoryProblem("a breaker belongs to a work tree", "name one with --repo")
+    return Place(key, repository, guard.config.settings.breaker, guard.clock, guard.environ)
+
+
+def _tell(guard: Invocation, place: Place, form: str) -> None:
+    state = breaker.load(guard.store, place.worktree)
+    report = breaker.report(state, breaker.outlook(place, state))
+    guard.output.document(report, form, _text)
+
+
+def _answer(report: BreakerReport) -> str:
+    word = coloured("allowed", "ok") if report.allowed else coloured("not allowed", "problem")
+    return f"{word}: {_WHY[report.permission]}\n{_text(report)}"
+
+
+def _text(report: BreakerReport, *, history: bool = False) -> str:
+    lines = [_state(report), f"counts: {_counts(report)}"]
+    if history:
+        lines += [
+            f"{_time(one.at)}  {one.what:18}  {one.status or '':11}  {one.reason}".rstrip()
+            for one in report.history
+        ]
+    return "\n".join(visible(line) for line in lines)
+
+
+def _state(report: BreakerReport) -> str:
+    if report.state == "closed" or report.opened_at is None:
+        return report.state
+    since = f"{report.state}: {report.reason}; since {_time(report.opened_at)}"
+    if report.allowed or report.retry_at is None:
+        return f"{since}; a trial may begin" if report.allowed else since
+    return f"{since}; next trial at {_time(report.retry_at)}; `guard breaker reset` closes it"
+
+
+def _counts(report: BreakerReport) -> str:
+    error = f", {report.fingerprint_count} times {report.fingerprint[:80]}"
+    return (
+        f"{report.streak} without commits, {report.nothing_to_do_streak} with nothing to do, "
+        f"{report.rescue_streak} rescued, {report.denied_streak} denied"
+        f"{error if report.fingerprint_count else ''}"
+    )
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,54 @@
+"""Now, by both clocks; and what the events of one decision have in common."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from guard.core.breaker.state import Breaker, Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Now, by both clocks; without a boot id only the wall clock counts."""
+
+    now: datetime
+    boot_seconds: float
+    boot_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What the events of one decision have in common besides their time."""
+
+    id: str
+    run: str | None = None
+    iteration: int | None = None
+
+    def next(self) -> "Stamp":
+        """For the event after this one."""
+        return replace(self, id=f"{self.id}-2")
+
+
+def elapsed(since: Reading, moment: Moment) -> float | None:
+    """Seconds from then to now; None if then has not come yet."""
+    if since.boot_id is not None and since.boot_id == moment.boot_id:
+        seconds = moment.boot_seconds - since.boot_seconds
+    else:
+        seconds = (moment.now - since.at).total_seconds()
+    return seconds if seconds >= 0 else None
+
+
+def common(state: Breaker, moment: Moment, stamp: Stamp) -> dict[str, Any]:
+    """The fields that every event of the breaker has."""
+    return {
+        "at": moment.now,
+        "id": stamp.id,
+        "run": stamp.run,
+        "iteration": stamp.iteration,
+        "worktree": state.worktree,
+    }
+
+
+def clocks(moment: Moment) -> dict[str, Any]:
+    """The fields of those that begin something that ends by the clock."""
+    return {"boot_seconds": moment.boot_seconds, "boot_id": moment.boot_id}

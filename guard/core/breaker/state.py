@@ -1,0 +1,255 @@
+"""The breaker of a work tree as a view: its state, what it has counted, and how it came to be so.
+
+What an iteration does to the counts stands here once, in `tally`: the fold applies it, and the policy looks ahead with it.
+"""
+
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple, assert_never, get_args
+
+from pydantic import Field
+
+from guard.core.events.base import BaseEvent, IterationNumber
+from guard.core.events.breaker import (
+    BootSeconds,
+    BreakerClosed,
+    BreakerEvent,
+    BreakerOpened,
+    BreakerRecorded,
+    CooldownRestarted,
+    TrialClaimed,
+    TrialReturned,
+)
+from guard.core.events.run import Process, Seconds, Status
+from guard.core.fields import Count, Frozen, Id, Instant, Line
+from guard.core.views import Fold, ViewDocument, ViewKind
+
+BreakerState = Literal["closed", "open", "half_open"]
+MOST_HISTORY = 50
+
+
+class Reading(Frozen):
+    """A moment by both clocks: wall time, and seconds on the boot clock of one boot."""
+
+    at: Instant
+    boot_seconds: BootSeconds
+    boot_id: Line | None
+
+
+class Trial(Frozen):
+    """The claim on the one iteration that a half-open breaker allows."""
+
+    holder: Process | None
+    """Who may run it; None if nobody could tell, then only the lease ends the claim."""
+    claimed: Reading
+    lease_seconds: Seconds
+    reason: Line
+
+
+class Happening(Frozen):
+    """One line of the history."""
+
+    at: Instant
+    what: Literal[
+        "recorded", "opened", "cooldown_restarted", "trial_claimed", "trial_returned", "closed"
+    ]
+    status: Status | None
+    reason: Line
+    run: Id | None
+    iteration: IterationNumber | None
+
+
+class Counts(NamedTuple):
+    """What speaks against going on, since the last iteration that brought work."""
+
+    streak: int = 0
+    nothing_to_do_streak: int = 0
+    rescue_streak: int = 0
+    denied_streak: int = 0
+    fingerprint: str = ""
+    fingerprint_count: int = 0
+
+    def times(self, fingerprint: str) -> int:
+        """How often this error has come."""
+        return self.fingerprint_count if fingerprint == self.fingerprint else 0
+
+
+class Breaker(ViewDocument):
+    """The breaker of one work tree."""
+
+    schema_: Literal["guard/breaker/1"] = Field("guard/breaker/1", alias="schema")
+    worktree: Id
+    state: BreakerState
+    streak: Count
+    """Iterations without work in a row: what opens the breaker at `stall_limit`."""
+    nothing_to_do_streak: Count
+    rescue_streak: Count
+    denied_streak: Count
+    fingerprint: Line
+    """The last error, and how often it came without work between."""
+    fingerprint_count: Count
+    reason: Line | None
+    """Why it is not closed."""
+    opened_at: Instant | None
+    retry_at: Instant | None
+    """When the cooldown is over, by the wall clock of the opening: for people. The boot clock decides."""
+    cooldown_seconds: Seconds
+    cooling_since: Reading | None
+    openings: Count
+    """How often it has opened since it was last closed."""
+    head: Line | None
+    """The last commit that the iterations are known to have left; any other comes from outside."""
+    trial: Trial | None
+    history: tuple[Happening, ...]
+
+    def key(self) -> str:
+        return self.worktree
+
+    @property
+    def counts(self) -> Counts:
+        """What it has counted."""
+        return Counts(*(getattr(self, name) for name in Counts._fields))
+
+
+def brought_work(event: BreakerRecorded) -> bool:
+    """Whether the iteration ended with commits, its own or rescued ones."""
+    return event.status == "complete" and event.reason != "nothing_to_do"
+
+
+def tally(before: Counts, event: BreakerRecorded) -> Counts:
+    """The counts after an iteration. Only work sets them back; what is no stall of the agent leaves the streak as it is.
+
+    The final rescue of a `timeout` or an `error` may have made commits: then work was done, and the streak ends, too.
+    """
+    rescues = before.rescue_streak + 1 if event.rescued else before.rescue_streak
+    if brought_work(event):
+        return Counts(rescue_streak=rescues if event.rescued else 0)
+    streak, nothing = before.streak, before.nothing_to_do_streak
+    if event.rescued:
+        streak, nothing = 0, 0
+    elif event.status == "timeout":
+        streak, nothing = streak + 1, 0
+    elif event.status == "complete":
+        streak, nothing = streak + (nothing > 0), nothing + 1
+    error, times = before.fingerprint, before.fingerprint_count
+    if _names_an_error(event):
+        error, times = event.fingerprint, before.times(event.fingerprint) + 1
+    denied = before.denied_streak + event.denied
+    return Counts(streak, nothing, rescues, denied, error, times)
+
+
+def _names_an_error(event: BreakerRecorded) -> bool:
+    """Whether an error is what it failed with: the reason of a stall is none, and a limit is nobody's error."""
+    if event.status == "timeout":
+        return event.fingerprint not in ("", event.reason)
+    return event.status == "error" and event.fingerprint != ""
+
+
+def later(at: datetime, seconds: float) -> datetime:
+    """That much later, or as late as a date can be."""
+    try:
+        return at + timedelta(seconds=seconds)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
+def reading(event: BreakerOpened | CooldownRestarted | TrialClaimed) -> Reading:
+    """When it happened, by both clocks."""
+    return Reading(at=event.at, boot_seconds=event.boot_seconds, boot_id=event.boot_id)
+
+
+class BreakerFold(Fold[Breaker]):
+    document_class = Breaker
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._fields: dict[str, Any] = {**_CLOSED}
+        self._counts = Counts()
+        self._history: deque[Happening] = deque(maxlen=MOST_HISTORY)
+
+    def restore(self, document: Breaker) -> None:
+        self.reached = document.position()
+        self._fields = {name: getattr(document, name) for name in _CLOSED}
+        self._counts = document.counts
+        self._history.extend(document.history)
+
+    def apply(self, event: BreakerEvent) -> None:
+        state = self._fields
+        match event:
+            case BreakerRecorded():
+                self._counts = tally(self._counts, event)
+                state["head"] = event.head or state["head"]
+            case BreakerOpened():
+                self._open(event)
+            case CooldownRestarted():
+                self._cool(event)
+            case TrialClaimed():
+                state.update(state="half_open", trial=_trial(event))
+            case TrialReturned():
+                state.update(trial=None)
+            case BreakerClosed():
+                self._fields, self._counts = {**_CLOSED}, Counts()
+            case _:
+                assert_never(event)
+        self._history.append(_happening(event))
+
+    def _open(self, event: BreakerOpened) -> None:
+        state = self._fields
+        state.update(state="open", reason=event.reason, opened_at=event.at, trial=None)
+        state.update(cooldown_seconds=event.cooldown_seconds, openings=state["openings"] + 1)
+        state["head"] = event.head or state["head"]
+        self._cool(event)
+
+    def _cool(self, event: BreakerOpened | CooldownRestarted) -> None:
+        until = later(event.at, self._fields["cooldown_seconds"])
+        self._fields.update(cooling_since=reading(event), retry_at=until)
+
+    def contents(self) -> dict[str, Any]:
+        own = {**self._fields, **self._counts._asdict()}
+        return {"worktree": self.key, **own, "history": tuple(self._history)}
+
+
+def _trial(event: TrialClaimed) -> Trial:
+    return Trial(
+        holder=event.holder,
+        claimed=reading(event),
+        lease_seconds=event.lease_seconds,
+        reason=event.reason,
+    )
+
+
+def _happening(event: BreakerEvent) -> Happening:
+    what: Any = event.type.removeprefix("breaker_")
+    return Happening(
+        at=event.at,
+        what=what,
+        status=event.status if isinstance(event, BreakerRecorded) else None,
+        reason="" if isinstance(event, CooldownRestarted) else event.reason,
+        run=event.run,
+        iteration=event.iteration,
+    )
+
+
+_CLOSED: dict[str, Any] = {
+    "state": "closed",
+    "reason": None,
+    "opened_at": None,
+    "retry_at": None,
+    "cooldown_seconds": 0.0,
+    "cooling_since": None,
+    "openings": 0,
+    "head": None,
+    "trial": None,
+}
+
+_EVENTS: tuple[type[BaseEvent], ...] = get_args(BreakerEvent)
+
+BREAKER: ViewKind[Breaker, BreakerFold] = ViewKind(
+    document=Breaker,
+    fold=BreakerFold,
+    events=_EVENTS,
+    key=lambda event: event.worktree,
+    folder="worktrees.d/",
+    file="/breaker.json",
+    needles=lambda _key: (b'"type":"breaker_',),
+)
