@@ -1,0 +1,88 @@
+"""`guard probe`."""
+
+from typing import get_args
+
+import click
+
+from guard.core.reports.probe import ProbeReport
+from guard.core.settings import Agent
+from guard.core.text import visible
+from guard.errors import WrongUsage
+from guard.invocation import Invocation
+from guard.output import format_option
+
+_FAILED, _LIMITED = 15, 13
+
+
+@click.command("probe")
+@click.option(
+    "--agent",
+    type=click.Choice(get_args(Agent)),
+    help="Whom to ask; by default completion_check.agent.",
+)
+@click.option("--session", metavar="ID", help="The agent's session: its id, not its title.")
+@click.option(
+    "--probe-command",
+    metavar="CMD",
+    help="For the agent `command`: the program that answers, with the question on its stdin.",
+)
+@click.option("--probe-timeout", type=float, metavar="S", help="Seconds that it may take.")
+@click.option("--model", metavar="M", help="The model that answers, where the CLI takes one.")
+@format_option
+@click.pass_obj
+def command(
+    guard: Invocation,
+    agent: str | None,
+    session: str | None,
+    probe_command: str | None,
+    probe_timeout: float | None,
+    model: str | None,
+    form: str,
+) -> int:
+    """Ask an agent's session about its state, once.
+
+    The session is forked or copied where the CLI allows it, has no tools or only reads, and is not disturbed. The answer is
+    a claim: `guard check` weighs it against the repository. Exit code 0: it answered; 13: a usage limit, retry_at says
+    until when; 15: no answer, for the reason that is given.
+    """
+    from guard.probe import Question, ask
+
+    flags = {
+        "completion_check.agent": agent or ("command" if probe_command else None),
+        "completion_check.probe_command": probe_command,
+        "completion_check.probe_timeout_seconds": probe_timeout,
+        "completion_check.probe_model": model,
+    }
+    settings = guard.settings(None, flags).completion_check
+    if not settings.agent:
+        raise WrongUsage("it is not said which agent to ask", "say --agent NAME")
+    result = ask(
+        Question(
+            agent=settings.agent,
+            cwd=guard.repository.root,
+            time_limit=settings.probe_timeout_seconds,
+            environ=guard.environ,
+            now=guard.clock.now(),
+            session=session,
+            command=settings.probe_command or None,
+            model=settings.probe_model or None,
+        )
+    )
+    reading = result.answer.reading() if result.answer else None
+    report = ProbeReport(**dict(result), reading=reading)
+    guard.output.document(report, form, _text)
+    return 0 if report.answer else _LIMITED if report.failure == "limited" else _FAILED
+
+
+def _text(report: ProbeReport) -> str:
+    answer = report.answer
+    if answer is None:
+        until = f", until {report.retry_at:%Y-%m-%dT%H:%M:%SZ}" if report.retry_at else ""
+        return visible(f"no answer from {report.agent}: {report.failure}{until}: {report.detail}")
+    said = "" if report.reading == answer.status else f" (it says {answer.status})"
+    lines = [f"{report.agent}: {report.reading}{said}: {answer.message}".rstrip(": ")]
+    if answer.agents_active:
+        lines.append(f"helpers: {answer.agents_details or 'active'}")
+    lines += [f"pending: {task}" for task in answer.tasks_pending]
+    lines += [f"next: {answer.next_action}"] if answer.next_action else []
+    return "\n".join(map(visible, lines))

@@ -1,0 +1,57 @@
+"""One question to the agent's own session about its state, without disturbing it.
+
+The session is always named: "the latest in this folder" may be somebody else's, and where there is none a new one would begin
+and invent an answer. Whatever goes wrong on the agent's side is a result, never an exception, and never "done".
+"""
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from time import monotonic
+
+from guard.core.answer import Answer, ProbeFailure, ProbeResult
+from guard.errors import Refused, WrongUsage
+from guard.probe.attempt import Attempt
+from guard.probe.interface import Cli, Question
+from guard.probe.surroundings import MARK
+
+__all__ = ["AGENTS", "Answer", "ProbeFailure", "ProbeResult", "Question", "ask"]
+
+AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "command")
+
+_MODEL = re.compile(r"[A-Za-z0-9][\w.:/@\[\]-]{0,127}")
+_MOST_ATTEMPTS = 3
+
+
+def ask(question: Question) -> ProbeResult:
+    """Ask once; a service that is overloaded is asked again, within the time limit."""
+    if question.environ.get(MARK):
+        raise Refused(
+            "guard runs inside a probe, and a probe does not probe",
+            f"if this is no probe, unset {MARK}",
+        )
+    if question.agent not in AGENTS:
+        raise WrongUsage(f"{question.agent!r} cannot be asked", f"one of {', '.join(AGENTS)}")
+    if question.model and not _MODEL.fullmatch(question.model):
+        raise WrongUsage(f"{question.model!r} is no name of a model", "check probe_model")
+    cli: Cli = import_module(f"guard.probe.{question.agent}").CLI
+    began = monotonic()
+    return _patiently(lambda: Attempt(cli, question, began).result(), question.time_limit)
+
+
+def _patiently(attempt: Callable[[], ProbeResult], time_limit: float) -> ProbeResult:
+    """The one retry policy: an overloaded or unreachable service, a second and then two later, while there is time."""
+    import tenacity
+
+    def last_result(state: tenacity.RetryCallState) -> ProbeResult:
+        assert state.outcome is not None
+        result: ProbeResult = state.outcome.result()
+        return result
+
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda result: result.failure == "overloaded"),
+        wait=tenacity.wait_exponential(multiplier=1, max=8) + tenacity.wait_random(0, 0.5),
+        stop=tenacity.stop_after_attempt(_MOST_ATTEMPTS) | tenacity.stop_before_delay(time_limit),
+        retry_error_callback=last_result,
+    )
+    return retrying(attempt)

@@ -1,0 +1,132 @@
+"""One call of an agent's CLI, in a private folder and under limits, and what came of it.
+
+An answer counts only if the program ended well, its own report calls it a success, and exactly one object fits. Everything
+else is a failure with a name.
+"""
+
+import errno
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from time import monotonic
+
+from guard.core.answer import (
+    LASTING,
+    MOST_BYTES,
+    Answer,
+    BadAnswer,
+    ProbeFailure,
+    ProbeResult,
+    extract,
+)
+from guard.core.text import visible
+from guard.probe.interface import Asked, Call, CannotAsk, Cli, Question, Said
+from guard.probe.surroundings import environment, found
+from guard.processes import Finished, run
+
+_STDERR_BYTES = 64 * 1024
+_DETAIL_LENGTH, _SESSION_LENGTH = 400, 128
+_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC, errno.ELOOP)
+
+
+class Attempt:
+    """One attempt, with a nonce of its own; its time is counted from the first one's beginning."""
+
+    def __init__(self, cli: Cli, question: Question, began: float) -> None:
+        self._cli = cli
+        self._question = question
+        self._began = began
+        self._nonce = os.urandom(8).hex()
+        self._said = Said(None)
+
+    def result(self) -> ProbeResult:
+        """The answer, or why there is none."""
+        try:
+            with tempfile.TemporaryDirectory(
+                prefix="guard-probe-", ignore_cleanup_errors=True
+            ) as scratch:
+                return self._judged(self._finished(self._cli.call(self._asked(Path(scratch)))))
+        except CannotAsk as error:
+            return self._result(failure=error.failure, detail=error.detail)
+        except OSError as error:
+            return self._result(failure="crashed", detail=f"{error.filename}: {error.strerror}")
+
+    def _asked(self, scratch: Path) -> Asked:
+        question = self._question
+        if question.session is None and self._cli.needs_session:
+            raise CannotAsk("no_session", "no session of this agent is known")
+        if question.session is not None and not self._cli.sessions.fullmatch(question.session):
+            raise CannotAsk("no_session", f"{question.session!r} is no id of a session")
+        environ = environment(question.environ, question.cwd)
+        name = self._cli.program(question)
+        program = found(name, environ, question.cwd)
+        if program is None:
+            raise CannotAsk("no_cli", f"there is no program {name!r} on PATH outside the work tree")
+        return Asked(question, program, self._nonce, scratch, environ)
+
+    def _finished(self, call: Call) -> Finished:
+        try:
+            return run(
+                call.argv,
+                environ=call.environ,
+                time_limit=self._question.time_limit - (monotonic() - self._began),
+                cwd=call.cwd,
+                stdin=call.stdin,
+                most_stdout=MOST_BYTES,
+                most_stderr=_STDERR_BYTES,
+            )
+        except OSError as error:
+            kind: ProbeFailure = "no_cli" if error.errno in _NO_PROGRAM else "crashed"
+            raise CannotAsk(kind, f"{error.filename} does not start: {error.strerror}") from None
+
+    def _judged(self, finished: Finished) -> ProbeResult:
+        if finished.overflowed:
+            detail = f"it printed more than {MOST_BYTES} bytes"
+            return self._result(failure="unreadable", detail=detail)
+        if finished.code is None:
+            detail = f"no answer within {self._question.time_limit:g} s"
+            return self._result(failure="timeout", detail=detail)
+        try:
+            self._said = self._cli.said(finished.stdout)
+            if finished.code == 0 and self._said.text is not None:
+                return self._answered(self._said.text)
+        except BadAnswer as error:
+            if finished.code == 0:
+                return self._result(failure="unreadable", detail=str(error))
+        from guard.probe.failures import failure_of
+
+        failure, detail, retry_at = failure_of(finished, self._question.agent, self._question.now)
+        return self._result(failure=failure, detail=detail, retry_at=retry_at)
+
+    def _answered(self, text: bytes) -> ProbeResult:
+        may_omit = self._cli.whole_may_omit_nonce
+        answer = extract(text, self._nonce, whole_may_omit_nonce=may_omit)
+        return self._result(answer=answer, detail=f"says {answer.status}")
+
+    def _result(
+        self,
+        *,
+        answer: Answer | None = None,
+        failure: ProbeFailure | None = None,
+        detail: str,
+        retry_at: datetime | None = None,
+    ) -> ProbeResult:
+        session = self._question.session
+        return ProbeResult(
+            answer=answer,
+            failure=failure,
+            lasting=failure in LASTING,
+            detail=_short(detail, _DETAIL_LENGTH),
+            retry_at=retry_at,
+            agent=self._question.agent,
+            session=None if session is None else _short(session, _SESSION_LENGTH),
+            elapsed_seconds=round(monotonic() - self._began, 3),
+            cost_usd=self._said.cost_usd,
+            tokens=self._said.tokens,
+        )
+
+
+def _short(text: str, length: int) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= length else f"{shown[: length - 1]}…"

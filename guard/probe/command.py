@@ -1,0 +1,39 @@
+"""Any program: the question on its stdin, one JSON document on its stdout.
+
+It is named by the user, never by the project's files, and run without a shell. It finds the session's id in `GUARD_SESSION`.
+"""
+
+import re
+import shlex
+
+from guard.core.fields import ID_PATTERN
+from guard.probe.interface import Asked, Call, CannotAsk, Cli, Question, Said
+
+
+def _words_of(question: Question) -> list[str]:
+    """The program and its arguments."""
+    try:
+        words = shlex.split(question.command or "")
+    except ValueError as error:
+        raise CannotAsk(
+            "no_cli", f"the probe command cannot be split into words: {error}"
+        ) from None
+    if not words:
+        raise CannotAsk("no_cli", "the agent `command` needs a probe command")
+    return words
+
+
+def _call(asked: Asked) -> Call:
+    session = {"GUARD_SESSION": asked.session} if asked.question.session else {}
+    argv = [asked.program, *_words_of(asked.question)[1:]]
+    return Call(argv, asked.question.cwd, {**asked.environ, **session}, asked.text.encode())
+
+
+CLI = Cli(
+    lambda question: _words_of(question)[0],
+    _call,
+    Said,
+    sessions=re.compile(ID_PATTERN),
+    needs_session=False,
+    whole_may_omit_nonce=True,
+)

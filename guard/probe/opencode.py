@@ -1,0 +1,30 @@
+"""OpenCode: a fork with the agent `plan`, which cannot edit; the prompt on stdin, because an argument would be quoted.
+
+The fork is stored among the user's sessions: there is no way to have one that is not. Plugins stay on, because some log in.
+"""
+
+import re
+
+from guard.probe.interface import Asked, Call, Cli, Said, named
+from guard.probe.output import count, dollars, events, inner, last, words
+
+
+def _call(asked: Asked) -> Call:
+    argv = [asked.program, "run", "--format", "json", "-s", asked.session, "--fork"]
+    argv += ["--agent", "plan", *asked.model("-m")]
+    environ = {**asked.environ, "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+    return Call(argv, asked.question.cwd, environ, asked.text.encode())
+
+
+def _said(output: bytes) -> Said:
+    found = events(output)
+    steps = [inner(event, "part") for event in found if event.get("type") == "step_finish"]
+    tokens = count(*(inner(step, "tokens").get("total") for step in steps))
+    cost = dollars(step.get("cost") for step in steps)
+    stopped = bool(steps) and steps[-1].get("reason") == "stop"
+    failed = any(event.get("type") == "error" for event in found)
+    text = words(inner(last(found, "text"), "part").get("text"))
+    return Said(text if stopped and not failed else None, tokens, cost)
+
+
+CLI = Cli(named("opencode"), _call, _said, sessions=re.compile(r"ses_[A-Za-z0-9]{1,64}"))
