@@ -1,0 +1,58 @@
+"""No work is lost: a snapshot of the work tree in the shadow repository first, then, where that is safe, a commit.
+
+The snapshot never touches the project. The commit appears on the branch by one compare-and-swap, or not at all, and in a
+state that is not plain (an operation in progress, another branch than at the baseline) on a branch of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from guard.core.rescuing import Rescue, Snapshot
+from guard.git.locate import Repository
+from guard.rescue.attempt import Attempt
+from guard.rescue.deadline import Deadline
+from guard.rescue.project import Project
+from guard.rescue.snapshots import ready, take
+
+_SNAPSHOT_SHARE = 0.6
+
+
+def snapshot(
+    repository: Repository,
+    workspace_path: Path,
+    environ: Mapping[str, str],
+    *,
+    name: str,
+    time_limit: float,
+    paths: Sequence[bytes] | None = None,
+) -> Snapshot:
+    """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
+    project = Project(repository, environ, Deadline(time_limit))
+    with ready(project, workspace_path, name) as shadow:
+        return take(project, shadow, name, paths or ()).snapshot
+
+
+def rescue(
+    repository: Repository,
+    workspace_path: Path,
+    environ: Mapping[str, str],
+    *,
+    run: str,
+    iteration: int,
+    baseline_branch: str | None,
+    paths: Sequence[bytes],
+    time_limit: float,
+    message: str | None = None,
+) -> Rescue:
+    """Keep the work tree, then commit these paths; a baseline that was on no branch allows no commit on one."""
+    name = f"{run}-{iteration}"
+    project = Project(repository, environ, Deadline(time_limit))
+    wanted = sorted({path.rstrip(b"/") for path in paths})
+    with ready(project, workspace_path, name) as shadow:
+        early = project.deadline.part(_SNAPSHOT_SHARE)
+        hurried = replace(project, deadline=early), replace(shadow, deadline=early)
+        taken = take(*hurried, name, wanted)
+        return Attempt(project, shadow, taken, run, iteration).commit(
+            baseline_branch, wanted, message
+        )

@@ -1,0 +1,133 @@
+"""Which of the paths that an iteration left may be committed, and why the others may not."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from guard.core.rescuing import (
+    COMMIT_MAX_FILE_BYTES,
+    HeldBack,
+    cut,
+    is_relative,
+    refused_by_git,
+    shown,
+)
+from guard.core.secrets import added_secret
+from guard.rescue.index import GITLINK
+from guard.rescue.project import Project
+from guard.rescue.shadow import Shadow
+from guard.rescue.snapshots import Taken
+from guard.rescue.stream import Listing
+from guard.rescue.taking import above
+
+_NO_FILTER = (b"unspecified", b"unset", b"set", b"")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a commit would add or change, what it would delete, and what it leaves out."""
+
+    add: tuple[bytes, ...]
+    delete: tuple[bytes, ...]
+    held_back: tuple[HeldBack, ...]
+
+
+class Planner:
+    """Asks the snapshot first, then git, then looks for secrets."""
+
+    def __init__(self, project: Project, shadow: Shadow, taken: Taken, committed: Listing) -> None:
+        self._project, self._shadow = project, shadow
+        self._taken, self._committed = taken, committed
+        self._roots: dict[bytes, bool] = {}
+
+    def plan(self, paths: Sequence[bytes]) -> Plan:
+        """Every path in one of three places, but for those that have vanished and were never committed."""
+        named = self._files_of(paths)
+        held = {path: why for path in named if (why := self._obvious(path))}
+        gone = self._taken.absent | self._taken.folders
+        delete = [path for path in named if path not in held and path in gone]
+        present = [path for path in named if path not in held and path not in gone]
+        held |= self._ignored(present) | self._filtered(present) | dict(self._secrets(present))
+        return Plan(
+            add=tuple(path for path in present if path not in held),
+            delete=tuple(path for path in delete if path in self._committed),
+            held_back=tuple(
+                HeldBack(path=shown(path), why=cut(held[path])) for path in sorted(held)
+            ),
+        )
+
+    def _files_of(self, paths: Sequence[bytes]) -> list[bytes]:
+        """A new folder stands for the files in it, as far as they are not ignored."""
+        folders = self._taken.folders.difference(self._committed)
+        new = {path for path in folders if not self._is_nested(path)}
+        inside = [
+            path
+            for path in (self._taken.kept if new else ())
+            if any(folder in new for folder in above(path)) and not self._is_nested(path)
+        ]
+        wanted = frozenset(inside).difference(self._ignored(inside))
+        return sorted(wanted.union(path for path in paths if path not in new))
+
+    def _obvious(self, path: bytes) -> str | None:
+        taken = self._taken
+        if not is_relative(path):
+            return "not a path in the work tree"
+        if self._is_nested(path):
+            return "nested_repository"
+        passed_over = [taken.passed_over.get(folder) for folder in above(path)]
+        if any(passed_over) and path not in self._committed:
+            return f"rebuilt: {next(filter(None, passed_over))}"
+        if any(refused_by_git(name) for name in path.split(b"/")):
+            return "name: git refuses it"
+        if path in taken.trouble:
+            return f"not_saved: {taken.trouble[path]}"
+        if path in taken.kept and taken.kept[path].size > COMMIT_MAX_FILE_BYTES:
+            return f"too_large: {taken.kept[path].size} bytes"
+        known = path in taken.kept or path in taken.absent or path in taken.folders
+        return None if known else "not_saved: it came or went meanwhile"
+
+    def _is_nested(self, path: bytes) -> bool:
+        committed = self._committed
+        is_gitlink = path in committed and committed[path][0] == GITLINK
+        return is_gitlink or any(map(self._has_git_dir, (*above(path), path)))
+
+    def _has_git_dir(self, folder: bytes) -> bool:
+        if folder not in self._roots:
+            root = os.fsencode(self._project.repository.root)
+            self._roots[folder] = os.path.lexists(os.path.join(root, folder, b".git"))
+        return self._roots[folder]
+
+    def _ignored(self, paths: Sequence[bytes]) -> dict[bytes, str]:
+        if not paths:
+            return {}
+        # `check-ignore` refuses literal pathspecs; behind `./` no name can be taken for anything but a name.
+        asking = self._project.with_variables(GIT_LITERAL_PATHSPECS="0")
+        asked = listed(b"./" + path for path in paths)
+        found = asking.call("check-ignore", "-z", "--stdin", stdin=asked, codes=(0, 1))
+        return {path[len(b"./") :]: "ignored" for path in found.split(b"\0")[:-1]}
+
+    def _filtered(self, paths: Sequence[bytes]) -> dict[bytes, str]:
+        if not paths:
+            return {}
+        words = ("check-attr", "-z", "--stdin", "filter")
+        fields = self._project.call(*words, stdin=listed(paths)).split(b"\0")[:-1]
+        triples = zip(fields[::3], fields[2::3], strict=True)
+        named = ((path, value) for path, value in triples if value not in _NO_FILTER)
+        return {path: f"filter: {shown(value)}" for path, value in named}
+
+    def _secrets(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str]]:
+        for path in paths:
+            if path in self._taken.suspects:
+                data = self._shadow.call("cat-file", "blob", self._taken.kept[path].oid)
+                found = added_secret(data, self._before(path))
+                if found is not None:
+                    yield path, f"secret: {found}"
+
+    def _before(self, path: bytes) -> bytes:
+        _mode, oid = self._committed.get(path, (b"", ""))
+        return self._project.call("cat-file", "blob", oid) if oid else b""
+
+
+def listed(paths: Iterable[bytes]) -> bytes:
+    """Paths for the input of a git command."""
+    return b"".join(path + b"\0" for path in paths)

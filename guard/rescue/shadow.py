@@ -1,0 +1,222 @@
+"""The shadow repository in the workspace: a snapshot goes in as one stream, and is read back before it counts.
+
+It is guard's own: bare, with its own settings and attributes, so that nothing of the project's (filters, line ends, ignore
+rules, hooks) bears on what is kept. It is made beside its place and moved there, so that a half-made one is never used.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.core.rescuing import cut
+from guard.core.text import visible
+from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
+from guard.files import Folder, close
+from guard.git.call import git, git_fed
+from guard.processes import Finished
+from guard.rescue.deadline import Deadline
+from guard.rescue.stream import Listing, Stream
+
+NAME = "shadow.git"
+_LOCK = "guard.lock"
+_ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
+_SETTINGS = {
+    "core.compression": "1",
+    "core.fsync": "all",
+    "core.ignoreCase": "false",
+    "core.protectHFS": "false",
+    "core.protectNTFS": "false",
+    "core.sharedRepository": "0600",
+    "fastimport.unpackLimit": "0",
+}
+OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}"))
+IMPORT = ("fast-import", "--quiet", "--done", "--date-format=now", "--depth=0")
+_OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_PAUSE = 0.01
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """The repository, while one snapshot is made or read."""
+
+    path: Path
+    environ: Mapping[str, str]
+    deadline: Deadline
+    object_format: str = "sha1"
+
+    def call(
+        self, *words: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None
+    ) -> bytes:
+        """What git says about this repository; its failure is a snapshot that could not be made."""
+        try:
+            finished = git(
+                *OPTIONS,
+                *words,
+                environ=self.environ,
+                git_dir=self.path,
+                time_limit=self.deadline.left(),
+                stdin=stdin,
+                extra=extra,
+            )
+        except RepositoryProblem:
+            if not self.deadline.passed():
+                raise
+            finished = Finished(None, b"", b"")
+        return self._succeeded(words[0], finished).stdout
+
+    @contextmanager
+    def importing(self, ref: str) -> Iterator[Stream]:
+        """A stream into one new commit, which is there when the block has ended, and not before.
+
+        Without `--done` a stream that is cut off, as by a kill, would be taken for a whole one.
+        """
+        with git_fed(
+            *OPTIONS,
+            *IMPORT,
+            environ=self.environ,
+            git_dir=self.path,
+            time_limit=self.deadline.left(),
+        ) as program:
+            with suppress(BrokenPipeError):
+                stream = Stream(program, self.object_format)
+                stream.begin(ref)
+                yield stream
+                program.write(b"done\n")
+            self._succeeded("fast-import", program.finish())
+
+    def _succeeded(self, word: str, finished: Finished) -> Finished:
+        if finished.code == 0:
+            return finished
+        if finished.code is None or self.deadline.passed():
+            raise unavailable(self.path, f"it took longer than {self.deadline.seconds:g} s")
+        said = visible("; ".join(finished.stderr.decode(errors="replace").splitlines()))
+        fatal = next((part for part in said.split("; ") if part.startswith("fatal: ")), said)
+        ended = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
+        raise unavailable(self.path, fatal or f"git {word} ended with {ended}")
+
+    def listing(self, ref: str) -> Listing:
+        """What the tree of a snapshot has; every blob must be there with its size."""
+        found: Listing = {}
+        for line in self.call("ls-tree", "-r", "-l", "-z", "--full-tree", ref).split(b"\0")[:-1]:
+            about, _, path = line.partition(b"\t")
+            mode, _kind, oid, _size = about.split()
+            found[path] = (mode, oid.decode())
+        return found
+
+    def packs(self) -> set[str]:
+        """The packs that there are."""
+        names = os.listdir(self.path / "objects/pack")
+        return {name for name in names if name.startswith("pack-") and name.endswith(".idx")}
+
+    def verify(self, ref: str, written: Listing, packs_before: set[str]) -> None:
+        """Read a new snapshot back: its tree against what was written, its packs byte for byte."""
+        new = sorted(self.packs() - packs_before)
+        if new:
+            self.call(
+                "verify-pack", *(os.fspath(self.path / "objects/pack" / name) for name in new)
+            )
+        if self.listing(ref) != written:
+            raise unavailable(self.path, "what was read back is not what was written")
+
+
+def unavailable(path: Path, why: str) -> StoreUnavailable:
+    """The error of a snapshot that was not made."""
+    return StoreUnavailable(
+        cut(f"no snapshot could be written to {visible(os.fspath(path))}: {why}"),
+        "nothing in the project was changed; make room or mend the workspace, then try again",
+    )
+
+
+@contextmanager
+def opened(
+    workspace: Path, environ: Mapping[str, str], deadline: Deadline, object_format: str
+) -> Iterator[Shadow]:
+    """The shadow repository, made if there is none; what killed writers left is swept while nobody else writes."""
+    path = workspace / NAME
+    try:
+        if not os.path.lexists(path):
+            _make(workspace, environ, deadline, object_format)
+        _refuse_borrowed(workspace)
+        descriptor = os.open(path / _LOCK, _OPEN_LOCK, 0o600)
+    except OSError as error:
+        raise unavailable(path, f"{error.strerror}") from None
+    try:
+        _sweep(workspace, descriptor)
+        while not _locked(descriptor, fcntl.LOCK_SH):
+            if deadline.passed():
+                raise unavailable(path, f"another process held it for {deadline.seconds:g} s")
+            time.sleep(_PAUSE)
+        found = Shadow(path, environ, deadline).call("rev-parse", "--show-object-format")
+        yield Shadow(path, environ, deadline, found.decode().strip())
+    finally:
+        _sweep(workspace, descriptor)
+        close(descriptor)
+
+
+def _make(
+    workspace: Path, environ: Mapping[str, str], deadline: Deadline, object_format: str
+) -> None:
+    path = workspace / NAME
+    try:
+        with scratch(workspace) as half:
+            words = ("init", "--quiet", "--bare", "--template=", f"--object-format={object_format}")
+            Shadow(half, environ, deadline).call(*words)
+            info = Folder.open(os.fspath(half / "info"), create=True)
+            assert info is not None
+            with info:
+                info.replace("attributes", _ATTRIBUTES, durable=True)
+            os.rename(half, path)
+    except (OSError, StoreUnavailable):
+        if not os.path.lexists(path):
+            raise
+
+
+@contextmanager
+def scratch(workspace: Path) -> Iterator[Path]:
+    """A folder of our own for a while; a killed process leaves it to the next sweep."""
+    folder = workspace / f".{NAME}.{os.urandom(6).hex()}.tmp"
+    os.mkdir(folder, 0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_borrowed(workspace: Path) -> None:
+    """Objects lent from elsewhere count as present when they are written, and vanish with their owner."""
+    folder = Folder.open(os.fspath(workspace))
+    if folder is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    with folder, folder.walk(f"{NAME}/objects/info/alternates") as (info, name):
+        if info is not None and info.exists(name):
+            raise StateProblem(
+                f"{info.named(name)} makes the snapshots depend on another repository",
+                "delete that file; snapshots made since it was there may not be whole",
+            )
+
+
+def _sweep(workspace: Path, descriptor: int) -> None:
+    if not _locked(descriptor, fcntl.LOCK_EX):
+        return
+    shadow = workspace / NAME
+    with suppress(OSError):
+        for pattern in ("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"):
+            for leftover in shadow.glob(pattern):
+                leftover.unlink(missing_ok=True)
+        for half in workspace.glob(f".{NAME}.*.tmp"):
+            shutil.rmtree(half, ignore_errors=True)
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _locked(descriptor: int, mode: int) -> bool:
+    try:
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,317 @@
+"""Kills, full disks, foreign files, time limits: no snapshot says that it is there unless it is, and the next one works."""
+
+import ctypes
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from guard.core.rescuing import Snapshot
+from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
+from guard.git.call import git_fed
+from guard.git.locate import find
+from guard.rescue import shadow as shadows
+from guard.rescue.deadline import Deadline
+from guard.rescue.project import Project
+from guard.rescue.shadow import Shadow
+from guard.rescue.snapshots import ready, take
+from guard.rescue.stream import Stream
+from tests.rescue.states import start
+from tests.support import ROOT, git, write
+from tests.support.rescuing import (
+    attempt_rescue,
+    contents,
+    fingerprint,
+    recovered,
+    take_snapshot,
+)
+
+CHILD = """
+import sys
+from pathlib import Path
+from tests.support.rescuing import take_snapshot
+root, workspace = map(Path, sys.argv[1:])
+print(take_snapshot(root, workspace).model_dump_json(), flush=True)
+"""
+PR_CAPBSET_DROP = 24
+
+
+@pytest.fixture(autouse=True)
+def started(repository: Path) -> None:
+    start(repository)
+
+
+def child(root: Path, workspace: Path, before: Callable[[], None] | None = None) -> "Child":
+    words = [sys.executable, "-c", CHILD, str(root), str(workspace)]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        words,
+        env=environ,
+        cwd=ROOT,
+        preexec_fn=before,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+Child = subprocess.Popen[str]
+
+
+def refs(workspace: Path) -> set[str]:
+    if not (workspace / "shadow.git").exists():
+        return set()
+    listed = git(workspace / "shadow.git", "for-each-ref", "--format=%(refname)")
+    return set(listed.split())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_kill_at_any_moment_leaves_nothing_half_done(
+    seed: int, repository: Path, workspace: Path, tmp_path: Path
+) -> None:
+    for number in range(300):
+        write(repository / f"many/{number}.bin", os.urandom(20_000))
+    before = fingerprint(repository / ".git")
+    began = time.monotonic()
+    child(repository, tmp_path / "measured").communicate()
+    lasted = time.monotonic() - began
+    victim = child(repository, workspace)
+    time.sleep(lasted * (0.4 + 0.6 * random.Random(seed).random()))
+    victim.kill()
+    said, _ = victim.communicate()
+    known = refs(workspace)
+    assert all(ref in said for ref in known) or not said
+    for ref in known:
+        git(workspace / "shadow.git", "fsck", "--strict", ref)
+    time.sleep(0.1)
+    kept = take_snapshot(repository, workspace)
+    assert recovered(kept, tmp_path / "back") == contents(repository)
+    assert refs(workspace) == {*known, kept.ref}
+    assert fingerprint(repository / ".git") == before
+    assert not list(workspace.glob(".shadow.git.*"))
+    assert not list((workspace / "shadow.git").rglob("tmp_*"))
+    assert not list((workspace / "shadow.git").glob("fast_import_crash_*"))
+
+
+@pytest.fixture
+def shadow(repository: Path, workspace: Path) -> Iterator[Shadow]:
+    workspace.mkdir(mode=0o700)
+    project = Project(find(repository, lambda _: None), os.environ, Deadline(60))
+    with ready(project, workspace, "test") as opened:
+        take(project, opened, "test")
+        yield opened
+
+
+def test_a_stream_that_ends_between_two_files_is_no_snapshot(
+    shadow: Shadow, workspace: Path
+) -> None:
+    """As when guard is killed: git sees no more than the end of its input."""
+    known = refs(workspace)
+    words = (*shadows.OPTIONS, *shadows.IMPORT)
+    with git_fed(*words, environ=os.environ, git_dir=shadow.path, time_limit=60) as program:
+        stream = Stream(program, shadow.object_format)
+        stream.begin("refs/guard/snapshot/cut")
+        stream.put(b"worktree/one", b"100644", b"one")
+        assert program.finish().code != 0
+    assert refs(workspace) == known
+
+
+def test_a_tree_that_is_not_what_was_written_is_found_out(shadow: Shadow, workspace: Path) -> None:
+    [ref] = refs(workspace)
+    written = shadow.listing(ref)
+    shadow.verify(ref, written, set())
+    mode, oid = written[b"worktree/kept.txt"]
+    for wrong in ({b"more": (mode, oid)}, {b"worktree/kept.txt": (b"100755", oid)}):
+        with pytest.raises(StoreUnavailable, match="not what was written"):
+            shadow.verify(ref, {**written, **wrong}, set())
+
+
+def test_a_pack_that_does_not_hold_what_was_written_is_found_out(
+    shadow: Shadow, workspace: Path
+) -> None:
+    [ref], written = refs(workspace), shadow.listing(next(iter(refs(workspace))))
+    [pack] = (shadow.path / "objects/pack").glob("*.pack")
+    data = bytearray(pack.read_bytes())
+    data[len(data) // 2] ^= 1
+    pack.chmod(0o600)
+    pack.write_bytes(data)
+    with pytest.raises(StoreUnavailable):
+        shadow.verify(ref, written, set())
+
+
+def test_a_stream_that_is_cut_off_is_no_snapshot(repository: Path, workspace: Path) -> None:
+    take_snapshot(repository, workspace)
+    known = refs(workspace)
+    write(repository / "slow.bin", os.urandom(40_000_000))
+    victim = child(repository, workspace)
+    pack = workspace / "shadow.git/objects/pack"
+    while victim.poll() is None and not list(pack.glob("tmp_pack_*")):
+        time.sleep(0.001)
+    victim.kill()
+    victim.communicate()
+    time.sleep(1)
+    assert refs(workspace) == known
+
+
+def limit_file_size() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+
+def test_no_room_for_the_snapshot_is_an_error_that_says_so(
+    repository: Path, workspace: Path, tmp_path: Path
+) -> None:
+    take_snapshot(repository, workspace)
+    write(repository / "large.bin", os.urandom(1_000_000))
+    before, project = fingerprint(repository / ".git"), contents(repository)
+    victim = child(repository, workspace, limit_file_size)
+    _, trouble = victim.communicate()
+    assert victim.returncode != 0
+    assert "StoreUnavailable: no snapshot could be written" in trouble
+    assert f"signal {signal.SIGXFSZ}" in trouble
+    assert (fingerprint(repository / ".git"), contents(repository)) == (before, project)
+    assert not list((workspace / "shadow.git").rglob("tmp_*"))
+    kept = take_snapshot(repository, workspace)
+    assert recovered(kept, tmp_path / "back") == project
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MB; only root may mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(place)]
+    if subprocess.run(words, check=False, capture_output=True).returncode != 0:
+        pytest.skip("cannot mount a small file system here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_is_an_error_that_says_so(repository: Path, small_disk: Path) -> None:
+    take_snapshot(repository, small_disk)
+    write(repository / "large.bin", os.urandom(5_000_000))
+    before = fingerprint(repository / ".git")
+    with pytest.raises(StoreUnavailable, match="Out of diskspace") as error:
+        attempt_rescue(repository, small_disk, ["large.bin"])
+    assert "nothing in the project was changed" in (error.value.hint or "")
+    assert fingerprint(repository / ".git") == before
+    (repository / "large.bin").unlink()
+    assert take_snapshot(repository, small_disk).whole
+
+
+def test_a_disk_that_is_full_from_the_start_is_an_error_too(
+    repository: Path, small_disk: Path
+) -> None:
+    with pytest.raises(OSError, match="No space"):
+        write(small_disk / "workspace/filler", bytes(5_000_000))
+    (small_disk / "workspace").chmod(0o700)
+    with pytest.raises(StoreUnavailable, match="No space left on device"):
+        take_snapshot(repository, small_disk / "workspace")
+    assert not list((small_disk / "workspace").glob(".shadow.git.*"))
+
+
+def without_privilege() -> None:
+    """Even root is refused what the mode of a file refuses, once these are gone: DAC_OVERRIDE and DAC_READ_SEARCH."""
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_kept(
+    repository: Path, workspace: Path
+) -> None:
+    write(repository / "closed.txt", "closed\n").chmod(0)
+    write(repository / "shut/inside.txt", "inside\n")
+    (repository / "shut").chmod(0)
+    done = child(repository, workspace, without_privilege)
+    said, trouble = done.communicate()
+    (repository / "shut").chmod(0o700)
+    assert done.returncode == 0, trouble
+    kept = Snapshot.model_validate_json(said)
+    assert kept.skipped == ("closed.txt: Permission denied", "shut: Permission denied")
+    assert not kept.whole
+    assert kept.files == len(contents(repository)) - 2
+
+
+def test_a_workspace_that_cannot_be_written_is_an_error(repository: Path, workspace: Path) -> None:
+    workspace.mkdir(mode=0o500)
+    done = child(repository, workspace, without_privilege)
+    _, trouble = done.communicate()
+    assert "StoreUnavailable: no snapshot could be written" in trouble
+    assert "Permission denied" in trouble
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.1, 0.3])
+def test_a_time_limit_ends_it_and_is_said(
+    seconds: float, repository: Path, workspace: Path
+) -> None:
+    for number in range(3000):
+        write(repository / f"many/{number // 100}/{number}.txt", f"{number}\n")
+    before = fingerprint(repository / ".git")
+    began = time.monotonic()
+    said = ""
+    try:
+        kept = take_snapshot(repository, workspace, time_limit=seconds)
+        said = "whole" if kept.whole else " ".join(kept.skipped)
+    except StoreUnavailable as error:
+        said = error.message
+    assert any(words in said for words in ("whole", "time limit", "took longer"))
+    assert time.monotonic() - began < seconds + 5
+    assert fingerprint(repository / ".git") == before
+    assert take_snapshot(repository, workspace).whole
+
+
+def test_a_snapshot_cut_by_its_time_limit_has_the_paths_that_matter(
+    repository: Path, workspace: Path
+) -> None:
+    for number in range(6000):
+        write(repository / f"many/{number // 100}/{number}.txt", f"{number}\n")
+    write(repository / "zz/left.txt", "left\n")
+    take_snapshot(repository, workspace)
+    kept = None
+    for limit in (0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8):
+        try:
+            kept = take_snapshot(repository, workspace, time_limit=limit, paths=[b"zz/left.txt"])
+        except GuardError:
+            continue
+        break
+    assert kept is not None
+    if kept.whole:
+        pytest.skip("this machine is too fast to be cut")
+    shadow = workspace / "shadow.git"
+    assert git(shadow, "cat-file", "blob", f"{kept.ref}:worktree/zz/left.txt") == "left\n"
+
+
+def test_a_repository_that_hangs_is_kept_all_the_same(
+    repository: Path, workspace: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(repository / ".git/pipe")
+    git(repository, "config", "include.path", "pipe")
+    left = write(repository / "new.txt", "new\n").name
+    began = time.monotonic()
+    result = attempt_rescue(repository, workspace, [left], time_limit=6)
+    assert time.monotonic() - began < 12
+    assert (result.reason, result.commits) == ("not_plain:git", ())
+    assert result.snapshot is not None
+    assert recovered(result.snapshot, tmp_path / "back") == contents(repository)
+
+
+def test_without_git_it_is_an_error(
+    repository: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(RepositoryProblem, match="git is not installed"):
+        take_snapshot(repository, workspace)
+
+
+def test_ten_thousand_files_take_seconds(repository: Path, workspace: Path) -> None:
+    for number in range(10_000):
+        write(repository / f"many/{number // 100}/{number}.py", f"# {number}\n" * 20)
+    began = time.monotonic()
+    assert take_snapshot(repository, workspace).files == 10_006
+    assert time.monotonic() - began < 15
