@@ -1,0 +1,99 @@
+"""`guard judge`."""
+
+from typing import BinaryIO
+
+import click
+
+from guard.core.events.check import CheckMade
+from guard.core.evidence import Policy
+from guard.core.judging import JudgeReport, explained, read_evidence, replayed, with_set
+from guard.core.text import visible
+from guard.errors import Refused, WrongUsage
+from guard.invocation import Invocation
+from guard.output import format_option
+
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+@click.command("judge")
+@click.argument("file", required=False, type=click.File("rb"))
+@click.option(
+    "--replay", type=click.IntRange(min=1), metavar="ITERATION", help="Judge a past check again."
+)
+@click.option(
+    "--run", "run_id", metavar="ID", help="The run of that iteration; by default the newest."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Judge under another setting, for example max_probes=3.",
+)
+@format_option
+@click.pass_obj
+def command(
+    guard: Invocation,
+    file: BinaryIO | None,
+    replay: int | None,
+    run_id: str | None,
+    settings: tuple[str, ...],
+    form: str,
+) -> None:
+    """Judge an evidence document, or a past check again, and explain the verdict.
+
+    FILE is a document `guard/evidence/1` (`-` for stdin). With --replay the evidence is what the log kept of the newest
+    check of that iteration. Exit code 0 whatever the verdict is, because nothing happened; 1 if the log has no such check.
+    """
+    if (file is None) == (replay is None):
+        raise WrongUsage(
+            "give a FILE or --replay ITERATION, one of them", "see `guard judge --help`"
+        )
+    try:
+        if replay is not None:
+            report = replayed(_check_made(guard, replay, run_id), settings)
+        else:
+            assert file is not None
+            report = _judged(file.read(_MOST_BYTES + 1), settings)
+    except ValueError as error:
+        raise WrongUsage(
+            str(error), "`guard schema evidence` prints what it has to look like"
+        ) from None
+    guard.output.document(report, form, _text)
+
+
+def _judged(data: bytes, settings: tuple[str, ...]) -> JudgeReport:
+    if len(data) > _MOST_BYTES:
+        raise ValueError(f"the document is larger than {_MOST_BYTES} bytes")
+    return explained(read_evidence(data), with_set(Policy(), settings))
+
+
+def _check_made(guard: Invocation, iteration: int, run_id: str | None) -> CheckMade:
+    """The newest check of the iteration that the log has, of this work tree."""
+    key, newest = guard.workspace.worktree_key, None
+    for event, _, _ in guard.store.entries():
+        if isinstance(event, CheckMade) and event.iteration == iteration:
+            ours = event.worktree == key if key is not None else True
+            if ours and run_id in (None, event.run):
+                newest = event
+    if newest is None:
+        raise Refused(
+            f"the log has no check of iteration {iteration}",
+            "`guard log --type check_made` lists those that there are",
+        )
+    return newest
+
+
+def _text(report: JudgeReport) -> str:
+    if report.decision == "verdict":
+        lines = [f"{report.status}: {report.reason} ({visible(report.detail)})"]
+    else:
+        wait = f" for at most {report.seconds:g} s" if report.seconds else ""
+        lines = [f"no verdict yet; next: {report.decision}{wait} ({visible(report.detail)})"]
+    if report.recorded_status is not None:
+        recorded = visible(f"{report.recorded_status}: {report.recorded_reason}")
+        lines.append(f"  look {report.look} of {report.looks}; the check itself said {recorded}")
+    *passed, decided = report.trail
+    lines += [f"  {rule}: nothing to say" for rule in passed]
+    lines.append(f"  {decided}: decides")
+    return "\n".join(lines)

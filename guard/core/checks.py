@@ -1,0 +1,73 @@
+"""The newest completion check of a work tree: its verdict, what it saw alive, and what it saw uncommitted."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from guard.core.events.base import IterationNumber
+from guard.core.events.baseline import DirtyFile
+from guard.core.events.check import CheckMade
+from guard.core.events.run import Status
+from guard.core.fields import Count, Id, Instant, Line
+from guard.core.views import Fold, ViewDocument, ViewKind
+
+
+class LastCheck(ViewDocument):
+    """How the newest check of one work tree ended."""
+
+    schema_: Literal["guard/last-check/1"] = Field("guard/last-check/1", alias="schema")
+    worktree: Id
+    run: Id
+    iteration: IterationNumber
+    at: Instant
+    status: Status
+    reason: Line
+    detail: Line
+    complete: bool
+    new_commits: Count
+    rescued_commits: Count
+    retry_at: Instant | None
+    left: tuple[DirtyFile, ...]
+    living: tuple[dict[str, Any], ...]
+    """What was alive, as the evidence had it: the next check of this iteration goes on from there."""
+
+    def key(self) -> str:
+        return self.worktree
+
+
+_TAKEN = tuple(
+    name
+    for name in LastCheck.model_fields
+    if name not in {"schema_", "seq", "log", "hash", "worktree", "living"}
+)
+
+
+class LastCheckFold(Fold[LastCheck]):
+    document_class = LastCheck
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._fields: dict[str, Any] = {}
+
+    def restore(self, document: LastCheck) -> None:
+        self.reached = document.position()
+        self._fields = {name: getattr(document, name) for name in (*_TAKEN, "living")}
+
+    def apply(self, event: CheckMade) -> None:
+        self._fields = {name: getattr(event, name) for name in _TAKEN}
+        look = event.looks[-1] if event.looks else {}
+        self._fields["living"] = tuple(look.get("living", ()))
+
+    def contents(self) -> dict[str, Any]:
+        return {"worktree": self.key, **self._fields}
+
+
+LAST_CHECK: ViewKind[LastCheck, LastCheckFold] = ViewKind(
+    document=LastCheck,
+    fold=LastCheckFold,
+    events=(CheckMade,),
+    key=lambda event: event.worktree,
+    folder="worktrees.d/",
+    file="/check.json",
+    needles=lambda _key: (b'"type":"check_made"',),
+)
