@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from guard.core.settings import BadSetting, Resolved, Source, knobs, resolve
+from guard.core.settings import BadSetting, Resolved, Source, knobs, nested, resolve
 from guard.core.text import valid
 from guard.errors import ConfigProblem
 
@@ -39,13 +39,18 @@ def load(
     environ: Mapping[str, str],
     explicit: Path | None = None,
     flags: Mapping[str, Any] | None = None,
+    frozen: Mapping[str, Any] | None = None,
 ) -> Resolved:
-    """The settings in force for a work tree; `explicit` is read instead of the project's and the user's file."""
+    """The settings in force for a work tree; `explicit` is read instead of the project's and the user's file.
+
+    `frozen` is what the project's files said when an iteration began: it stands for them, whatever they say by now.
+    """
     if explicit is not None:
         sources = [Source(valid(explicit), _read(explicit, required=True) or {})]
     else:
         user = user_folder(environ) / USER_FILE
-        sources = [*_project_sources(project), Source(valid(user), _read(user) or {})]
+        own = [Source("baseline", nested(frozen), trusted=False)] if frozen is not None else None
+        sources = [*(own or _project_sources(project)), Source(valid(user), _read(user) or {})]
     sources += _environment(environ)
     sources.append(Source("command line", dict(flags or {})))
     try:

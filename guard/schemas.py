@@ -12,17 +12,64 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Discriminator, Field, TypeAdapter, create_model
 
+from guard.core.descriptions import describe_all
 from guard.core.events import EVENT_CLASSES
+from guard.core.evidence import Evidence
 from guard.core.fields import Count, Digest, Seq
+from guard.core.judging import JudgeReport
 from guard.core.migrations import RECORD_VERSION
 from guard.core.replay import VIEW_KINDS, Checkpoint
-from guard.core.reports import REPORTS
+from guard.core.reports.agents import AgentReport, AgentsReport
+from guard.core.reports.base import Report
+from guard.core.reports.baseline import BaselineReport
+from guard.core.reports.breaker import BreakerReport
+from guard.core.reports.check import CheckReport
+from guard.core.reports.classify import ClassifyReport
+from guard.core.reports.loop import LoopReport
+from guard.core.reports.metrics import MetricsReport
+from guard.core.reports.probe import ProbeReport
+from guard.core.reports.state import (
+    ConfigReport,
+    DoctorReport,
+    InitReport,
+    LogReport,
+    RebuildReport,
+    SchemaList,
+    ValidateReport,
+    VerifyReport,
+    WhereReport,
+)
+from guard.core.rescuing import Manifest
 from guard.core.settings import Settings
 from guard.resources import folder
 from guard.workspace import WorktreeEntry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+OUTPUTS: tuple[type[Report], ...] = (
+    AgentReport,
+    AgentsReport,
+    BaselineReport,
+    BreakerReport,
+    CheckReport,
+    ClassifyReport,
+    ConfigReport,
+    DoctorReport,
+    InitReport,
+    JudgeReport,
+    LogReport,
+    LoopReport,
+    MetricsReport,
+    ProbeReport,
+    RebuildReport,
+    SchemaList,
+    ValidateReport,
+    VerifyReport,
+    WhereReport,
+)
+"""Every document that a command prints."""
 _SUFFIX = ".schema.json"
+_WRITTEN_BY_PEOPLE = frozenset({"evidence", "settings"})
+"""They may leave out what has a default; what guard itself writes is whole."""
 
 
 def record_adapter() -> TypeAdapter[Any]:
@@ -48,7 +95,7 @@ def record_adapter() -> TypeAdapter[Any]:
 def adapters() -> dict[str, TypeAdapter[Any]]:
     """Every published document, by the kind in its `schema` field, or by what it is."""
     documents: list[type[BaseModel]] = [kind.document for kind in VIEW_KINDS]
-    documents += [Checkpoint, WorktreeEntry, *REPORTS]
+    documents += [Checkpoint, Evidence, Manifest, WorktreeEntry, *OUTPUTS]
     named = {_kind(document): TypeAdapter(document) for document in documents}
     return {"event": record_adapter(), "settings": TypeAdapter(Settings), **named}
 
@@ -59,12 +106,13 @@ def _kind(document: type[BaseModel]) -> str:
 
 def generate() -> dict[str, str]:
     """The text of every schema file, by file name."""
+    describe_all()
     return {f"{kind}{_SUFFIX}": _text(kind, adapter) for kind, adapter in adapters().items()}
 
 
 def _text(kind: str, adapter: TypeAdapter[Any]) -> str:
     mode: Literal["validation", "serialization"] = (
-        "validation" if kind == "settings" else "serialization"
+        "validation" if kind in _WRITTEN_BY_PEOPLE else "serialization"
     )
     schema = {
         "$schema": DIALECT,

@@ -13,7 +13,7 @@ from typing import Any
 from guard import schemas
 from guard.config import own_section
 from guard.core.records import BadRecord, unsealed
-from guard.core.reports import Finding
+from guard.core.reports.state import Finding
 from guard.core.strict_json import loads
 from guard.core.text import plural, valid
 
@@ -21,6 +21,9 @@ MOST_BYTES = 64 * 1024 * 1024
 _NAMED = {
     "AGENT_REGISTRY.json": "agent-registry",
     "GLOBAL_REGISTRY.json": "global-registry",
+    "baseline.json": "baseline",
+    "breaker.json": "breaker",
+    "check.json": "last-check",
     "checkpoint.json": "checkpoint",
     "run.json": "run",
 }

@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from guard.core.events import EVENT_ADAPTER, EVENT_TYPES, Event
+from guard.core.events import EVENT_TYPES, Event, event_adapter
 from guard.core.fields import first_problem, is_whole
 from guard.core.migrations import RECORD_VERSION, migrate_record
 
@@ -23,7 +23,17 @@ _HASH_KEY, _PREV_KEY = b',"hash":"', b',"prev":"'
 _SEAL = len(_HASH_KEY) + 64 + len(b'"}')
 _LINK = len(_PREV_KEY) + 64 + len(b'"')
 _NUMBER = re.compile(rb"[1-9][0-9]{0,8}")
-_validate: Callable[[bytes | str], Event] = EVENT_ADAPTER.validator.validate_json
+
+
+def _validate_first(line: bytes | str) -> Event:
+    """The validator of all events is made at its first use: a command that reads none of them does not pay for it."""
+    global _validate
+    validate = cast(Callable[[bytes | str], Event], event_adapter().validator.validate_json)
+    _validate = validate
+    return validate(line)
+
+
+_validate: Callable[[bytes | str], Event] = _validate_first
 
 
 class Position(NamedTuple):

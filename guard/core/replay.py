@@ -5,6 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from guard.core.baselines import BASELINE
+from guard.core.breaker import BREAKER
+from guard.core.checks import LAST_CHECK
 from guard.core.events import BaseEvent, Event
 from guard.core.fields import Seq
 from guard.core.records import START, Entry, Position
@@ -12,7 +15,14 @@ from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.runs import RUN
 from guard.core.views import Fold, LogPosition, ViewDocument, ViewKind
 
-VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (AGENT_REGISTRY, GLOBAL_REGISTRY, RUN)
+VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
+    AGENT_REGISTRY,
+    GLOBAL_REGISTRY,
+    RUN,
+    BREAKER,
+    LAST_CHECK,
+    BASELINE,
+)
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]
 ROUTES: dict[type[BaseEvent], tuple[Route, ...]] = {}

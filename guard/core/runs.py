@@ -1,15 +1,17 @@
 """The run of a work tree: which one it is, which iteration is open, how the last one ended."""
 
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
 from guard.core.events import (
     IterationEnded,
     IterationStarted,
+    Process,
     RunEnded,
     RunEvent,
     RunStarted,
+    SessionSeen,
     Status,
 )
 from guard.core.events.base import IterationNumber
@@ -19,10 +21,15 @@ from guard.core.views import Fold, ViewDocument, ViewKind
 
 
 class OpenIteration(Frozen):
-    """An iteration that has begun and not ended: running, or left by a crash."""
+    """An iteration that has begun and not ended: running, waited for, or left by a crash."""
 
     number: IterationNumber
     started_at: Instant
+    supervisor: Process | None = None
+    frozen: dict[Line, str | int | float | bool | None] = Field(default_factory=dict)
+    agent: Line | None = None
+    session: Line | None = None
+    process: Process | None = None
 
 
 class EndedIteration(Frozen):
@@ -34,6 +41,9 @@ class EndedIteration(Frozen):
     status: Status
     reason: Line
     elapsed_seconds: Seconds
+    agent: Line | None
+    session: Line | None
+    frozen: dict[Line, str | int | float | bool | None] | None
 
 
 class Run(ViewDocument):
@@ -52,6 +62,11 @@ class Run(ViewDocument):
 
     def key(self) -> str:
         return self.worktree
+
+    def opened(self, run: str, number: int) -> OpenIteration | None:
+        """This iteration, if it is of this run and open."""
+        known = self.open_iteration if self.run == run else None
+        return known if known is not None and known.number == number else None
 
 
 class RunFold(Fold[Run]):
@@ -77,7 +92,14 @@ class RunFold(Fold[Run]):
                 state.update(started_at=event.at, command=event.command)
             case IterationStarted():
                 state["iterations"] += 1
-                state["open_iteration"] = OpenIteration(number=event.iteration, started_at=event.at)
+                state["open_iteration"] = OpenIteration(
+                    number=event.iteration,
+                    started_at=event.at,
+                    supervisor=event.supervisor,
+                    frozen=event.frozen,
+                )
+            case SessionSeen():
+                self._session_seen(event)
             case IterationEnded():
                 begun = state["open_iteration"]
                 state["last_iteration"] = self._ended(event, begun)
@@ -88,16 +110,30 @@ class RunFold(Fold[Run]):
             case _:
                 assert_never(event)
 
+    def _session_seen(self, event: SessionSeen) -> None:
+        begun = self._fields["open_iteration"]
+        if begun is None or begun.number != event.iteration:
+            return
+        news = {
+            "agent": event.agent or begun.agent,
+            "session": event.session or begun.session,
+            "process": event.process or begun.process,
+        }
+        self._fields["open_iteration"] = begun.model_copy(update=news)
+
     @staticmethod
     def _ended(event: IterationEnded, begun: OpenIteration | None) -> EndedIteration:
-        known = begun is not None and begun.number == event.iteration
+        known = begun if begun is not None and begun.number == event.iteration else None
         return EndedIteration(
             number=event.iteration,
-            started_at=begun.started_at if begun and known else None,
+            started_at=known.started_at if known else None,
             ended_at=event.at,
             status=event.status,
             reason=event.reason,
             elapsed_seconds=event.elapsed_seconds,
+            agent=known.agent if known else None,
+            session=known.session if known else None,
+            frozen=known.frozen if known else None,
         )
 
     def contents(self) -> dict[str, Any]:
@@ -117,9 +153,9 @@ _BLANK: dict[str, Any] = {
 RUN: ViewKind[Run, RunFold] = ViewKind(
     document=Run,
     fold=RunFold,
-    events=(RunStarted, IterationStarted, IterationEnded, RunEnded),
+    events=get_args(RunEvent),
     key=lambda event: event.worktree,
     folder="worktrees.d/",
     file="/run.json",
-    needles=lambda key: (b'"worktree":"%s"' % key.encode(),),
+    needles=lambda _key: (b'"type":"run_', b'"type":"iteration_', b'"type":"session_seen"'),
 )

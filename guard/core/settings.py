@@ -5,17 +5,20 @@ is the agent's to edit, so knobs that are marked as the user's are not taken fro
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 
+from guard.core.descriptions import described
 from guard.core.fields import Frozen
 from guard.core.registry import KEEP_FINISHED
 
 _USERS = {"user_only": True}
+
+Agent = Literal["claude", "codex", "gemini", "qwen", "opencode", "copilot", "command"]
 
 
 class _Section(Frozen):
@@ -33,6 +36,48 @@ class CompletionCheck(_Section):
     """How long one probe may take."""
     final_rescue_attempt: bool = True
     """Whether work that is still uncommitted after the last round is rescued."""
+    progress_window_seconds: Annotated[float, Field(ge=0, le=86400)] = 120
+    """How long after its last CPU time, I/O or output a process of the iteration still counts as at work."""
+    max_wait_seconds: Annotated[float, Field(ge=0, le=604800)] = 7200
+    """How long a check waits for helpers that are alive, before it says so and ends."""
+    git_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10
+    """How long one call of git may take."""
+    agent: Agent | Literal[""] = ""
+    """Which agent is asked: claude, codex, gemini, qwen, opencode, copilot or command; `guard run` sees it by the command."""
+    probe_model: Annotated[str, Field(max_length=128)] = ""
+    """The model that answers a probe, where the agent's CLI takes one; for Claude Code sonnet if nothing is said."""
+    probe_command: Annotated[str, Field(max_length=4096, json_schema_extra=_USERS)] = ""
+    """The program that answers for the agent `command`: the question on its stdin, one JSON document on its stdout."""
+    task_file: Annotated[str, Field(max_length=1024)] = "specs/{spec}/tasks.md"
+    """Where the task file of `--spec NAME` lies; `tasks.md` in the work tree's root is looked for next."""
+
+
+class Rescue(_Section):
+    """How uncommitted work becomes commits."""
+
+    command: Annotated[str, Field(max_length=4096, json_schema_extra=_USERS)] = ""
+    """A program that commits what was left, run instead of guard's own rescue with the name of the spec as its argument."""
+    time_limit_seconds: Annotated[float, Field(gt=0, le=86400)] = 300
+    """How long a rescue or a snapshot may take."""
+
+
+class Breaker(_Section):
+    """When a run that goes nowhere is stopped, and when it may try again. A limit of 0 never stops it."""
+
+    stall_limit: Annotated[int, Field(ge=0, le=1000, json_schema_extra=_USERS)] = 3
+    """How many iterations in a row may stall before the breaker opens."""
+    same_error_limit: Annotated[int, Field(ge=0, le=1000, json_schema_extra=_USERS)] = 5
+    """How often the same error may come, without work between, before the breaker opens."""
+    denied_limit: Annotated[int, Field(ge=0, le=1000, json_schema_extra=_USERS)] = 2
+    """How often iterations may end at denied permissions, without work between, before the breaker opens."""
+    rescue_limit: Annotated[int, Field(ge=0, le=1000, json_schema_extra=_USERS)] = 5
+    """How many iterations in a row may have to be rescued before the breaker opens."""
+    cooldown_seconds: Annotated[float, Field(ge=0, le=604800, json_schema_extra=_USERS)] = 1800
+    """How long the breaker stays open before it allows one trial; twice as long after each trial that fails."""
+    cooldown_max_seconds: Annotated[float, Field(ge=0, le=604800, json_schema_extra=_USERS)] = 14400
+    """The longest that a cooldown becomes."""
+    trial_lease_seconds: Annotated[float, Field(gt=0, le=604800, json_schema_extra=_USERS)] = 14400
+    """How long a trial is its holder's alone; after that another process may claim one."""
 
 
 class Registry(_Section):
@@ -59,6 +104,8 @@ class Settings(_Section):
     workspace: Annotated[str | None, Field(min_length=1, json_schema_extra=_USERS)] = None
     """The folder for guard's state; by default one per repository below $XDG_STATE_HOME/guard."""
     completion_check: CompletionCheck = CompletionCheck()
+    rescue: Rescue = Rescue()
+    breaker: Breaker = Breaker()
     registry: Registry = Registry()
     store: StoreSettings = StoreSettings()
 
@@ -69,9 +116,18 @@ class Knob:
 
     key: str
     default: Any
-    description: str
     user_only: bool
-    section: str
+    table: type["_Section"]
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return described(self.table).get(self.key.rpartition(".")[2], "")
+
+    @property
+    def section(self) -> str:
+        """What its table is about; nothing for a key that stands in none."""
+        return (self.table.__doc__ or "").strip() if "." in self.key else ""
 
     @property
     def variable(self) -> str:
@@ -97,6 +153,8 @@ class Resolved:
     settings: Settings
     origins: Mapping[str, str]
     warnings: tuple[str, ...]
+    from_project: Mapping[str, Any] = field(default_factory=dict)
+    """What the project's own files say, stronger sources left aside: this is frozen when an iteration begins."""
 
 
 class BadSetting(ValueError):
@@ -108,17 +166,15 @@ def knobs() -> Iterator[Knob]:
     for name, info in Settings.model_fields.items():
         section = info.annotation
         if isinstance(section, type) and issubclass(section, _Section):
-            about = (section.__doc__ or "").strip()
             for key, inner in section.model_fields.items():
-                yield _knob(f"{name}.{key}", inner, about)
+                yield _knob(f"{name}.{key}", inner, section)
         else:
-            yield _knob(name, info, "")
+            yield _knob(name, info, Settings)
 
 
-def _knob(key: str, info: FieldInfo, section: str) -> Knob:
+def _knob(key: str, info: FieldInfo, table: type[_Section]) -> Knob:
     extra = info.json_schema_extra
-    user_only = isinstance(extra, dict) and bool(extra.get("user_only"))
-    return Knob(key, info.default, info.description or "", user_only, section)
+    return Knob(key, info.default, isinstance(extra, dict) and bool(extra.get("user_only")), table)
 
 
 def resolve(sources: Sequence[Source]) -> Resolved:
@@ -127,6 +183,7 @@ def resolve(sources: Sequence[Source]) -> Resolved:
     merged: dict[str, Any] = {}
     origins: dict[str, str] = {}
     warnings: list[str] = []
+    from_project: dict[str, Any] = {}
     for source in sources:
         values = dict(_leaves(source, known))
         for key in [key for key in values if known[key].user_only and not source.trusted]:
@@ -138,7 +195,10 @@ def resolve(sources: Sequence[Source]) -> Resolved:
         for key in values:
             merged[key] = _value_at(checked, key)
             origins[key] = source.origin
-    return Resolved(Settings.model_validate(_nested(merged)), origins, tuple(warnings))
+            if not source.trusted:
+                from_project[key] = merged[key]
+    settings = Settings.model_validate(nested(merged))
+    return Resolved(settings, origins, tuple(warnings), from_project)
 
 
 def _leaves(source: Source, known: Mapping[str, Knob]) -> Iterator[tuple[str, Any]]:
@@ -169,7 +229,7 @@ def _unknown(key: str, known: Mapping[str, Knob], sections: set[str]) -> str:
 
 def _validated(values: Mapping[str, Any], source: Source) -> Settings:
     try:
-        return Settings.model_validate(_nested(values), strict=not source.textual)
+        return Settings.model_validate(nested(values), strict=not source.textual)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -178,12 +238,13 @@ def _validated(values: Mapping[str, Any], source: Source) -> Settings:
         raise BadSetting(f"{source.origin}: {key}: {first['msg']} (got {got})") from None
 
 
-def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by dotted keys, as the tables that a configuration file would have."""
+    tables: dict[str, Any] = {}
     for key, value in values.items():
         section, _, name = key.rpartition(".")
-        (nested.setdefault(section, {}) if section else nested)[name] = value
-    return nested
+        (tables.setdefault(section, {}) if section else tables)[name] = value
+    return tables
 
 
 def _value_at(settings: Settings, key: str) -> Any:
@@ -220,4 +281,6 @@ def config_template(*, for_user: bool) -> str:
 
 
 def _toml(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from guard.core.records import START, Entry, Position
 from guard.core.replay import paths_touched
-from guard.core.reports import RebuildReport, VerifyReport
+from guard.core.reports.state import RebuildReport, VerifyReport
 from guard.core.settings import StoreSettings
 from guard.core.views import ViewDocument, ViewKind
 from guard.errors import StoreUnavailable
@@ -25,9 +25,7 @@ from guard.files import Folder
 from guard.lock import LOCK, Lock, locked, read_mark
 from guard.store.change import FileChange, Memory
 from guard.store.log import LIVE, Log
-from guard.store.rebuild import rebuild, salvage
 from guard.store.segments import BrokenLog
-from guard.store.verify import verify
 from guard.store.views import ViewFiles
 
 D = TypeVar("D", bound=ViewDocument)
@@ -104,6 +102,8 @@ class FileStore:
 
     def verify(self) -> VerifyReport:
         """What a check of the whole log and of every view finds."""
+        from guard.store.verify import verify
+
         report = self._reading(verify)
         return report or VerifyReport(
             ok=True,
@@ -118,11 +118,15 @@ class FileStore:
 
     def rebuild(self) -> RebuildReport:
         """Make every view again from the log."""
+        from guard.store.rebuild import rebuild
+
         with self._exclusive() as (folder, lock):
             return rebuild(folder, lock)
 
     def salvage(self, now: datetime, event_id: str) -> RebuildReport:
         """Go on without what is damaged; everything that is given up is kept under another name."""
+        from guard.store.rebuild import salvage
+
         with self._exclusive() as (folder, lock):
             return salvage(folder, lock, now, event_id)
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from guard.core.events import LogSalvaged, SegmentOpened
 from guard.core.records import START, Position
 from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, Checkpoint, Replay
-from guard.core.reports import RebuildReport
+from guard.core.reports.state import RebuildReport
 from guard.core.views import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
 from guard.files import Folder

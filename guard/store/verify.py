@@ -6,7 +6,7 @@ from typing import Any
 
 from guard.core.records import Position
 from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, Checkpoint, Replay
-from guard.core.reports import Finding, VerifyReport
+from guard.core.reports.state import Finding, VerifyReport
 from guard.core.views import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
 from guard.files import Folder

@@ -142,27 +142,43 @@ def test_texts_of_the_environment_are_converted(key: str, text: str, value: Any)
     assert type(value_of(resolved, knob)) is type(value)
 
 
-def test_names_of_knobs() -> None:
-    found = {knob.key: (knob.variable, knob.user_only) for knob in knobs()}
-    assert found == {
-        "workspace": ("GUARD_WORKSPACE", True),
-        "completion_check.max_probes": ("GUARD_COMPLETION_CHECK__MAX_PROBES", False),
-        "completion_check.probe_interval_seconds": (
-            "GUARD_COMPLETION_CHECK__PROBE_INTERVAL_SECONDS",
-            False,
-        ),
-        "completion_check.probe_timeout_seconds": (
-            "GUARD_COMPLETION_CHECK__PROBE_TIMEOUT_SECONDS",
-            False,
-        ),
-        "completion_check.final_rescue_attempt": (
-            "GUARD_COMPLETION_CHECK__FINAL_RESCUE_ATTEMPT",
-            False,
-        ),
-        "registry.keep_finished": ("GUARD_REGISTRY__KEEP_FINISHED", False),
-        "store.lock_timeout_seconds": ("GUARD_STORE__LOCK_TIMEOUT_SECONDS", True),
-        "store.segment_max_bytes": ("GUARD_STORE__SEGMENT_MAX_BYTES", True),
-    }
+KNOBS: dict[str, tuple[Any, bool]] = {
+    "workspace": (None, True),
+    "completion_check.max_probes": (5, False),
+    "completion_check.probe_interval_seconds": (30, False),
+    "completion_check.probe_timeout_seconds": (60, False),
+    "completion_check.final_rescue_attempt": (True, False),
+    "completion_check.progress_window_seconds": (120, False),
+    "completion_check.max_wait_seconds": (7200, False),
+    "completion_check.git_timeout_seconds": (10, False),
+    "completion_check.agent": ("", False),
+    "completion_check.probe_model": ("", False),
+    "completion_check.probe_command": ("", True),
+    "completion_check.task_file": ("specs/{spec}/tasks.md", False),
+    "rescue.command": ("", True),
+    "rescue.time_limit_seconds": (300, False),
+    "breaker.stall_limit": (3, True),
+    "breaker.same_error_limit": (5, True),
+    "breaker.denied_limit": (2, True),
+    "breaker.rescue_limit": (5, True),
+    "breaker.cooldown_seconds": (1800, True),
+    "breaker.cooldown_max_seconds": (14400, True),
+    "breaker.trial_lease_seconds": (14400, True),
+    "registry.keep_finished": (100, False),
+    "store.lock_timeout_seconds": (10, True),
+    "store.segment_max_bytes": (16777216, True),
+}
+
+
+def test_every_knob_has_its_default_and_those_that_only_the_user_may_turn() -> None:
+    assert {knob.key: (knob.default, knob.user_only) for knob in knobs()} == KNOBS
+
+
+def test_the_variable_of_a_knob_is_its_key() -> None:
+    variables = {knob.key: knob.variable for knob in knobs()}
+    assert variables["workspace"] == "GUARD_WORKSPACE"
+    assert variables["completion_check.max_probes"] == "GUARD_COMPLETION_CHECK__MAX_PROBES"
+    assert len(set(variables.values())) == len(variables)
 
 
 @pytest.mark.parametrize("for_user", [True, False], ids=["user", "project"])

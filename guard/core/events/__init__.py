@@ -5,6 +5,7 @@ fold that family then fail to type-check until they say what it means for them; 
 `python -m guard.schemas`.
 """
 
+from functools import cache
 from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Discriminator, TypeAdapter
@@ -18,26 +19,47 @@ from guard.core.events.agent import (
     RetentionSet,
 )
 from guard.core.events.base import BaseEvent
+from guard.core.events.baseline import BaselineEvent, BaselineRecorded
+from guard.core.events.breaker import (
+    BreakerClosed,
+    BreakerEvent,
+    BreakerOpened,
+    BreakerRecorded,
+    CooldownRestarted,
+    TrialClaimed,
+    TrialReturned,
+)
+from guard.core.events.check import CheckEvent, CheckMade
 from guard.core.events.log import LogEvent, LogSalvaged, SegmentOpened
+from guard.core.events.rescue import RescueEvent, RescueMade
 from guard.core.events.run import (
     IterationEnded,
     IterationStarted,
+    Process,
     RunEnded,
     RunEvent,
     RunStarted,
+    SessionSeen,
     Status,
 )
 
-Event: TypeAlias = LogEvent | RunEvent | RegistryEvent
+Event: TypeAlias = (
+    LogEvent | RunEvent | RegistryEvent | BreakerEvent | CheckEvent | RescueEvent | BaselineEvent
+)
 
 EVENT_CLASSES: tuple[type[BaseEvent], ...] = get_args(Event)
 EVENT_TYPES: dict[str, type[BaseEvent]] = {
     cls.model_fields["type"].default: cls for cls in EVENT_CLASSES
 }
-EVENT_ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Discriminator("type")])
+
+
+@cache
+def event_adapter() -> TypeAdapter[Event]:
+    """What tells an event by its tag; made once, by those who read the log."""
+    return TypeAdapter(Annotated[Event, Discriminator("type")])
+
 
 __all__ = [
-    "EVENT_ADAPTER",
     "EVENT_CLASSES",
     "EVENT_TYPES",
     "AgentEvent",
@@ -45,16 +67,32 @@ __all__ = [
     "AgentStatus",
     "AgentUpdated",
     "BaseEvent",
+    "BaselineEvent",
+    "BaselineRecorded",
+    "BreakerClosed",
+    "BreakerEvent",
+    "BreakerOpened",
+    "BreakerRecorded",
+    "CheckEvent",
+    "CheckMade",
+    "CooldownRestarted",
     "Event",
     "IterationEnded",
     "IterationStarted",
     "LogEvent",
     "LogSalvaged",
+    "Process",
     "RegistryEvent",
+    "RescueEvent",
+    "RescueMade",
     "RetentionSet",
     "RunEnded",
     "RunEvent",
     "RunStarted",
     "SegmentOpened",
+    "SessionSeen",
     "Status",
+    "TrialClaimed",
+    "TrialReturned",
+    "event_adapter",
 ]

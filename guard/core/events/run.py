@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.events.base import BaseEvent, IterationNumber
-from guard.core.fields import Id, Line
+from guard.core.fields import Frozen, Id, Line
 
 Status = Literal[
     "complete", "waiting", "working", "timeout", "error", "limited", "blocked", "interrupted"
@@ -13,34 +13,60 @@ Status = Literal[
 Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
 
-class _RunEvent(BaseEvent):
+class Process(Frozen):
+    """One process and no other: a pid is used again, a pid with its start time is not."""
+
+    pid: Annotated[int, Field(ge=1, le=2**31)]
+    start: Line
+    """Opaque, with the machine's boot in it: it only compares."""
+
+
+class RunEventBase(BaseEvent):
+    """What every event of a run has."""
+
     run: Id
     worktree: Id
 
 
-class _IterationEvent(_RunEvent):
+class IterationEventBase(RunEventBase):
+    """What every event of an iteration has."""
+
     iteration: IterationNumber
 
 
-class RunStarted(_RunEvent):
+class RunStarted(RunEventBase):
     type: Literal["run_started"] = "run_started"
     command: tuple[Line, ...] = ()
 
 
-class IterationStarted(_IterationEvent):
+class IterationStarted(IterationEventBase):
+    """An iteration has begun; the supervisor is the guard that watches over it, if one does."""
+
     type: Literal["iteration_started"] = "iteration_started"
+    supervisor: Process | None = None
+    frozen: dict[Line, str | int | float | bool | None] = Field(default_factory=dict)
+    """The project's own settings as they were: the agent may edit the file, but not this iteration."""
 
 
-class IterationEnded(_IterationEvent):
+class SessionSeen(IterationEventBase):
+    """The agent's process was started, or its session became known."""
+
+    type: Literal["session_seen"] = "session_seen"
+    agent: Line | None
+    session: Line | None
+    process: Process | None
+
+
+class IterationEnded(IterationEventBase):
     type: Literal["iteration_ended"] = "iteration_ended"
     status: Status
     reason: Line
     elapsed_seconds: Seconds
 
 
-class RunEnded(_RunEvent):
+class RunEnded(RunEventBase):
     type: Literal["run_ended"] = "run_ended"
     reason: Line
 
 
-RunEvent = RunStarted | IterationStarted | IterationEnded | RunEnded
+RunEvent = RunStarted | IterationStarted | SessionSeen | IterationEnded | RunEnded

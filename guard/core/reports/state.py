@@ -1,18 +1,11 @@
-"""The documents that commands print with `--format json`. Each has its schema under `schemas/`."""
+"""What the commands print that look at the state, the settings and the machine."""
 
 from typing import Any, Literal
 
 from pydantic import Field
 
-from guard.core.events import AgentStatus
 from guard.core.fields import Count, Frozen
-from guard.core.roster import Agent
-
-
-class Report(Frozen):
-    """One document on stdout."""
-
-    schema_: str = Field(alias="schema")
+from guard.core.reports.base import Report
 
 
 class WhereReport(Report):
@@ -131,31 +124,3 @@ class InitReport(Report):
     schema_: Literal["guard/init/1"] = Field("guard/init/1", alias="schema")
     file: str
     action: Literal["written", "kept", "would_write"]
-
-
-class AgentReport(Report):
-    """One agent after a change, with the counts of its task and of all tasks."""
-
-    schema_: Literal["guard/agent/1"] = Field("guard/agent/1", alias="schema")
-    agent: Agent
-    previous_status: AgentStatus | None
-    recorded_as: Literal["spawned", "updated", "late"]
-    active_count: Count
-    completed_count: Count
-    total_spawned: Count
-    active_agents: Count
-    total_agents_spawned: Count
-
-
-class AgentsReport(Report):
-    """Agents with the counts over all tasks, or of one task."""
-
-    schema_: Literal["guard/agents/1"] = Field("guard/agents/1", alias="schema")
-    task_id: str | None
-    active: Count
-    completed: Count
-    spawned: Count
-    agents: tuple[Agent, ...]
-
-
-REPORTS: tuple[type[Report], ...] = tuple(Report.__subclasses__())

@@ -1,0 +1,37 @@
+"""The event of a completion check: its verdict, and every look at the evidence that led to it."""
+
+from typing import Any, Literal
+
+from guard.core.events.baseline import DirtyFile
+from guard.core.events.run import IterationEventBase, Seconds, Status
+from guard.core.fields import Count, Instant, Line
+
+MOST_LOOKS = 32
+MOST_LEFT = 2000
+
+
+class CheckMade(IterationEventBase):
+    """One completion check. The looks are evidence documents (`guard/evidence/1`): a replay judges them again."""
+
+    type: Literal["check_made"] = "check_made"
+    status: Status
+    reason: Line
+    detail: Line
+    complete: bool
+    new_commits: Count
+    uncommitted: Count
+    rescued: bool
+    rescued_commits: Count
+    probes: Count
+    probe_cost_usd: float | None
+    alive: Count
+    """How many processes and members were alive and at work when the verdict fell."""
+    retry_at: Instant | None
+    elapsed_seconds: Seconds
+    left: tuple[DirtyFile, ...]
+    """What the iteration left uncommitted, so that the next baseline does not take it for the user's."""
+    policy: dict[str, Any]
+    looks: tuple[dict[str, Any], ...]
+
+
+CheckEvent = CheckMade
