@@ -12,20 +12,23 @@ from guard.output import coloured
 
 
 @click.command("demo")
+@click.option("--state", is_flag=True, help="Play the other part: what happens to damaged state.")
 @click.option("--keep", is_flag=True, help="Keep the scratch folder, and say where it is.")
 @click.pass_obj
-def command(guard: Invocation, keep: bool) -> None:
-    """Play through guard's state on a scratch repository: write, break, verify, rebuild.
+def command(guard: Invocation, state: bool, keep: bool) -> None:
+    """Play through agent sessions that end in every way, on a scratch repository.
 
     Needs git and nothing else, and touches nothing outside its scratch folder. Exit code 1 if
     anything goes otherwise than it should.
     """
-    from guard.demo import Demo
+    from guard.demo.iterations import IterationsPlay
+    from guard.demo.state import StatePlay
 
     begun = monotonic()
     folder = Path(tempfile.mkdtemp(prefix="guard-demo-"))
+    play = StatePlay if state else IterationsPlay
     try:
-        Demo(folder, lambda line: guard.output.result(_styled(line))).play()
+        play(folder, lambda line: guard.output.result(_styled(line))).play()
     finally:
         if keep:
             guard.output.result(f"\nkept: {folder}")

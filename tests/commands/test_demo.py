@@ -3,16 +3,22 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.support import ROOT, run
 
 
+@pytest.mark.parametrize("words", [(), ("--state",)], ids=["iterations", "state"])
 def test_all_scenes_go_as_they_should_and_nothing_is_left_behind(
-    home: Path, tmp_path: Path
+    words: tuple[str, ...], home: Path, tmp_path: Path
 ) -> None:
     scratch = tmp_path / "tmp"
     scratch.mkdir()
     result = run(
-        "demo", cwd=tmp_path, env={"TMPDIR": str(scratch), "GUARD_NOW": "2026-01-31T12:00:00Z"}
+        "demo",
+        *words,
+        cwd=tmp_path,
+        env={"TMPDIR": str(scratch), "GUARD_NOW": "2026-01-31T12:00:00Z"},
     )
     assert result.code == 0, result.out + result.err
     assert "All scenes went as they should" in result.out
@@ -22,7 +28,7 @@ def test_all_scenes_go_as_they_should_and_nothing_is_left_behind(
 
 
 def test_keep_says_where_the_folder_is(tmp_path: Path) -> None:
-    result = run("demo", "--keep", cwd=tmp_path, env={"TMPDIR": str(tmp_path)})
+    result = run("demo", "--state", "--keep", cwd=tmp_path, env={"TMPDIR": str(tmp_path)})
     kept = Path(result.out.partition("kept: ")[2].splitlines()[0])
     assert (kept / "project" / ".git").is_dir()
     assert os.path.commonpath([kept, tmp_path]) == str(tmp_path)
@@ -36,7 +42,7 @@ def test_a_demo_that_cannot_run_says_so(tmp_path: Path) -> None:
 
 def test_the_readme_shows_what_the_demo_prints() -> None:
     shown = (ROOT / "README.md").read_text()
-    code = (ROOT / "guard" / "demo.py").read_text()
-    for line in shown.splitlines():
-        if line.startswith("== "):
-            assert line.removeprefix("== ") in code
+    code = "".join(path.read_text() for path in (ROOT / "guard" / "demo").glob("*.py"))
+    scenes = [line.removeprefix("== ") for line in shown.splitlines() if line.startswith("== ")]
+    assert scenes
+    assert [scene for scene in scenes if scene not in code] == []

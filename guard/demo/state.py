@@ -1,19 +1,14 @@
-"""The demo: guard's own commands on a scratch repository, each one really run, each outcome checked."""
+"""The play about state: agents report, writers are killed, files are damaged, and the record stands."""
 
-import os
-import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+from guard.demo.stage import Stage
 from guard.errors import Refused
-from guard.git.call import environment
-from guard.processes import Finished, run
 
-_SECONDS = 60.0
 _TASK = "login-page"
 _WRITER = """\
 from guard import update_agent_progress
@@ -25,21 +20,8 @@ while True:
 """
 
 
-class Demo:
-    """One play-through in a folder; everything that it says goes through `tell`."""
-
-    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
-        self._folder = folder / "project"
-        self._tell = tell
-        self._environ = {
-            **environment(os.environ),
-            "HOME": os.fspath(folder),
-            "XDG_STATE_HOME": os.fspath(folder / "state"),
-            "XDG_CONFIG_HOME": os.fspath(folder / "config"),
-        }
-        for name in ("GUARD_WORKSPACE", "GUARD_REPO", "GUARD_CONFIG", "GUARD_NOW"):
-            self._environ.pop(name, None)
-        self._workspace = Path()
+class StatePlay(Stage):
+    """Agents report, writers are killed, files are damaged: the record stands, or the damage is found out."""
 
     def play(self) -> None:
         """All scenes in order; a scene that goes otherwise than it should ends the demo."""
@@ -52,12 +34,7 @@ class Demo:
 
     def _set_the_stage(self) -> None:
         self._scene("A repository, and where guard keeps its state: outside of it")
-        self._folder.mkdir()
-        run(
-            ["git", "init", "-q", os.fspath(self._folder)],
-            environ=self._environ,
-            time_limit=_SECONDS,
-        )
+        self._make_repository()
         self._workspace = Path(self._guard("where").rstrip("\n"))
 
     def _report_agents(self) -> None:
@@ -134,25 +111,3 @@ class Demo:
 
     def _digest(self) -> str:
         return sha256(b"".join(path.read_bytes() for path in self._views())).hexdigest()
-
-    def _scene(self, title: str) -> None:
-        self._tell(f"\n== {title}")
-
-    def _guard(self, *words: str, code: int = 0) -> str:
-        self._tell(f"$ guard {shlex.join(words)}")
-        done = self._call(*words)
-        for line in (done.stdout + done.stderr).decode(errors="replace").splitlines():
-            self._tell(f"  {line}")
-        if code:
-            self._tell(f"  (exit code {done.code})")
-        self._expect(done.code == code, f"`guard {words[0]}` ended with {done.code}, not {code}")
-        return done.stdout.decode(errors="replace")
-
-    def _call(self, *words: str) -> Finished:
-        argv = [sys.executable, "-m", "guard", *words]
-        return run(argv, environ=self._environ, time_limit=_SECONDS, cwd=self._folder)
-
-    @staticmethod
-    def _expect(condition: bool, otherwise: str) -> None:
-        if not condition:
-            raise Refused(f"the demo went wrong: {otherwise}", "run `guard doctor`, and report it")

@@ -1,0 +1,88 @@
+"""The demo's scripted agent: it does what real ones do at the end of a session, without a model.
+
+`python -m guard.demo.agent PART` plays one part in the current folder; `PART answer STATUS` answers a probe in its place.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+HELPER_SECONDS = 2.0
+
+
+def _commit(message: str) -> None:
+    subprocess.run(["git", "add", "-A"], check=True)  # noqa: S607
+    subprocess.run(["git", "commit", "-q", "-m", message], check=True)  # noqa: S603, S607
+
+
+def _commits() -> None:
+    Path("greeting.py").write_text('print("hello")\n')
+    _commit("feat: greet")
+    print("Done: the greeting is there.")
+
+
+def _forgets() -> None:
+    Path("greeting.py").write_text('print("hello, world")\n')
+    Path("test_greeting.py").write_text("import greeting\n")
+    print("Done, with a test.")
+
+
+def _delegates() -> None:
+    subprocess.Popen(
+        [sys.executable, "-m", "guard.demo.agent", "helper"],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    print("A helper writes the documentation.")
+
+
+def _helper() -> None:
+    time.sleep(HELPER_SECONDS)
+    Path("README.md").write_text("# Greeting\n")
+    _commit("docs: say what it is")
+
+
+def _limited() -> None:
+    message = "You've hit your 5-hour limit · resets 5am (UTC)"
+    print(
+        json.dumps(
+            {
+                "type": "result",
+                "subtype": "success",
+                "is_error": True,
+                "result": message,
+                "api_error": "usage_limit_reached",
+                "session_id": "demo",
+            }
+        )
+    )
+    sys.exit(1)
+
+
+def _stalls() -> None:
+    print("I will look into it.")
+
+
+def _answer(status: str) -> None:
+    sys.stdin.read()
+    print(json.dumps({"status": status, "message": f"scripted: {status}"}))
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "commits": _commits,
+    "forgets": _forgets,
+    "delegates": _delegates,
+    "helper": _helper,
+    "limited": _limited,
+    "stalls": _stalls,
+}
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "answer":
+        _answer(sys.argv[2])
+    else:
+        PARTS[sys.argv[1]]()
