@@ -1,0 +1,96 @@
+"""`guard metrics`."""
+
+import click
+
+from guard.core.metrics import Metrics
+from guard.core.prometheus import exposition
+from guard.core.reports.metrics import MetricsReport, Target
+from guard.core.text import plural, visible
+from guard.invocation import Invocation
+from guard.output import coloured
+
+
+@click.command("metrics")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "prometheus"]),
+    default="text",
+    show_default=True,
+    help="Text for people, one JSON document for scripts, or Prometheus' text format.",
+)
+@click.pass_obj
+def command(guard: Invocation, form: str) -> None:
+    """Print how well it goes: the figures of the completion check, with their targets.
+
+    Counted from the whole log. An abort is a breaker that opened because of what iterations did; it was false if a check of
+    that iteration, then or later, saw something at work, or commits that came after the verdict.
+    """
+    metrics = Metrics()
+    for entry in guard.store.entries():
+        metrics.feed(entry.event)
+    report = metrics.report()
+    if form == "prometheus":
+        guard.output.result(exposition(report).rstrip("\n"))
+    else:
+        guard.output.document(report, form, _text)
+
+
+def _text(report: MetricsReport) -> str:
+    targets = {target.name: _target(target) for target in report.targets}
+    rows = [
+        f"{title:20}  {figure:>7}  {told:32}  {targets.get(name, '')}".rstrip()
+        for name, title, figure, told in _figures(report)
+    ]
+    return "\n".join([*rows, *_counts(report)])
+
+
+def _figures(report: MetricsReport) -> list[tuple[str, str, str, str]]:
+    """Name, title, value and origin of each figure."""
+    ended = plural(report.iterations_ended, "iteration")
+    asked = f"{plural(report.probes, 'probe')} in {plural(report.iterations_checked, 'iteration')}"
+    aborts = f"{report.false_aborts} of {plural(report.aborts, 'abort')}"
+    rescues = f"{report.rescues_with_commits} of {plural(report.rescues, 'rescue')}"
+    stalls = f"{report.iterations_by_status['timeout']} of {ended}"
+    average = report.average_probes_per_iteration
+    return [
+        ("false_abort_rate", "false aborts", _percent(report.false_abort_rate), aborts),
+        (
+            "rescue_success_rate",
+            "successful rescues",
+            _percent(report.rescue_success_rate),
+            rescues,
+        ),
+        ("average_probes_per_iteration", "probes per iteration", _number(average), asked),
+        ("timeout_rate", "time-outs", _percent(report.timeout_rate), stalls),
+    ]
+
+
+def _counts(report: MetricsReport) -> list[str]:
+    statuses = ", ".join(f"{n} {status}" for status, n in report.iterations_by_status.items() if n)
+    words = ", ".join(f"{visible(word)} {n}" for word, n in report.breaker_openings.items())
+    reasons, now = f" ({words})" if words else "", f"{report.open_breakers} open now"
+    opened = plural(sum(report.breaker_openings.values()), "opening")
+    cost = "unknown" if report.probe_cost_usd is None else f"${report.probe_cost_usd:.2f}"
+    runs = f"{plural(report.runs, 'run')}, {plural(report.iterations, 'iteration')}"
+    probes = f"{plural(report.probes, 'probe')}, cost {cost}"
+    return [
+        f"{runs}: {statuses}" if statuses else runs,
+        f"{probes}; {plural(report.rescued_commits, 'commit')} by rescues",
+        f"breaker: {opened}{reasons}, {plural(report.breaker_trials, 'trial')}, {now}",
+    ]
+
+
+def _target(target: Target) -> str:
+    if target.met is None:
+        return f"target: {target.target}"
+    word = coloured("met", "ok") if target.met else coloured("missed", "problem")
+    return f"target: {target.target}, {word}"
+
+
+def _percent(value: float | None) -> str:
+    return "n/a" if value is None else f"{value * 100:.1f} %"
+
+
+def _number(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.1f}"
