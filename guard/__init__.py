@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from guard.api import agents_of as agents_of
+    from guard.api import baseline as baseline
+    from guard.api import check as check
+    from guard.api import classify as classify
+    from guard.api import run as run
     from guard.api import spawn_agent as spawn_agent
     from guard.api import update_agent_progress as update_agent_progress
 
@@ -15,6 +19,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "agents_of": "guard.api",
+    "baseline": "guard.api",
+    "check": "guard.api",
+    "classify": "guard.api",
+    "run": "guard.api",
     "spawn_agent": "guard.api",
     "update_agent_progress": "guard.api",
 }

@@ -1,6 +1,5 @@
 """The registries of agents, changed and read: load, decide, record."""
 
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypeVar
@@ -8,32 +7,16 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from guard.core.events import AgentSpawned, AgentStatus, AgentUpdated, RetentionSet
-from guard.core.fields import first_problem, is_id
+from guard.core.fields import first_problem
 from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED
-from guard.core.reports import AgentReport, AgentsReport
+from guard.core.reports.agents import AgentReport, AgentsReport
 from guard.core.roster import Agent
 from guard.errors import Refused, WrongUsage
+from guard.ids import checked_id, new_id
 from guard.store import Change, Store
 
 E = TypeVar("E", AgentSpawned, AgentUpdated)
-
-
-def new_id() -> str:
-    """An id that no other event has."""
-    return os.urandom(8).hex()
-
-
-def checked_id(what: str, text: str) -> str:
-    """The text, if it may become part of a path; a refusal that names the rule otherwise."""
-    if is_id(text):
-        return text
-    shown = text if len(text) <= 40 else text[:40] + "…"
-    raise WrongUsage(
-        f"{shown!r} cannot be {what}",
-        "use 1 to 128 letters, digits, hyphens and underscores, the first a letter or a digit; "
-        "`registry` is taken",
-    )
 
 
 def spawn(

@@ -5,14 +5,21 @@ has read, and reads only what is new.
 """
 
 import os
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from guard import agents
 from guard.clock import from_environment
 from guard.core.events import AgentStatus
-from guard.core.reports import AgentReport, AgentsReport
+from guard.core.reports.agents import AgentReport, AgentsReport
 from guard.invocation import Invocation
+
+if TYPE_CHECKING:
+    from guard.baselines import Baseline
+    from guard.core.classify import Classification
+    from guard.core.reports.check import CheckReport
 
 Where = str | Path | None
 
@@ -67,6 +74,64 @@ def agents_of(
 ) -> AgentsReport:
     """The agents of a task, or of all tasks."""
     return agents.listed(_invocation(workspace, repo).store, task_id)
+
+
+def baseline(*, workspace: Where = None, repo: Where = None) -> "Baseline":
+    """Record where the repository stands: an iteration begins."""
+    from guard.iteration import begin
+
+    return begin(_invocation(workspace, repo)).baseline
+
+
+def check(
+    *,
+    baseline: str | None = None,
+    spec: str | None = None,
+    agent: str | None = None,
+    session: str | None = None,
+    probe: bool = True,
+    wait: bool = True,
+    rescue: bool = True,
+    settings: Mapping[str, Any] | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "CheckReport":
+    """The completion check; `settings` are settings by their dotted keys, stronger than all others."""
+    from guard.iteration import Terms
+    from guard.verdict import check as check_now
+
+    terms = Terms(baseline, spec, agent, session, probe, wait, rescue, settings or {})
+    return check_now(_invocation(workspace, repo), terms)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    prompt: bytes | None = None,
+    task: str | None = None,
+    agent_id: str | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+    **terms: Any,
+) -> "CheckReport":
+    """One iteration of an agent; `terms` are those of `check`. `BreakerOpen` is raised where nothing may be run."""
+    from guard.iteration import Terms
+    from guard.running import Order, run_iteration
+
+    flags = terms.pop("settings", None) or {}
+    order = Order(
+        tuple(command), Terms(**terms, flags=flags), prompt=prompt, task=task, agent_id=agent_id
+    )
+    return run_iteration(_invocation(workspace, repo), order)
+
+
+def classify(
+    stdout: bytes, stderr: bytes = b"", *, agent: str | None = None, exit_code: int | None = None
+) -> "Classification":
+    """What an agent's output and exit status mean."""
+    from guard.core.classify import classify as classified
+
+    return classified(stdout, stderr, agent, exit_code, from_environment().now())
 
 
 def _invocation(workspace: Where, repo: Where) -> Invocation:

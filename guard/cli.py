@@ -17,18 +17,48 @@ from guard.errors import EXIT_CODES, GuardError, ReaderGone
 
 COMMANDS = {
     "agent": "Keep the registries of agents: spawn, update, list.",
+    "baseline": "Record where the repository stands: an iteration begins here.",
+    "breaker": "Show, ask, feed and set the breaker that stops a run which goes nowhere.",
+    "check": "Find out what became of the iteration: complete, waiting, working, stalled, or something else.",
+    "classify": "Tell what an agent's output and exit status mean.",
     "completion": "Print the script that completes guard's commands in a shell.",
     "config": "Show every setting, its value, and where the value comes from.",
-    "demo": "Play through guard's state on a scratch repository: write, break, verify, rebuild.",
+    "demo": "Play through agent sessions that end in every way, on a scratch repository.",
     "doctor": "Check the machine and the workspace, and say what to do about each finding.",
     "init": "Write a commented configuration file for this repository.",
+    "judge": "Judge an evidence document, or a past check again, and explain the verdict.",
     "log": "Print the events of the log.",
+    "loop": "Run the agent again and again, until the work is done or somebody is needed.",
+    "metrics": "Print how well it goes: the figures of the completion check, with their targets.",
+    "probe": "Ask an agent's session about its state, once.",
     "rebuild": "Make every view again from the log.",
+    "run": "Run the agent for one iteration, and find out what became of it.",
     "schema": "Print a JSON Schema, or list them all.",
     "validate": "Check state and configuration files against their schemas.",
     "verify": "Check the whole log, and each view against a fresh fold of it.",
     "where": "Print where guard keeps the state of this repository.",
 }
+
+
+_REPOSITORY_VARIABLES = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+)
 
 
 class LazyGroup(click.Group):
@@ -99,9 +129,9 @@ def guard(
 
 def main() -> None:
     """Run guard and leave with its exit code."""
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
+    for name in _REPOSITORY_VARIABLES:
         # Inside a git hook these name another repository than the one guard is asked about.
-        del os.environ[name]
+        os.environ.pop(name, None)
     verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
     sys.exit(_guarded(verbose))
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from guard.clock import VARIABLE, Clock
 from guard.core.registry import GLOBAL_REGISTRY
-from guard.core.reports import DoctorCheck
+from guard.core.reports.state import DoctorCheck
 from guard.core.text import visible
 from guard.errors import GuardError
 from guard.files import Folder

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from guard import config, workspace
 from guard.clock import Clock
-from guard.core.settings import Resolved
+from guard.core.settings import Resolved, Settings, nested
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.output import Output
@@ -51,17 +52,35 @@ class Invocation:
             self.output.warn(warning)
         return resolved
 
+    def settings(
+        self, frozen: Mapping[str, Any] | None, flags: Mapping[str, Any] | None = None
+    ) -> Settings:
+        """The settings for an iteration that began with these settings of the project, under these flags."""
+        if frozen is None and not flags:
+            return self.config.settings
+        root = self.repository.root
+        given = nested({key: value for key, value in (flags or {}).items() if value is not None})
+        resolved = config.load(root, self.environ, self.config_file, given, frozen)
+        for warning in resolved.warnings:
+            self.output.warn(warning)
+        return resolved.settings
+
+    @cached_property
+    def users_config(self) -> Resolved:
+        """The settings without the project's: enough to find the state, whatever became of the project's files."""
+        return config.load(None, self.environ, self.config_file)
+
     @cached_property
     def workspace(self) -> Workspace:
         """Where the state lies."""
-        told = self.workspace_option or self.config.settings.workspace
+        told = self.workspace_option or self.users_config.settings.workspace
         repository = self.repository_if_any if told else self.repository
-        return workspace.choose(repository, self.workspace_option, self.config, self.environ)
+        return workspace.choose(repository, self.workspace_option, self.users_config, self.environ)
 
     @cached_property
     def store(self) -> FileStore:
         """The state, for reading; `writable_store` is for changing it."""
-        settings = self.config.settings.store
+        settings = self.users_config.settings.store
         return FileStore(
             self.workspace.path,
             lock_timeout_seconds=settings.lock_timeout_seconds,

@@ -1,6 +1,7 @@
 """What people and scripts see: results on stdout, trouble and progress on stderr, nothing that could drive a terminal."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -59,11 +60,42 @@ class Output:
         if self.verbosity > 0:
             click.echo(f"guard: {visible(message)}", err=True)
 
+    def live(self) -> "Live":
+        """A line on stderr that says what is going on."""
+        return Live(quiet=self.verbosity < 0)
+
     def failure(self, message: str, hint: str | None) -> None:
         """Why the command stops here, and what to do next."""
         click.echo(f"guard: {visible(message)}", err=True)
         if hint:
             click.echo(f"hint: {visible(hint)}", err=True)
+
+
+class Live:
+    """One line that is written over on a terminal; elsewhere a plain line whenever something else is going on."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._last = ""
+
+    def say(self, message: str) -> None:
+        """What is going on; what follows a semicolon is how far it is."""
+        if self._quiet:
+            return
+        text = visible(message)
+        if self._terminal:
+            width = max(20, shutil.get_terminal_size().columns - 1)
+            click.echo(f"\r\x1b[K{f'guard: {text}'[:width]}", err=True, nl=False)
+        elif text.partition(";")[0] != self._last.partition(";")[0]:
+            click.echo(f"guard: {text}", err=True)
+        self._last = text
+
+    def clear(self) -> None:
+        """Leave the terminal as it was."""
+        if self._terminal and self._last:
+            click.echo("\r\x1b[K", err=True, nl=False)
+        self._last = ""
 
 
 def _discard_rest() -> None:

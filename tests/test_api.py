@@ -13,9 +13,9 @@ import pytest
 
 import guard
 from guard import agents_of, spawn_agent, update_agent_progress
-from guard.errors import Refused, RepositoryProblem, WrongUsage
+from guard.errors import BreakerOpen, Refused, RepositoryProblem, WrongUsage
 from guard.store.files import FileStore
-from tests.support import ROOT, TIME_LIMIT, run, write
+from tests.support import ROOT, TIME_LIMIT, commit, run, write
 
 
 def python(script: str, *words: str | Path) -> str:
@@ -190,3 +190,38 @@ def test_threads_share_a_store(repository: Path) -> None:
         list(pool.map(report, range(8)))
     (agent,) = agents_of("T1").agents
     assert agent.updates == 80
+
+
+def test_an_iteration_from_python(repository: Path) -> None:
+    first = commit(repository, "first.txt")
+    begun = guard.baseline()
+    assert begun.head == first
+    assert guard.check(probe=False, wait=False).status == "timeout"
+    commit(repository, "second.txt")
+    report = guard.check(settings={"completion_check.max_probes": 1})
+    assert (report.status, report.reason, report.new_commits) == ("complete", "commits", 1)
+    assert run("log", "--type", "check_made", "--format", "json").json["events"][-1]["complete"]
+
+
+def test_an_agent_run_from_python(repository: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    commit(repository, "first.txt")
+    report = guard.run(["sh", "-c", "echo hi; echo x > x; git add x; git commit -q -m x"])
+    assert (report.status, report.new_commits, report.exit_code) == ("complete", 1, 0)
+    assert capfd.readouterr().out == "hi\n"
+    run("breaker", "trip")
+    with pytest.raises(BreakerOpen):
+        guard.run(["true"])
+
+
+def test_an_output_classified_from_python() -> None:
+    found = guard.classify(b"", b"bash: claude: command not found", exit_code=127)
+    assert found.outcome == "crash"
+
+
+def test_the_names_of_functions_survive_the_modules_they_use(repository: Path) -> None:
+    commit(repository, "first.txt")
+    guard.baseline()
+    assert callable(guard.baseline)
+    assert callable(guard.check)
+    assert callable(guard.run)
+    assert callable(guard.classify)

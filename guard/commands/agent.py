@@ -1,6 +1,5 @@
 """`guard agent`."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import click
@@ -8,27 +7,18 @@ import click
 from guard import agents
 from guard.core.events import AgentStatus
 from guard.core.lifecycle import STATUSES
-from guard.core.reports import AgentReport, AgentsReport
+from guard.core.reports.agents import AgentReport, AgentsReport
 from guard.core.text import visible
+from guard.ids import given_id
 from guard.invocation import Invocation
 from guard.output import format_option
-
-
-def _checked(what: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Refuses an id while the options are read, before anything is made."""
-
-    def check(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-        return None if value is None else agents.checked_id(what, value)
-
-    return check
-
 
 _task = click.option(
     "--task",
     "task_id",
     required=True,
     metavar="ID",
-    callback=_checked("a task id"),
+    callback=given_id("a task id"),
     help="The task it works on.",
 )
 _agent = click.option(
@@ -36,7 +26,7 @@ _agent = click.option(
     "agent_id",
     required=True,
     metavar="ID",
-    callback=_checked("an agent id"),
+    callback=given_id("an agent id"),
     help="The agent.",
 )
 _message = click.option("--message", default="", metavar="TEXT", help="What it says of itself.")
@@ -104,7 +94,7 @@ def update(guard: Invocation, /, status: str, form: str, **reported: Any) -> Non
     "--task",
     "task_id",
     metavar="ID",
-    callback=_checked("a task id"),
+    callback=given_id("a task id"),
     help="Only the agents of this task.",
 )
 @click.option("--all", "everything", is_flag=True, help="Also those that ended long ago.")

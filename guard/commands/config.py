@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from guard.core.reports import ConfigReport, SettingLine
+from guard.core.reports.state import ConfigReport, SettingLine
 from guard.core.settings import Resolved, knobs, value_of
 from guard.core.text import visible
 from guard.invocation import Invocation

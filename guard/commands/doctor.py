@@ -2,7 +2,7 @@
 
 import click
 
-from guard.core.reports import DoctorReport
+from guard.core.reports.state import DoctorReport
 from guard.invocation import Invocation
 from guard.output import coloured, format_option
 

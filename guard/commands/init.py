@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from guard import config
-from guard.core.reports import InitReport
+from guard.core.reports.state import InitReport
 from guard.core.settings import config_template
 from guard.core.text import valid, visible
 from guard.errors import ConfigProblem

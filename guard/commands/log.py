@@ -13,7 +13,7 @@ import click
 from guard.core.events import Event
 from guard.core.migrations import RECORD_VERSION
 from guard.core.records import START
-from guard.core.reports import LogReport
+from guard.core.reports.state import LogReport
 from guard.core.text import harmless_json, visible
 from guard.errors import WrongUsage
 from guard.invocation import Invocation

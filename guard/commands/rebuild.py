@@ -2,10 +2,10 @@
 
 import click
 
-from guard.agents import new_id
-from guard.core.reports import RebuildReport
+from guard.core.reports.state import RebuildReport
 from guard.core.text import plural, visible
 from guard.errors import WrongUsage
+from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.output import format_option
 

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 import click
 
-from guard.core.reports import SchemaList
+from guard.core.reports.state import SchemaList
 from guard.errors import WrongUsage
 from guard.invocation import Invocation
 from guard.output import format_option

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from guard.core.reports import ValidateReport
+from guard.core.reports.state import ValidateReport
 from guard.core.text import plural, valid, visible
 from guard.invocation import Invocation
 from guard.output import coloured, format_option

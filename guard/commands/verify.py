@@ -2,7 +2,7 @@
 
 import click
 
-from guard.core.reports import VerifyReport
+from guard.core.reports.state import VerifyReport
 from guard.core.text import plural, visible
 from guard.invocation import Invocation
 from guard.output import coloured, format_option

@@ -2,7 +2,7 @@
 
 import click
 
-from guard.core.reports import WhereReport
+from guard.core.reports.state import WhereReport
 from guard.core.text import valid, visible
 from guard.invocation import Invocation
 from guard.output import format_option
@@ -13,6 +13,7 @@ from guard.output import format_option
 @click.pass_obj
 def command(guard: Invocation, form: str) -> None:
     """Print where guard keeps the state of this repository."""
+    guard.config  # noqa: B018  Says what it passes over, as a workspace in the project's file.
     workspace = guard.workspace
     repository = workspace.repository
     report = WhereReport(

@@ -67,15 +67,17 @@ def test_each_value_is_shown_with_its_origin(repository: Path, home: Path) -> No
     project = write(repository / "guard.toml", FILE.format(7))
     user = write(home / "config" / "guard" / "config.toml", "[store]\nlock_timeout_seconds = 2.5\n")
     shown = lines(env={"GUARD_REGISTRY__KEEP_FINISHED": "3"})
-    assert {key: (line["value"], line["origin"]) for key, line in shown.items()} == {
-        "workspace": (None, "default"),
-        PROBES: (7, str(project)),
-        "completion_check.probe_interval_seconds": (30, "default"),
-        "completion_check.probe_timeout_seconds": (60, "default"),
-        "completion_check.final_rescue_attempt": (True, "default"),
-        "registry.keep_finished": (3, "GUARD_REGISTRY__KEEP_FINISHED"),
-        "store.lock_timeout_seconds": (2.5, str(user)),
-        "store.segment_max_bytes": (16 * 1024 * 1024, "default"),
+    assert {key: line["value"] for key, line in shown.items()} == {
+        **{knob.key: knob.default for knob in knobs()},
+        PROBES: 7,
+        "registry.keep_finished": 3,
+        "store.lock_timeout_seconds": 2.5,
+    }
+    origins = {key: line["origin"] for key, line in shown.items() if line["origin"] != "default"}
+    assert origins == {
+        PROBES: str(project),
+        "registry.keep_finished": "GUARD_REGISTRY__KEEP_FINISHED",
+        "store.lock_timeout_seconds": str(user),
     }
     text = run("config").out.splitlines()
     assert [line.split()[0] for line in text] == list(shown)
@@ -129,7 +131,7 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
 
 def test_a_refusal_is_exit_4_with_a_hint(repository: Path) -> None:
     path = write(repository / "guard.toml", "[registry]\nkeep = 1\n")
-    result = run("where")
+    result = run("config", "--format", "json")
     assert (result.code, result.out) == (4, "")
     assert result.err == (
         f"guard: {path}: unknown key 'registry.keep'; did you mean 'registry.keep_finished'?\n"
@@ -165,6 +167,8 @@ def test_what_is_no_file_is_refused_at_once(kind: str, repository: Path) -> None
     ("section", "key", "value"),
     [
         ("", "workspace", '"/elsewhere"'),
+        ("breaker", "stall_limit", "99"),
+        ("breaker", "cooldown_seconds", "0"),
         ("store", "lock_timeout_seconds", "1"),
         ("store", "segment_max_bytes", "4096"),
     ],
@@ -217,6 +221,22 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "completion_check.probe_interval_seconds": ("0", 0),
         "completion_check.probe_timeout_seconds": ("0.5", 0.5),
         "completion_check.final_rescue_attempt": ("false", False),
+        "completion_check.progress_window_seconds": ("0", 0),
+        "completion_check.max_wait_seconds": ("0", 0),
+        "completion_check.git_timeout_seconds": ("0.5", 0.5),
+        "completion_check.agent": ("codex", "codex"),
+        "completion_check.probe_model": ("haiku", "haiku"),
+        "completion_check.probe_command": ("ask me", "ask me"),
+        "completion_check.task_file": ("{spec}.md", "{spec}.md"),
+        "rescue.command": ("save it", "save it"),
+        "rescue.time_limit_seconds": ("0.5", 0.5),
+        "breaker.stall_limit": ("9", 9),
+        "breaker.same_error_limit": ("9", 9),
+        "breaker.denied_limit": ("9", 9),
+        "breaker.rescue_limit": ("9", 9),
+        "breaker.cooldown_seconds": ("0", 0),
+        "breaker.cooldown_max_seconds": ("0.5", 0.5),
+        "breaker.trial_lease_seconds": ("0.5", 0.5),
         "registry.keep_finished": ("0", 0),
         "store.lock_timeout_seconds": ("0", 0),
         "store.segment_max_bytes": ("4096", 4096),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from guard import agents
-from guard.core.reports import Finding
+from guard.core.reports.state import Finding
 from guard.store.files import FileStore
 from guard.validation import check, validator
 from tests.support import ROOT, run, write

@@ -1,0 +1,268 @@
+"""The smart completion check: gather the evidence, let `core.judge` decide, do the step, look again.
+
+All policy is in `core.judge`. Here is what it takes to look (git, processes, the task file), to ask (a probe), to wait, and
+to save what would be lost (a snapshot before any verdict, a rescue where the judge asks for one).
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from guard.baselines import keep_lost
+from guard.clock import Clock
+from guard.core.answer import ProbeResult
+from guard.core.events.baseline import DirtyFile
+from guard.core.events.check import MOST_LOOKS
+from guard.core.evidence import Evidence, Policy
+from guard.core.holding import may_commit
+from guard.core.judge import Step, Verdict, judge
+from guard.core.rescuing import Rescue, Snapshot
+from guard.core.settings import Settings
+from guard.core.text import plural
+from guard.core.work import Uncommitted, Work, count_work, left_over
+from guard.errors import GuardError, RepositoryProblem
+from guard.git.dirty import dirty
+from guard.git.history import history
+from guard.git.refs import head_and_refs_stamp
+from guard.living import Watch
+from guard.subject import Subject
+from guard.waiting import until_news
+
+_MOST_TASK_BYTES = 4 * 1024 * 1024
+_NOTHING_BEFORE = "no baseline was recorded before: everything dirty counts as the iteration's"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A verdict with all that led to it."""
+
+    verdict: Verdict
+    evidence: Evidence
+    looks: tuple[Evidence, ...]
+    snapshot: Snapshot | None
+    rescue: Rescue | None
+    left: tuple[DirtyFile, ...]
+    elapsed_seconds: float
+
+
+@dataclass
+class Check:
+    """One completion check while it is made."""
+
+    subject: Subject
+    settings: Settings
+    policy: Policy
+    watch: Watch
+    clock: Clock
+    warn: Callable[[str], None]
+    live: Callable[[str], None]
+    """The live line: what it waits for, and how long still."""
+
+    _round: int = 1
+    _waited: float = 0.0
+    _probed: bool = False
+    _probes: list[ProbeResult] = field(default_factory=list)
+    _rescue: Rescue | None = None
+    _snapshot: Snapshot | None = None
+    _looks: list[Evidence] = field(default_factory=list)
+    _last_step: str = ""
+    _dirty: tuple[DirtyFile, ...] = ()
+    _stamp: str = ""
+
+    def make(self) -> Checked:
+        """Look, decide and do, until there is a verdict."""
+        begun = time.monotonic()
+        try:
+            while True:
+                evidence = self._look()
+                decision = judge(evidence, self.policy).decision
+                self._remember(evidence, decision)
+                if isinstance(decision, Verdict):
+                    evidence = self._save(decision, evidence)
+                    return self._checked(decision, evidence, time.monotonic() - begun)
+                self._do(decision, evidence)
+        except RepositoryProblem as error:
+            raise self._after_snapshot(error) from None
+
+    def end_as(self, verdict: Verdict) -> Checked:
+        """Look once and keep what is there, under a verdict that is known already."""
+        begun = time.monotonic()
+        try:
+            evidence = self._look()
+            self._looks.append(evidence)
+            if evidence.uncommitted.any:
+                self._snapshot = self._take_snapshot()
+        except RepositoryProblem as error:
+            raise self._after_snapshot(error) from None
+        return self._checked(verdict, evidence, time.monotonic() - begun)
+
+    def _look(self) -> Evidence:
+        subject, limit = self.subject, self.settings.completion_check.git_timeout_seconds
+        repository, environ = subject.repository, subject.environ
+        self._stamp = head_and_refs_stamp(repository)
+        work = count_work(history(repository, subject.baseline, environ, limit))
+        if subject.baseline.at is None:
+            work = work.model_copy(update={"warnings": (*work.warnings, _NOTHING_BEFORE)})
+        self._dirty = dirty(repository, environ, limit)
+        uncommitted = left_over(subject.baseline.dirty, self._dirty, work.stashed)
+        if uncommitted.gone and subject.baseline.kept:
+            said = f"what the user had before is safe: {subject.baseline.kept}"
+            work = work.model_copy(update={"warnings": (*work.warnings, said[:512])})
+        return Evidence(
+            at=self.clock.now(),
+            round=self._round,
+            probed=self._probed,
+            waited_seconds=self._waited,
+            work=work,
+            uncommitted=uncommitted,
+            output=subject.output,
+            agent_ended=subject.agent_ended,
+            can_ask=subject.agent is not None,
+            living=self.watch.look(),
+            probes=tuple(self._probes),
+            open_tasks=open_tasks(repository.root, subject.spec, self.settings),
+            rescue=self._rescue,
+        )
+
+    def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:
+        """Looks that led to the same step in a row are one: the newest is kept."""
+        said = decision.action if isinstance(decision, Step) else "verdict"
+        if self._looks and said == "wait" == self._last_step:
+            self._looks.pop()
+        self._looks.append(evidence)
+        self._last_step = said
+
+    def _do(self, step: Step, evidence: Evidence) -> None:
+        match step.action:
+            case "probe":
+                self.live(step.detail)
+                self._probes.append(self._ask())
+                self._probed = True
+            case "rescue":
+                self.live(step.detail)
+                self._rescue = self._rescued(evidence.uncommitted)
+            case "wait":
+                self._wait(step)
+
+    def _wait(self, step: Step) -> None:
+        def tick(left: float) -> None:
+            self.live(f"{step.detail}; waiting at most {_span(left)} more")
+
+        subject = self.subject
+        passed = until_news(
+            subject.repository, self._stamp, self.watch, self.policy, step.seconds, tick
+        )
+        self._waited += passed if step.holds else 0
+        if step.next_round:
+            self._round += 1
+            self._probed = False
+            if self._rescue is not None and self._rescue.branch is None:
+                self._rescue = None
+
+    def _ask(self) -> ProbeResult:
+        from guard.probe import Question, ask
+
+        check, subject = self.settings.completion_check, self.subject
+        assert subject.agent is not None
+        return ask(
+            Question(
+                agent=subject.agent,
+                session=subject.session,
+                command=check.probe_command or None,
+                model=check.probe_model or None,
+                cwd=subject.repository.root,
+                time_limit=check.probe_timeout_seconds,
+                environ=subject.environ,
+                now=self.clock.now(),
+            )
+        )
+
+    def _rescued(self, left: Uncommitted) -> Rescue:
+        from guard.leftovers import committed
+
+        return committed(self.subject, self.settings, left, self.warn)
+
+    def _save(self, verdict: Verdict, evidence: Evidence) -> Evidence:
+        """Before any verdict is given: a snapshot of what is uncommitted, and the final rescue where it is due."""
+        if evidence.work.lost_tips:
+            self._keep_lost(evidence.work)
+        if not evidence.uncommitted.any:
+            return evidence
+        due = verdict.status in ("timeout", "error") and self.policy.final_rescue_attempt
+        if due and self._rescue is None and may_commit(evidence, self.policy):
+            self._rescue = self._rescued(evidence.uncommitted)
+            evidence = self._look()
+        if self._rescue is None or self._rescue.snapshot is None:
+            self._snapshot = self._take_snapshot()
+        return evidence
+
+    def _keep_lost(self, work: Work) -> None:
+        """Commits that the iteration threw away are pinned, and it is said where."""
+        subject, limit = self.subject, self.settings.completion_check.git_timeout_seconds
+        ref = keep_lost(
+            subject.repository, subject.baseline, work, subject.environ, self.clock.now(), limit
+        )
+        if ref is not None:
+            self.warn(f"{plural(work.lost, 'commit')} lost by the iteration, kept by {ref}")
+
+    def _take_snapshot(self) -> Snapshot:
+        from guard.leftovers import kept
+
+        return kept(self.subject, self.settings)
+
+    def _after_snapshot(self, error: RepositoryProblem) -> RepositoryProblem:
+        """Git cannot answer, so there is no verdict; but what is in the work tree is kept all the same."""
+        try:
+            kept = self._take_snapshot()
+        except GuardError as second:
+            self.warn(f"no snapshot could be taken: {second.message}")
+            return error
+        return RepositoryProblem(
+            error.message, f"{error.hint or 'mend it'}; the work tree is safe: {kept.recover}"
+        )
+
+    def _checked(self, verdict: Verdict, evidence: Evidence, elapsed: float) -> Checked:
+        names = set(evidence.uncommitted.names)
+        return Checked(
+            verdict=verdict,
+            evidence=evidence,
+            looks=tuple(self._looks[-MOST_LOOKS:]),
+            snapshot=self._snapshot or (self._rescue.snapshot if self._rescue else None),
+            rescue=self._rescue,
+            left=tuple(one for one in self._dirty if one.path in names),
+            elapsed_seconds=elapsed,
+        )
+
+
+def open_tasks(root: Path, spec: str | None, settings: Settings) -> int | None:
+    """How many boxes of a spec's task file are open; None if there is no task file to look at."""
+    path = task_file(root, spec, settings)
+    return boxes_in(path) if path is not None else None
+
+
+def boxes_in(path: Path) -> int | None:
+    """How many boxes of a task file are open; None if it cannot be read."""
+    from guard.core.taskfile import open_boxes
+
+    try:
+        with open(path, "rb") as file:
+            return len(open_boxes(file.read(_MOST_TASK_BYTES).decode(errors="replace")))
+    except OSError:
+        return None
+
+
+def task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:
+    """The task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file."""
+    if spec is None:
+        return None
+    pattern = settings.completion_check.task_file
+    for name in (pattern.replace("{spec}", spec), "tasks.md"):
+        path = root / name
+        if path.is_file():
+            return path
+    return None
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

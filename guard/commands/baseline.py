@@ -1,0 +1,60 @@
+"""`guard baseline`."""
+
+import click
+
+from guard.baselines import EMPTY
+from guard.core.reports.baseline import BaselineReport
+from guard.core.text import plural, visible
+from guard.invocation import Invocation
+from guard.output import format_option
+
+
+@click.command("baseline")
+@format_option
+@click.pass_obj
+def command(guard: Invocation, form: str) -> None:
+    """Record where the repository stands: an iteration begins here.
+
+    What comes after counts as the agent's work, and what is dirty now stays the user's. The commits are pinned, so that git
+    does not delete them. Exit code 4 without a repository or a work tree.
+    """
+    from guard.iteration import begin, key_of
+
+    guard.output.note(f"looking at {guard.repository.root}")
+    begun = begin(guard)
+    found = begun.baseline
+    for warning in found.warnings:
+        guard.output.warn(warning)
+    report = BaselineReport(
+        baseline=found.baseline,
+        run=begun.run,
+        iteration=begun.number,
+        worktree=key_of(guard),
+        head=found.head or EMPTY,
+        branch=found.branch,
+        refs=len(found.refs) + found.refs_omitted,
+        stashes=len(found.stash),
+        shallow=found.shallow is not None,
+        dirty=len(found.dirty),
+        left_by_iterations=sum(file.left_by == "iteration" for file in found.dirty),
+        pin=found.pin,
+        warnings=found.warnings,
+    )
+    guard.output.document(report, form, _text)
+
+
+def _text(report: BaselineReport) -> str:
+    place = (report.branch or "detached HEAD").removeprefix("refs/heads/")
+    parts = [
+        f"iteration {report.iteration} of run {report.run} begins at {report.head} ({place})",
+        plural(report.refs, "ref"),
+        plural(report.dirty, "dirty file"),
+    ]
+    if report.left_by_iterations:
+        parts[-1] += f", {report.left_by_iterations} left by earlier iterations"
+    if report.stashes:
+        parts.append(plural(report.stashes, "stashed change"))
+    if report.shallow:
+        parts.append("a shallow clone")
+    parts.append(f"pinned by {report.pin}" if report.pin else "not pinned")
+    return visible("; ".join(parts))

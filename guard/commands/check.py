@@ -1,0 +1,29 @@
+"""`guard check`."""
+
+from typing import Any
+
+import click
+
+from guard.core.reports.check import EXIT_OF
+from guard.invocation import Invocation
+from guard.options import check_options, terms
+from guard.output import format_option
+from guard.telling import verdict_text
+
+
+@click.command("check")
+@check_options
+@format_option
+@click.pass_obj
+def command(guard: Invocation, /, form: str, **told: Any) -> int:
+    """Find out what became of the iteration: complete, waiting, working, stalled, or something else.
+
+    Commits that are the agent's own decide first. Without them the agent's session is asked, work that was forgotten is
+    committed, and what is alive is waited for. The exit code is the verdict: 0 complete, 10 timeout (a genuine stall),
+    11 waiting, 12 working, 13 limited, 14 blocked, 15 the probe failed for good, 16 interrupted; 4 without a baseline.
+    """
+    from guard.verdict import check
+
+    report = check(guard, terms(told))
+    guard.output.document(report, form, verdict_text)
+    return EXIT_OF[report.status]

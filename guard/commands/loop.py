@@ -1,0 +1,81 @@
+"""`guard loop`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from guard.core.reports.check import CheckReport
+from guard.core.reports.loop import LoopReport
+from guard.core.text import plural
+from guard.invocation import Invocation
+from guard.options import agent_options, check_options, ordered, write_report
+from guard.output import format_option
+from guard.telling import summary_line
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("loop")
+@click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="End after N.")
+@click.option(
+    "--max-time",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Begin no iteration after S seconds.",
+)
+@click.option(
+    "--prompt-file",
+    type=_FILE,
+    metavar="F",
+    help="Given to CMD on its stdin, or for its word {prompt}; read again each time.",
+)
+@click.option(
+    "--until-tasks-done",
+    "tasks",
+    type=_FILE,
+    metavar="F",
+    help="End when this markdown file has no open box; those in code and under Optional do not count.",
+)
+@check_options
+@agent_options
+@format_option
+@click.argument("words", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_obj
+def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
+    """Run the agent again and again, until the work is done or somebody is needed.
+
+    Ends when the task file has no open box, without one when there is nothing to do, at its limits, when a person is needed
+    (14), and when the breaker opens (20); else with the last verdict's exit code. Usage limits are waited out.
+    """
+    from guard.core.looping import Limits
+    from guard.loops import Loop, Plan
+
+    limits = Limits(told.pop("max_iterations"), told.pop("max_time"))
+    prompt_file, tasks = told.pop("prompt_file"), told.pop("tasks")
+    order, report_file = ordered(words, form, told)
+
+    def tell(report: CheckReport) -> None:
+        if form == "text":
+            guard.output.result(summary_line(report))
+
+    looped = Loop(guard, Plan(order, limits, prompt_file, tasks), tell).run()
+    report = LoopReport(
+        reason=looped.reason,
+        exit_code=looped.code,
+        iterations=looped.iterations,
+        elapsed_seconds=round(looped.elapsed_seconds, 3),
+    )
+    write_report(report, report_file, guard.output.warn)
+    guard.output.document(report, form, _summary)
+    return looped.code
+
+
+def _summary(report: LoopReport) -> str:
+    done = report.iterations
+    commits = sum(one.new_commits for one in done)
+    rescued = sum(one.rescued_commits for one in done)
+    return (
+        f"{plural(len(done), 'iteration')}, {plural(commits, 'new commit')}, {rescued} rescued, "
+        f"{report.elapsed_seconds:.0f} s; ended: {report.reason}"
+    )

@@ -1,0 +1,38 @@
+"""`guard run`."""
+
+from typing import Any
+
+import click
+
+from guard.core.reports.check import EXIT_OF
+from guard.invocation import Invocation
+from guard.options import agent_options, check_options, ordered, write_report
+from guard.output import format_option
+from guard.telling import verdict_text
+
+
+@click.command("run", context_settings={"ignore_unknown_options": False})
+@check_options
+@agent_options
+@format_option
+@click.argument("words", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_obj
+def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
+    """Run the agent for one iteration, and find out what became of it.
+
+    Takes a baseline, runs CMD with its output passed through unchanged, checks, rescues, and tells the breaker. With
+    --format json the agent's output goes to stderr. The exit code is the verdict's, as in `guard check`; 20 if the breaker
+    is open and nothing was run, 130 if it was stopped by Ctrl-C.
+    """
+    from guard.loops import INTERRUPTED
+    from guard.running import StoppedByPerson, run_iteration
+
+    order, report_file = ordered(words, form, told)
+    try:
+        report = run_iteration(guard, order)
+        code = EXIT_OF[report.status]
+    except StoppedByPerson as stop:
+        report, code = stop.report, INTERRUPTED
+    write_report(report, report_file, guard.output.warn)
+    guard.output.document(report, form, verdict_text)
+    return code

@@ -1,0 +1,237 @@
+"""An iteration: begun with a baseline, found again in the log, its processes watched."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from guard import baselines
+from guard.alive import is_alive
+from guard.core.checks import LAST_CHECK
+from guard.core.events import IterationStarted, RunStarted, SessionSeen
+from guard.core.events.baseline import BaselineRecorded, Standing
+from guard.core.events.run import Process
+from guard.core.evidence import Living, Policy
+from guard.core.runs import RUN, OpenIteration, Run
+from guard.core.settings import Settings
+from guard.errors import GuardError, Refused, RepositoryProblem
+from guard.ids import new_id
+from guard.invocation import Invocation
+from guard.living import Marked, Watch
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How an iteration is to be checked: what the caller asked for."""
+
+    baseline: str | None = None
+    spec: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    probe: bool = True
+    wait: bool = True
+    rescue: bool = True
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    """Settings given on the command line, by their dotted keys."""
+
+    def policy(self, settings: Settings) -> Policy:
+        check = settings.completion_check
+        return Policy(
+            max_probes=check.max_probes,
+            probe_interval_seconds=check.probe_interval_seconds,
+            final_rescue_attempt=check.final_rescue_attempt,
+            progress_window_seconds=check.progress_window_seconds,
+            max_wait_seconds=check.max_wait_seconds,
+            probe=self.probe,
+            wait=self.wait,
+            rescue=self.rescue,
+        )
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration of one work tree, and the baseline it began with."""
+
+    run: str
+    number: int
+    baseline: baselines.Baseline
+    opened: OpenIteration | None
+    """What the log knows of it while it is open."""
+    frozen: Mapping[str, Any] | None = None
+    """The project's settings when it began; None if that was not recorded."""
+
+    @property
+    def mark(self) -> str:
+        """The value by which its processes are known."""
+        return f"{self.run}/{self.number}"
+
+
+def key_of(guard: Invocation) -> str:
+    """What names the work tree in the log."""
+    guard.repository  # noqa: B018  Without one there is no work tree, and this says so.
+    key = guard.workspace.worktree_key
+    assert key is not None
+    return key
+
+
+def begin(
+    guard: Invocation,
+    supervisor: Process | None = None,
+    command: tuple[str, ...] = (),
+    new_run: bool = False,
+) -> Iteration:
+    """Take a baseline and open an iteration with it: of the run that goes on, or of a new one.
+
+    What the last check saw the agent leave, and nobody touched since, stays the agent's, whatever run it was.
+    """
+    key, now = key_of(guard), guard.clock.now()
+    store = guard.writable_store
+    refuse_beside_another(guard)
+    last = store.view(LAST_CHECK, key)
+    run = store.view(RUN, key)
+    recorded = baselines.prepare(
+        guard.repository,
+        key,
+        guard.environ,
+        now,
+        run=run.run if run else new_id(),
+        iteration=1,
+        carried=last.left if last else (),
+        time_limit=guard.config.settings.completion_check.git_timeout_seconds,
+    )
+    recorded = _with_users_work_kept(guard, recorded)
+    with store.change() as change:
+        run = change.view(RUN, key)
+        goes_on = run is not None and _goes_on(run, command, new_run)
+        name = run.run if run is not None and goes_on else new_id()
+        number = run.iterations + 1 if run is not None and goes_on else 1
+        common: dict[str, Any] = {"at": now, "run": name, "worktree": key}
+        started = IterationStarted(
+            **common,
+            id=new_id(),
+            iteration=number,
+            supervisor=supervisor,
+            frozen=dict(guard.config.from_project),
+        )
+        opened = () if goes_on else (RunStarted(**common, id=new_id(), command=command),)
+        pinned = recorded.model_copy(update={"run": name, "iteration": number})
+        change.append(*opened, started, pinned)
+    return current(guard, Terms())
+
+
+def _with_users_work_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
+    """A snapshot of what the user has uncommitted, before an agent may destroy it; one is enough while it is the same."""
+    users = _of_the_user(recorded)
+    if not users:
+        return recorded
+    before = baselines.load(guard.store, recorded.worktree)
+    if before is not None and before.kept and _of_the_user(before) == users:
+        return recorded.model_copy(update={"kept": before.kept})
+    from guard.rescue import snapshot
+
+    limit = guard.config.settings.rescue.time_limit_seconds
+    name = f"baseline-{recorded.baseline}"
+    try:
+        taken = snapshot(
+            guard.repository, guard.workspace.path, guard.environ, name=name, time_limit=limit
+        )
+    except GuardError as error:
+        guard.output.warn(f"your uncommitted work could not be kept: {error.message}")
+        return recorded
+    return recorded.model_copy(update={"kept": taken.recover})
+
+
+def _of_the_user(standing: Standing) -> set[tuple[str, str | None]]:
+    return {
+        (one.path, one.content)
+        for one in standing.dirty
+        if one.left_by == "user" and one.kind != "missing"
+    }
+
+
+def refuse_beside_another(guard: Invocation) -> None:
+    """Nothing begins in a work tree while another guard watches over an iteration there."""
+    run = guard.store.view(RUN, key_of(guard))
+    opened = run.open_iteration if run is not None else None
+    if opened is not None and lives_elsewhere(opened.supervisor):
+        assert opened.supervisor is not None
+        raise Refused(
+            f"iteration {opened.number} is running already in this work tree "
+            f"(guard is pid {opened.supervisor.pid})",
+            "wait for it, or give the other agent a work tree of its own: `git worktree add`",
+        )
+
+
+def lives_elsewhere(supervisor: Process | None) -> bool:
+    """Whether a guard other than this one is watching."""
+    if supervisor is None or supervisor.pid == os.getpid():
+        return False
+    return is_alive(supervisor.pid, supervisor.start)
+
+
+def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:
+    """Whether the next iteration belongs to this run: it has not ended, and its agent is called in the same way."""
+    return not new_run and run.ended_at is None and run.command == command
+
+
+def current(guard: Invocation, terms: Terms) -> Iteration:
+    """The newest iteration of the work tree; with `--baseline REV` one can do without a recorded baseline."""
+    store, key = guard.store, key_of(guard)
+    recorded = baselines.load(store, key)
+    if terms.baseline is not None:
+        limit = guard.settings(None, terms.flags).completion_check.git_timeout_seconds
+        named = baselines.from_revision(guard.repository, terms.baseline, guard.environ, limit)
+        recorded = named if recorded is None else baselines.moved(recorded, named)
+    if recorded is None:
+        raise RepositoryProblem(
+            "no baseline has been recorded for this work tree",
+            "run `guard baseline` before the agent, or name a revision with --baseline",
+        )
+    run = store.view(RUN, key)
+    known = [run.open_iteration, run.last_iteration] if run and run.run == recorded.run else []
+    this = next((one for one in known if one and one.number == recorded.iteration), None)
+    return Iteration(
+        recorded.run,
+        recorded.iteration,
+        recorded,
+        opened=this if isinstance(this, OpenIteration) else None,
+        frozen=this.frozen if this else None,
+    )
+
+
+def session_seen(
+    guard: Invocation,
+    iteration: Iteration,
+    agent: str | None,
+    session: str | None,
+    process: Process | None,
+) -> None:
+    """Record the agent's process or session, so that whoever comes after a crash can ask and wait."""
+    event = SessionSeen(
+        at=guard.clock.now(),
+        id=new_id(),
+        run=iteration.run,
+        iteration=iteration.number,
+        worktree=key_of(guard),
+        agent=agent,
+        session=session,
+        process=process,
+    )
+    with guard.writable_store.change() as change:
+        change.append(event)
+
+
+def watch_of(guard: Invocation, iteration: Iteration) -> Watch:
+    """A watch over the iteration's processes, which goes on from what an earlier check of it saw."""
+    opened = iteration.opened
+    if opened is not None and opened.supervisor is not None:
+        marked = Marked(value=iteration.mark, agent=opened.process)
+    else:
+        since = iteration.baseline.at.timestamp() if iteration.baseline.at else 0.0
+        marked = Marked(root=guard.repository.root, since=since)
+    watch = Watch(marked)
+    last = guard.store.view(LAST_CHECK, key_of(guard))
+    if last is not None and (last.run, last.iteration) == (iteration.run, iteration.number):
+        ago = (guard.clock.now() - last.at).total_seconds()
+        watch.recall((Living.model_validate(one, strict=False) for one in last.living), ago)
+    return watch

@@ -1,0 +1,95 @@
+"""What an iteration left uncommitted, turned into commits: by the user's own rescue program, or by guard's rescue."""
+
+import shlex
+import shutil
+from collections.abc import Callable
+
+from guard.core.paths import unspelled
+from guard.core.rescuing import MOST_NAMED, HeldBack, Rescue, Snapshot
+from guard.core.settings import Settings
+from guard.core.text import plural
+from guard.core.work import Uncommitted, count_work
+from guard.git.history import history
+from guard.processes import run
+from guard.rescue import rescue, snapshot
+from guard.subject import Subject
+
+_MIXED = "mixed with changes that were there before the iteration"
+
+
+def kept(subject: Subject, settings: Settings) -> Snapshot:
+    """A snapshot of the work tree as it is now."""
+    return snapshot(
+        subject.repository,
+        subject.workspace,
+        subject.environ,
+        name=f"{subject.run}-{subject.iteration}",
+        time_limit=settings.rescue.time_limit_seconds,
+    )
+
+
+def committed(
+    subject: Subject, settings: Settings, left: Uncommitted, warn: Callable[[str], None]
+) -> Rescue:
+    """Commit what was left, or say why not."""
+    argv = shlex.split(settings.rescue.command)
+    if argv:
+        if shutil.which(argv[0], path=subject.environ.get("PATH")) is not None:
+            return _by_program(subject, settings, argv)
+        warn(f"there is no rescue command {argv[0]!r}; guard's own rescue is used instead")
+    names = set(left.names)
+    mixed = sorted(names & {one.path for one in subject.baseline.dirty if one.left_by == "user"})
+    done = rescue(
+        subject.repository,
+        subject.workspace,
+        subject.environ,
+        run=subject.run,
+        iteration=subject.iteration,
+        baseline_branch=subject.baseline.branch,
+        paths=sorted(unspelled(name) for name in names.difference(mixed)),
+        time_limit=settings.rescue.time_limit_seconds,
+    )
+    return _without_mixed(done, mixed)
+
+
+def _without_mixed(done: Rescue, mixed: list[str]) -> Rescue:
+    """Files that the user had changed and the iteration changed further: to commit them would commit the user's work too."""
+    if not mixed:
+        return done
+    held = tuple(HeldBack(path=name[:512], why=_MIXED) for name in mixed[:MOST_NAMED])
+    note = f"{plural(len(mixed), 'file')} held back: {_MIXED}"
+    return done.model_copy(
+        update={
+            "held_back": (*done.held_back, *held),
+            "reason": done.reason if done.commits else "held_back",
+            "detail": f"{done.detail}; {note}"[:512] if done.commits else note,
+        }
+    )
+
+
+def _by_program(subject: Subject, settings: Settings, argv: list[str]) -> Rescue:
+    """The program's commits are what it is judged by, not what it says."""
+    safe = kept(subject, settings)
+    before = _commits(subject, settings)
+    done = run(
+        [*argv, subject.spec] if subject.spec else argv,
+        environ={**subject.environ, "GUARD_RESCUE": f"{subject.run}/{subject.iteration}"},
+        time_limit=settings.rescue.time_limit_seconds,
+        cwd=subject.repository.root,
+    )
+    made = tuple(oid for oid in _commits(subject, settings) if oid not in before)
+    how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"
+    return Rescue(
+        commits=made,
+        snapshot=safe,
+        held_back=(),
+        branch=None,
+        reason="rescued" if made else "refused",
+        detail=f"the rescue command {how}, and made {len(made)} commits",
+    )
+
+
+def _commits(subject: Subject, settings: Settings) -> tuple[str, ...]:
+    limit = settings.completion_check.git_timeout_seconds
+    work = count_work(history(subject.repository, subject.baseline, subject.environ, limit))
+    return tuple(line.oid for line in work.commits)

@@ -1,0 +1,169 @@
+"""Iterations until the work is done, a limit is reached, or a person is needed. What decides is in `core.looping`."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from guard.checking import boxes_in
+from guard.core.events import RunEnded
+from guard.core.looping import End, Limits, Next, after_iteration, before_iteration
+from guard.core.reports.check import CheckReport
+from guard.core.runs import RUN
+from guard.errors import BreakerOpen, WrongUsage
+from guard.ids import new_id
+from guard.invocation import Invocation
+from guard.iteration import key_of
+from guard.running import Order, StoppedByPerson, run_iteration
+
+_MOST_PROMPT_BYTES = 4 * 1024 * 1024
+_PLACEHOLDER = "{prompt}"
+_TICK_SECONDS = 0.5
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Looped:
+    """How a loop went."""
+
+    reason: End
+    code: int
+    iterations: tuple[CheckReport, ...]
+    elapsed_seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do again and again, and until when."""
+
+    order: Order
+    limits: Limits
+    prompt_file: Path | None = None
+    tasks: Path | None = None
+
+
+class Loop:
+    """A loop while it runs."""
+
+    def __init__(self, guard: Invocation, plan: Plan, tell: Callable[[CheckReport], None]) -> None:
+        self._guard = guard
+        self._plan = plan
+        self._tell = tell
+        self._begun = time.monotonic()
+        self._reports: list[CheckReport] = []
+        self._limited = 0
+        self._code = 0
+        self._has_tasks = plan.tasks is not None
+
+    def run(self) -> Looped:
+        """Iterations until one of the ends is reached."""
+        try:
+            end = self._until_an_end()
+        except KeyboardInterrupt:
+            end = Next("stopped", INTERRUPTED)
+        assert end.ends is not None
+        self._end_run(end.ends)
+        return Looped(end.ends, end.code, tuple(self._reports), self._elapsed())
+
+    def _until_an_end(self) -> Next:
+        end = self._may_end()
+        while end is None:
+            step = self._iterate()
+            end = step if step.ends is not None else self._may_end()
+            if end is None:
+                self._sleep(step.seconds)
+                end = self._may_end()
+        return end
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._begun
+
+    def _may_end(self) -> Next | None:
+        done, left = len(self._reports), self._open_tasks()
+        return before_iteration(self._plan.limits, done, self._elapsed(), left, self._code)
+
+    def _open_tasks(self) -> int | None:
+        file = self._plan.tasks
+        left = boxes_in(file) if file is not None else None
+        if file is not None and left is None:
+            if not self._reports:
+                raise WrongUsage(f"{file} cannot be read", "check --until-tasks-done")
+            self._guard.output.warn(f"{file} cannot be read any more: it ends nothing")
+        self._has_tasks = left is not None
+        return left
+
+    def _iterate(self) -> Next:
+        begun = bool(self._reports)
+        order = replace(self._with_prompt(), new_run=not begun, goes_on=begun)
+        try:
+            report = run_iteration(self._guard, order)
+        except StoppedByPerson as stop:
+            self._keep(stop.report)
+            return Next("stopped", INTERRUPTED)
+        except BreakerOpen as error:
+            self._guard.output.warn(error.message)
+            return Next("breaker_open", BreakerOpen.exit_code)
+        self._keep(report)
+        self._limited = self._limited + 1 if report.status == "limited" else 0
+        now = self._guard.clock.now()
+        step = after_iteration(report, now, self._limited, self._has_tasks)
+        self._code = step.code
+        return step
+
+    def _keep(self, report: CheckReport) -> None:
+        self._reports.append(report)
+        self._tell(report)
+
+    def _with_prompt(self) -> Order:
+        """The order of the next iteration, with the prompt as its file says now."""
+        order, file = self._plan.order, self._plan.prompt_file
+        if file is None:
+            return order
+        data = _read(file)
+        if _PLACEHOLDER not in order.argv:
+            return replace(order, prompt=data)
+        words = tuple(os.fsdecode(data) if word == _PLACEHOLDER else word for word in order.argv)
+        return replace(order, argv=words, command=order.argv)
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait out a limit, as far as the loop's own time goes."""
+        limit, live = self._plan.limits.max_seconds, self._guard.output.live()
+        if limit is not None:
+            seconds = min(seconds, limit - self._elapsed())
+        until = time.monotonic() + seconds
+        try:
+            while (left := until - time.monotonic()) > 0:
+                live.say(f"the next iteration waits; {left / 60:.1f} min more")
+                time.sleep(min(_TICK_SECONDS, left))
+        finally:
+            live.clear()
+
+    def _end_run(self, reason: str) -> None:
+        guard = self._guard
+        with guard.writable_store.change() as change:
+            run = change.view(RUN, key_of(guard))
+            if run is None or run.ended_at is not None or not self._reports:
+                return
+            if run.run != self._reports[-1].run or run.open_iteration is not None:
+                return
+            change.append(
+                RunEnded(
+                    at=guard.clock.now(),
+                    id=new_id(),
+                    run=run.run,
+                    worktree=key_of(guard),
+                    reason=reason,
+                )
+            )
+
+
+def _read(file: Path) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            data = opened.read(_MOST_PROMPT_BYTES + 1)
+    except OSError as error:
+        raise WrongUsage(f"{file}: {error.strerror}", "check --prompt-file") from None
+    if len(data) > _MOST_PROMPT_BYTES:
+        raise WrongUsage(f"{file} is larger than {_MOST_PROMPT_BYTES} bytes", "shorten it")
+    return data

@@ -1,0 +1,72 @@
+"""What an iteration's agent printed, kept in the workspace, so that a guard that died leaves it to the next one."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from guard.core.classify import Classification, reader
+from guard.invocation import Invocation
+from guard.iteration import Iteration
+
+FOLDER = "output.d"
+_KEEP = 10
+_CHUNK = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class KeptOutput:
+    """The two files of one iteration; the newest few are kept."""
+
+    folder: Path
+    name: str
+
+    @classmethod
+    def of(cls, guard: Invocation, iteration: Iteration) -> "KeptOutput":
+        """Where the output of this iteration is kept."""
+        return cls(guard.workspace.path / FOLDER, f"{iteration.run}.{iteration.number:06d}")
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        """The files for stdout and stderr; without room for them the agent runs all the same."""
+        with suppress(OSError):
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            self._delete_oldest()
+        with _created(self._path("stdout")) as out, _created(self._path("stderr")) as err:
+            yield out, err
+
+    def classified(self, agent: str | None, now: datetime) -> Classification | None:
+        """What the kept output means; nobody saw how the process ended. None if nothing was kept."""
+        if not self._path("stdout").exists():
+            return None
+        words = reader(agent)
+        for data in _chunks(self._path("stdout")):
+            words.feed(data)
+        for data in _chunks(self._path("stderr")):
+            words.feed_error(data)
+        return words.finish(None, now)
+
+    def _path(self, stream: str) -> Path:
+        return self.folder / f"{self.name}.{stream}"
+
+    def _delete_oldest(self) -> None:
+        files = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in files[: -2 * _KEEP]:
+            path.unlink()
+
+
+def _created(path: Path) -> BinaryIO:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return open(os.open(path, flags, 0o600), "wb")
+    except OSError:
+        return open(os.devnull, "wb")
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with suppress(OSError), open(path, "rb") as file:
+        while data := file.read(_CHUNK):
+            yield data

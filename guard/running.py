@@ -1,0 +1,263 @@
+"""One iteration under guard's eyes: baseline, the agent as a child, the check, the breaker.
+
+An iteration that an earlier guard left open, because it was killed or because helpers were still at work, is finished
+first: it is judged by what is known of it, and nothing new begins beside something that is still alive.
+"""
+
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn, get_args
+
+from guard import breaker, registered
+from guard.alive import is_alive
+from guard.core.classify import Classification, reader
+from guard.core.events.run import Process
+from guard.core.reports.check import CheckReport
+from guard.core.runs import RUN
+from guard.core.settings import Agent
+from guard.errors import BreakerOpen, WrongUsage
+from guard.invocation import Invocation
+from guard.iteration import (
+    Iteration,
+    Terms,
+    begin,
+    current,
+    key_of,
+    refuse_beside_another,
+    session_seen,
+    watch_of,
+)
+from guard.living import MARK, Watch
+from guard.outputs import KeptOutput
+from guard.session_files import claude_session
+from guard.supervise import Ended, Supervised
+from guard.verdict import judged, place_of, stopped
+
+AGENT_PROGRAMS = frozenset(get_args(Agent)) - {"command"}
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run, and how to judge it."""
+
+    argv: tuple[str, ...]
+    terms: Terms
+    command: tuple[str, ...] | None = None
+    """What the run is known by, where the words differ from iteration to iteration."""
+    prompt: bytes | None = None
+    """What the agent gets on its stdin; None to leave it guard's own."""
+    to_stderr: bool = False
+    """Whether the agent's output goes to stderr, because stdout is for a document."""
+    new_run: bool = False
+    goes_on: bool = False
+    """Whether this goes on with earlier iterations: one of them that was waited for is then what is reported."""
+    task: str | None = None
+    agent_id: str | None = None
+
+
+class StoppedByPerson(Exception):
+    """The iteration was ended by a signal; it is recorded, and the next run goes on."""
+
+    def __init__(self, report: CheckReport) -> None:
+        super().__init__(report.detail)
+        self.report = report
+
+
+def run_iteration(guard: Invocation, order: Order) -> CheckReport:
+    """Run the agent once and say what became of it."""
+    with _terminated_like_interrupted():
+        left = finish_what_was_left(guard, order.terms)
+        if left is not None and (order.goes_on or _still_open(guard, left)):
+            return left
+        check_program(order.argv, guard.environ)
+        _ask_breaker(guard)
+        return _registered(guard, order)
+
+
+def _registered(guard: Invocation, order: Order) -> CheckReport:
+    """The iteration, with its agent in the registries if it has a task there."""
+    if order.task is None:
+        return _iterate(guard, order)
+    kind = order.terms.agent or named(order.argv) or "agent"
+    name = order.agent_id or kind
+    registered.begins(guard, order.task, name, kind)
+    try:
+        report = _iterate(guard, order)
+    except StoppedByPerson as stop:
+        registered.ends(guard, order.task, name, stop.report)
+        raise
+    registered.ends(guard, order.task, name, report)
+    return report
+
+
+def finish_what_was_left(guard: Invocation, terms: Terms) -> CheckReport | None:
+    """Judge an iteration that was left open; None if there is none."""
+    run = guard.store.view(RUN, key_of(guard))
+    opened = run.open_iteration if run is not None else None
+    if opened is None or opened.supervisor is None:
+        return None
+    refuse_beside_another(guard)
+    iteration = current(guard, Terms())
+    guard.output.warn(f"iteration {opened.number} was left unfinished; it is judged first")
+    output = KeptOutput.of(guard, iteration).classified(
+        opened.agent, guard.clock.now().astimezone()
+    )
+    return judged(
+        guard,
+        iteration,
+        replace(
+            terms,
+            baseline=None,
+            agent=opened.agent or terms.agent,
+            session=opened.session or terms.session,
+        ),
+        watch=watch_of(guard, iteration),
+        output=output,
+        agent_ended=not _lives(opened.process),
+        feeds_breaker=True,
+    )
+
+
+def _still_open(guard: Invocation, report: CheckReport) -> bool:
+    run = guard.store.view(RUN, key_of(guard))
+    return run is not None and run.opened(report.run, report.iteration) is not None
+
+
+def _lives(process: Process | None) -> bool:
+    return process is not None and is_alive(process.pid, process.start)
+
+
+def _ask_breaker(guard: Invocation) -> None:
+    holder = breaker.process(os.getpid())
+    found = breaker.allow(guard.writable_store, place_of(guard), holder=holder)
+    if found.allowed:
+        return
+    why = breaker.load(guard.store, key_of(guard)).reason or found.reason
+    when = f"; a trial is allowed from {found.retry_at:%Y-%m-%d %H:%M:%S} UTC on"
+    raise BreakerOpen(
+        f"the breaker is open: {why}{when if found.retry_at else ''}",
+        "`guard breaker show` says more, `guard breaker reset` closes it",
+    )
+
+
+def _iterate(guard: Invocation, order: Order) -> CheckReport:
+    agent = order.terms.agent or guard.config.settings.completion_check.agent or named(order.argv)
+    me, command = breaker.process(os.getpid()), order.command or order.argv
+    begin(guard, me, command, order.new_run)
+    iteration = current(guard, order.terms)
+    with ExitStack() as held:
+        kept = held.enter_context(KeptOutput.of(guard, iteration).opened())
+        child = held.enter_context(
+            Supervised(
+                order.argv,
+                environ={**guard.environ, MARK: iteration.mark},
+                cwd=Path.cwd(),
+                reader=reader(agent),
+                kept=kept,
+                to_stderr=order.to_stderr,
+                stdin=order.prompt,
+            )
+        )
+        session_seen(guard, iteration, agent, order.terms.session, child.process)
+        iteration = current(guard, order.terms)
+        watching = _Watching(guard, iteration, child, watch_of(guard, iteration), agent)
+        ended = child.wait(watching.look)
+        output = child.classified(ended.code, guard.clock.now().astimezone())
+        watching.note(output.session)
+    terms = replace(order.terms, agent=agent, session=order.terms.session or watching.session)
+    return _judge(guard, iteration, terms, watching.watch, output, ended)
+
+
+def _judge(
+    guard: Invocation,
+    iteration: Iteration,
+    terms: Terms,
+    watch: Watch,
+    output: Classification,
+    ended: Ended,
+) -> CheckReport:
+    if ended.stopped_by is not None:
+        word = signal.Signals(ended.stopped_by).name
+        report = stopped(guard, iteration, terms, watch=watch, output=output, by=word)
+        raise StoppedByPerson(report)
+    return judged(
+        guard,
+        iteration,
+        terms,
+        watch=watch,
+        output=output,
+        agent_ended=True,
+        feeds_breaker=True,
+    )
+
+
+@dataclass
+class _Watching:
+    """What guard does while the agent runs: keep an eye on its processes, and note its session."""
+
+    guard: Invocation
+    iteration: Iteration
+    child: Supervised
+    watch: Watch
+    agent: str | None
+    session: str | None = None
+    _next_look: float = 0.0
+
+    def look(self) -> None:
+        if self.agent == "claude" and self.session is None:
+            self.note(claude_session(self.child.process.pid, self.guard.environ))
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _LOOK_SECONDS
+        self.watch.look()
+        self.note(self.child.session)
+
+    def note(self, session: str | None) -> None:
+        """Record a session that has become known, for whoever comes after a crash."""
+        if session is not None and session != self.session:
+            self.session = session
+            session_seen(self.guard, self.iteration, None, session, None)
+
+
+def named(argv: Sequence[str]) -> str | None:
+    """The agent that a command names, if it is one that guard knows."""
+    name = os.path.basename(argv[0])
+    return name if name in AGENT_PROGRAMS else None
+
+
+def check_program(argv: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Refuse a command that cannot be started, before anything is recorded."""
+    if shutil.which(argv[0], path=environ.get("PATH")) is None:
+        raise WrongUsage(
+            f"there is no program {argv[0]!r}", "check its name, and whether it is on PATH"
+        )
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """While guard waits or asks, a SIGTERM ends what it started, as Ctrl-C does; the iteration stays open."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,27 @@
+"""What a check is about: one iteration in one work tree, with what is known of its agent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.baselines import Baseline
+from guard.core.classify import Classification
+from guard.git.locate import Repository
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The iteration, where it happens, and whom to ask about it."""
+
+    repository: Repository
+    workspace: Path
+    environ: Mapping[str, str]
+    baseline: Baseline
+    run: str
+    iteration: int
+    agent: str | None = None
+    session: str | None = None
+    spec: str | None = None
+    output: Classification | None = None
+    """What the agent's output means, where guard saw it."""
+    agent_ended: bool = False

@@ -1,0 +1,256 @@
+"""A verdict: reached by the check, recorded in one change with all that follows from it, and reported."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from guard import breaker
+from guard.baselines import EMPTY
+from guard.checking import Check, Checked
+from guard.core.classify import Classification
+from guard.core.events import IterationEnded, RescueMade
+from guard.core.events.check import MOST_LEFT, CheckMade
+from guard.core.evidence import Policy
+from guard.core.holding import holds
+from guard.core.judge import Verdict
+from guard.core.reports.check import BreakerLine, CheckReport, facts
+from guard.core.runs import RUN, OpenIteration
+from guard.ids import new_id
+from guard.invocation import Invocation
+from guard.iteration import Iteration, Terms, current, key_of, lives_elsewhere, watch_of
+from guard.living import MARK, Watch
+from guard.store import Change
+from guard.subject import Subject
+
+_STILL_OPEN = {("waiting", "alive"), ("waiting", "team"), ("working", "agent_alive")}
+"""Verdicts on something that goes on: the iteration is judged again later."""
+
+
+def check(guard: Invocation, terms: Terms) -> CheckReport:
+    """The completion check of the newest iteration, by whomever its agent was started."""
+    guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
+    iteration = current(guard, terms)
+    return judged(guard, iteration, terms, watch=watch_of(guard, iteration))
+
+
+def judged(
+    guard: Invocation,
+    iteration: Iteration,
+    terms: Terms,
+    *,
+    watch: Watch,
+    output: Classification | None = None,
+    agent_ended: bool = False,
+    feeds_breaker: bool = False,
+) -> CheckReport:
+    """Check an iteration, record the verdict, and report it."""
+    with _prepared(guard, iteration, terms, watch, output, agent_ended) as check:
+        checked = check.make()
+    _record(guard, check, checked, feeds_breaker)
+    return _report(guard, check.subject, checked)
+
+
+def stopped(
+    guard: Invocation,
+    iteration: Iteration,
+    terms: Terms,
+    *,
+    watch: Watch,
+    output: Classification,
+    by: str,
+) -> CheckReport:
+    """Record an iteration that a person ended by a signal: what it left stays its own, and can be gone on with."""
+    with _prepared(guard, iteration, terms, watch, output, agent_ended=True) as check:
+        checked = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
+    _record(guard, check, checked, feeds_breaker=True)
+    return _report(guard, check.subject, checked)
+
+
+@contextmanager
+def _prepared(
+    guard: Invocation,
+    iteration: Iteration,
+    terms: Terms,
+    watch: Watch,
+    output: Classification | None,
+    agent_ended: bool,
+) -> Iterator[Check]:
+    opened = iteration.opened
+    settings = guard.settings(iteration.frozen, terms.flags)
+    subject = Subject(
+        repository=guard.repository,
+        workspace=guard.workspace.path,
+        environ={name: text for name, text in guard.environ.items() if name != MARK},
+        baseline=iteration.baseline,
+        run=iteration.run,
+        iteration=iteration.number,
+        agent=terms.agent or settings.completion_check.agent or (opened.agent if opened else None),
+        session=terms.session or (opened.session if opened else None),
+        spec=terms.spec,
+        output=output,
+        agent_ended=agent_ended,
+    )
+    live = guard.output.live()
+    try:
+        yield Check(
+            subject,
+            settings,
+            terms.policy(settings),
+            watch,
+            guard.clock,
+            guard.output.warn,
+            live.say,
+        )
+    finally:
+        live.clear()
+
+
+def place_of(guard: Invocation) -> breaker.Place:
+    """The work tree whose breaker it is."""
+    policy = guard.users_config.settings.breaker
+    return breaker.Place(key_of(guard), guard.repository, policy, guard.clock, guard.environ)
+
+
+def _record(guard: Invocation, check: Check, checked: Checked, feeds_breaker: bool) -> None:
+    key, now, verdict = key_of(guard), guard.clock.now(), checked.verdict
+    subject, policy = check.subject, check.policy
+    common: dict[str, Any] = {
+        "at": now,
+        "run": subject.run,
+        "iteration": subject.iteration,
+        "worktree": key,
+    }
+    with guard.writable_store.change() as change:
+        run = change.view(RUN, key)
+        if checked.rescue is not None:
+            change.append(_rescue_event(checked, {**common, "id": new_id()}))
+        change.append(_check_event(checked, policy, {**common, "id": new_id()}))
+        opened = run.opened(subject.run, subject.iteration) if run is not None else None
+        if not _ends(checked, policy, opened, feeds_breaker):
+            return
+        if opened is not None:
+            change.append(
+                IterationEnded(
+                    **common,
+                    id=new_id(),
+                    status=verdict.status,
+                    reason=verdict.reason,
+                    elapsed_seconds=max(0.0, (now - opened.started_at).total_seconds()),
+                )
+            )
+        if feeds_breaker:
+            _feed(guard, change, checked, subject)
+
+
+def _ends(checked: Checked, policy: Policy, opened: OpenIteration | None, supervised: bool) -> bool:
+    """Whether the verdict ends the iteration: not while something goes on, and not by one look alone.
+
+    A check by hand does not end what another guard watches over.
+    """
+    verdict = checked.verdict
+    if (verdict.status, verdict.reason) in _STILL_OPEN:
+        return False
+    if supervised:
+        return True
+    watched = opened is not None and lives_elsewhere(opened.supervisor)
+    return not watched and (policy.wait or verdict.status == "complete")
+
+
+def _feed(guard: Invocation, change: Change, checked: Checked, subject: Subject) -> None:
+    """Tell the breaker of the work tree how the iteration ended."""
+    output, verdict = checked.evidence.output, checked.verdict
+    outcome = breaker.Outcome(
+        status=verdict.status,
+        reason=verdict.reason,
+        fingerprint=(output.fingerprint if output else None) or verdict.reason,
+        denied=output is not None and output.outcome == "denied",
+        rescued=bool(checked.rescue and checked.rescue.commits),
+        head=checked.evidence.work.head or EMPTY,
+        run=subject.run,
+        iteration=subject.iteration,
+    )
+    breaker.record(change, place_of(guard), outcome)
+
+
+def _check_event(checked: Checked, policy: Policy, common: dict[str, Any]) -> CheckMade:
+    seen, verdict = checked.evidence, checked.verdict
+    costs = [one.cost_usd for one in seen.probes if one.cost_usd is not None]
+    return CheckMade(
+        **common,
+        status=verdict.status,
+        reason=verdict.reason,
+        detail=verdict.detail[:512],
+        complete=verdict.status == "complete",
+        new_commits=seen.own_commits,
+        uncommitted=len(checked.left),
+        rescued=_was_rescued(checked),
+        rescued_commits=_rescued_commits(checked),
+        probes=len(seen.probes),
+        probe_cost_usd=sum(costs) if costs else None,
+        alive=sum(holds(one, policy) for one in seen.living),
+        retry_at=verdict.retry_at,
+        elapsed_seconds=checked.elapsed_seconds,
+        left=checked.left[:MOST_LEFT],
+        policy=policy.model_dump(mode="json"),
+        looks=tuple(look.model_dump(mode="json") for look in checked.looks),
+    )
+
+
+def _rescue_event(checked: Checked, common: dict[str, Any]) -> RescueMade:
+    rescue = checked.rescue
+    assert rescue is not None
+    return RescueMade(
+        **common,
+        commits=rescue.commits,
+        snapshot=rescue.snapshot.id if rescue.snapshot else None,
+        held_back=rescue.held_back,
+        branch=rescue.branch,
+        reason=rescue.reason,
+        detail=rescue.detail,
+    )
+
+
+def _was_rescued(checked: Checked) -> bool:
+    return bool(checked.rescue and checked.rescue.commits) or (
+        checked.verdict.reason == "rescued" and checked.evidence.work.rescued > 0
+    )
+
+
+def _rescued_commits(checked: Checked) -> int:
+    return len(checked.rescue.commits) if checked.rescue else checked.evidence.work.rescued
+
+
+def _report(guard: Invocation, subject: Subject, checked: Checked) -> CheckReport:
+    seen, verdict = checked.evidence, checked.verdict
+    state = breaker.load(guard.store, key_of(guard))
+    return CheckReport(
+        complete=verdict.status == "complete",
+        status=verdict.status,
+        reason=verdict.reason,
+        detail=verdict.detail,
+        new_commits=seen.own_commits,
+        uncommitted=seen.uncommitted,
+        rescued=_was_rescued(checked),
+        rescued_commits=_rescued_commits(checked),
+        probes=len(seen.probes),
+        baseline=subject.baseline.head or EMPTY,
+        head=seen.work.head or EMPTY,
+        retry_at=verdict.retry_at,
+        team=seen.team,
+        breaker=BreakerLine(
+            state=state.state,
+            streak=state.streak,
+            reason=state.reason,
+            retry_at=state.retry_at,
+        ),
+        evidence=facts(seen),
+        elapsed_seconds=round(checked.elapsed_seconds, 3),
+        run=subject.run,
+        iteration=subject.iteration,
+        agent=subject.agent,
+        session=subject.session,
+        exit_code=seen.output.exit_code if seen.output else None,
+        work=seen.work,
+        snapshot=checked.snapshot,
+        rescue=checked.rescue,
+    )

@@ -1,0 +1,194 @@
+"""`guard loop`: iterations until the work is done, a limit is reached, or a person is needed."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import commit, git, run, write
+from tests.support.sessions import QUICK, answering
+
+WORK = "date +%s%N >> work.txt; git add work.txt; git commit -q -m 'feat: work'"
+
+
+@pytest.fixture
+def begun(repository: Path) -> Path:
+    """A repository with one commit."""
+    commit(repository, "first.txt")
+    return repository
+
+
+def loop(*words: str | Path) -> tuple[int, dict[str, Any]]:
+    result = run("loop", "--format", "json", *QUICK, *words)
+    assert result.out, result.err
+    return result.code, result.json
+
+
+def test_it_ends_at_its_number_of_iterations(begun: Path) -> None:
+    code, found = loop("--max-iterations", "3", "--", "sh", "-c", WORK)
+    assert (code, found["reason"], len(found["iterations"])) == (0, "max_iterations", 3)
+    assert [one["iteration"] for one in found["iterations"]] == [1, 2, 3]
+    assert len({one["run"] for one in found["iterations"]}) == 1
+    [ended] = run("log", "--type", "run_ended", "--format", "json").json["events"]
+    assert ended["reason"] == "max_iterations"
+
+
+def test_it_ends_when_the_task_file_has_no_open_box(begun: Path, tmp_path: Path) -> None:
+    tasks = write(
+        begun / "tasks.md",
+        "- [ ] one\n- [ ] two\n\n```\n- [ ] not a task\n```\n\n## Optional\n- [ ] later\n",
+    )
+    step = "sed -i '0,/\\[ \\]/s//[x]/' tasks.md; git add tasks.md; git commit -q -m 'feat: step'"
+    code, found = loop("--until-tasks-done", tasks, "--max-iterations", "9", "--", "sh", "-c", step)
+    assert (code, found["reason"], len(found["iterations"])) == (0, "tasks_done", 2)
+
+
+def test_without_a_task_file_it_ends_at_nothing_to_do(begun: Path, tmp_path: Path) -> None:
+    code, found = loop("--probe-command", answering(tmp_path, "complete"), "--", "true")
+    assert (code, found["reason"], len(found["iterations"])) == (0, "nothing_to_do", 1)
+
+
+def test_it_ends_with_20_when_the_breaker_opens(begun: Path, tmp_path: Path) -> None:
+    code, found = loop("--probe-command", answering(tmp_path, "working"), "--", "true")
+    assert (code, found["reason"]) == (20, "breaker_open")
+    assert [one["status"] for one in found["iterations"]] == ["timeout"] * 3
+
+
+def test_it_ends_when_a_person_is_needed(begun: Path) -> None:
+    line = json.dumps(
+        {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 401,
+         "result": "Invalid API key", "session_id": "s"}
+    )  # fmt: skip
+    code, found = loop("--agent", "claude", "--", "sh", "-c", f"echo '{line}'; exit 1")
+    assert (code, found["reason"], len(found["iterations"])) == (14, "blocked", 1)
+
+
+def test_it_begins_no_iteration_after_its_time(begun: Path) -> None:
+    code, found = loop("--max-time", "0.1", "--", "sh", "-c", f"sleep 0.2; {WORK}")
+    assert (code, found["reason"], len(found["iterations"])) == (0, "max_time", 1)
+
+
+def test_a_limit_is_waited_out_within_the_loops_time(begun: Path) -> None:
+    line = json.dumps(
+        {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 529,
+         "result": "overloaded", "session_id": "s"}
+    )  # fmt: skip
+    begun_at = time.monotonic()
+    code, found = loop(
+        "--agent", "claude", "--max-time", "3", "--", "sh", "-c", f"echo '{line}'; exit 1"
+    )
+    assert (code, found["reason"], len(found["iterations"])) == (13, "max_time", 1)
+    assert 2.5 < time.monotonic() - begun_at < 20
+
+
+def test_the_prompt_is_read_again_each_time(begun: Path, tmp_path: Path) -> None:
+    prompt = write(tmp_path / "prompt.md", "first")
+    agent = f"cat >> seen.txt; echo >> seen.txt; git add seen.txt; git commit -q -m x; printf second > {prompt}"
+    loop("--prompt-file", prompt, "--max-iterations", "2", "--", "sh", "-c", agent)
+    assert (begun / "seen.txt").read_text() == "first\nsecond\n"
+
+
+def test_the_prompt_may_be_a_word_of_the_command(begun: Path, tmp_path: Path) -> None:
+    prompt = write(tmp_path / "prompt.md", "a 'quoted' prompt")
+    agent = 'printf %s "$1" > seen.txt; git add seen.txt; git commit -q -m x'
+    loop(
+        "--prompt-file", prompt, "--max-iterations", "1", "--", "sh", "-c", agent, "sh", "{prompt}"
+    )
+    assert (begun / "seen.txt").read_text() == "a 'quoted' prompt"
+
+
+def test_a_prompt_file_that_is_not_there_is_wrong_usage(begun: Path, tmp_path: Path) -> None:
+    result = run("loop", "--prompt-file", tmp_path / "none.md", "--", "true")
+    assert (result.code, result.out) == (2, "")
+    assert "none.md" in result.err
+
+
+def test_one_line_for_each_iteration_and_a_summary(begun: Path) -> None:
+    result = run("loop", *QUICK, "--max-iterations", "2", "--", "sh", "-c", WORK)
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert lines[0].startswith("iteration 1  complete: commits")
+    assert lines[1].startswith("iteration 2  complete: commits")
+    assert lines[2].startswith("2 iterations, 2 new commits, 0 rescued")
+
+
+def test_what_an_iteration_left_is_still_the_agents_in_the_next(
+    begun: Path, tmp_path: Path
+) -> None:
+    line = json.dumps(
+        {"type": "result", "subtype": "error_max_turns", "is_error": True, "session_id": "s"}
+    )
+    agent = ("sh", "-c", f"test -f half.txt && exit; echo half > half.txt; echo '{line}'; exit 1")
+    first = run("run", "--agent", "claude", "--", *agent)
+    assert first.code == 12, first.out
+    result = run("run", *QUICK, "--probe-command", answering(tmp_path, "complete"), "--", *agent)
+    assert result.code == 0, result.out
+    assert git(begun, "status", "--porcelain") == ""
+
+
+def test_a_limit_is_not_waited_out_when_no_iteration_is_left(begun: Path) -> None:
+    line = json.dumps(
+        {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 529,
+         "result": "overloaded", "session_id": "s"}
+    )  # fmt: skip
+    words = ("--agent", "claude", "--max-iterations", "1")
+    code, found = loop(*words, "--", "sh", "-c", f"echo '{line}'; exit 1")
+    assert (code, found["reason"]) == (13, "max_iterations")
+
+
+def test_a_loop_goes_on_with_an_iteration_that_is_still_waited_for(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARD_COMPLETION_CHECK__MAX_WAIT_SECONDS", "1")
+    busy = f"(timeout 8 sh -c 'while :; do :; done'; {WORK}) > /dev/null 2>&1 &"
+    code, found = loop("--no-probe", "--max-iterations", "2", "--", "sh", "-c", busy)
+    assert [one["status"] for one in found["iterations"]] == ["waiting", "complete"]
+    assert {one["iteration"] for one in found["iterations"]} == {1}
+    assert code == 0
+
+
+def test_a_prompt_that_changes_is_the_same_run(begun: Path, tmp_path: Path) -> None:
+    prompt = write(tmp_path / "prompt.md", "first")
+    agent = f"printf second > {prompt}; {WORK}"
+    _, found = loop(
+        "--prompt-file", prompt, "--max-iterations", "2", "--", "sh", "-c", agent, "sh", "{prompt}"
+    )
+    assert [one["iteration"] for one in found["iterations"]] == [1, 2]
+
+
+def test_a_task_file_that_is_not_there_is_wrong_usage(begun: Path) -> None:
+    result = run("loop", "--until-tasks-done", "none.md", "--", "true")
+    assert (result.code, result.out) == (2, "")
+    assert "none.md cannot be read" in result.err
+
+
+def test_a_task_file_that_the_agent_deletes_ends_nothing_and_is_missed_aloud(
+    begun: Path, tmp_path: Path
+) -> None:
+    tasks = write(tmp_path / "tasks.md", "- [ ] one\n")
+    result = run(
+        "loop", *QUICK, "--until-tasks-done", tasks, "--probe-command",
+        answering(tmp_path, "complete"), "--", "rm", "-f", tasks,
+    )  # fmt: skip
+    assert result.code == 0
+    assert "cannot be read any more" in result.err
+
+
+def test_ctrl_c_ends_the_loop(begun: Path) -> None:
+    guard = subprocess.Popen(
+        [sys.executable, "-m", "guard", "loop", "--", "sh", "-c", "echo up > up; sleep 60"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 20
+    while not (begun / "up").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    guard.send_signal(signal.SIGINT)
+    out, err = guard.communicate(timeout=30)
+    assert guard.returncode == 130, err
+    assert "ended: stopped" in out

@@ -1,0 +1,352 @@
+"""`guard run`: one iteration with a real child process, from its start to the verdict, whatever happens in between."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import commit, git, run, write
+from tests.support.sessions import QUICK, answering
+
+COMMIT = "echo done > done.txt && git add done.txt && git commit -q -m 'feat: done'"
+LIMIT = json.dumps(
+    {
+        "type": "result",
+        "subtype": "success",
+        "is_error": True,
+        "api_error": "usage_limit_reached",
+        "result": "You've hit your 5-hour limit · resets 5am (UTC)",
+        "session_id": "s-1",
+    }
+)
+
+
+@pytest.fixture
+def begun(repository: Path) -> Path:
+    """A repository with one commit."""
+    commit(repository, "first.txt")
+    return repository
+
+
+def iterate(*words: str | Path, env: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
+    result = run("run", "--format", "json", *QUICK, *words, env=env)
+    assert result.out, result.err
+    return result.code, result.json
+
+
+def test_an_agent_that_commits_is_complete(begun: Path) -> None:
+    code, found = iterate("--", "sh", "-c", COMMIT)
+    assert (code, found["status"], found["reason"], found["new_commits"]) == (
+        0,
+        "complete",
+        "commits",
+        1,
+    )
+    assert (found["exit_code"], found["iteration"], found["breaker"]["state"]) == (0, 1, "closed")
+
+
+def test_an_agent_that_forgets_to_commit_is_rescued(begun: Path, tmp_path: Path) -> None:
+    code, found = iterate(
+        "--probe-command", answering(tmp_path, "complete"), "--", "sh", "-c", "echo x > new.txt"
+    )
+    assert (code, found["reason"]) == (0, "rescued")
+    assert git(begun, "status", "--porcelain") == ""
+
+
+def test_a_helper_that_commits_later_is_waited_for(begun: Path, tmp_path: Path) -> None:
+    helper = f"(sleep 2; {COMMIT}) > /dev/null 2>&1 &"
+    begun_at = time.monotonic()
+    code, found = iterate("--no-probe", "--", "setsid", "sh", "-c", helper)
+    assert (code, found["status"], found["new_commits"]) == (0, "complete", 1)
+    assert time.monotonic() - begun_at < 8
+
+
+def test_a_usage_limit_is_limited_and_does_not_count(begun: Path) -> None:
+    for _ in range(4):
+        code, found = iterate(
+            "--agent",
+            "claude",
+            "--",
+            "sh",
+            "-c",
+            f"echo '{LIMIT.replace(chr(39), chr(39) + chr(92) + chr(39) + chr(39))}'; exit 1",
+        )
+        assert (code, found["status"]) == (13, "limited")
+        assert found["retry_at"].endswith("05:00:00Z")
+    assert found["breaker"] == {"state": "closed", "streak": 0, "reason": None, "retry_at": None}
+
+
+def test_three_stalls_open_the_breaker_and_nothing_is_run_then(begun: Path, tmp_path: Path) -> None:
+    says = answering(tmp_path, "working")
+    for streak in (1, 2, 3):
+        code, found = iterate("--probe-command", says, "--", "true")
+        assert (code, found["status"], found["breaker"]["streak"]) == (10, "timeout", streak)
+    assert found["breaker"]["state"] == "open"
+    result = run("run", "--", "sh", "-c", "echo ran > ran.txt")
+    assert (result.code, result.out) == (20, "")
+    assert "the breaker is open" in result.err
+    assert not (begun / "ran.txt").exists()
+
+
+def test_a_commit_from_outside_earns_a_trial_and_work_closes_the_breaker(
+    begun: Path, tmp_path: Path
+) -> None:
+    assert run("breaker", "trip").code == 0
+    assert run("run", "--", "true").code == 20
+    commit(begun, "outside.txt")
+    code, found = iterate("--", "sh", "-c", COMMIT)
+    assert (code, found["breaker"]["state"]) == (0, "closed")
+
+
+def test_with_nobody_to_ask_an_ended_agent_is_judged_at_once(begun: Path) -> None:
+    begun_at = time.monotonic()
+    result = run("run", "--format", "json", "--", "true")
+    assert (result.code, result.json["status"]) == (10, "timeout")
+    assert time.monotonic() - begun_at < 10
+
+
+def test_the_output_is_passed_through_unchanged(begun: Path) -> None:
+    text = r"printf 'one\r\ntwo\033[1m\377 no newline'; printf err >&2; exit 3"
+    done = subprocess.run(
+        [sys.executable, "-m", "guard", "-q", "run", "--no-probe", "--", "sh", "-c", text],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.startswith(b"one\r\ntwo\033[1m\xff no newline")
+    assert done.stderr == b"err"
+
+
+def test_with_json_the_agents_output_goes_to_stderr(begun: Path) -> None:
+    result = run("run", "--no-probe", "--format", "json", "--", "echo", "hello")
+    assert json.loads(result.out)["schema"] == "guard/check/1"
+    assert "hello\n" in result.err
+
+
+def test_the_agent_reads_guards_own_stdin(begun: Path) -> None:
+    result = run("run", "--no-probe", "--", "cat", stdin="a prompt\n")
+    assert result.out.startswith("a prompt\n")
+
+
+def test_the_report_is_written_to_a_file_too(begun: Path, tmp_path: Path) -> None:
+    result = run("run", "--report", tmp_path / "r.json", "--", "sh", "-c", COMMIT)
+    assert result.code == 0
+    assert json.loads((tmp_path / "r.json").read_text())["status"] == "complete"
+
+
+def test_a_program_that_is_not_there_is_wrong_usage_and_nothing_is_recorded(begun: Path) -> None:
+    result = run("run", "--", "no-such-agent", "--flag")
+    assert (result.code, result.out) == (2, "")
+    assert "there is no program 'no-such-agent'" in result.err
+    assert run("log", "--type", "iteration_started", "--format", "json").json["events"] == []
+
+
+def test_the_agent_is_in_the_registries(begun: Path) -> None:
+    words = ("--task", "T1", "--agent-id", "builder-1")
+    assert iterate(*words, "--", "sh", "-c", COMMIT)[0] == 0
+    [agent] = run("agent", "list", "--format", "json").json["agents"]
+    assert (agent["agent_id"], agent["task_id"], agent["status"]) == (
+        "builder-1",
+        "T1",
+        "completed",
+    )
+
+
+def test_the_session_is_captured_from_the_output(begun: Path) -> None:
+    line = json.dumps({"type": "system", "subtype": "init", "session_id": "abc-1"})
+    iterate("--agent", "claude", "--no-probe", "--", "sh", "-c", f"echo '{line}'")
+    events = run("log", "--type", "session_seen", "--format", "json").json["events"]
+    assert "abc-1" in [event["session"] for event in events]
+
+
+def test_ctrl_c_stops_the_agent_and_leaves_a_recorded_iteration(begun: Path) -> None:
+    agent = "trap 'echo stopped > stopped.txt; exit 0' INT; echo x > half.txt; while :; do sleep 0.1; done"
+    guard = _started("run", "--no-probe", "--", "sh", "-c", agent)
+    _until(lambda: (begun / "half.txt").exists())
+    guard.send_signal(signal.SIGINT)
+    out, err = guard.communicate(timeout=30)
+    assert guard.returncode == 130, err
+    assert (begun / "stopped.txt").exists()
+    [ended] = run("log", "--type", "iteration_ended", "--format", "json").json["events"]
+    assert (ended["status"], ended["reason"]) == ("interrupted", "stopped")
+    assert "interrupted: stopped" in out
+
+
+def test_what_a_stopped_iteration_left_is_still_the_agents(begun: Path, tmp_path: Path) -> None:
+    agent = ("sh", "-c", "test -f half.txt && exit; echo x > half.txt; sleep 60")
+    guard = _started("run", "--no-probe", "--", *agent)
+    _until(lambda: (begun / "half.txt").exists())
+    guard.send_signal(signal.SIGINT)
+    guard.communicate(timeout=30)
+    code, found = iterate("--probe-command", answering(tmp_path, "complete"), "--", *agent)
+    assert (code, found["reason"]) == (0, "rescued")
+    assert git(begun, "status", "--porcelain") == ""
+
+
+def test_an_agent_that_ignores_signals_is_ended_by_the_third(begun: Path) -> None:
+    guard = _started(
+        "run",
+        "--no-probe",
+        "--",
+        "sh",
+        "-c",
+        "trap '' INT; echo x > up; while :; do sleep 0.1; done",
+    )
+    _until(lambda: (begun / "up").exists())
+    for _ in range(3):
+        guard.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    guard.communicate(timeout=30)
+    assert guard.returncode == 130
+
+
+def test_a_killed_guard_leaves_an_iteration_that_the_next_run_finishes(
+    begun: Path, tmp_path: Path
+) -> None:
+    guard = _started("run", "--no-probe", "--", "sh", "-c", f"{COMMIT}; echo up > up; sleep 3")
+    _until(lambda: (begun / "up").exists())
+    guard.kill()
+    guard.communicate()
+    result = run(
+        "run",
+        "--format",
+        "json",
+        *QUICK,
+        "--",
+        "sh",
+        "-c",
+        "echo 2 > two.txt; git add two.txt; git commit -qm two",
+    )
+    assert result.code == 0, result.err
+    assert "iteration 1 was left unfinished" in result.err
+    ended = run("log", "--type", "iteration_ended", "--format", "json").json["events"]
+    assert [one["status"] for one in ended] == ["complete", "complete"]
+
+
+def test_a_second_run_in_the_same_work_tree_is_refused(begun: Path) -> None:
+    first = _started("run", "--no-probe", "--", "sh", "-c", "echo up > up; sleep 30")
+    try:
+        _until(lambda: (begun / "up").exists())
+        second = run("run", "--", "true")
+        assert (second.code, second.out) == (1, "")
+        assert "is running already" in second.err
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=30)
+
+
+def test_what_an_iteration_left_is_the_agents_in_another_run_too(
+    begun: Path, tmp_path: Path
+) -> None:
+    line = json.dumps({"type": "result", "subtype": "error_max_turns", "session_id": "s"})
+    first = ("sh", "-c", f"echo half > half.txt; echo '{line}'; exit 1")
+    assert iterate("--agent", "claude", "--", *first)[0] == 12
+    code, found = iterate("--probe-command", answering(tmp_path, "complete"), "--", "true")
+    assert (code, found["reason"], found["iteration"]) == (0, "rescued", 1)
+    assert git(begun, "status", "--porcelain") == ""
+
+
+def test_the_users_work_that_an_agent_destroys_is_kept_and_its_loss_is_said(
+    begun: Path, tmp_path: Path
+) -> None:
+    write(begun / "first.txt", "precious\n")
+    write(begun / "mine.txt", "mine\n")
+    destroy = f"git checkout -q .; git clean -fdq; {COMMIT}"
+    code, found = iterate("--", "sh", "-c", destroy)
+    assert (code, found["uncommitted"]["gone"]) == (0, ["first.txt", "mine.txt"])
+    [said] = [one["fact"] for one in found["evidence"] if "is safe: " in one["fact"]]
+    (tmp_path / "back").mkdir()
+    recover = said.partition("is safe: ")[2].replace("DIR", str(tmp_path / "back"))
+    subprocess.run(["bash", "-c", recover], check=True)
+    assert (tmp_path / "back" / "first.txt").read_text() == "precious\n"
+    assert (tmp_path / "back" / "mine.txt").read_text() == "mine\n"
+
+
+def test_a_check_inside_the_agent_ends_nothing(begun: Path) -> None:
+    inner = f"{sys.executable} -m guard check --no-probe --no-wait > inner.txt"
+    for streak in (1, 2, 3):
+        code, found = iterate("--no-probe", "--no-rescue", "--", "sh", "-c", inner)
+        assert (code, found["breaker"]["streak"]) == (10, streak)
+        assert (begun / "inner.txt").read_text().startswith("working: agent_alive")
+    assert run("run", "--", "true").code == 20
+
+
+def test_a_baseline_inside_the_agent_is_refused(begun: Path) -> None:
+    inner = f"{sys.executable} -m guard baseline 2> inner.txt; {COMMIT}"
+    code, found = iterate("--", "sh", "-c", inner)
+    assert (code, found["new_commits"]) == (0, 1)
+    assert "is running already" in (begun / "inner.txt").read_text()
+
+
+def test_an_amended_rescue_commit_is_the_agents_own(begun: Path, tmp_path: Path) -> None:
+    says = answering(tmp_path, "complete")
+    assert (
+        iterate("--probe-command", says, "--", "sh", "-c", "echo 1 > f")[1]["reason"] == "rescued"
+    )
+    amend = "echo more >> f; git add f; git commit -q --amend --no-edit"
+    code, found = iterate("--no-probe", "--", "sh", "-c", amend)
+    assert (code, found["reason"], found["new_commits"]) == (0, "commits", 1)
+
+
+def test_a_baseline_by_revision_counts_from_there(begun: Path) -> None:
+    first = git(begun, "rev-parse", "HEAD").strip()
+    commit(begun, "second.txt")
+    code, found = iterate("--no-probe", "--baseline", first, "--", "true")
+    assert (code, found["new_commits"], found["baseline"]) == (0, 1, first)
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(begun: Path) -> None:
+    result = run("run", "--report", "/nowhere/report.json", "--", "sh", "-c", COMMIT)
+    assert (result.code, result.out) == (2, "")
+    assert not (begun / "done.txt").exists()
+
+
+def test_an_index_that_a_killed_rescue_left_behind_is_mended(begun: Path, tmp_path: Path) -> None:
+    assert run("baseline").code == 0
+    begun_run = run("log", "--type", "iteration_started", "--format", "json").json["events"][0]
+    write(begun / "f.txt", "rescued\n")
+    before = (begun / ".git" / "index").read_bytes()
+    git(begun, "add", "f.txt")
+    trailer = f"Guard-Rescue: {begun_run['run']}/{begun_run['iteration']}"
+    git(begun, "commit", "-q", "-m", f"chore: rescue\n\n{trailer}")
+    write(begun / ".git" / "index", before)
+    assert git(begun, "status", "--porcelain") == "D  f.txt\n?? f.txt\n"
+    result = run("check", "--format", "json", "--probe-command", answering(tmp_path, "complete"))
+    assert (result.code, result.json["reason"]) == (0, "rescued")
+    assert git(begun, "status", "--porcelain") == ""
+
+
+def test_outside_a_repository_it_is_exit_4(home: Path, tmp_path: Path) -> None:
+    result = run("run", "--", "true", cwd=tmp_path)
+    assert (result.code, result.out) == (4, "")
+
+
+def test_in_a_bare_repository_it_is_exit_4(home: Path, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "bare.git")
+    for words in (("run", "--", "true"), ("check",), ("baseline",)):
+        result = run(*words, cwd=tmp_path / "bare.git")
+        assert (result.code, result.out) == (4, "")
+        assert "bare repository" in result.err
+
+
+def _started(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "guard", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _until(condition: Any, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
