@@ -21,6 +21,7 @@ from guard.core.events import AgentSpawned, AgentUpdated, Event, LogSalvaged, Ru
 from guard.core.replay import Replay
 from guard.core.views import ViewDocument
 from guard.errors import GuardError
+from guard.ids import new_id
 from guard.store.files import FileStore
 from tests.support import ROOT
 from tests.support.events import MOMENT, run_started, spawned, updated
@@ -145,7 +146,7 @@ def _rebuild(store: FileStore) -> object:
 
 
 def _salvage(store: FileStore) -> object:
-    return store.salvage(MOMENT, agents.new_id())
+    return store.salvage(MOMENT, new_id())
 
 
 def _label(event: Event) -> str:

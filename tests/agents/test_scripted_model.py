@@ -1,0 +1,71 @@
+"""The harness itself: the real CLIs follow the script and find their place after a resume; what is not scripted is noticed."""
+
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support import commit, git
+from tests.support.agent_clis import AgentCli, session_in
+from tests.support.model import Model, refuse, say
+from tests.support.model.server import serving
+
+_RESUME = {"claude": ("--resume",), "codex": ("resume",)}
+
+
+def _ask(model: Model, prompt: str) -> str:
+    body = {"model": "any", "messages": [{"role": "user", "content": prompt}]}
+    request = urllib.request.Request(f"{model.url}/v1/messages", json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        return str(answer.read())
+
+
+def test_a_session_does_what_the_script_says(
+    agent: AgentCli, model: Model, repository: Path
+) -> None:
+    commit(repository)
+    model.script(
+        "fix the bug",
+        agent.shell("echo fixed > fix.txt && git add fix.txt && git commit -qm Fix"),
+        say("The bug is fixed."),
+    )
+    done = agent.run("fix the bug")
+    assert done.code == 0, done.err
+    assert "The bug is fixed." in done.out
+    assert git(repository, "log", "-1", "--format=%s") == "Fix\n"
+
+
+def test_a_resumed_session_plays_the_script_of_its_newest_prompt(
+    agent: AgentCli, model: Model
+) -> None:
+    model.script("begin the page", agent.shell("echo begun > page"), say("Begun."))
+    model.script("end the page", agent.shell("echo ended >> page"), say("Ended."))
+    session = session_in(agent.run("begin the page").out)
+    done = agent.run(*_RESUME[agent.name], session, "end the page")
+    assert done.code == 0, done.err
+    assert Path("page").read_text() == "begun\nended\n"
+    assert "Begun." in json.dumps(model.requests[-1])
+
+
+def test_a_step_can_be_made_from_its_prompt() -> None:
+    model = Model()
+    model.script("repeat", lambda prompt: say(prompt.removeprefix("repeat ")))
+    with serving(model):
+        assert "nonce-17" in _ask(model, "repeat nonce-17")
+
+
+def test_a_prompt_without_a_script_is_refused_and_noticed() -> None:
+    model = Model()
+    with serving(model), pytest.raises(urllib.error.HTTPError, match="400"):
+        _ask(model, "who are you?")
+    assert model.unscripted == ["step 0 after ''"]
+
+
+def test_a_script_that_has_ended_is_noticed() -> None:
+    model = Model()
+    model.script("one answer", refuse(503, "api_error"))
+    turns = [("user", "one answer"), ("assistant", "given")]
+    assert model.reply(turns).status == 400
+    assert model.unscripted == ["step 1 after 'one answer'"]

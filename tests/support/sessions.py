@@ -1,0 +1,29 @@
+"""Scripted stand-ins for an agent: real processes that answer a probe or play a session, in a few lines of shell."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from tests.support import write
+
+QUICK = ("--max-probes", "2", "--probe-interval", "0.1")
+
+
+def script(path: Path, text: str) -> str:
+    """A program of these lines of shell; the command that starts it."""
+    write(path, f"#!/bin/sh\n{text}\n").chmod(0o755)
+    return shlex.quote(str(path))
+
+
+def answering(folder: Path, status: str, **fields: Any) -> str:
+    """A probe command that gives this answer, and counts how often it was asked."""
+    answer = json.dumps({"status": status, "message": f"I am {status}", **fields})
+    text = f"cat > /dev/null\necho asked >> {folder}/asked\necho {shlex.quote(answer)}"
+    return script(folder / f"answer-{status}", text)
+
+
+def asked(folder: Path) -> int:
+    """How often the probe command of this folder was asked."""
+    file = folder / "asked"
+    return len(file.read_text().splitlines()) if file.exists() else 0
