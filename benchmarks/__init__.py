@@ -1,1 +1,1 @@
-"""How fast guard is, as ratios measured in one run, because machines are noisy."""
+"""How fast guard is, as ratios measured in one run, because machines are noisy; and how often its verdicts are right."""

@@ -1,30 +1,51 @@
-"""`python -m benchmarks [NAME…] [--write]`: print the figures; with --write, also into RESULTS.md."""
+"""`python -m benchmarks [NAME…] [--write]`: print the figures; with --write, also into RESULTS.md.
+
+`verdicts` takes `--sessions N` and `--seed S`.
+"""
 
 import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
 from benchmarks.measure import Row, machine, progress, table
 
-NAMES = ("startup", "appends", "contention", "growth", "replay")
+NAMES = ("startup", "appends", "contention", "growth", "replay", "verdicts")
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
 def main(words: list[str]) -> int:
-    chosen = [word for word in words if not word.startswith("-")] or list(NAMES)
-    unknown = set(chosen) - set(NAMES)
+    told = _told(words)
+    unknown = set(told.names) - set(NAMES)
     if unknown:
         progress(f"there is no benchmark {unknown.pop()}; use {', '.join(NAMES)}")
         return 2
     rows: list[Row] = []
-    for name in chosen:
+    for name in told.names or NAMES:
         progress(f"measuring {name} ...")
-        rows += import_module(f"benchmarks.{name}").rows()
+        rows += _measured(name, told)
     report = f"{machine()}\n\n{table(rows)}\n"
     sys.stdout.write(report)
-    if "--write" in words:
+    if told.write:
         RESULTS.write_text(f"# Results\n\nWritten by `python -m benchmarks --write`.\n\n{report}")
     return 0
+
+
+def _told(words: list[str]) -> Namespace:
+    parser = ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)}")
+    parser.add_argument("--write", action="store_true", help="also into RESULTS.md")
+    parser.add_argument("--sessions", type=int, help="how many sessions `verdicts` makes up")
+    parser.add_argument("--seed", type=int, help="and from which seed")
+    return parser.parse_args(words)
+
+
+def _measured(name: str, told: Namespace) -> Iterable[Row]:
+    options = {"sessions": told.sessions, "seed": told.seed} if name == "verdicts" else {}
+    given = {option: value for option, value in options.items() if value is not None}
+    measured: Iterable[Row] = import_module(f"benchmarks.{name}").rows(**given)
+    return measured
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,9 @@ class Row:
     value: float
     reached: bool
     detail: str
+    unit: str = " ×"
+    below: str = ""
+    """What is printed below the table, where one figure does not say it all."""
 
 
 def at_least(what: str, limit: float, value: float, detail: str) -> Row:
@@ -31,6 +34,10 @@ def at_least(what: str, limit: float, value: float, detail: str) -> Row:
 
 def at_most(what: str, limit: float, value: float, detail: str) -> Row:
     return Row(what, f"at most {limit:g} ×", value, value <= limit, detail)
+
+
+def none_of(what: str, value: int, detail: str, below: str = "") -> Row:
+    return Row(what, "0", value, value == 0, detail, unit="", below=below)
 
 
 def seconds(action: Callable[[], object]) -> float:
@@ -48,11 +55,16 @@ def paired(
     return statistics.median(a for a, _ in times), statistics.median(b for _, b in times)
 
 
-def cpu_seconds(argv: Sequence[str], rounds: int = 9, cwd: Path | None = None) -> float:
-    """The CPU time of a whole process, the median of several."""
+def cpu_seconds(
+    argv: Sequence[str],
+    rounds: int = 9,
+    cwd: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> float:
+    """The CPU time of a whole process and those that it waited for, the median of several."""
     times = []
     for _ in range(rounds):
-        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, cwd=cwd)
+        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, cwd=cwd, env=environ)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         times.append(usage.ru_utime + usage.ru_stime)
@@ -82,10 +94,14 @@ def table(rows: Sequence[Row]) -> str:
     """The figures as a markdown table."""
     lines = ["| what | target | measured | reached | detail |", "|---|---|---|---|---|"]
     lines += [
-        f"| {row.what} | {row.target} | {row.value:.2f} × | {'yes' if row.reached else 'NO'} | {row.detail} |"
+        f"| {row.what} | {row.target} | {_shown(row)} | {'yes' if row.reached else 'NO'} | {row.detail} |"
         for row in rows
     ]
-    return "\n".join(lines)
+    return "\n\n".join(["\n".join(lines), *(row.below for row in rows if row.below)])
+
+
+def _shown(row: Row) -> str:
+    return f"{row.value:.2f}{row.unit}" if row.unit else f"{row.value:g}"
 
 
 def progress(message: str) -> None:

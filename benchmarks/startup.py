@@ -1,5 +1,7 @@
 """Whole processes, in CPU time."""
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -12,6 +14,10 @@ from pydantic import BaseModel
 class Model(BaseModel):
     name: str
 Model(name="x")
+"""
+_COUNT = """\
+import subprocess
+subprocess.run(["git", "rev-list", "--count", "HEAD"], stdout=subprocess.DEVNULL)
 """
 
 
@@ -28,3 +34,29 @@ def rows() -> Iterator[Row]:
         listed = cpu_seconds([python, "-m", "guard", *words], cwd=folder)
     detail = f"{listed * 1e3:.0f} ms beside {model * 1e3:.0f} ms"
     yield at_most("guard agent list beside click and one pydantic model", 2, listed / model, detail)
+    yield _check(python)
+
+
+def _check(python: str) -> Row:
+    """The hot path of a loop: the agent has committed, and guard says so."""
+    with scratch() as folder:
+        environ = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
+        project = folder / "project"
+        project.mkdir()
+
+        def call(*argv: str) -> None:
+            subprocess.run(argv, cwd=project, env=environ, check=True, capture_output=True)
+
+        call("git", "init", "-q")
+        for name in ("user.name", "user.email"):
+            call("git", "config", name, "benchmark@localhost")
+        call("git", "commit", "-q", "--allow-empty", "-m", "before")
+        call(python, "-m", "guard", "baseline")
+        (project / "new.txt").write_text("new\n")
+        call("git", "add", "new.txt")
+        call("git", "commit", "-q", "-m", "after")
+        bare = cpu_seconds([python, "-c", _MODEL + _COUNT], cwd=project, environ=environ)
+        checked = cpu_seconds([python, "-m", "guard", "check"], cwd=project, environ=environ)
+    detail = f"{checked * 1e3:.0f} ms beside {bare * 1e3:.0f} ms"
+    name = "guard check with a new commit beside click, one pydantic model and git rev-list"
+    return at_most(name, 2, checked / bare, detail)

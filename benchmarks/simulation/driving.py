@@ -1,0 +1,85 @@
+"""The real driver of the check, in a made-up world: it looks, asks, waits, rescues and keeps there instead of here."""
+
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from benchmarks.simulation.answers import Told, asked, fails, noise
+from benchmarks.simulation.sessions import Session
+from guard.checking import Check
+from guard.core.answer import ProbeResult
+from guard.core.evidence import Evidence, Policy
+from guard.core.judge import Step
+from guard.core.rescuing import Rescue, Snapshot
+from guard.core.settings import Settings
+from guard.core.work import Uncommitted, Work, count_work, left_over
+
+_PROBE_LIMIT_SECONDS = 60.0
+
+
+class SimulatedCheck(Check):
+    """A check that touches nothing."""
+
+    def __init__(self, session: Session, policy: Policy, random: Random, begun: datetime) -> None:
+        nothing: Any = None
+        super().__init__(
+            subject=nothing,
+            settings=Settings(),
+            policy=policy,
+            watch=nothing,
+            clock=nothing,
+            warn=lambda _message: None,
+            live=lambda _line: None,
+        )
+        self._session = session
+        self._world = session.world
+        self._random = random
+        self._begun = begun
+
+    def _now(self) -> datetime:
+        return self._begun + timedelta(seconds=self._world.now)
+
+    def _look(self) -> Evidence:
+        world, session = self._world, self._session
+        self._dirty = world.dirty()
+        return Evidence(
+            at=self._now(),
+            round=self._round,
+            probed=self._probed,
+            waited_seconds=self._waited,
+            work=count_work(world.repository.history(world.baseline)),
+            uncommitted=left_over(world.before, self._dirty),
+            output=session.output,
+            agent_ended=session.agent_ended,
+            can_ask=session.can_ask,
+            living=world.living(),
+            team=world.accounted_team(),
+            probes=tuple(self._probes),
+            open_tasks=session.open_tasks,
+            rescue=self._rescue,
+        )
+
+    def _wait(self, step: Step) -> None:
+        passed = self._world.until_news(self.policy, step.seconds)
+        self._waited += passed if step.holds else 0
+        if step.next_round:
+            self._round += 1
+            self._probed, self._rescue = False, None
+
+    def _ask(self) -> ProbeResult:
+        reply = self._session.mind(self._world, len(self._probes))
+        slow = reply == "timeout"
+        self._world.advance(_PROBE_LIMIT_SECONDS if slow else self._random.uniform(1, 20))
+        if isinstance(reply, Told):
+            return asked(self._random, reply)
+        return noise(self._random) if reply == "noise" else fails(self._random, reply, self._now())
+
+    def _rescued(self, left: Uncommitted) -> Rescue:
+        self._world.advance(self._random.uniform(0.1, 3))
+        return self._world.rescue(set(left.names))
+
+    def _keep_lost(self, work: Work) -> None:
+        """What was thrown away is there to be found again in any case."""
+
+    def _take_snapshot(self) -> Snapshot:
+        return self._world.snapshot()

@@ -1,0 +1,53 @@
+"""Every kind of session that is made up, by the name under which it stands in the table.
+
+What is right to say of a kind follows from the words of the product: an iteration completes by commits of the agent's own, by
+a rescue of what it left, or because there was nothing to do; it is interrupted if helpers died with it; a limit, an outage
+and a question are no stalls. A session with commits is complete while a process of it still runs, not while its team does.
+"""
+
+from collections.abc import Callable
+
+from benchmarks.simulation import alone, helped, histories, stopped
+from benchmarks.simulation.sessions import Making, Session
+
+KINDS: dict[str, tuple[int, Callable[[Making], Session]]] = {
+    "committed": (12, alone.committed),
+    "forgot to commit": (8, alone.forgot),
+    "forgot, in mid-merge or detached": (3, alone.forgot_in_mid_operation),
+    "forgot, and nobody can tell": (3, alone.forgot_and_cannot_tell),
+    "forgot, and cannot be asked": (2, alone.forgot_and_cannot_be_asked),
+    "halfway, uncommitted": (4, alone.halfway),
+    "helper commits": (6, helped.helper_commits),
+    "helper is silent": (5, helped.helper_is_silent),
+    "helper takes hours": (2, helped.helper_takes_hours),
+    "helper leaves files": (3, helped.helper_leaves_files),
+    "helper fails": (3, helped.helper_fails),
+    "team at work": (5, helped.team),
+    "helper hangs": (3, helped.hung_helper),
+    "ghost in the team": (4, helped.ghost),
+    "commit lands late": (4, alone.late_commit),
+    "stalled": (8, alone.stalled),
+    "stalled, and cannot be asked": (2, alone.stalled_and_cannot_be_asked),
+    "usage limit": (6, stopped.limited),
+    "outage": (5, stopped.outage),
+    "crashed": (4, alone.crashed),
+    "crashed in mid-work": (4, alone.crashed_in_mid_work),
+    "rewritten history, with work": (3, histories.rewritten_with_work),
+    "rewritten history, no work": (3, histories.rewritten_without_work),
+    "pulled commits only": (3, histories.imported),
+    "empty or cancelling commits": (3, histories.commits_of_nothing),
+    "says done, is not": (4, alone.lies),
+    "says done, nothing contradicts": (1, alone.lies_unprovably),
+    "nothing to do": (2, alone.nothing_to_do),
+    "only the user's files dirty": (3, alone.only_the_users_files),
+}
+"""By name: how often it comes, and what makes one up."""
+SUPERVISED: dict[str, tuple[int, Callable[[Making], Session]]] = {
+    **KINDS,
+    "turns or context used up": (4, stopped.used_up),
+    "killed with its helpers": (4, stopped.killed_with_helpers),
+    "permissions denied": (3, stopped.denied),
+    "asks a person": (3, stopped.asks_a_person),
+}
+"""Those that only somebody can tell who saw the agent's output, too."""
+UNSUPERVISED = {**KINDS, "agent still running": (20, helped.still_running)}
