@@ -44,7 +44,10 @@ _BRANCHES = "refs/heads/"
 
 
 def take(
-    repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
+    repository: Repository,
+    environ: Mapping[str, str],
+    time_limit: float = TIME_LIMIT_SECONDS,
+    carried: Sequence[DirtyFile] = (),
 ) -> Standing:
     """What the repository is now; nothing is pinned yet."""
     git = Reader(repository, environ, time_limit)
@@ -59,7 +62,7 @@ def take(
         stash=stash(repository, refs.names.get("refs/stash")),
         shallow=shallow_digest(repository),
         reflogs=lengths(repository),
-        dirty=dirty(repository, environ, time_limit),
+        dirty=attributed(dirty(repository, environ, time_limit, carried).files, carried),
         pin=None,
         pinned=None,
         warnings=(),
@@ -81,11 +84,10 @@ def prepare(
 
     `carried` are files that an earlier iteration left uncommitted: unchanged since, they are not taken for the user's.
     """
-    found = take(repository, environ, time_limit)
+    found = take(repository, environ, time_limit, carried)
     changes = _pinned(Reader(repository, environ, time_limit), found, worktree, now)
     changes["refs"] = dict(islice(found.refs.items(), MOST_REFS))
     changes["refs_omitted"] = max(0, len(found.refs) - MOST_REFS)
-    changes["dirty"] = attributed(found.dirty, carried)
     fields = {name: getattr(found, name) for name in Standing.model_fields} | changes
     return BaselineRecorded(
         at=now,

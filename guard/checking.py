@@ -20,9 +20,9 @@ from guard.core.judge import Step, Verdict, judge
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
-from guard.core.work import Uncommitted, Work, count_work, left_over
+from guard.core.work import Work, changed_since, count_work, left_over
 from guard.errors import GuardError, RepositoryProblem
-from guard.git.dirty import dirty
+from guard.git.dirty import Dirty, dirty
 from guard.git.history import history
 from guard.git.refs import head_and_refs_stamp
 from guard.living import Watch
@@ -67,7 +67,8 @@ class Check:
     _snapshot: Snapshot | None = None
     _looks: list[Evidence] = field(default_factory=list)
     _last_step: str = ""
-    _dirty: tuple[DirtyFile, ...] = ()
+    _dirty: Dirty = field(default_factory=lambda: Dirty((), {}))
+    _left: tuple[DirtyFile, ...] = ()
     _stamp: str = ""
 
     def make(self) -> Checked:
@@ -81,7 +82,7 @@ class Check:
                 if isinstance(decision, Verdict):
                     evidence = self._save(decision, evidence)
                     return self._checked(decision, evidence, time.monotonic() - begun)
-                self._do(decision, evidence)
+                self._do(decision)
         except RepositoryProblem as error:
             raise self._after_snapshot(error) from None
 
@@ -104,8 +105,10 @@ class Check:
         work = count_work(history(repository, subject.baseline, environ, limit))
         if subject.baseline.at is None:
             work = work.model_copy(update={"warnings": (*work.warnings, _NOTHING_BEFORE)})
-        self._dirty = dirty(repository, environ, limit)
-        uncommitted = left_over(subject.baseline.dirty, self._dirty, work.stashed)
+        before = subject.baseline.dirty
+        self._dirty = dirty(repository, environ, limit, like=before)
+        self._left = changed_since(before, self._dirty.files)
+        uncommitted = left_over(before, self._dirty.files, work.stashed)
         if uncommitted.gone and subject.baseline.kept:
             said = f"what the user had before is safe: {subject.baseline.kept}"
             work = work.model_copy(update={"warnings": (*work.warnings, said[:512])})
@@ -133,7 +136,7 @@ class Check:
         self._looks.append(evidence)
         self._last_step = said
 
-    def _do(self, step: Step, evidence: Evidence) -> None:
+    def _do(self, step: Step) -> None:
         match step.action:
             case "probe":
                 self.live(step.detail)
@@ -141,7 +144,7 @@ class Check:
                 self._probed = True
             case "rescue":
                 self.live(step.detail)
-                self._rescue = self._rescued(evidence.uncommitted)
+                self._rescue = self._rescued()
             case "wait":
                 self._wait(step)
 
@@ -178,10 +181,10 @@ class Check:
             )
         )
 
-    def _rescued(self, left: Uncommitted) -> Rescue:
+    def _rescued(self) -> Rescue:
         from guard.leftovers import committed
 
-        return committed(self.subject, self.settings, left, self.warn)
+        return committed(self.subject, self.settings, self._left, self._dirty, self.warn)
 
     def _save(self, verdict: Verdict, evidence: Evidence) -> Evidence:
         """Before any verdict is given: a snapshot of what is uncommitted, and the final rescue where it is due."""
@@ -191,7 +194,7 @@ class Check:
             return evidence
         due = verdict.status in ("timeout", "error") and self.policy.final_rescue_attempt
         if due and self._rescue is None and may_commit(evidence, self.policy):
-            self._rescue = self._rescued(evidence.uncommitted)
+            self._rescue = self._rescued()
             evidence = self._look()
         if self._rescue is None or self._rescue.snapshot is None:
             self._snapshot = self._take_snapshot()
@@ -223,14 +226,13 @@ class Check:
         )
 
     def _checked(self, verdict: Verdict, evidence: Evidence, elapsed: float) -> Checked:
-        names = set(evidence.uncommitted.names)
         return Checked(
             verdict=verdict,
             evidence=evidence,
             looks=tuple(self._looks[-MOST_LOOKS:]),
             snapshot=self._snapshot or (self._rescue.snapshot if self._rescue else None),
             rescue=self._rescue,
-            left=tuple(one for one in self._dirty if one.path in names),
+            left=self._left,
             elapsed_seconds=elapsed,
         )
 

@@ -2,13 +2,14 @@
 
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from guard.core.paths import unspelled
+from guard.core.events.baseline import DirtyFile
 from guard.core.rescuing import MOST_NAMED, HeldBack, Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
-from guard.core.work import Uncommitted, count_work
+from guard.core.work import count_work
+from guard.git.dirty import Dirty
 from guard.git.history import history
 from guard.processes import run
 from guard.rescue import rescue, snapshot
@@ -29,16 +30,21 @@ def kept(subject: Subject, settings: Settings) -> Snapshot:
 
 
 def committed(
-    subject: Subject, settings: Settings, left: Uncommitted, warn: Callable[[str], None]
+    subject: Subject,
+    settings: Settings,
+    left: Sequence[DirtyFile],
+    dirty: Dirty,
+    warn: Callable[[str], None],
 ) -> Rescue:
-    """Commit what was left, or say why not."""
+    """Commit what was left of all that is dirty, or say why not."""
     argv = shlex.split(settings.rescue.command)
     if argv:
         if shutil.which(argv[0], path=subject.environ.get("PATH")) is not None:
             return _by_program(subject, settings, argv)
         warn(f"there is no rescue command {argv[0]!r}; guard's own rescue is used instead")
-    names = set(left.names)
-    mixed = sorted(names & {one.path for one in subject.baseline.dirty if one.left_by == "user"})
+    users = {one.path for one in subject.baseline.dirty if one.left_by == "user"}
+    mixed = sorted(one.path for one in left if one.path in users)
+    agents = [one for one in left if one.path not in users]
     done = rescue(
         subject.repository,
         subject.workspace,
@@ -46,7 +52,7 @@ def committed(
         run=subject.run,
         iteration=subject.iteration,
         baseline_branch=subject.baseline.branch,
-        paths=sorted(unspelled(name) for name in names.difference(mixed)),
+        paths=sorted(dirty.paths(agents)),
         time_limit=settings.rescue.time_limit_seconds,
     )
     return _without_mixed(done, mixed)

@@ -9,7 +9,7 @@ from guard.baselines import EMPTY
 from guard.checking import Check, Checked
 from guard.core.classify import Classification
 from guard.core.events import IterationEnded, RescueMade
-from guard.core.events.check import MOST_LEFT, CheckMade
+from guard.core.events.check import CheckMade
 from guard.core.evidence import Policy
 from guard.core.holding import holds
 from guard.core.judge import Verdict
@@ -190,7 +190,7 @@ def _check_event(checked: Checked, policy: Policy, common: dict[str, Any]) -> Ch
         alive=sum(holds(one, policy) for one in seen.living),
         retry_at=verdict.retry_at,
         elapsed_seconds=checked.elapsed_seconds,
-        left=checked.left[:MOST_LEFT],
+        left=checked.left,
         policy=policy.model_dump(mode="json"),
         looks=tuple(look.model_dump(mode="json") for look in checked.looks),
     )

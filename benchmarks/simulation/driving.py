@@ -12,7 +12,7 @@ from guard.core.evidence import Evidence, Policy
 from guard.core.judge import Step
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
-from guard.core.work import Uncommitted, Work, count_work, left_over
+from guard.core.work import Work, changed_since, count_work, left_over
 
 _PROBE_LIMIT_SECONDS = 60.0
 
@@ -41,14 +41,15 @@ class SimulatedCheck(Check):
 
     def _look(self) -> Evidence:
         world, session = self._world, self._session
-        self._dirty = world.dirty()
+        now = world.dirty()
+        self._left = changed_since(world.before, now)
         return Evidence(
             at=self._now(),
             round=self._round,
             probed=self._probed,
             waited_seconds=self._waited,
             work=count_work(world.repository.history(world.baseline)),
-            uncommitted=left_over(world.before, self._dirty),
+            uncommitted=left_over(world.before, now),
             output=session.output,
             agent_ended=session.agent_ended,
             can_ask=session.can_ask,
@@ -74,9 +75,9 @@ class SimulatedCheck(Check):
             return asked(self._random, reply)
         return noise(self._random) if reply == "noise" else fails(self._random, reply, self._now())
 
-    def _rescued(self, left: Uncommitted) -> Rescue:
+    def _rescued(self) -> Rescue:
         self._world.advance(self._random.uniform(0.1, 3))
-        return self._world.rescue(set(left.names))
+        return self._world.rescue({file.path for file in self._left})
 
     def _keep_lost(self, work: Work) -> None:
         """What was thrown away is there to be found again in any case."""

@@ -237,8 +237,7 @@ def left_over(
     before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...], stashed: tuple[str, ...] = ()
 ) -> Uncommitted:
     """What is dirty now, without what was dirty before and is the user's."""
-    earlier = {file.path: file for file in before if file.left_by == "user"}
-    left = [file for file in now if not _unchanged(earlier.get(file.path), file)]
+    left = changed_since(before, now)
     staged = [file.path for file in left if file.staged]
     unstaged = [file.path for file in left if file.unstaged]
     untracked = [file.path for file in left if file.untracked]
@@ -251,6 +250,14 @@ def left_over(
         gone=tuple(_gone_since(before, now))[:MOST_NAMES],
         truncated=max(map(len, (staged, unstaged, untracked, stashed))) > MOST_NAMES,
     )
+
+
+def changed_since(
+    before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]
+) -> tuple[DirtyFile, ...]:
+    """The files of it: dirty now, and not as the user had left them before."""
+    earlier = {file.path: file for file in before if file.left_by == "user"}
+    return tuple(file for file in now if not _unchanged(earlier.get(file.path), file))
 
 
 def _gone_since(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> Iterator[str]:

@@ -1,17 +1,17 @@
 """What differs in a work tree from the last commit, with the identity of each file's content.
 
 Git lists the files, guard reads them itself. Submodules and nested repositories are asked one by one, because git would ask
-them under settings of their own.
+them under settings of their own. Where very many files are dirty, the folders at the top that have the most are listed as
+one each; what was listed before, by itself or as a folder, is listed the same way again, so that the two can be compared.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import groupby
 
 from guard.core.events.baseline import DirtyFile
-from guard.core.paths import spelled
+from guard.core.paths import spelled, unspelled
 from guard.errors import RepositoryProblem
 from guard.git.call import TIME_LIMIT_SECONDS
 from guard.git.content import Contents, Identity
@@ -19,16 +19,35 @@ from guard.git.locate import Repository, at
 from guard.git.reading import Reader
 from guard.git.status import Entry, Tracked, entries, status, tracked_specially, unfiltered
 
-MOST_UNTRACKED = 1000
-MOST_CHANGED = 5000
-"""A folder at the top of the work tree that has more dirty files is listed as one, known by names, sizes and times."""
+MOST_LISTED = 2000
+"""With more dirty files, folders are listed as one, known by names, sizes and times of what is in them."""
 _MOST_NESTED = 50
 
 
+@dataclass(frozen=True)
+class Dirty:
+    """What is dirty, each path once."""
+
+    files: tuple[DirtyFile, ...]
+    members: Mapping[str, Sequence[bytes]]
+    """The paths for which a folder stands that is listed as one."""
+
+    def paths(self, files: Iterable[DirtyFile]) -> Iterator[bytes]:
+        """Every single path of these files."""
+        for file in files:
+            yield from self.members.get(file.path) or (unspelled(file.path),)
+
+
 def dirty(
-    repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
-) -> tuple[DirtyFile, ...]:
-    """Every path that is staged, changed or untracked, and what is there; nothing that is ignored."""
+    repository: Repository,
+    environ: Mapping[str, str],
+    time_limit: float = TIME_LIMIT_SECONDS,
+    like: Iterable[DirtyFile] = (),
+) -> Dirty:
+    """Every path that is staged, changed or untracked, and what is there; nothing that is ignored.
+
+    `like` is what was listed before.
+    """
     git = unfiltered(Reader(repository, environ, time_limit))
     answer = status(git)
     try:
@@ -36,8 +55,7 @@ def dirty(
     except OSError as error:
         raise RepositoryProblem(f"{repository.root}: {error.strerror}", "restore it") from None
     try:
-        files = _WorkTree(git, Contents(root)).files(answer)
-        return tuple(sorted(files, key=lambda file: file.path))
+        return _WorkTree(git, Contents(root)).dirty(answer, {file.path for file in like})
     finally:
         os.close(root)
 
@@ -48,16 +66,28 @@ class _WorkTree:
     contents: Contents
     nested: dict[bytes, "_Nested | None"] = field(default_factory=dict)
 
-    def files(self, answer: bytes) -> Iterator[DirtyFile]:
+    def dirty(self, answer: bytes, known: Collection[str]) -> Dirty:
+        entries = self._entries(answer)
+        folders = _as_one([entry.path for entry in entries], known)
+        inside: dict[str, list[Entry]] = {}
+        files = []
+        for entry in entries:
+            folder = _top(entry.path)
+            if folder in folders and spelled(entry.path) not in known:
+                inside.setdefault(folder, []).append(entry)
+            else:
+                files.append(_file(entry, self._identity(entry.path)))
+        files += [self._whole(folder, members) for folder, members in inside.items()]
+        files.sort(key=lambda file: file.path)
+        members = {name: [one.path for one in found] for name, found in inside.items()}
+        return Dirty(tuple(files), members)
+
+    def _entries(self, answer: bytes) -> list[Entry]:
         found = {entry.path: entry for entry in entries(answer)}
         for tracked in tracked_specially(self.git):
             if tracked.path not in found and self._differs(tracked):
                 found[tracked.path] = Entry(tracked.path, unstaged=True)
-        listed = sorted(entry for entry in found.values() if not self._is_our_own(entry))
-        for untracked, most in ((True, MOST_UNTRACKED), (False, MOST_CHANGED)):
-            group = [entry for entry in listed if entry.untracked == untracked]
-            for folder, members in groupby(group, key=lambda entry: _top(entry.path)):
-                yield from self._described(folder, list(members), most)
+        return sorted(entry for entry in found.values() if not self._is_our_own(entry))
 
     def _differs(self, tracked: Tracked) -> bool:
         """Whether there is something on disk of which `git status` does not speak."""
@@ -76,18 +106,15 @@ class _WorkTree:
             self.nested[path] = _look_into(self.git, path)
         return self.nested.get(path)
 
-    def _described(self, folder: bytes, members: list[Entry], most: int) -> Iterator[DirtyFile]:
-        if len(members) <= most:
-            yield from (_file(entry, self._identity(entry.path)) for entry in members)
-            return
-        whole = Entry(
-            folder or b"./",
+    def _whole(self, folder: str, members: list[Entry]) -> DirtyFile:
+        content = self.contents.combined(entry.path for entry in members)
+        entry = Entry(
+            unspelled(folder),
             staged=any(entry.staged for entry in members),
             unstaged=any(entry.unstaged for entry in members),
-            untracked=members[0].untracked,
+            untracked=any(entry.untracked for entry in members),
         )
-        content = self.contents.combined(entry.path for entry in members)
-        yield _file(whole, Identity("folder", content, f"{len(members)} files"))
+        return _file(entry, Identity("folder", content, f"{len(members)} files"))
 
     def _identity(self, path: bytes) -> Identity:
         found = self.contents.identity(path)
@@ -97,10 +124,27 @@ class _WorkTree:
         return Identity("repository", nested.digest if nested else None, found.stamp)
 
 
-def _top(path: bytes) -> bytes:
-    """The folder at the top in which the path lies; nothing for what lies at the top itself."""
+def _as_one(paths: Sequence[bytes], known: Collection[str]) -> set[str]:
+    """The folders at the top that are listed as one: those that were so before, and the largest while there are too many."""
+    sizes: dict[str, int] = {}
+    for path in paths:
+        if spelled(path) not in known:
+            sizes[_top(path)] = sizes.get(_top(path), 0) + 1
+    chosen = {folder for folder in sizes if folder in known}
+    left = sum(size for folder, size in sizes.items() if folder not in chosen)
+    for folder in sorted(sizes, key=lambda name: -sizes[name]):
+        if left <= MOST_LISTED:
+            break
+        if folder not in chosen:
+            chosen.add(folder)
+            left -= sizes[folder]
+    return chosen
+
+
+def _top(path: bytes) -> str:
+    """The folder at the top in which the path lies, spelled; `./` for what lies at the top itself."""
     first, slash, rest = path.partition(b"/")
-    return first + b"/" if slash and rest else b""
+    return spelled(first) + "/" if slash and rest else "./"
 
 
 def _file(entry: Entry, identity: Identity) -> DirtyFile:

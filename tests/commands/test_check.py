@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from guard.git.dirty import MOST_LISTED
 from tests.support import commit, git, run, write
 from tests.support.sessions import QUICK, answering, asked, script
 
@@ -72,6 +73,33 @@ def test_the_users_own_work_is_not_rescued(repository: Path, tmp_path: Path) -> 
     code, found = check("--probe-command", answering(tmp_path, "complete"))
     assert (code, found["reason"]) == (0, "rescued")
     assert git(repository, "status", "--porcelain") == "?? mine.txt\n"
+
+
+@pytest.mark.parametrize("folder", [".", "src"])
+def test_very_many_forgotten_files_are_all_rescued_and_the_users_is_not(
+    folder: str, repository: Path, tmp_path: Path
+) -> None:
+    commit(repository, "src/first.txt")
+    write(repository / folder / "mine.txt", "the user's\n")
+    assert run("baseline").code == 0
+    for number in range(MOST_LISTED + 100):
+        write(repository / folder / f"{number}.txt", f"{number}\n")
+    code, found = check("--probe-command", answering(tmp_path, "complete"))
+    assert (code, found["reason"]) == (0, "rescued")
+    left = Path(folder, "mine.txt")
+    assert git(repository, "status", "--porcelain") == f"?? {left}\n"
+
+
+def test_what_was_left_stays_the_agents_in_the_next_iteration_however_much_it_is(
+    begun: Path, tmp_path: Path
+) -> None:
+    for number in range(MOST_LISTED + 100):
+        write(begun / f"{number}.txt", f"{number}\n")
+    assert check("--no-probe", "--no-rescue", "--probe-interval", "0")[0] == 10
+    assert run("baseline").code == 0
+    code, found = check("--probe-command", answering(tmp_path, "complete"))
+    assert (code, found["reason"]) == (0, "rescued")
+    assert git(begun, "status", "--porcelain") == ""
 
 
 def test_a_file_of_the_users_that_the_agent_changed_further_is_held_back(

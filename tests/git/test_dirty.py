@@ -1,6 +1,7 @@
 """What is uncommitted: every kind of it, whose it is, and that looking at it runs nothing of the repository's."""
 
 import os
+import shutil
 import socket
 import subprocess
 from collections.abc import Callable
@@ -11,9 +12,9 @@ from typing import Any
 import pytest
 
 from guard.core.events.baseline import DirtyFile
-from guard.core.work import Uncommitted
+from guard.core.work import Uncommitted, changed_since
 from guard.errors import RepositoryProblem
-from guard.git.dirty import dirty
+from guard.git.dirty import MOST_LISTED, dirty
 from tests.support import commit, git, write
 from tests.support.baselines import left_since, located, taken
 
@@ -32,7 +33,7 @@ def project(repository: Path) -> Path:
 
 
 def found(project: Path) -> dict[str, DirtyFile]:
-    return {file.path: file for file in dirty(located(project), os.environ)}
+    return {file.path: file for file in dirty(located(project), os.environ).files}
 
 
 def stage(project: Path, name: str, text: str) -> None:
@@ -244,7 +245,7 @@ def test_what_an_iteration_left_is_not_the_users_at_the_next_baseline(project: P
     write(project / "folder/c.txt", "agents\n")
     left = left_since(first, project)
     carried = tuple(
-        file for file in dirty(located(project), os.environ) if file.path in left.unstaged
+        file for file in dirty(located(project), os.environ).files if file.path in left.unstaged
     )
     write(project / "folder/c.txt", "users, afterwards\n")
     second = taken(project, carried)
@@ -268,18 +269,44 @@ def test_a_large_file_is_known_by_size_and_time(project: Path) -> None:
     assert left_since(baseline, project) == Uncommitted(untracked=("large",))
 
 
-def test_a_folder_of_very_many_files_is_one(project: Path) -> None:
-    for number in range(1001):
-        write(project / "many" / str(number % 7) / f"{number}.txt", "x")
-    write(project / "few" / "one.txt", "x")
+def filled(folder: Path, count: int) -> None:
+    for number in range(count):
+        write(folder / str(number % 7) / f"{number}.txt", "x")
+
+
+def test_folders_of_very_many_files_are_one_each_the_largest_first(project: Path) -> None:
+    filled(project / "many", MOST_LISTED)
+    filled(project / "few", 3)
     baseline = taken(project)
     assert [(file.path, file.kind) for file in baseline.dirty] == [
-        ("few/one.txt", "file"),
+        ("few/0/0.txt", "file"),
+        ("few/1/1.txt", "file"),
+        ("few/2/2.txt", "file"),
         ("many/", "folder"),
     ]
-    assert left_since(baseline, project) == Uncommitted(users=2)
+    assert left_since(baseline, project) == Uncommitted(users=4)
     write(project / "many" / "3" / "3.txt", "changed")
-    assert left_since(baseline, project) == Uncommitted(untracked=("many/",), users=1)
+    assert left_since(baseline, project) == Uncommitted(untracked=("many/",), users=3)
+
+
+def test_what_was_listed_as_one_is_so_again_though_it_shrank(project: Path) -> None:
+    filled(project / "many", MOST_LISTED + 1)
+    baseline = taken(project)
+    shutil.rmtree(project / "many" / "3")
+    assert left_since(baseline, project) == Uncommitted(untracked=("many/",))
+
+
+def test_a_file_of_the_users_is_told_from_very_many_new_ones_beside_it(project: Path) -> None:
+    write(project / "mine.txt", "x")
+    write(project / "a.txt", "edited")
+    baseline = taken(project)
+    for number in range(MOST_LISTED + 1):
+        write(project / f"{number}.txt", "x")
+    now = dirty(located(project), os.environ, like=baseline.dirty)
+    left = changed_since(baseline.dirty, now.files)
+    assert [file.path for file in left] == ["./"]
+    assert sorted(now.paths(left)) == sorted(b"%d.txt" % n for n in range(MOST_LISTED + 1))
+    assert left_since(baseline, project) == Uncommitted(untracked=("./",), users=2)
 
 
 def nested_repository(project: Path) -> Path:

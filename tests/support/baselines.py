@@ -43,4 +43,5 @@ def work_since(baseline: Baseline, folder: Path) -> Work:
 
 def left_since(baseline: Baseline, folder: Path) -> Uncommitted:
     """What was left uncommitted since a baseline."""
-    return left_over(baseline.dirty, dirty(located(folder), os.environ))
+    now = dirty(located(folder), os.environ, like=baseline.dirty)
+    return left_over(baseline.dirty, now.files)

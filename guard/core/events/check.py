@@ -7,7 +7,6 @@ from guard.core.events.run import IterationEventBase, Seconds, Status
 from guard.core.fields import Count, Instant, Line
 
 MOST_LOOKS = 32
-MOST_LEFT = 2000
 
 
 class CheckMade(IterationEventBase):
