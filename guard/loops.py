@@ -95,7 +95,9 @@ class Loop:
 
     def _iterate(self) -> Next:
         begun = bool(self._reports)
-        order = replace(self._with_prompt(), new_run=not begun, goes_on=begun)
+        order = replace(
+            self._with_prompt(), new_run=not begun, goes_on=begun, max_seconds=self._time_left()
+        )
         try:
             report = run_iteration(self._guard, order)
         except StoppedByPerson as stop:
@@ -110,6 +112,10 @@ class Loop:
         step = after_iteration(report, now, self._limited, self._has_tasks)
         self._code = step.code
         return step
+
+    def _time_left(self) -> float | None:
+        limit = self._plan.limits.max_seconds
+        return None if limit is None else max(0.0, limit - self._elapsed())
 
     def _keep(self, report: CheckReport) -> None:
         self._reports.append(report)
@@ -128,9 +134,9 @@ class Loop:
 
     def _sleep(self, seconds: float) -> None:
         """Wait out a limit, as far as the loop's own time goes."""
-        limit, live = self._plan.limits.max_seconds, self._guard.output.live()
-        if limit is not None:
-            seconds = min(seconds, limit - self._elapsed())
+        left, live = self._time_left(), self._guard.output.live()
+        if left is not None:
+            seconds = min(seconds, left)
         until = time.monotonic() + seconds
         try:
             while (left := until - time.monotonic()) > 0:

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -35,14 +34,13 @@ from guard.iteration import (
     session_seen,
     watch_of,
 )
-from guard.living import MARK, Watch
+from guard.living import MARK
 from guard.outputs import KeptOutput
-from guard.session_files import claude_session
 from guard.supervise import Ended, Supervised
 from guard.verdict import judged, place_of, stopped
+from guard.watching import Limits, Watching
 
 AGENT_PROGRAMS = frozenset(get_args(Agent)) - {"command"}
-_LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,8 @@ class Order:
     to_stderr: bool = False
     """Whether the agent's output goes to stderr, because stdout is for a document."""
     new_run: bool = False
+    max_seconds: float | None = None
+    """How long the agent may run, if less than the settings say."""
     goes_on: bool = False
     """Whether this goes on with earlier iterations: one of them that was waited for is then what is reported."""
     task: str | None = None
@@ -169,22 +169,24 @@ def _iterate(guard: Invocation, order: Order) -> CheckReport:
         )
         session_seen(guard, iteration, agent, order.terms.session, child.process)
         iteration = current(guard, order.terms)
-        watching = _Watching(guard, iteration, child, watch_of(guard, iteration), agent)
+        limits = Limits.of(guard.settings(None, {}).run, order.max_seconds)
+        watching = Watching(guard, iteration, child, watch_of(guard, iteration), agent, limits)
         ended = child.wait(watching.look)
         output = child.classified(ended.code, guard.clock.now().astimezone())
         watching.note(output.session)
     terms = replace(order.terms, agent=agent, session=order.terms.session or watching.session)
-    return _judge(guard, iteration, terms, watching.watch, output, ended)
+    return _judge(guard, iteration, terms, watching, output, ended)
 
 
 def _judge(
     guard: Invocation,
     iteration: Iteration,
     terms: Terms,
-    watch: Watch,
+    watching: Watching,
     output: Classification,
     ended: Ended,
 ) -> CheckReport:
+    watch = watching.watch
     if ended.stopped_by is not None:
         word = signal.Signals(ended.stopped_by).name
         report = stopped(guard, iteration, terms, watch=watch, output=output, by=word)
@@ -196,37 +198,9 @@ def _judge(
         watch=watch,
         output=output,
         agent_ended=True,
+        ended_by_guard=watching.ended,
         feeds_breaker=True,
     )
-
-
-@dataclass
-class _Watching:
-    """What guard does while the agent runs: keep an eye on its processes, and note its session."""
-
-    guard: Invocation
-    iteration: Iteration
-    child: Supervised
-    watch: Watch
-    agent: str | None
-    session: str | None = None
-    _next_look: float = 0.0
-
-    def look(self) -> None:
-        if self.agent == "claude" and self.session is None:
-            self.note(claude_session(self.child.process.pid, self.guard.environ))
-        now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + _LOOK_SECONDS
-        self.watch.look()
-        self.note(self.child.session)
-
-    def note(self, session: str | None) -> None:
-        """Record a session that has become known, for whoever comes after a crash."""
-        if session is not None and session != self.session:
-            self.session = session
-            session_seen(self.guard, self.iteration, None, session, None)
 
 
 def named(argv: Sequence[str]) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from guard.baselines import Baseline
 from guard.core.classify import Classification
+from guard.core.evidence import Cutoff
 from guard.git.locate import Repository
 
 
@@ -25,3 +26,4 @@ class Subject:
     output: Classification | None = None
     """What the agent's output means, where guard saw it."""
     agent_ended: bool = False
+    ended_by_guard: Cutoff | None = None

@@ -36,11 +36,12 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 @dataclass(frozen=True)
 class Ended:
-    """How the agent's process ended: its exit code, negative for a signal, and the signal by which a person stopped it."""
+    """How the agent's process ended."""
 
     code: int
+    """Its exit code, negative for a signal."""
     stopped_by: int | None
-    elapsed_seconds: float
+    """The signal by which a person stopped it."""
 
 
 @dataclass
@@ -75,7 +76,7 @@ class Supervised:
         self._to_stderr = to_stderr
         self._stdin = stdin
         self._lock = threading.Lock()
-        self._begun = time.monotonic()
+        self._printed = time.monotonic()
         self._stopping = _Stopping()
         self._lent = False
         self._held = ExitStack()
@@ -130,7 +131,23 @@ class Supervised:
             self._force_if_due()
             self._lend_terminal()
         self._drain()
-        return Ended(code, self._stopped_by(code), time.monotonic() - self._begun)
+        return Ended(code, self._stopped_by(code))
+
+    def end(self) -> None:
+        """End the agent, which has not asked for it: its group is told to, and forced after a while."""
+        if self._stopping.deadline is None:
+            self._stopping.deadline = time.monotonic() + _GRACE_SECONDS
+            self._signal(signal.SIGTERM)
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long ago it last printed something."""
+        return time.monotonic() - self._printed
+
+    @property
+    def can_read_terminal(self) -> bool:
+        """Whether a person may be at the keys: then it may wait for them as long as it likes."""
+        return self._stdin is None and os.isatty(0)
 
     def _stopped_by(self, code: int) -> int | None:
         """The signal that guard got; or Ctrl-C, if the agent had the terminal and died of it."""
@@ -208,6 +225,7 @@ class Supervised:
         room = _MOST_KEPT_BYTES
         with source:
             while data := os.read(source.fileno(), _CHUNK):
+                self._printed = time.monotonic()
                 _pass_on(target, data)
                 with self._lock:
                     feed(data)

@@ -10,7 +10,7 @@ from guard.checking import Check, Checked
 from guard.core.classify import Classification
 from guard.core.events import IterationEnded, RescueMade
 from guard.core.events.check import CheckMade
-from guard.core.evidence import Policy
+from guard.core.evidence import Cutoff, Policy
 from guard.core.holding import holds
 from guard.core.judge import Verdict
 from guard.core.reports.check import BreakerLine, CheckReport, facts
@@ -41,10 +41,12 @@ def judged(
     watch: Watch,
     output: Classification | None = None,
     agent_ended: bool = False,
+    ended_by_guard: Cutoff | None = None,
     feeds_breaker: bool = False,
 ) -> CheckReport:
     """Check an iteration, record the verdict, and report it."""
-    with _prepared(guard, iteration, terms, watch, output, agent_ended) as check:
+    prepared = _prepared(guard, iteration, terms, watch, output, agent_ended, ended_by_guard)
+    with prepared as check:
         checked = check.make()
     _record(guard, check, checked, feeds_breaker)
     return _report(guard, check.subject, checked)
@@ -74,6 +76,7 @@ def _prepared(
     watch: Watch,
     output: Classification | None,
     agent_ended: bool,
+    ended_by_guard: Cutoff | None = None,
 ) -> Iterator[Check]:
     opened = iteration.opened
     settings = guard.settings(iteration.frozen, terms.flags)
@@ -89,6 +92,7 @@ def _prepared(
         spec=terms.spec,
         output=output,
         agent_ended=agent_ended,
+        ended_by_guard=ended_by_guard,
     )
     live = guard.output.live()
     try:

@@ -1,6 +1,7 @@
 """States to start from. Determinism comes from the environment: home, identity, zone and language are the test's own."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ settings.register_profile(
     "guard", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("guard")
+
+# A shell without job control lets what it starts in the background ignore Ctrl-C, and all that starts from there inherits it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _KEPT = ("PATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_START", "PYTHONPATH", "VIRTUAL_ENV")
 

@@ -22,7 +22,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--max-time",
     type=click.FloatRange(min=0, min_open=True),
     metavar="S",
-    help="Begin no iteration after S seconds.",
+    help="End after S seconds: the agent that runs then is ended, and what it left is judged.",
 )
 @click.option(
     "--prompt-file",

@@ -1,5 +1,6 @@
 """`guard run`."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,12 +13,20 @@ from guard.telling import verdict_text
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
+@click.option(
+    "--max-time",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="End the agent after S seconds, and judge what it left.",
+)
 @check_options
 @agent_options
 @format_option
 @click.argument("words", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
-def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
+def command(
+    guard: Invocation, /, words: tuple[str, ...], max_time: float | None, form: str, **told: Any
+) -> int:
     """Run the agent for one iteration, and find out what became of it.
 
     Takes a baseline, runs CMD with its output passed through unchanged, checks, rescues, and tells the breaker. With
@@ -29,7 +38,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
 
     order, report_file = ordered(words, form, told)
     try:
-        report = run_iteration(guard, order)
+        report = run_iteration(guard, replace(order, max_seconds=max_time))
         code = EXIT_OF[report.status]
     except StoppedByPerson as stop:
         report, code = stop.report, INTERRUPTED

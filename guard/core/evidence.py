@@ -17,6 +17,9 @@ from guard.core.work import Uncommitted, Work
 
 MOST_LIVING = 64
 
+Cutoff = Literal["idle", "max_time"]
+"""Why guard ends an agent: it showed no sign of work for too long, or its time was over."""
+
 
 class Living(Frozen):
     """Something of this iteration that is alive, and how long ago it last showed progress."""
@@ -67,6 +70,8 @@ class Evidence(Frozen):
     """What the agent's output and exit status mean; None if guard did not see them."""
     agent_ended: bool = False
     """Guard saw the agent's process end: whatever still comes, comes from what is alive."""
+    ended_by_guard: Cutoff | None = None
+    """Why guard ended the agent's process, if it did."""
     can_ask: bool = False
     """Whether there is an agent to ask at all."""
     living: Annotated[tuple[Living, ...], Field(max_length=MOST_LIVING)] = ()

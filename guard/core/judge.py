@@ -67,7 +67,7 @@ def judge(evidence: Evidence, policy: Policy) -> Ruling:
 
 
 def _helpers_killed(seen: Evidence, policy: Policy) -> Decision | None:
-    if seen.output is None or not seen.output.killed:
+    if seen.output is None or not seen.output.killed or _was_hung(seen):
         return None
     outlived = next((one for one in seen.living if holds(one, policy)), None)
     if outlived is not None and policy.wait and seen.waited_seconds < policy.max_wait_seconds:
@@ -95,7 +95,9 @@ def _output_says(seen: Evidence, _policy: Policy) -> Decision | None:
     if seen.output is None:
         return None
     status = status_of(seen.output.outcome)
-    if status is None:
+    if status is None and seen.ended_by_guard == "max_time":
+        return Verdict("working", "max_time", "the agent's time was over, and it was ended")
+    if status is None or (status == "interrupted" and _was_hung(seen)):
         return None
     return Verdict(status, seen.output.outcome, seen.output.reason, seen.output.retry_at)
 
@@ -186,6 +188,10 @@ def _give_up(seen: Evidence, policy: Policy) -> Decision:
     if outage is not None:
         return Verdict("limited", "outage", outage.detail, outage.retry_at)
     last = seen.probes[-1] if seen.probes else None
+    if _was_hung(seen):
+        return Verdict(
+            "timeout", "hung", "the agent showed no sign of work any more, and was ended"
+        )
     if seen.rescue is not None:
         return Verdict("timeout", "rescue_refused", seen.rescue.detail)
     if seen.uncommitted.any:
@@ -230,6 +236,11 @@ def _goes_on(seen: Evidence, policy: Policy, why: str) -> Verdict:
 def _asked(seen: Evidence) -> ProbeResult | None:
     """This round's probe, if it was made."""
     return seen.probes[-1] if seen.probed and seen.probes else None
+
+
+def _was_hung(seen: Evidence) -> bool:
+    """Whether guard ended an agent that did nothing any more: what died with it had hung too, and is no interruption."""
+    return seen.ended_by_guard == "idle"
 
 
 def _reading(seen: Evidence) -> str | None:

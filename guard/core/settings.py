@@ -52,6 +52,16 @@ class CompletionCheck(_Section):
     """Where the task file of `--spec NAME` lies; `tasks.md` in the work tree's root is looked for next."""
 
 
+class Run(_Section):
+    """How long `guard run` and `guard loop` let an agent run. A limit of 0 never ends it."""
+
+    max_idle_seconds: Annotated[float, Field(ge=0, le=604800, json_schema_extra=_USERS)] = 7200
+    """How long the agent and all that it started may use no CPU time, read, write and print nothing, before it is ended; \
+not while it can read a terminal."""
+    max_seconds: Annotated[float, Field(ge=0, le=2592000, json_schema_extra=_USERS)] = 0
+    """How long the agent may run in one iteration before it is ended, however much it does."""
+
+
 class Rescue(_Section):
     """How uncommitted work becomes commits."""
 
@@ -104,6 +114,7 @@ class Settings(_Section):
     workspace: Annotated[str | None, Field(min_length=1, json_schema_extra=_USERS)] = None
     """The folder for guard's state; by default one per repository below $XDG_STATE_HOME/guard."""
     completion_check: CompletionCheck = CompletionCheck()
+    run: Run = Run()
     rescue: Rescue = Rescue()
     breaker: Breaker = Breaker()
     registry: Registry = Registry()

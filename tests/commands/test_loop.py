@@ -68,9 +68,12 @@ def test_it_ends_when_a_person_is_needed(begun: Path) -> None:
     assert (code, found["reason"], len(found["iterations"])) == (14, "blocked", 1)
 
 
-def test_it_begins_no_iteration_after_its_time(begun: Path) -> None:
-    code, found = loop("--max-time", "0.1", "--", "sh", "-c", f"sleep 0.2; {WORK}")
+def test_its_time_ends_the_agent_and_then_the_loop(begun: Path) -> None:
+    begun_at = time.monotonic()
+    code, found = loop("--max-time", "3", "--", "sh", "-c", f"{WORK}; sleep 300")
     assert (code, found["reason"], len(found["iterations"])) == (0, "max_time", 1)
+    assert found["iterations"][0]["reason"] == "commits"
+    assert time.monotonic() - begun_at < 60
 
 
 def test_a_limit_is_waited_out_within_the_loops_time(begun: Path) -> None:

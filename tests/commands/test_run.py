@@ -66,6 +66,44 @@ def test_a_helper_that_commits_later_is_waited_for(begun: Path, tmp_path: Path) 
     assert time.monotonic() - begun_at < 8
 
 
+@pytest.mark.parametrize(
+    ("limit", "verdict", "said"),
+    [
+        ({"GUARD_RUN__MAX_IDLE_SECONDS": "2"}, (10, "timeout", "hung"), "ended by guard (idle)"),
+        (
+            {"GUARD_RUN__MAX_SECONDS": "2"},
+            (12, "working", "max_time"),
+            "ended by guard (max_time)",
+        ),
+    ],
+    ids=["max_idle_seconds", "max_seconds"],
+)
+def test_an_agent_that_never_ends_is_ended_and_what_it_left_is_kept(
+    limit: dict[str, str], verdict: tuple[int, str, str], said: str, begun: Path
+) -> None:
+    agent = ("sh", "-c", "echo x > new.txt; exec sleep 300")
+    code, found = iterate("--no-probe", "--", *agent, env=limit)
+    assert (code, found["status"], found["reason"]) == verdict
+    assert [
+        fact for fact in found["evidence"] if fact["source"] == "output" and said in fact["fact"]
+    ]
+    assert (found["rescued"], found["exit_code"]) == (verdict[0] == 10, -15)
+    assert found["snapshot"] or found["rescue"]["snapshot"]
+    assert (begun / "new.txt").read_text() == "x\n"
+
+
+def test_an_agent_that_will_not_end_is_forced(begun: Path) -> None:
+    agent = "trap '' TERM; while :; do sleep 1; done"
+    code, found = iterate("--no-probe", "--max-time", "1", "--", "sh", "-c", agent)
+    assert (code, found["reason"], found["exit_code"]) == (12, "max_time", -9)
+
+
+def test_an_agent_that_prints_or_works_is_not_idle(begun: Path) -> None:
+    agent = f"for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; {COMMIT}"
+    limit = {"GUARD_RUN__MAX_IDLE_SECONDS": "2"}
+    assert iterate("--", "sh", "-c", agent, env=limit)[1]["reason"] == "commits"
+
+
 def test_a_usage_limit_is_limited_and_does_not_count(begun: Path) -> None:
     for _ in range(4):
         code, found = iterate(

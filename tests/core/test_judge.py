@@ -59,6 +59,17 @@ FIRST: dict[str, Case] = {
     "helpers killed, an idle one alive: interrupted": (
         look(output=KILLED, living=(living(idle=500),)), POLICY,
         "interrupted: helpers_killed"),
+    "helpers of a session that hung, ended with it: asked": (
+        look(output=KILLED, ended_by_guard="idle"), POLICY, "probe"),
+    "its time was over while it worked: no stall": (
+        look(output=said("crash"), ended_by_guard="max_time"), POLICY, "working: max_time"),
+    "its time was over, with commits: complete": (
+        look(output=said("crash"), ended_by_guard="max_time", work=COMMITTED), POLICY,
+        "complete: commits"),
+    "its time was over after it met a limit: limited": (
+        look(output=said("limited"), ended_by_guard="max_time"), POLICY, "limited: limited"),
+    "helpers of a session whose time was over, ended with it: interrupted": (
+        look(output=KILLED, ended_by_guard="max_time"), POLICY, "interrupted: helpers_killed"),
     "commits: complete": (look(work=COMMITTED), POLICY, "complete: commits"),
     "commits, and more left uncommitted: complete": (
         look(work=COMMITTED, uncommitted=LEFT), POLICY, "complete: commits"),
@@ -350,6 +361,9 @@ ROUNDS: dict[str, Case] = {
     "one look, nothing there: timeout": (look(), ONE_LOOK, "timeout: no_commits"),
     "one look, work left: timeout": (look(uncommitted=LEFT), ONE_LOOK, "timeout: uncommitted"),
     "no wait: one probe": (look(), NO_WAIT, "probe"),
+    "ended because it hung: timeout": (
+        asked(answered("working"), ended_by_guard="idle", uncommitted=LEFT, **LAST),
+        POLICY, "timeout: hung"),
     "no wait, asked: timeout": (asked(failed("timeout")), NO_WAIT, "timeout: no_answer"),
 }  # fmt: skip
 

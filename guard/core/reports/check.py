@@ -126,6 +126,8 @@ def _output(seen: Evidence) -> list[Fact]:
     if seen.output is None:
         return []
     ended = "" if seen.output.exit_code is None else f", exit code {seen.output.exit_code}"
+    if seen.ended_by_guard is not None:
+        ended += f", ended by guard ({seen.ended_by_guard})"
     return [Fact(source="output", fact=f"{seen.output.outcome}: {seen.output.reason}{ended}")]
 
 
