@@ -30,7 +30,6 @@ __all__ = [
     "load",
     "moved",
     "prepare",
-    "record",
     "take",
 ]
 
@@ -112,34 +111,6 @@ def _pinned(git: Reader, found: Standing, worktree: str, now: datetime) -> dict[
     except RepositoryProblem as error:
         return {"warnings": (f"the baseline could not be pinned: {error.message}"[:_LONGEST],)}
     return {"pin": ref, "pinned": oid}
-
-
-def record(
-    store: Store,
-    now: datetime,
-    repository: Repository,
-    worktree: str,
-    *,
-    run: str,
-    iteration: int,
-    environ: Mapping[str, str],
-    carried: Sequence[DirtyFile] = (),
-    time_limit: float = TIME_LIMIT_SECONDS,
-) -> BaselineRecorded:
-    """Take a baseline, pin it, and record it."""
-    event = prepare(
-        repository,
-        worktree,
-        environ,
-        now,
-        run=run,
-        iteration=iteration,
-        carried=carried,
-        time_limit=time_limit,
-    )
-    with store.change() as change:
-        change.append(event)
-    return event
 
 
 def load(store: Store, worktree: str) -> Baseline | None:

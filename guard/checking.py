@@ -7,7 +7,6 @@ to save what would be lost (a snapshot before any verdict, a rescue where the ju
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from guard.baselines import keep_lost
 from guard.clock import Clock
@@ -27,9 +26,9 @@ from guard.git.history import history
 from guard.git.refs import head_and_refs_stamp
 from guard.living import Watch
 from guard.subject import Subject
+from guard.taskfiles import open_tasks
 from guard.waiting import until_news
 
-_MOST_TASK_BYTES = 4 * 1024 * 1024
 _NOTHING_BEFORE = "no baseline was recorded before: everything dirty counts as the iteration's"
 
 
@@ -236,35 +235,6 @@ class Check:
             left=self._left,
             elapsed_seconds=elapsed,
         )
-
-
-def open_tasks(root: Path, spec: str | None, settings: Settings) -> int | None:
-    """How many boxes of a spec's task file are open; None if there is no task file to look at."""
-    path = task_file(root, spec, settings)
-    return boxes_in(path) if path is not None else None
-
-
-def boxes_in(path: Path) -> int | None:
-    """How many boxes of a task file are open; None if it cannot be read."""
-    from guard.core.taskfile import open_boxes
-
-    try:
-        with open(path, "rb") as file:
-            return len(open_boxes(file.read(_MOST_TASK_BYTES).decode(errors="replace")))
-    except OSError:
-        return None
-
-
-def task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:
-    """The task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file."""
-    if spec is None:
-        return None
-    pattern = settings.completion_check.task_file
-    for name in (pattern.replace("{spec}", spec), "tasks.md"):
-        path = root / name
-        if path.is_file():
-            return path
-    return None
 
 
 def _span(seconds: float) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from guard.checking import boxes_in
 from guard.core.events import RunEnded
 from guard.core.looping import End, Limits, Next, after_iteration, before_iteration
 from guard.core.reports.check import CheckReport
@@ -16,6 +15,7 @@ from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import key_of
 from guard.running import Order, StoppedByPerson, run_iteration
+from guard.taskfiles import boxes_in
 
 _MOST_PROMPT_BYTES = 4 * 1024 * 1024
 _PLACEHOLDER = "{prompt}"

@@ -34,8 +34,8 @@ from guard.iteration import (
     session_seen,
     watch_of,
 )
+from guard.kept_output import KeptOutput
 from guard.living import MARK
-from guard.outputs import KeptOutput
 from guard.supervise import Ended, Supervised
 from guard.verdict import judged, place_of, stopped
 from guard.watching import Limits, Watching
