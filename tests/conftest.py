@@ -21,6 +21,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _KEPT = ("PATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_START", "PYTHONPATH", "VIRTUAL_ENV")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests begin first, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home, with nothing of the caller's environment but the search paths."""

@@ -9,6 +9,8 @@ from benchmarks.__main__ import NAMES
 from benchmarks.measure import at_least, at_most, table
 from tests.support import ROOT
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("name", ["appends", "startup"])
 def test_a_benchmark_prints_a_table(name: str) -> None:

@@ -21,6 +21,8 @@ from guard.core.evidence import Evidence, Policy
 from tests.support import ROOT
 from tests.support.events import MOMENT
 
+pytestmark = pytest.mark.long
+
 SESSIONS = 300
 
 

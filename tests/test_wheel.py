@@ -11,6 +11,8 @@ import pytest
 
 from tests.support import ROOT, git
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:

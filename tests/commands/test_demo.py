@@ -7,6 +7,8 @@ import pytest
 
 from tests.support import ROOT, run
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("words", [(), ("--state",)], ids=["iterations", "state"])
 def test_all_scenes_go_as_they_should_and_nothing_is_left_behind(

@@ -24,6 +24,8 @@ from tests.support import run
 from tests.support.events import MOMENT, updated
 from tests.support.writer import AGENTS, populate, start
 
+pytestmark = pytest.mark.long
+
 Writer = subprocess.Popen[str]
 _DEADLINE = 120
 

@@ -20,7 +20,10 @@ POINTS_AT_LEAST = {
     "salvage": 700,
 }
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)"),
+]
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ _ANY, _WRITES, _ALLOCATES = 0, 1, 2
 _KILL_BEFORE, _KILL_AFTER, _TEAR, _SHORTEN, _FAIL = 1, 2, 3, 4, 5
 _DEADLY = (_KILL_BEFORE, _KILL_AFTER, _TEAR)
 _NEVER = 10**9
-_TRIAL_SECONDS = 20
+_TRIAL_SECONDS = 120
 
 
 class Mode(NamedTuple):
@@ -110,7 +110,7 @@ def tried(scenario: str, library: Path, folder: Path) -> dict[str, dict[str, Any
         env={**os.environ, "LD_PRELOAD": os.fspath(library)},
         stdout=subprocess.PIPE,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=True,
     )
     results: dict[str, dict[str, Any]] = json.loads(done.stdout)
