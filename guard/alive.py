@@ -30,6 +30,23 @@ def is_alive(pid: int, start: str | None) -> bool:
     return _exists(pid) if start is None else start_time(pid) == start
 
 
+def ancestors(pid: int) -> set[int]:
+    """The processes that a process comes from, as far as the machine tells."""
+    found: set[int] = set()
+    while (pid := _parent(pid)) > 1 and pid not in found:
+        found.add(pid)
+    return found
+
+
+def _parent(pid: int) -> int:
+    if os.path.exists("/proc/self/stat"):
+        words = (_read(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+        told = words[1] if len(words) > 1 else ""
+    else:
+        told = _printed("ps", "-o", "ppid=", "-p", str(pid)) or ""
+    return int(told) if told.strip().isdecimal() else 0
+
+
 @cache
 def boot_id() -> str | None:
     """What names this run of the machine; None where nothing does."""

@@ -78,7 +78,7 @@ def agents_of(
 
 def baseline(*, workspace: Where = None, repo: Where = None) -> "Baseline":
     """Record where the repository stands: an iteration begins."""
-    from guard.iteration import begin
+    from guard.beginning import begin
 
     return begin(_invocation(workspace, repo)).baseline
 

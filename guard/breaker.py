@@ -1,9 +1,9 @@
 """The breaker of a work tree: load, decide, record."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 
 from pydantic import ValidationError
 
@@ -23,7 +23,7 @@ from guard.core.breaker import (
 from guard.core.events import BreakerEvent, Process, Status
 from guard.core.fields import first_problem
 from guard.core.reports.breaker import BreakerReport
-from guard.core.text import valid
+from guard.core.text import shortened, valid
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.head import has_new_commits, head
 from guard.git.locate import Repository
@@ -89,12 +89,20 @@ def load(store: Store, worktree: str) -> Breaker:
     return store.view(BREAKER, worktree) or BreakerFold(worktree).document()
 
 
-def outlook(place: Place, state: Breaker) -> Permission:
-    """Whether an iteration may begin now; nothing is claimed."""
+def outlook(place: Place, state: Breaker, heir: bool = False) -> Permission:
+    """Whether an iteration may begin now; nothing is claimed. An heir makes the trial of a process that started it."""
     seen = place.head_after(state.head) if state.state == "open" else None
     holder = state.trial.holder if state.trial else None
     living = holder is not None and alive.is_alive(holder.pid, holder.start)
-    return permission(state, place.policy, place.moment(), head=seen, holder_alive=living)
+    handed = heir and living and holder is not None and holder.pid in alive.ancestors(os.getpid())
+    return permission(
+        state,
+        place.policy,
+        place.moment(),
+        head=seen,
+        holder_alive=living,
+        handed_over=handed,
+    )
 
 
 def allow(
@@ -102,19 +110,21 @@ def allow(
     place: Place,
     *,
     holder: Process | None,
-    run: str | None = None,
-    iteration: int | None = None,
+    heir: bool = False,
 ) -> Permission:
-    """Whether an iteration may begin; a trial is claimed for the holder, under the lock, by one process only."""
+    """Whether an iteration may begin; a trial is claimed for the holder, under the lock, by one process only.
+
+    `heir` is for the one who makes the trial: a claim of a process that started it is taken over.
+    """
     before = load(store, place.worktree)
-    found = outlook(place, before)
+    found = outlook(place, before, heir)
     if found.reason == "closed":
         return found
     with store.change() as change:
         state = _current(change, place)
         if state.seq != before.seq:
-            found = outlook(place, state)
-        moment, stamp = place.moment(), Stamp(new_id(), run, iteration)
+            found = outlook(place, state, heir)
+        moment, stamp = place.moment(), Stamp(new_id())
         if found.trial:
             why = found.reason
             change.append(core.claim(state, place.policy, why, holder, moment, stamp))
@@ -138,7 +148,7 @@ def decided(change: Change, place: Place, outcome: Outcome) -> tuple[BreakerEven
             place.policy,
             status=status,
             reason=valid(reason),
-            fingerprint=shortened(outcome.fingerprint),
+            fingerprint=_in_one_line(outcome.fingerprint),
             denied=outcome.denied or (status == "blocked" and reason == "denied"),
             rescued=outcome.rescued or (status == "complete" and reason == "rescued"),
             moment=place.moment(),
@@ -191,12 +201,9 @@ def report(state: Breaker, found: Permission) -> BreakerReport:
     )
 
 
-def shortened(fingerprint: str) -> str:
-    """The same error in one line, told from every other however long it is."""
-    line = valid(" ".join(fingerprint.split()))
-    if len(line) <= _MOST_FINGERPRINT:
-        return line
-    return f"{line[:_MOST_FINGERPRINT]}… {sha256(line.encode()).hexdigest()[:16]}"
+def _in_one_line(fingerprint: str) -> str:
+    """The same error, told from every other however long it is."""
+    return shortened(valid(" ".join(fingerprint.split())), _MOST_FINGERPRINT)
 
 
 def _current(change: Change, place: Place) -> Breaker:

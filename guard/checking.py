@@ -19,7 +19,7 @@ from guard.core.judge import Step, Verdict, judge
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
-from guard.core.work import Work, changed_since, count_work, left_over
+from guard.core.work import Work, changed_since, count_work, left_over, mixed_with_users
 from guard.errors import GuardError, RepositoryProblem
 from guard.git.dirty import Dirty, dirty
 from guard.git.history import history
@@ -42,6 +42,7 @@ class Checked:
     snapshot: Snapshot | None
     rescue: Rescue | None
     left: tuple[DirtyFile, ...]
+    """What the iteration left that is its own alone."""
     elapsed_seconds: float
 
 
@@ -57,6 +58,8 @@ class Check:
     warn: Callable[[str], None]
     live: Callable[[str], None]
     """The live line: what it waits for, and how long still."""
+    waited_before: float = 0.0
+    """How long earlier checks of the iteration have waited for what is alive."""
 
     _round: int = 1
     _waited: float = 0.0
@@ -67,6 +70,7 @@ class Check:
     _looks: list[Evidence] = field(default_factory=list)
     _last_step: str = ""
     _dirty: Dirty = field(default_factory=lambda: Dirty((), {}))
+    _before: tuple[DirtyFile, ...] = ()
     _left: tuple[DirtyFile, ...] = ()
     _stamp: str = ""
 
@@ -104,7 +108,7 @@ class Check:
         work = count_work(history(repository, subject.baseline, environ, limit))
         if subject.baseline.at is None:
             work = work.model_copy(update={"warnings": (*work.warnings, _NOTHING_BEFORE)})
-        before = subject.baseline.dirty
+        self._before = before = subject.baseline.dirty
         self._dirty = dirty(repository, environ, limit, like=before)
         self._left = changed_since(before, self._dirty.files)
         uncommitted = left_over(before, self._dirty.files, work.stashed)
@@ -115,7 +119,7 @@ class Check:
             at=self.clock.now(),
             round=self._round,
             probed=self._probed,
-            waited_seconds=self._waited,
+            waited_seconds=self.waited_before + self._waited,
             work=work,
             uncommitted=uncommitted,
             output=subject.output,
@@ -226,13 +230,14 @@ class Check:
         )
 
     def _checked(self, verdict: Verdict, evidence: Evidence, elapsed: float) -> Checked:
+        mixed = mixed_with_users(self._before, self._left)
         return Checked(
             verdict=verdict,
             evidence=evidence,
             looks=tuple(self._looks[-MOST_LOOKS:]),
             snapshot=self._snapshot or (self._rescue.snapshot if self._rescue else None),
             rescue=self._rescue,
-            left=self._left,
+            left=tuple(one for one in self._left if one.path not in mixed),
             elapsed_seconds=elapsed,
         )
 

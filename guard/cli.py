@@ -14,6 +14,7 @@ import click
 
 from guard import __version__
 from guard.errors import EXIT_CODES, GuardError, ReaderGone
+from guard.signals import terminated_like_interrupted
 
 COMMANDS = {
     "agent": "Keep the registries of agents: spawn, update, list.",
@@ -133,7 +134,9 @@ def main() -> None:
         # Inside a git hook these name another repository than the one guard is asked about.
         os.environ.pop(name, None)
     verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
-    sys.exit(_guarded(verbose))
+    with terminated_like_interrupted():
+        code = _guarded(verbose)
+    sys.exit(code)
 
 
 def _guarded(verbose: bool) -> int:

@@ -1,15 +1,14 @@
-"""An iteration: begun with a baseline, found again in the log, its processes watched."""
+"""An iteration: found again in the log, its processes watched."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from guard import baselines
 from guard.alive import is_alive
-from guard.core.checks import LAST_CHECK
-from guard.core.events import IterationStarted, RunStarted, SessionSeen
-from guard.core.events.baseline import BaselineRecorded, Standing
+from guard.core.checks import LAST_CHECK, LastCheck
+from guard.core.events import SessionSeen
 from guard.core.events.run import Process
 from guard.core.evidence import Living, Policy
 from guard.core.runs import RUN, OpenIteration, Run
@@ -74,84 +73,8 @@ def key_of(guard: Invocation) -> str:
     return key
 
 
-def begin(
-    guard: Invocation,
-    supervisor: Process | None = None,
-    command: tuple[str, ...] = (),
-    new_run: bool = False,
-) -> Iteration:
-    """Take a baseline and open an iteration with it: of the run that goes on, or of a new one.
-
-    What the last check saw the agent leave, and nobody touched since, stays the agent's, whatever run it was.
-    """
-    key, now = key_of(guard), guard.clock.now()
-    store = guard.writable_store
-    refuse_beside_another(guard)
-    last = store.view(LAST_CHECK, key)
-    run = store.view(RUN, key)
-    recorded = baselines.prepare(
-        guard.repository,
-        key,
-        guard.environ,
-        now,
-        run=run.run if run else new_id(),
-        iteration=1,
-        carried=last.left if last else (),
-        time_limit=guard.config.settings.completion_check.git_timeout_seconds,
-    )
-    recorded = _with_users_work_kept(guard, recorded)
-    with store.change() as change:
-        run = change.view(RUN, key)
-        goes_on = run is not None and _goes_on(run, command, new_run)
-        name = run.run if run is not None and goes_on else new_id()
-        number = run.iterations + 1 if run is not None and goes_on else 1
-        common: dict[str, Any] = {"at": now, "run": name, "worktree": key}
-        started = IterationStarted(
-            **common,
-            id=new_id(),
-            iteration=number,
-            supervisor=supervisor,
-            frozen=dict(guard.config.from_project),
-        )
-        opened = () if goes_on else (RunStarted(**common, id=new_id(), command=command),)
-        pinned = recorded.model_copy(update={"run": name, "iteration": number})
-        change.append(*opened, started, pinned)
-    return current(guard, Terms())
-
-
-def _with_users_work_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
-    """A snapshot of what the user has uncommitted, before an agent may destroy it; one is enough while it is the same."""
-    users = _of_the_user(recorded)
-    if not users:
-        return recorded
-    before = baselines.load(guard.store, recorded.worktree)
-    if before is not None and before.kept and _of_the_user(before) == users:
-        return recorded.model_copy(update={"kept": before.kept})
-    from guard.rescue import snapshot
-
-    limit = guard.config.settings.rescue.time_limit_seconds
-    name = f"baseline-{recorded.baseline}"
-    try:
-        taken = snapshot(
-            guard.repository, guard.workspace.path, guard.environ, name=name, time_limit=limit
-        )
-    except GuardError as error:
-        guard.output.warn(f"your uncommitted work could not be kept: {error.message}")
-        return recorded
-    return recorded.model_copy(update={"kept": taken.recover})
-
-
-def _of_the_user(standing: Standing) -> set[tuple[str, str | None]]:
-    return {
-        (one.path, one.content)
-        for one in standing.dirty
-        if one.left_by == "user" and one.kind != "missing"
-    }
-
-
-def refuse_beside_another(guard: Invocation) -> None:
+def refuse_beside_another(run: Run | None) -> None:
     """Nothing begins in a work tree while another guard watches over an iteration there."""
-    run = guard.store.view(RUN, key_of(guard))
     opened = run.open_iteration if run is not None else None
     if opened is not None and lives_elsewhere(opened.supervisor):
         assert opened.supervisor is not None
@@ -169,9 +92,10 @@ def lives_elsewhere(supervisor: Process | None) -> bool:
     return is_alive(supervisor.pid, supervisor.start)
 
 
-def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:
-    """Whether the next iteration belongs to this run: it has not ended, and its agent is called in the same way."""
-    return not new_run and run.ended_at is None and run.command == command
+def agent_lives(iteration: Iteration) -> bool:
+    """Whether the agent that guard started for it still runs."""
+    process = iteration.opened.process if iteration.opened else None
+    return process is not None and is_alive(process.pid, process.start)
 
 
 def current(guard: Invocation, terms: Terms) -> Iteration:
@@ -205,8 +129,11 @@ def session_seen(
     agent: str | None,
     session: str | None,
     process: Process | None,
-) -> None:
-    """Record the agent's process or session, so that whoever comes after a crash can ask and wait."""
+) -> Iteration:
+    """Record the agent's process or session, so that whoever comes after a crash can ask and wait.
+
+    An agent is at work: if it cannot be recorded, that is said, and nothing stops.
+    """
     event = SessionSeen(
         at=guard.clock.now(),
         id=new_id(),
@@ -217,8 +144,20 @@ def session_seen(
         session=session,
         process=process,
     )
-    with guard.writable_store.change() as change:
-        change.append(event)
+    try:
+        with guard.writable_store.change() as change:
+            change.append(event)
+    except GuardError as error:
+        guard.output.warn(f"the agent's session could not be recorded: {error.message}")
+    opened = iteration.opened
+    return replace(iteration, opened=opened.with_session(event)) if opened else iteration
+
+
+def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:
+    """The newest check of this very iteration, if one was made."""
+    last = guard.store.view(LAST_CHECK, key_of(guard))
+    ours = last is not None and (last.run, last.iteration) == (iteration.run, iteration.number)
+    return last if ours else None
 
 
 def watch_of(guard: Invocation, iteration: Iteration) -> Watch:
@@ -230,8 +169,8 @@ def watch_of(guard: Invocation, iteration: Iteration) -> Watch:
         since = iteration.baseline.at.timestamp() if iteration.baseline.at else 0.0
         marked = Marked(root=guard.repository.root, since=since)
     watch = Watch(marked)
-    last = guard.store.view(LAST_CHECK, key_of(guard))
-    if last is not None and (last.run, last.iteration) == (iteration.run, iteration.number):
+    last = last_check(guard, iteration)
+    if last is not None:
         ago = (guard.clock.now() - last.at).total_seconds()
         watch.recall((Living.model_validate(one, strict=False) for one in last.living), ago)
     return watch

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from guard.core.classify import Classification, reader
 from guard.invocation import Invocation
-from guard.iteration import Iteration
+from guard.iteration import Iteration, lives_elsewhere
 
 FOLDER = "output.d"
 _KEEP = 10
@@ -56,6 +56,15 @@ class KeptOutput:
         files = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)
         for path in files[: -2 * _KEEP]:
             path.unlink()
+
+
+def output_left_by(guard: Invocation, iteration: Iteration) -> Classification | None:
+    """What the output means of an iteration that no guard watches over any more; None if one does, or none did."""
+    opened = iteration.opened
+    if opened is None or opened.supervisor is None or lives_elsewhere(opened.supervisor):
+        return None
+    now = guard.clock.now().astimezone()
+    return KeptOutput.of(guard, iteration).classified(opened.agent, now)
 
 
 def _created(path: Path) -> BinaryIO:

@@ -2,13 +2,13 @@
 
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from guard.core.events.baseline import DirtyFile
 from guard.core.rescuing import MOST_NAMED, HeldBack, Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
-from guard.core.work import count_work
+from guard.core.work import CommitLine, count_work, mixed_with_users
 from guard.git.dirty import Dirty
 from guard.git.history import history
 from guard.processes import run
@@ -32,7 +32,7 @@ def kept(subject: Subject, settings: Settings) -> Snapshot:
 def committed(
     subject: Subject,
     settings: Settings,
-    left: Sequence[DirtyFile],
+    left: tuple[DirtyFile, ...],
     dirty: Dirty,
     warn: Callable[[str], None],
 ) -> Rescue:
@@ -42,9 +42,8 @@ def committed(
         if shutil.which(argv[0], path=subject.environ.get("PATH")) is not None:
             return _by_program(subject, settings, argv)
         warn(f"there is no rescue command {argv[0]!r}; guard's own rescue is used instead")
-    users = {one.path for one in subject.baseline.dirty if one.left_by == "user"}
-    mixed = sorted(one.path for one in left if one.path in users)
-    agents = [one for one in left if one.path not in users]
+    mixed = mixed_with_users(subject.baseline.dirty, left)
+    agents = [one for one in left if one.path not in mixed]
     done = rescue(
         subject.repository,
         subject.workspace,
@@ -55,7 +54,7 @@ def committed(
         paths=sorted(dirty.paths(agents)),
         time_limit=settings.rescue.time_limit_seconds,
     )
-    return _without_mixed(done, mixed)
+    return _without_mixed(done, sorted(mixed))
 
 
 def _without_mixed(done: Rescue, mixed: list[str]) -> Rescue:
@@ -83,19 +82,21 @@ def _by_program(subject: Subject, settings: Settings, argv: list[str]) -> Rescue
         time_limit=settings.rescue.time_limit_seconds,
         cwd=subject.repository.root,
     )
-    made = tuple(oid for oid in _commits(subject, settings) if oid not in before)
+    made = [line for line in _commits(subject, settings) if line not in before]
+    home = [line for line in made if line.branch == (subject.baseline.branch or "HEAD")]
     how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"
+    elsewhere = made[0].branch if made and not home else None
+    where = f" on {elsewhere}" if elsewhere else ""
     return Rescue(
-        commits=made,
+        commits=tuple(line.oid for line in home or made),
         snapshot=safe,
         held_back=(),
-        branch=None,
-        reason="rescued" if made else "refused",
-        detail=f"the rescue command {how}, and made {len(made)} commits",
+        branch=elsewhere,
+        reason="rescued" if home else "not_plain:branch_changed" if made else "refused",
+        detail=f"the rescue command {how}, and made {plural(len(made), 'commit')}{where}",
     )
 
 
-def _commits(subject: Subject, settings: Settings) -> tuple[str, ...]:
+def _commits(subject: Subject, settings: Settings) -> tuple[CommitLine, ...]:
     limit = settings.completion_check.git_timeout_seconds
-    work = count_work(history(subject.repository, subject.baseline, subject.environ, limit))
-    return tuple(line.oid for line in work.commits)
+    return count_work(history(subject.repository, subject.baseline, subject.environ, limit)).commits

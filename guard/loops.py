@@ -10,11 +10,12 @@ from guard.core.events import RunEnded
 from guard.core.looping import End, Limits, Next, after_iteration, before_iteration
 from guard.core.reports.check import CheckReport
 from guard.core.runs import RUN
-from guard.errors import BreakerOpen, WrongUsage
+from guard.errors import BreakerOpen, GuardError, WrongUsage
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import key_of
-from guard.running import Order, StoppedByPerson, run_iteration
+from guard.running import Order, StoppedByPerson, run_iteration, still_open
+from guard.signals import terminated_like_interrupted
 from guard.taskfiles import boxes_in
 
 _MOST_PROMPT_BYTES = 4 * 1024 * 1024
@@ -31,6 +32,8 @@ class Looped:
     code: int
     iterations: tuple[CheckReport, ...]
     elapsed_seconds: float
+    fault: GuardError | None = None
+    """What guard could not go on after; the iterations before it stand."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,23 @@ class Loop:
         self._reports: list[CheckReport] = []
         self._limited = 0
         self._code = 0
-        self._has_tasks = plan.tasks is not None
 
     def run(self) -> Looped:
         """Iterations until one of the ends is reached."""
+        fault = None
         try:
-            end = self._until_an_end()
+            with terminated_like_interrupted():
+                end = self._until_an_end()
         except KeyboardInterrupt:
             end = Next("stopped", INTERRUPTED)
+        except GuardError as error:
+            if not self._reports:
+                raise
+            end, fault = Next("fault", error.exit_code), error
         assert end.ends is not None
-        self._end_run(end.ends)
-        return Looped(end.ends, end.code, tuple(self._reports), self._elapsed())
+        if fault is None:
+            self._end_run(end.ends)
+        return Looped(end.ends, end.code, tuple(self._reports), self._elapsed(), fault)
 
     def _until_an_end(self) -> Next:
         end = self._may_end()
@@ -80,7 +89,10 @@ class Loop:
         return time.monotonic() - self._begun
 
     def _may_end(self) -> Next | None:
-        done, left = len(self._reports), self._open_tasks()
+        left = self._open_tasks()
+        done = len({(report.run, report.iteration) for report in self._reports})
+        if self._reports and still_open(self._guard, self._reports[-1]):
+            done -= 1
         return before_iteration(self._plan.limits, done, self._elapsed(), left, self._code)
 
     def _open_tasks(self) -> int | None:
@@ -88,9 +100,13 @@ class Loop:
         left = boxes_in(file) if file is not None else None
         if file is not None and left is None:
             if not self._reports:
-                raise WrongUsage(f"{file} cannot be read", "check --until-tasks-done")
-            self._guard.output.warn(f"{file} cannot be read any more: it ends nothing")
-        self._has_tasks = left is not None
+                raise WrongUsage(
+                    f"{file} has no boxes that can be read",
+                    "--until-tasks-done needs a markdown file with `- [ ]` boxes",
+                )
+            self._guard.output.warn(
+                f"{file} has no boxes that can be read any more: it ends nothing"
+            )
         return left
 
     def _iterate(self) -> Next:
@@ -109,7 +125,7 @@ class Loop:
         self._keep(report)
         self._limited = self._limited + 1 if report.status == "limited" else 0
         now = self._guard.clock.now()
-        step = after_iteration(report, now, self._limited, self._has_tasks)
+        step = after_iteration(report, now, self._limited, self._plan.tasks is not None)
         self._code = step.code
         return step
 

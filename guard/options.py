@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+DAY_SECONDS = 86400
+MONTH_SECONDS = 30 * DAY_SECONDS
+
+
 class Seconds(click.ParamType):  # type: ignore[type-arg]
-    """A time of at most a day."""
+    """A time, which ends."""
 
     name = "seconds"
 
-    def __init__(self, least: float = 0) -> None:
-        self._least = least
+    def __init__(self, least: float = 0, most: float = DAY_SECONDS) -> None:
+        self._least, self._most = least, most
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -33,12 +37,11 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
             seconds = float(value)
         except ValueError:
             self.fail(f"{value!r} is not a number", param, ctx)
-        if not self._least <= seconds <= _DAY_SECONDS:
-            self.fail(f"{value} is not between {self._least:g} and {_DAY_SECONDS}", param, ctx)
+        if not self._least <= seconds <= self._most:
+            self.fail(f"{value} is not between {self._least:g} and {self._most}", param, ctx)
         return seconds
 
 
-_DAY_SECONDS = 86400
 _OPTIONS = (
     click.option(
         "--baseline",

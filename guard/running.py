@@ -7,18 +7,15 @@ first: it is judged by what is known of it, and nothing new begins beside someth
 import os
 import shutil
 import signal
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn, get_args
+from typing import get_args
 
 from guard import breaker, registered
-from guard.alive import is_alive
+from guard.beginning import begin
 from guard.core.classify import Classification, reader
-from guard.core.events.run import Process
 from guard.core.reports.check import CheckReport
 from guard.core.runs import RUN
 from guard.core.settings import Agent
@@ -27,17 +24,19 @@ from guard.invocation import Invocation
 from guard.iteration import (
     Iteration,
     Terms,
-    begin,
+    agent_lives,
     current,
     key_of,
+    last_check,
     refuse_beside_another,
     session_seen,
     watch_of,
 )
-from guard.kept_output import KeptOutput
+from guard.kept_output import KeptOutput, output_left_by
 from guard.living import MARK
+from guard.signals import terminated_like_interrupted
 from guard.supervise import Ended, Supervised
-from guard.verdict import judged, place_of, stopped
+from guard.verdict import judged, not_started, place_of, stopped
 from guard.watching import Limits, Watching
 
 AGENT_PROGRAMS = frozenset(get_args(Agent)) - {"command"}
@@ -74,9 +73,9 @@ class StoppedByPerson(Exception):
 
 def run_iteration(guard: Invocation, order: Order) -> CheckReport:
     """Run the agent once and say what became of it."""
-    with _terminated_like_interrupted():
+    with terminated_like_interrupted():
         left = finish_what_was_left(guard, order.terms)
-        if left is not None and (order.goes_on or _still_open(guard, left)):
+        if left is not None and (order.goes_on or still_open(guard, left)):
             return left
         check_program(order.argv, guard.environ)
         _ask_breaker(guard)
@@ -105,12 +104,9 @@ def finish_what_was_left(guard: Invocation, terms: Terms) -> CheckReport | None:
     opened = run.open_iteration if run is not None else None
     if opened is None or opened.supervisor is None:
         return None
-    refuse_beside_another(guard)
+    refuse_beside_another(run)
     iteration = current(guard, Terms())
     guard.output.warn(f"iteration {opened.number} was left unfinished; it is judged first")
-    output = KeptOutput.of(guard, iteration).classified(
-        opened.agent, guard.clock.now().astimezone()
-    )
     return judged(
         guard,
         iteration,
@@ -121,24 +117,21 @@ def finish_what_was_left(guard: Invocation, terms: Terms) -> CheckReport | None:
             session=opened.session or terms.session,
         ),
         watch=watch_of(guard, iteration),
-        output=output,
-        agent_ended=not _lives(opened.process),
-        feeds_breaker=True,
+        output=output_left_by(guard, iteration),
+        agent_ended=not agent_lives(iteration),
+        feeds_breaker="always" if last_check(guard, iteration) else "with_work",
     )
 
 
-def _still_open(guard: Invocation, report: CheckReport) -> bool:
+def still_open(guard: Invocation, report: CheckReport) -> bool:
+    """Whether the iteration goes on after this report: something of it is waited for."""
     run = guard.store.view(RUN, key_of(guard))
     return run is not None and run.opened(report.run, report.iteration) is not None
 
 
-def _lives(process: Process | None) -> bool:
-    return process is not None and is_alive(process.pid, process.start)
-
-
 def _ask_breaker(guard: Invocation) -> None:
     holder = breaker.process(os.getpid())
-    found = breaker.allow(guard.writable_store, place_of(guard), holder=holder)
+    found = breaker.allow(guard.writable_store, place_of(guard), holder=holder, heir=True)
     if found.allowed:
         return
     why = breaker.load(guard.store, key_of(guard)).reason or found.reason
@@ -156,26 +149,32 @@ def _iterate(guard: Invocation, order: Order) -> CheckReport:
     iteration = current(guard, order.terms)
     with ExitStack() as held:
         kept = held.enter_context(KeptOutput.of(guard, iteration).opened())
-        child = held.enter_context(
-            Supervised(
-                order.argv,
-                environ={**guard.environ, MARK: iteration.mark},
-                cwd=Path.cwd(),
-                reader=reader(agent),
-                kept=kept,
-                to_stderr=order.to_stderr,
-                stdin=order.prompt,
-            )
+        child = Supervised(
+            order.argv,
+            environ={**guard.environ, MARK: iteration.mark},
+            cwd=Path.cwd(),
+            reader=reader(agent),
+            kept=kept,
+            to_stderr=order.to_stderr,
+            stdin=order.prompt,
         )
-        session_seen(guard, iteration, agent, order.terms.session, child.process)
-        iteration = current(guard, order.terms)
+        try:
+            held.enter_context(child)
+        except WrongUsage as error:
+            not_started(guard, iteration, error.message)
+            raise
+        iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
         limits = Limits.of(guard.settings(None, {}).run, order.max_seconds)
         watching = Watching(guard, iteration, child, watch_of(guard, iteration), agent, limits)
         ended = child.wait(watching.look)
         output = child.classified(ended.code, guard.clock.now().astimezone())
         watching.note(output.session)
     terms = replace(order.terms, agent=agent, session=order.terms.session or watching.session)
-    return _judge(guard, iteration, terms, watching, output, ended)
+    try:
+        return _judge(guard, iteration, terms, watching, output, ended)
+    finally:
+        if dropped := child.flush():
+            guard.output.warn(f"{dropped} bytes of the agent's output were read by nobody")
 
 
 def _judge(
@@ -199,7 +198,7 @@ def _judge(
         output=output,
         agent_ended=True,
         ended_by_guard=watching.ended,
-        feeds_breaker=True,
+        feeds_breaker="always",
     )
 
 
@@ -215,23 +214,3 @@ def check_program(argv: Sequence[str], environ: Mapping[str, str]) -> None:
         raise WrongUsage(
             f"there is no program {argv[0]!r}", "check its name, and whether it is on PATH"
         )
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """While guard waits or asks, a SIGTERM ends what it started, as Ctrl-C does; the iteration stays open."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

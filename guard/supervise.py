@@ -6,7 +6,6 @@ pressed; an agent that wants to read keys is lent the terminal when it asks.
 """
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from guard.alive import start_time
 from guard.core.classify import Classification, Reader
 from guard.core.events.run import Process
 from guard.errors import WrongUsage
+from guard.passing import Outlet
 
 _CHUNK = 65536
 _MOST_KEPT_BYTES = 64 * 1024 * 1024
@@ -82,6 +82,7 @@ class Supervised:
         self._held = ExitStack()
         self._child: subprocess.Popen[bytes] | None = None
         self._pumps: tuple[threading.Thread, ...] = ()
+        self._outlets: tuple[Outlet, ...] = ()
 
     def __enter__(self) -> "Supervised":
         with ExitStack() as held:
@@ -151,7 +152,7 @@ class Supervised:
 
     def _stopped_by(self, code: int) -> int | None:
         """The signal that guard got; or Ctrl-C, if the agent had the terminal and died of it."""
-        died = self._lent and code == -signal.SIGINT
+        died = self._lent and code in (-signal.SIGINT, 128 + signal.SIGINT)
         return self._stopping.first or (signal.SIGINT if died else None)
 
     def _lend_terminal(self) -> None:
@@ -208,9 +209,12 @@ class Supervised:
     def _pump_all(self, child: subprocess.Popen[bytes]) -> tuple[threading.Thread, ...]:
         assert child.stdout is not None
         assert child.stderr is not None
+        errors = Outlet(2)
+        output = errors if self._to_stderr else Outlet(1)
+        self._outlets = (output, errors)
         streams = (
-            (child.stdout, 2 if self._to_stderr else 1, self._kept[0], self._reader.feed),
-            (child.stderr, 2, self._kept[1], self._reader.feed_error),
+            (child.stdout, output, self._kept[0], self._reader.feed),
+            (child.stderr, errors, self._kept[1], self._reader.feed_error),
         )
         pumps = tuple(
             threading.Thread(target=self._pump, args=stream, daemon=True) for stream in streams
@@ -220,19 +224,23 @@ class Supervised:
         return pumps
 
     def _pump(
-        self, source: BinaryIO, target: int, kept: BinaryIO, feed: Callable[[bytes], None]
+        self, source: BinaryIO, outlet: Outlet, kept: BinaryIO, feed: Callable[[bytes], None]
     ) -> None:
         room = _MOST_KEPT_BYTES
         with source:
             while data := os.read(source.fileno(), _CHUNK):
                 self._printed = time.monotonic()
-                _pass_on(target, data)
                 with self._lock:
                     feed(data)
                 with suppress(OSError, ValueError):
                     kept.write(data[:room])
                     kept.flush()
                 room = max(0, room - len(data))
+                outlet.put(data)
+
+    def flush(self) -> int:
+        """Wait until whoever reads has taken all that was printed; how many bytes nobody took."""
+        return sum(outlet.flush() for outlet in dict.fromkeys(self._outlets))
 
     def _give(self, data: bytes) -> None:
         """The prompt; an agent that does not read it to the end is its own affair."""
@@ -245,6 +253,8 @@ class Supervised:
 
     def _drain(self) -> None:
         """What was printed before the end; a leftover process may hold the pipe open, and is not waited for."""
+        for outlet in self._outlets:
+            outlet.take_the_rest()
         deadline = time.monotonic() + _DRAIN_SECONDS
         for pump in self._pumps:
             pump.join(max(0.0, deadline - time.monotonic()))
@@ -274,18 +284,6 @@ def _started(
         ) from None
     except ValueError as error:
         raise WrongUsage(f"the command cannot be started: {error}", "check it") from None
-
-
-def _pass_on(target: int, data: bytes) -> None:
-    """Unchanged. A reader that has gone is no reason to stop the agent."""
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(target, view) :]
-        except BlockingIOError:
-            select.select([], [target], [], 1.0)
-        except OSError:
-            return
 
 
 def _give_terminal(group: int) -> None:

@@ -1,26 +1,44 @@
 """Task files on disk: where a spec's is, and how many of its boxes are open. What a box is, is in `core.taskfile`."""
 
+import codecs
+import os
+import stat
 from pathlib import Path
 
 from guard.core.settings import Settings
-from guard.core.taskfile import open_boxes
+from guard.core.taskfile import boxes, open_boxes
 
-_MOST_BYTES = 4 * 1024 * 1024
+_MOST_BYTES = 16 * 1024 * 1024
 
 
 def open_tasks(root: Path, spec: str | None, settings: Settings) -> int | None:
-    """How many boxes of a spec's task file are open; None if there is no task file to look at."""
+    """How many boxes of a spec's task file are open; None if there is no task file, or none that can be read."""
     path = task_file(root, spec, settings)
     return boxes_in(path) if path is not None else None
 
 
 def boxes_in(path: Path) -> int | None:
-    """How many boxes of a task file are open; None if it cannot be read."""
+    """How many boxes of a task file are open; None if that cannot be told, because no box can be read there at all."""
+    text = _text(path)
+    if text is None or not boxes(text):
+        return None
+    return len(open_boxes(text))
+
+
+def _text(path: Path) -> str | None:
+    """What a regular file says, in UTF-8, or in UTF-16 if it begins with the mark of it."""
     try:
-        with open(path, "rb") as file:
-            return len(open_boxes(file.read(_MOST_BYTES).decode(errors="replace")))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            data = file.read(_MOST_BYTES + 1)
     except OSError:
         return None
+    if len(data) > _MOST_BYTES:
+        return None
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if wide else "utf-8", errors="replace")
 
 
 def task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:

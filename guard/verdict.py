@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from guard import breaker
 from guard.baselines import EMPTY
@@ -15,12 +15,27 @@ from guard.core.holding import holds
 from guard.core.judge import Verdict
 from guard.core.reports.check import BreakerLine, CheckReport, facts
 from guard.core.runs import RUN, OpenIteration
+from guard.core.text import shortened, valid
 from guard.ids import new_id
 from guard.invocation import Invocation
-from guard.iteration import Iteration, Terms, current, key_of, lives_elsewhere, watch_of
+from guard.iteration import (
+    Iteration,
+    Terms,
+    agent_lives,
+    current,
+    key_of,
+    last_check,
+    lives_elsewhere,
+    watch_of,
+)
+from guard.kept_output import output_left_by
 from guard.living import MARK, Watch
 from guard.store import Change
 from guard.subject import Subject
+
+Feeds = Literal["never", "with_work", "always"]
+"""Whether the breaker hears of the verdict. Of an iteration that guard did not see to its end it hears only if there was work:
+what ended with a guard that was killed is no stall."""
 
 _STILL_OPEN = {("waiting", "alive"), ("waiting", "team"), ("working", "agent_alive")}
 """Verdicts on something that goes on: the iteration is judged again later."""
@@ -30,7 +45,32 @@ def check(guard: Invocation, terms: Terms) -> CheckReport:
     """The completion check of the newest iteration, by whomever its agent was started."""
     guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
     iteration = current(guard, terms)
-    return judged(guard, iteration, terms, watch=watch_of(guard, iteration))
+    output = output_left_by(guard, iteration)
+    return judged(
+        guard,
+        iteration,
+        terms,
+        watch=watch_of(guard, iteration),
+        output=output,
+        agent_ended=output is not None and not agent_lives(iteration),
+    )
+
+
+def not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
+    """Record an iteration whose agent could not be started: nothing happened, and nothing counts."""
+    with guard.writable_store.change() as change:
+        change.append(
+            IterationEnded(
+                at=guard.clock.now(),
+                id=new_id(),
+                run=iteration.run,
+                iteration=iteration.number,
+                worktree=key_of(guard),
+                status="error",
+                reason=shortened(f"not_started: {valid(why)}", 400),
+                elapsed_seconds=0,
+            )
+        )
 
 
 def judged(
@@ -42,7 +82,7 @@ def judged(
     output: Classification | None = None,
     agent_ended: bool = False,
     ended_by_guard: Cutoff | None = None,
-    feeds_breaker: bool = False,
+    feeds_breaker: Feeds = "never",
 ) -> CheckReport:
     """Check an iteration, record the verdict, and report it."""
     prepared = _prepared(guard, iteration, terms, watch, output, agent_ended, ended_by_guard)
@@ -64,7 +104,7 @@ def stopped(
     """Record an iteration that a person ended by a signal: what it left stays its own, and can be gone on with."""
     with _prepared(guard, iteration, terms, watch, output, agent_ended=True) as check:
         checked = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
-    _record(guard, check, checked, feeds_breaker=True)
+    _record(guard, check, checked, "always")
     return _report(guard, check.subject, checked)
 
 
@@ -94,7 +134,7 @@ def _prepared(
         agent_ended=agent_ended,
         ended_by_guard=ended_by_guard,
     )
-    live = guard.output.live()
+    live, before = guard.output.live(), last_check(guard, iteration)
     try:
         yield Check(
             subject,
@@ -104,6 +144,7 @@ def _prepared(
             guard.clock,
             guard.output.warn,
             live.say,
+            waited_before=before.waited_seconds if before else 0.0,
         )
     finally:
         live.clear()
@@ -115,7 +156,7 @@ def place_of(guard: Invocation) -> breaker.Place:
     return breaker.Place(key_of(guard), guard.repository, policy, guard.clock, guard.environ)
 
 
-def _record(guard: Invocation, check: Check, checked: Checked, feeds_breaker: bool) -> None:
+def _record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> None:
     key, now, verdict = key_of(guard), guard.clock.now(), checked.verdict
     subject, policy = check.subject, check.policy
     common: dict[str, Any] = {
@@ -130,7 +171,8 @@ def _record(guard: Invocation, check: Check, checked: Checked, feeds_breaker: bo
             change.append(_rescue_event(checked, {**common, "id": new_id()}))
         change.append(_check_event(checked, policy, {**common, "id": new_id()}))
         opened = run.opened(subject.run, subject.iteration) if run is not None else None
-        if not _ends(checked, policy, opened, feeds_breaker):
+        waited_out = policy.wait and check.waited_before >= policy.max_wait_seconds > 0
+        if not _ends(checked, policy, opened, feeds != "never", waited_out):
             return
         if opened is not None:
             change.append(
@@ -142,17 +184,24 @@ def _record(guard: Invocation, check: Check, checked: Checked, feeds_breaker: bo
                     elapsed_seconds=max(0.0, (now - opened.started_at).total_seconds()),
                 )
             )
-        if feeds_breaker:
+        if feeds == "always" or (feeds == "with_work" and verdict.status == "complete"):
             _feed(guard, change, checked, subject)
 
 
-def _ends(checked: Checked, policy: Policy, opened: OpenIteration | None, supervised: bool) -> bool:
+def _ends(
+    checked: Checked,
+    policy: Policy,
+    opened: OpenIteration | None,
+    supervised: bool,
+    waited_out: bool,
+) -> bool:
     """Whether the verdict ends the iteration: not while something goes on, and not by one look alone.
 
-    A check by hand does not end what another guard watches over.
+    What has been waited for as long as may be, and is asked about once more, goes on without the iteration. A check by hand
+    does not end what another guard watches over.
     """
     verdict = checked.verdict
-    if (verdict.status, verdict.reason) in _STILL_OPEN:
+    if (verdict.status, verdict.reason) in _STILL_OPEN and not waited_out:
         return False
     if supervised:
         return True
@@ -186,7 +235,7 @@ def _check_event(checked: Checked, policy: Policy, common: dict[str, Any]) -> Ch
         detail=verdict.detail[:512],
         complete=verdict.status == "complete",
         new_commits=seen.own_commits,
-        uncommitted=len(checked.left),
+        uncommitted=len(seen.uncommitted.names),
         rescued=_was_rescued(checked),
         rescued_commits=_rescued_commits(checked),
         probes=len(seen.probes),

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from guard.core.events.run import Process
 from guard.core.evidence import Living
 from guard.living import MARK, Marked, Watch
 from guard.process_table import from_ps, table
+from tests.support.sessions import until
 
 BUSY = "while True: sum(range(10000))"
 WRITES = "import time\nwhile True: open('log', 'a').write('x'); time.sleep(0.05)"
@@ -30,13 +30,6 @@ def started(
     return subprocess.Popen(
         [sys.executable, "-c", code], env=environ, cwd=cwd, start_new_session=start_new_session
     )
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_marked_process_is_found_in_whatever_session(marked: Marked, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class SimulatedCheck(Check):
     def _look(self) -> Evidence:
         world, session = self._world, self._session
         now = world.dirty()
-        self._left = changed_since(world.before, now)
+        self._before, self._left = world.before, changed_since(world.before, now)
         return Evidence(
             at=self._now(),
             round=self._round,

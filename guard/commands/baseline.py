@@ -18,7 +18,8 @@ def command(guard: Invocation, form: str) -> None:
     What comes after counts as the agent's work, and what is dirty now stays the user's. The commits are pinned, so that git
     does not delete them. Exit code 4 without a repository or a work tree.
     """
-    from guard.iteration import begin, key_of
+    from guard.beginning import begin
+    from guard.iteration import key_of
 
     guard.output.note(f"looking at {guard.repository.root}")
     begun = begin(guard)

@@ -9,7 +9,14 @@ from guard.core.reports.check import CheckReport
 from guard.core.reports.loop import LoopReport
 from guard.core.text import plural
 from guard.invocation import Invocation
-from guard.options import agent_options, check_options, ordered, write_report
+from guard.options import (
+    MONTH_SECONDS,
+    Seconds,
+    agent_options,
+    check_options,
+    ordered,
+    write_report,
+)
 from guard.output import format_option
 from guard.telling import summary_line
 
@@ -20,7 +27,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="End after N.")
 @click.option(
     "--max-time",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(0.001, MONTH_SECONDS),
     metavar="S",
     help="End after S seconds: the agent that runs then is ended, and what it left is judged.",
 )
@@ -68,6 +75,8 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
     )
     write_report(report, report_file, guard.output.warn)
     guard.output.document(report, form, _summary)
+    if looped.fault is not None:
+        raise looped.fault
     return looped.code
 
 

@@ -7,7 +7,14 @@ import click
 
 from guard.core.reports.check import EXIT_OF
 from guard.invocation import Invocation
-from guard.options import agent_options, check_options, ordered, write_report
+from guard.options import (
+    MONTH_SECONDS,
+    Seconds,
+    agent_options,
+    check_options,
+    ordered,
+    write_report,
+)
 from guard.output import format_option
 from guard.telling import verdict_text
 
@@ -15,7 +22,7 @@ from guard.telling import verdict_text
 @click.command("run", context_settings={"ignore_unknown_options": False})
 @click.option(
     "--max-time",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(0.001, MONTH_SECONDS),
     metavar="S",
     help="End the agent after S seconds, and judge what it left.",
 )

@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.events.base import IterationNumber
 from guard.core.events.baseline import DirtyFile
 from guard.core.events.check import CheckMade
-from guard.core.events.run import Status
+from guard.core.events.run import Seconds, Status
 from guard.core.fields import Count, Id, Instant, Line
 from guard.core.views import Fold, ViewDocument, ViewKind
 
@@ -30,6 +30,8 @@ class LastCheck(ViewDocument):
     left: tuple[DirtyFile, ...]
     living: tuple[dict[str, Any], ...]
     """What was alive, as the evidence had it: the next check of this iteration goes on from there."""
+    waited_seconds: Seconds
+    """How long the checks of this iteration have waited for what is alive: all of them together have one limit."""
 
     def key(self) -> str:
         return self.worktree
@@ -38,7 +40,7 @@ class LastCheck(ViewDocument):
 _TAKEN = tuple(
     name
     for name in LastCheck.model_fields
-    if name not in {"schema_", "seq", "log", "hash", "worktree", "living"}
+    if name not in {"schema_", "seq", "log", "hash", "worktree", "living", "waited_seconds"}
 )
 
 
@@ -51,12 +53,15 @@ class LastCheckFold(Fold[LastCheck]):
 
     def restore(self, document: LastCheck) -> None:
         self.reached = document.position()
-        self._fields = {name: getattr(document, name) for name in (*_TAKEN, "living")}
+        self._fields = {
+            name: getattr(document, name) for name in (*_TAKEN, "living", "waited_seconds")
+        }
 
     def apply(self, event: CheckMade) -> None:
         self._fields = {name: getattr(event, name) for name in _TAKEN}
         look = event.looks[-1] if event.looks else {}
         self._fields["living"] = tuple(look.get("living", ()))
+        self._fields["waited_seconds"] = look.get("waited_seconds", 0)
 
     def contents(self) -> dict[str, Any]:
         return {"worktree": self.key, **self._fields}

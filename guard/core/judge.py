@@ -263,7 +263,8 @@ def _doubt(seen: Evidence) -> bool:
     asked = _asked(seen)
     pending = bool(asked and asked.answer and asked.answer.tasks_pending)
     clean = seen.output is None or seen.output.outcome == "ok"
-    return pending or not clean or bool(seen.open_tasks) or seen.work.lost > 0
+    elsewhere = seen.rescue is not None and seen.rescue.branch is not None
+    return pending or not clean or bool(seen.open_tasks) or seen.work.lost > 0 or elsewhere
 
 
 def _nothing_can_change(seen: Evidence, policy: Policy) -> bool:

@@ -22,6 +22,7 @@ End = Literal[
     "blocked",
     "breaker_open",
     "stopped",
+    "fault",
 ]
 
 

@@ -31,6 +31,15 @@ class OpenIteration(Frozen):
     session: Line | None = None
     process: Process | None = None
 
+    def with_session(self, seen: SessionSeen) -> "OpenIteration":
+        """The same, with what became known of its agent."""
+        news = {
+            "agent": seen.agent or self.agent,
+            "session": seen.session or self.session,
+            "process": seen.process or self.process,
+        }
+        return self.model_copy(update=news)
+
 
 class EndedIteration(Frozen):
     """The newest iteration that ended, with its verdict."""
@@ -114,12 +123,7 @@ class RunFold(Fold[Run]):
         begun = self._fields["open_iteration"]
         if begun is None or begun.number != event.iteration:
             return
-        news = {
-            "agent": event.agent or begun.agent,
-            "session": event.session or begun.session,
-            "process": event.process or begun.process,
-        }
-        self._fields["open_iteration"] = begun.model_copy(update=news)
+        self._fields["open_iteration"] = begun.with_session(event)
 
     @staticmethod
     def _ended(event: IterationEnded, begun: OpenIteration | None) -> EndedIteration:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from hashlib import sha256
 
 _CONTROL = "\\x00-\\x1f\\x7f-\\x9f"
 _INVISIBLE = "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\U000e0000-\\U000e0fff"
@@ -33,6 +34,13 @@ def harmless_json(text: str) -> str:
 def valid(text: object) -> str:
     """The text without lone surrogates, which stand for bytes of file names that are no UTF-8 and cannot be JSON."""
     return str(text).encode(errors="backslashreplace").decode()
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning with a digest of the whole, so that two that differ stay two."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}… {sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -260,6 +260,12 @@ def changed_since(
     return tuple(file for file in now if not _unchanged(earlier.get(file.path), file))
 
 
+def mixed_with_users(before: tuple[DirtyFile, ...], left: tuple[DirtyFile, ...]) -> set[str]:
+    """Of what was left, the paths that the user had changed before: they hold the work of both."""
+    users = {file.path for file in before if file.left_by == "user"}
+    return users.intersection(file.path for file in left)
+
+
 def _gone_since(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> Iterator[str]:
     dirty = {file.path for file in now}
     for file in before:

@@ -16,6 +16,7 @@ from guard.processes import Fed, Finished, fed, run
 TIME_LIMIT_SECONDS = 10.0
 _MOST_WORDS = 65536
 _OVERRIDES = {
+    "advice.graftFileDeprecated": "false",
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.untrackedCache": "false",

@@ -57,6 +57,17 @@ def heads(repository: Repository) -> Iterator[tuple[str, Path]]:
             yield f"worktrees/{name}/HEAD", linked / name / "HEAD"
 
 
+def fetched_by_name(repository: Repository) -> set[str]:
+    """The commits that the last fetch of each work tree brought, also those that no ref was told of."""
+    found: set[str] = set()
+    for _, head in heads(repository):
+        told = contents(head.parent / "FETCH_HEAD")
+        lines = told.data.splitlines() if told else []
+        brought = (line.partition(b"\t") for line in lines if not line.endswith(b" of ."))
+        found |= {oid.decode(errors="replace") for oid, _, _ in brought}
+    return found
+
+
 def has_reftable(repository: Repository) -> bool:
     """Whether refs and reflogs are kept in git's own tables, which only git reads."""
     return (repository.common_dir / "reftable").is_dir()

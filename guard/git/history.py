@@ -14,7 +14,7 @@ from guard.errors import RepositoryProblem
 from guard.git.call import TIME_LIMIT_SECONDS
 from guard.git.commits import CHILDREN_FIRST, Listing, listed
 from guard.git.comparing import compared
-from guard.git.folders import shallow_digest
+from guard.git.folders import fetched_by_name, shallow_digest
 from guard.git.locate import Repository
 from guard.git.reading import Reader
 from guard.git.reflogs import Move, after, moves_of, moves_of_heads, stash
@@ -171,13 +171,17 @@ class _Since:
                 yield move.new
             elif move.merged and move.new in new.commits:
                 yield from new.commits[move.new].parents[1:]
+        brought = fetched_by_name(self.git.repository) & new.commits.keys()
         for name, oid in self.now.names.items():
             if not name.startswith(_REMOTE) or oid in self.known:
                 continue
             since = self._since(name)
             yield from (move.new for move in since if move.fetched)
-            if not since and oid in new.commits:
+            brought -= {move.new for move in since if not move.fetched}
+            silent = not since and oid in new.commits and oid not in brought
+            if silent and not name.endswith("/HEAD"):
                 self.warnings.append(f"{name} has no reflog: what was pulled counts as made here")
+        yield from brought
 
     def _removed(self, new: Listing) -> tuple[Commit, ...]:
         """Commits that the branches of the baseline had, and that no ref has now."""

@@ -28,6 +28,7 @@ _FROM_ELSEWHERE = r"(?:pull\b(?!(?: -\S+)* \.(?:\s|:))|merge FETCH_HEAD\b)"
 """`git pull . BRANCH` brings nothing that was not here."""
 _FORWARDED = re.compile(
     rf"fetch\b|{_FROM_ELSEWHERE}.*: Fast-forward|pull\b.*(?:\(start\))?: checkout "
+    r"|(?:reset|checkout|branch): .*\bFETCH_HEAD$"
 )
 _PULLED_MERGE = re.compile(rf"{_FROM_ELSEWHERE}.*: Merge made by")
 

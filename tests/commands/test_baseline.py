@@ -121,3 +121,38 @@ def test_damage_is_refused_and_nothing_recorded(repository: Path, workspace: Pat
     result = run("baseline")
     assert (result.code, result.out, len(result.err.splitlines())) == (4, "", 2)
     assert not (workspace / "events.jsonl").exists()
+
+
+def kept(repository: Path) -> str:
+    """What tells one snapshot of the user's work from another."""
+    return json.dumps(
+        run("log", "--type", "baseline_recorded", "--format", "json").json["events"][-1]["kept"]
+    )
+
+
+@pytest.mark.parametrize(
+    "how", ["a large file changed", "another version staged", "made executable"]
+)
+def test_the_users_work_is_kept_again_when_it_changed(how: str, repository: Path) -> None:
+    commit(repository, "a.txt")
+    if how == "a large file changed":
+        with open(repository / "big", "wb") as file:
+            file.truncate(65 * 1024 * 1024)
+    write(repository / "a.txt", "staged\n")
+    git(repository, "add", "a.txt")
+    write(repository / "a.txt", "edited\n")
+    report()
+    first = kept(repository)
+    report()
+    assert kept(repository) == first
+    if how == "a large file changed":
+        with open(repository / "big", "ab") as file:
+            file.write(b"more")
+    elif how == "another version staged":
+        write(repository / "a.txt", "staged again\n")
+        git(repository, "add", "a.txt")
+        write(repository / "a.txt", "edited\n")
+    else:
+        (repository / "a.txt").chmod(0o755)
+    report()
+    assert kept(repository) != first

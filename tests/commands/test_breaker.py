@@ -430,6 +430,30 @@ def test_the_process_that_called_guard_holds_the_trial() -> None:
     assert report("allow", env=after(31))["permission"] == "holder_gone"
 
 
+def test_a_script_that_was_allowed_a_trial_may_run_it_and_only_once() -> None:
+    report("trip")
+    script = """
+        "$0" -m guard breaker allow --format json > /dev/null || exit 1
+        "$0" -m guard breaker allow > /dev/null && exit 2
+        "$0" -m guard run --no-probe -- sh -c 'exit 0'
+        echo "run $?"
+        "$0" -m guard run --no-probe -- true
+        echo "again $?"
+    """
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, sys.executable],
+        env={**os.environ, "GUARD_BREAKER__COOLDOWN_MAX_SECONDS": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.splitlines()[-1] == "again 10", done.stderr
+    assert "run 10" in done.stdout
+    claims = run("log", "--type", "breaker_trial_claimed", "--format", "json").json["events"]
+    assert [one["reason"] for one in claims][:2] == ["cooldown_over", "handed_over"]
+
+
 def test_a_holder_that_cannot_be_known_has_its_lease_alone() -> None:
     report("trip", env=after(0))
     assert report("allow", "--pid", str(2**22 + 1), env=after(30))["trial"]["holder"] is None

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from guard.alive import is_alive
 from guard.git.dirty import MOST_LISTED
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering, asked, script
+from tests.support.sessions import QUICK, answering, asked, script, started, until
 
 
 @pytest.fixture
@@ -312,6 +313,27 @@ def test_a_rescue_command_is_given_the_spec_and_judged_by_its_commits(
     assert (code, found["reason"], found["rescued_commits"]) == (0, "rescued", 1)
     assert (tmp_path / "spec").read_text() == "login\n"
     assert git(begun, "log", "-1", "--format=%s") == "feat: by the command\n"
+
+
+def test_a_rescue_command_that_commits_elsewhere_does_not_complete(
+    begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "git checkout -q -b other; git add -A; git commit -q -m r; git checkout -q main"
+    monkeypatch.setenv("GUARD_RESCUE__COMMAND", script(tmp_path / "rescue", text))
+    write(begun / "new.py", "print(1)\n")
+    code, found = check(*QUICK, "--probe-command", answering(tmp_path, "complete"))
+    assert (code, found["status"]) == (10, "timeout")
+    assert found["rescue"]["branch"] == "refs/heads/other"
+
+
+def test_a_check_that_is_terminated_ends_its_probe(begun: Path, tmp_path: Path) -> None:
+    command = script(tmp_path / "slow", f"echo $$ > {tmp_path}/pid; exec sleep 300")
+    guard = started("check", "--probe-command", command, "--probe-timeout", "600")
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+    guard.terminate()
+    assert guard.wait(timeout=60) == 130
+    pid = int((tmp_path / "pid").read_text())
+    until(lambda: not is_alive(pid, None))
 
 
 def test_a_rescue_onto_a_branch_of_its_own_is_made_once(begun: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`guard loop`: iterations until the work is done, a limit is reached, or a person is needed."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering
+from tests.support.sessions import QUICK, answering, started, until
 
 WORK = "date +%s%N >> work.txt; git add work.txt; git commit -q -m 'feat: work'"
 
@@ -149,7 +150,7 @@ def test_a_loop_goes_on_with_an_iteration_that_is_still_waited_for(
 ) -> None:
     monkeypatch.setenv("GUARD_COMPLETION_CHECK__MAX_WAIT_SECONDS", "1")
     busy = f"(timeout 8 sh -c 'while :; do :; done'; {WORK}) > /dev/null 2>&1 &"
-    code, found = loop("--no-probe", "--max-iterations", "2", "--", "sh", "-c", busy)
+    code, found = loop("--no-probe", "--max-iterations", "1", "--", "sh", "-c", busy)
     assert [one["status"] for one in found["iterations"]] == ["waiting", "complete"]
     assert {one["iteration"] for one in found["iterations"]} == {1}
     assert code == 0
@@ -167,7 +168,7 @@ def test_a_prompt_that_changes_is_the_same_run(begun: Path, tmp_path: Path) -> N
 def test_a_task_file_that_is_not_there_is_wrong_usage(begun: Path) -> None:
     result = run("loop", "--until-tasks-done", "none.md", "--", "true")
     assert (result.code, result.out) == (2, "")
-    assert "none.md cannot be read" in result.err
+    assert "none.md has no boxes that can be read" in result.err
 
 
 def test_a_task_file_that_the_agent_deletes_ends_nothing_and_is_missed_aloud(
@@ -178,8 +179,7 @@ def test_a_task_file_that_the_agent_deletes_ends_nothing_and_is_missed_aloud(
         "loop", *QUICK, "--until-tasks-done", tasks, "--probe-command",
         answering(tmp_path, "complete"), "--", "rm", "-f", tasks,
     )  # fmt: skip
-    assert result.code == 0
-    assert "cannot be read any more" in result.err
+    assert (result.code, "no boxes that can be read any more" in result.err) == (20, True)
 
 
 def test_ctrl_c_ends_the_loop(begun: Path) -> None:
@@ -195,3 +195,80 @@ def test_ctrl_c_ends_the_loop(begun: Path) -> None:
     out, err = guard.communicate(timeout=30)
     assert guard.returncode == 130, err
     assert "ended: stopped" in out
+
+
+def test_what_polls_for_ever_holds_a_loop_no_longer_than_may_be(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GUARD_COMPLETION_CHECK__MAX_WAIT_SECONDS", "2")
+    polls = "(setsid timeout 120 sh -c 'while :; do :; done' > /dev/null 2>&1 & echo $! > pid)"
+    agent = f"[ -e pid ] && {{ {WORK}; }} || {polls}"
+    _, found = loop("--no-probe", "--max-iterations", "2", "--", "sh", "-c", agent)
+    os.killpg(int((begun / "pid").read_text()), signal.SIGKILL)
+    assert [(one["iteration"], one["status"]) for one in found["iterations"]] == [
+        (1, "waiting"),
+        (1, "waiting"),
+        (2, "complete"),
+    ]
+
+
+def test_a_fault_in_the_middle_leaves_the_report_of_what_was_done(
+    begun: Path, tmp_path: Path
+) -> None:
+    prompt, report = write(tmp_path / "prompt.md", "go\n"), tmp_path / "report.json"
+    agent = f"rm {prompt}; {WORK}"
+    result = run(
+        "loop", *QUICK, "--prompt-file", prompt, "--report", report, "--", "sh", "-c", agent
+    )
+    assert (result.code, "check --prompt-file" in result.err) == (2, True)
+    assert "1 iteration, 1 new commit" in result.out
+    found = json.loads(report.read_text())
+    assert (found["reason"], found["exit_code"], len(found["iterations"])) == ("fault", 2, 1)
+
+
+NOT_TOLD = {
+    "empty": b"",
+    "without boxes": b"# Tasks\n\nNone yet.\n",
+    "in an encoding that nobody names": "- [ ] one\n".encode("utf-16-le"),
+    "too large": b"- [x] done\n" * 2_000_000 + b"- [ ] last\n",
+}
+
+
+@pytest.mark.parametrize("data", NOT_TOLD.values(), ids=NOT_TOLD)
+def test_a_task_file_whose_boxes_cannot_be_told_is_not_done(
+    data: bytes, begun: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "tasks.md").write_bytes(data)
+    result = run("loop", "--until-tasks-done", tmp_path / "tasks.md", "--", "true")
+    assert (result.code, "no boxes that can be read" in result.err) == (2, True)
+
+
+def test_a_task_file_that_is_no_file_is_not_waited_for(begun: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "tasks.md")
+    assert run("loop", "--until-tasks-done", tmp_path / "tasks.md", "--", "true").code == 2
+
+
+def test_a_task_file_in_utf_16_is_read(begun: Path, tmp_path: Path) -> None:
+    (tmp_path / "tasks.md").write_bytes("- [ ] one\n".encode("utf-16"))
+    code, found = loop(
+        "--until-tasks-done", tmp_path / "tasks.md", "--max-iterations", "1",
+        "--", "sh", "-c", WORK,
+    )  # fmt: skip
+    assert (code, found["reason"]) == (0, "max_iterations")
+
+
+@pytest.mark.parametrize("time", ["nan", "inf", "-1", "0", "soon"])
+def test_a_time_that_is_none_is_wrong_usage(time: str, begun: Path) -> None:
+    assert run("loop", "--max-time", time, "--", "true").code == 2
+
+
+def test_a_loop_that_is_terminated_while_it_waits_says_what_was_done(begun: Path) -> None:
+    line = json.dumps({"type": "result", "subtype": "success", "is_error": True,
+                       "api_error_status": 529, "result": "overloaded", "session_id": "s-1"})  # fmt: skip
+    agent = f"echo '{line}'; exit 1"
+    guard = started("loop", "--agent", "claude", "--", "sh", "-c", agent, listen=True)
+    until(lambda: run("log", "--type", "iteration_ended").out != "")
+    time.sleep(0.5)
+    guard.terminate()
+    out, err = guard.communicate(timeout=60)
+    assert (guard.returncode, "1 iteration, 0 new commits" in out) == (130, True), err

@@ -1,6 +1,7 @@
 """`guard run`: one iteration with a real child process, from its start to the verdict, whatever happens in between."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering
+from tests.support.sessions import QUICK, answering, killed, started, until
 
 COMMIT = "echo done > done.txt && git add done.txt && git commit -q -m 'feat: done'"
 LIMIT = json.dumps(
@@ -388,3 +389,106 @@ def _until(condition: Any, seconds: float = 20) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_file_of_the_users_stays_so_after_the_agent_touched_it(
+    begun: Path, tmp_path: Path
+) -> None:
+    write(begun / "first.txt", "the user's\n")
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    _, first = iterate(*done, "--", "sh", "-c", "echo agents >> first.txt; echo x > one.txt")
+    assert [one["path"] for one in first["rescue"]["held_back"]] == ["first.txt"]
+    _, second = iterate(*done, "--", "sh", "-c", "echo x > two.txt")
+    assert second["reason"] == "rescued"
+    assert git(begun, "status", "--porcelain") == " M first.txt\n"
+    assert (begun / "first.txt").read_text() == "the user's\nagents\n"
+
+
+def test_an_agent_that_cannot_start_is_wrong_usage_and_no_stall(begun: Path) -> None:
+    write(begun / "agent", "#!/nonexistent\n").chmod(0o755)
+    for _ in range(4):
+        result = run("run", "--no-probe", "--", "./agent")
+        assert (result.code, "there is no program" in result.err) == (2, True)
+    shown = run("breaker", "show", "--format", "json").json
+    assert (shown["state"], shown["streak"]) == ("closed", 0)
+    assert iterate("--", "sh", "-c", COMMIT)[1]["reason"] == "commits"
+
+
+def test_what_died_with_a_guard_that_was_killed_is_no_stall(begun: Path) -> None:
+    agent = "echo up > up; while :; do echo working; sleep 0.2; done"
+    for _ in range(4):
+        guard = started("run", "--no-probe", "--", "sh", "-c", agent)
+        until((begun / "up").exists)
+        killed(guard)
+        (begun / "up").unlink()
+    shown = run("breaker", "show", "--format", "json").json
+    assert (shown["state"], shown["streak"]) == ("closed", 0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("x" * 5000,), ("\udcff",), tuple(str(number) for number in range(300))],
+    ids=["a long prompt", "bytes that are no text", "very many"],
+)
+def test_whatever_the_words_of_the_command_are(words: tuple[str, ...], begun: Path) -> None:
+    code, found = iterate("--", "sh", "-c", COMMIT, "sh", *words)
+    assert (code, found["reason"]) == (0, "commits")
+    again = iterate("--", "sh", "-c", COMMIT, "sh", *words[:-1], f"{words[-1]}.")[1]
+    assert (again["run"] != found["run"], again["iteration"]) == (True, 1)
+
+
+def test_of_those_that_begin_at_once_all_but_one_are_refused(begun: Path) -> None:
+    agent = ("sh", "-c", f"sleep 3; {COMMIT}")
+    guards = [started("-q", "run", "--no-probe", "--", *agent, listen=True) for _ in range(3)]
+    said = [guard.communicate(timeout=120) for guard in guards]
+    assert sorted(guard.returncode for guard in guards) == [0, 1, 1], said
+    assert sum("is running already" in err for _, err in said) == 2
+
+
+def test_a_reader_that_pauses_keeps_guard_from_hearing_nothing(begun: Path, tmp_path: Path) -> None:
+    agent = write(tmp_path / "agent.py", f"print('x' * 300_000)\nprint({LIMIT!r}, flush=True)\n")
+    report = tmp_path / "report.json"
+    words = ["run", "--agent", "claude", "--no-probe", "--report", str(report), "--"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "guard", "-q", *words, sys.executable, str(agent)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    ) as guard:  # fmt: skip
+        assert guard.stdout is not None
+        until(lambda: run("log", "--type", "check_made").out != "")
+        data = guard.stdout.read()
+        assert guard.wait(timeout=60) == 13
+    assert data.startswith(b"x" * 300_000 + b"\n" + LIMIT.encode() + b"\n")
+    assert json.loads(report.read_text())["status"] == "limited"
+
+
+def test_a_check_after_a_crash_hears_what_the_agent_had_printed(begun: Path) -> None:
+    agent = f"echo {shlex.quote(LIMIT)}; echo up > up; sleep 300"
+    guard = started("run", "--agent", "claude", "--no-probe", "--", "sh", "-c", agent)
+    until((begun / "up").exists)
+    time.sleep(1)
+    killed(guard)
+    assert run("check", "--no-probe", "--no-wait").code == 13
+
+
+def test_a_baseline_after_a_crash_leaves_the_agents_work_to_the_agent(
+    begun: Path, tmp_path: Path
+) -> None:
+    write(begun / "first.txt", "the user's\n")
+    agent = "echo x > work.txt; echo up > up; exec sleep 5"
+    guard = started("run", "--no-probe", "--", "sh", "-c", agent)
+    until((begun / "up").exists)
+    killed(guard)
+    assert run("baseline").code == 0
+    result = run(
+        "check", *QUICK, "--format", "json", "--probe-command", answering(tmp_path, "complete")
+    )
+    assert (result.code, result.json["reason"]) == (0, "rescued")
+    assert git(begun, "status", "--porcelain") == " M first.txt\n"
+
+
+def test_an_agent_that_deletes_guards_state_is_not_ended_for_it(
+    begun: Path, workspace: Path
+) -> None:
+    agent = f'rm -rf "{workspace}"; sleep 2; {COMMIT}'
+    result = run("--workspace", workspace, "run", "--no-probe", "--", "sh", "-c", agent)
+    assert git(begun, "log", "-1", "--format=%s") == "feat: done\n", result.err

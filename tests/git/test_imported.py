@@ -108,6 +108,31 @@ def plumbing_and_push(project: Path, upstream: Path) -> None:
     git(project, "push", "-q", "origin", "main")
 
 
+def plumbing_pushed_and_fetched(project: Path, upstream: Path) -> None:
+    plumbing_and_push(project, upstream)
+    git(project, "fetch", "-q")
+
+
+def fetch_and_reset(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(project, "fetch", "-q", str(upstream), "main")
+    git(project, "reset", "-q", "--hard", "FETCH_HEAD")
+
+
+def fetch_and_point(project: Path, upstream: Path) -> None:
+    five(upstream)
+    git(project, "fetch", "-q", str(upstream), "main")
+    git(project, "checkout", "-q", "FETCH_HEAD")
+    git(project, "branch", "-f", "main")
+
+
+def fetch_reset_and_fetch_again(project: Path, upstream: Path) -> None:
+    """Git remembers only the last fetch; the words of the reset tell of the first."""
+    fetch_and_reset(project, upstream)
+    git(upstream, "branch", "older", "HEAD~3")
+    git(project, "fetch", "-q", str(upstream), "older")
+
+
 def push_and_fetch(project: Path, upstream: Path) -> None:
     push(project, upstream)
     git(project, "fetch", "-q")
@@ -185,6 +210,19 @@ STORIES: dict[str, tuple[Act, dict[str, Any]]] = {
     "one commit, pulled with --rebase": (pull_rebase, {"new_commits": 1, "imported": 5}),
     "two commits, pushed": (push, {"new_commits": 2}),
     "two commits made by plumbing, pushed": (plumbing_and_push, {"new_commits": 2}),
+    "two commits made by plumbing, pushed and fetched again": (
+        plumbing_pushed_and_fetched,
+        {"new_commits": 2},
+    ),
+    "five fetched by path, and the branch set to them": (fetch_and_reset, {"imported": 5}),
+    "five fetched by path, checked out, and a branch made there": (
+        fetch_and_point,
+        {"imported": 5},
+    ),
+    "five fetched by path, the branch set to them, fetched again": (
+        fetch_reset_and_fetch_again,
+        {"imported": 5},
+    ),
     "two commits, pushed and fetched again": (push_and_fetch, {"new_commits": 2}),
     "two commits pushed, five pulled on top": (
         push_then_pull_more,
@@ -213,22 +251,35 @@ def test_after(act: Act, found: dict[str, Any], repository: Path, upstream: Path
     assert work.warnings == ()
 
 
-@pytest.mark.parametrize("act", [push, fast_forward], ids=["pushed", "pulled"])
-def test_without_reflogs_what_a_remote_has_counts_and_a_warning_says_so(
-    act: Act, repository: Path, upstream: Path
-) -> None:
+def without_reflogs(repository: Path) -> None:
     git(repository, "config", "core.logAllRefUpdates", "false")
     git(repository, "reflog", "expire", "--expire=now", "--all")
     for log in (repository / ".git" / "logs").rglob("*"):
         if log.is_file():
             log.unlink()
+
+
+def test_without_reflogs_what_was_pushed_counts_and_a_warning_says_so(
+    repository: Path, upstream: Path
+) -> None:
+    without_reflogs(repository)
     baseline = taken(repository)
-    act(repository, upstream)
+    push(repository, upstream)
     work = work_since(baseline, repository)
     assert work.new_commits > 0
     assert work.warnings == (
         "refs/remotes/origin/main has no reflog: what was pulled counts as made here",
     )
+
+
+def test_without_reflogs_what_was_pulled_is_known_by_the_fetch(
+    repository: Path, upstream: Path
+) -> None:
+    without_reflogs(repository)
+    baseline = taken(repository)
+    fast_forward(repository, upstream)
+    work = work_since(baseline, repository)
+    assert (work.new_commits, work.imported, work.warnings) == (0, 5, ())
 
 
 def test_a_rebase_of_what_the_user_had_repeats_it(repository: Path, upstream: Path) -> None:

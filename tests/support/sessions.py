@@ -2,6 +2,10 @@
 
 import json
 import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,3 +31,26 @@ def asked(folder: Path) -> int:
     """How often the probe command of this folder was asked."""
     file = folder / "asked"
     return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait for a condition, as long as a machine that has much else to do may need."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def started(*words: str | Path, listen: bool = False) -> subprocess.Popen[str]:
+    """Guard in a process of its own, with nobody at its keys; what it says is thrown away unless somebody listens."""
+    heard = subprocess.PIPE if listen else subprocess.DEVNULL
+    argv = [sys.executable, "-m", "guard", *map(str, words)]
+    return subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=heard, stderr=heard, text=True, errors="replace"
+    )
+
+
+def killed(process: subprocess.Popen[str]) -> None:
+    """End a process as a machine without memory does."""
+    process.kill()
+    process.wait()

@@ -27,10 +27,16 @@ def permission(
     *,
     head: str | None,
     holder_alive: bool,
+    handed_over: bool = False,
 ) -> Permission:
-    """Whether an iteration may begin now; `head` is the commit that the work tree stands at, None if nobody looked."""
+    """Whether an iteration may begin now; `head` is the commit that the work tree stands at, None if nobody looked.
+
+    `handed_over` says that the holder of the trial has started the one who asks, to make it.
+    """
     if state.state == "closed":
         return Permission(True, False, "closed")
+    if state.state == "half_open" and handed_over:
+        return Permission(True, True, "handed_over")
     if state.state == "half_open":
         return _next_trial(state.trial, moment, holder_alive)
     if head is not None and state.head is not None and head != state.head:

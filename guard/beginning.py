@@ -1,0 +1,126 @@
+"""An iteration begins: with a baseline, with the user's uncommitted work kept, and beside no other."""
+
+from typing import Any
+
+from guard import baselines
+from guard.core.checks import LAST_CHECK
+from guard.core.events import IterationStarted, RunStarted
+from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
+from guard.core.events.run import Process
+from guard.core.runs import RUN, Run
+from guard.core.text import shortened, visible
+from guard.core.work import changed_since, mixed_with_users
+from guard.errors import GuardError
+from guard.git.dirty import dirty
+from guard.ids import new_id
+from guard.invocation import Invocation
+from guard.iteration import Iteration, Terms, current, key_of, refuse_beside_another
+
+_LONGEST_WORD = 200
+_MOST_WORDS = 64
+
+
+def begin(
+    guard: Invocation,
+    supervisor: Process | None = None,
+    command: tuple[str, ...] = (),
+    new_run: bool = False,
+) -> Iteration:
+    """Take a baseline and open an iteration with it: of the run that goes on, or of a new one.
+
+    What an earlier iteration left, and nobody touched since, stays the agent's, whatever run it was.
+    """
+    key, now = key_of(guard), guard.clock.now()
+    store, words = guard.writable_store, _recorded(command)
+    run = store.view(RUN, key)
+    refuse_beside_another(run)
+    recorded = baselines.prepare(
+        guard.repository,
+        key,
+        guard.environ,
+        now,
+        run=run.run if run else new_id(),
+        iteration=1,
+        carried=_left_before(guard, run),
+        time_limit=_git_limit(guard),
+    )
+    recorded = _with_users_work_kept(guard, recorded)
+    with store.change() as change:
+        run = change.view(RUN, key)
+        refuse_beside_another(run)  # Another may have begun while the baseline was taken.
+        goes_on = run is not None and _goes_on(run, words, new_run)
+        name = run.run if run is not None and goes_on else new_id()
+        number = run.iterations + 1 if run is not None and goes_on else 1
+        common: dict[str, Any] = {"at": now, "run": name, "worktree": key}
+        started = IterationStarted(
+            **common,
+            id=new_id(),
+            iteration=number,
+            supervisor=supervisor,
+            frozen=dict(guard.config.from_project),
+        )
+        opened = () if goes_on else (RunStarted(**common, id=new_id(), command=words),)
+        pinned = recorded.model_copy(update={"run": name, "iteration": number})
+        change.append(*opened, started, pinned)
+    return current(guard, Terms())
+
+
+def _recorded(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The command as the log has it: a prompt may be one of its words, and a pattern may have become thousands."""
+    words = [shortened(visible(word), _LONGEST_WORD) for word in command]
+    rest = "\0".join(command[_MOST_WORDS:])
+    return (*words[:_MOST_WORDS], *([shortened(visible(rest), _LONGEST_WORD)] if rest else []))
+
+
+def _git_limit(guard: Invocation) -> float:
+    return guard.config.settings.completion_check.git_timeout_seconds
+
+
+def _left_before(guard: Invocation, run: Run | None) -> tuple[DirtyFile, ...]:
+    """What the last check saw the agent leave; of an iteration whose guard died before any check, all that it changed."""
+    store, key = guard.store, key_of(guard)
+    opened = run.open_iteration if run is not None else None
+    before = baselines.load(store, key)
+    if opened is None or opened.supervisor is None or before is None:
+        last = store.view(LAST_CHECK, key)
+        return last.left if last else ()
+    now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
+    left = changed_since(before.dirty, now.files)
+    mixed = mixed_with_users(before.dirty, left)
+    return tuple(file for file in left if file.path not in mixed)
+
+
+def _with_users_work_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
+    """A snapshot of what the user has uncommitted, before an agent may destroy it; one is enough while it is the same."""
+    users = _of_the_user(recorded)
+    if not users:
+        return recorded
+    before = baselines.load(guard.store, recorded.worktree)
+    if before is not None and before.kept and _of_the_user(before) == users:
+        return recorded.model_copy(update={"kept": before.kept})
+    from guard.rescue import snapshot
+
+    limit = guard.config.settings.rescue.time_limit_seconds
+    name = f"baseline-{recorded.baseline}"
+    try:
+        taken = snapshot(
+            guard.repository, guard.workspace.path, guard.environ, name=name, time_limit=limit
+        )
+    except GuardError as error:
+        guard.output.warn(f"your uncommitted work could not be kept: {error.message}")
+        return recorded
+    return recorded.model_copy(update={"kept": taken.recover})
+
+
+def _of_the_user(standing: Standing) -> set[tuple[str, str, str, str | None]]:
+    """What tells the user's work from what it was: where the bytes were not read, by size and time."""
+    return {
+        (one.path, one.kind, one.content or one.stamp, one.index)
+        for one in standing.dirty
+        if one.left_by == "user" and (one.kind != "missing" or one.index)
+    }
+
+
+def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:
+    """Whether the next iteration belongs to this run: it has not ended, and its agent is called in the same way."""
+    return not new_run and run.ended_at is None and run.command == command

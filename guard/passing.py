@@ -1,0 +1,85 @@
+"""Bytes passed on unchanged, at the pace of whoever reads them, and without holding up who hands them over.
+
+A reader that pauses, such as a pager, must not keep guard from hearing what the agent says. So up to a cap the bytes wait here;
+beyond it the agent has to wait, as it would without guard.
+"""
+
+import os
+import select
+import threading
+import time
+from collections import deque
+
+_MOST_AHEAD = 1024 * 1024
+_MOST_AHEAD_AT_THE_END = 64 * 1024 * 1024
+_PATIENCE_SECONDS = 600.0
+_LOOK_SECONDS = 0.2
+
+
+class Outlet:
+    """One descriptor, written to by a thread of its own."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._pieces: deque[bytes] = deque()
+        self._waiting = 0
+        self._most = _MOST_AHEAD
+        self._gone = False
+        self._moved = time.monotonic()
+        self._changed = threading.Condition()
+        threading.Thread(target=self._pass_on, daemon=True).start()
+
+    def put(self, data: bytes) -> None:
+        """Hand over; waits while too much is waiting already."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting < self._most or self._gone)
+            if not self._gone:
+                self._pieces.append(data)
+                self._waiting += len(data)
+                self._changed.notify_all()
+
+    def take_the_rest(self) -> None:
+        """The one who hands over has ended: what it still had to say is taken at once."""
+        with self._changed:
+            self._most = _MOST_AHEAD_AT_THE_END
+            self._changed.notify_all()
+
+    def flush(self) -> int:
+        """Wait until all is passed on; how many bytes were not, because nobody took any for too long."""
+        with self._changed:
+            while self._waiting and not self._gone:
+                self._changed.wait(_LOOK_SECONDS)
+                if time.monotonic() - self._moved > _PATIENCE_SECONDS:
+                    self._gone = True
+            return self._waiting
+
+    def _pass_on(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._pieces))
+                data = self._pieces[0]
+                self._moved = time.monotonic()
+            written = self._written(data)
+            with self._changed:
+                self._pieces.popleft()
+                self._waiting -= len(data)
+                self._moved = time.monotonic()
+                if not written:
+                    # A reader that has gone is no reason to stop the agent.
+                    self._gone, self._waiting = True, 0
+                    self._pieces.clear()
+                self._changed.notify_all()
+                if self._gone:
+                    return
+
+    def _written(self, data: bytes) -> bool:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._target, view) :]
+            except BlockingIOError:
+                select.select([], [self._target], [], 1.0)
+            except OSError:
+                return False
+            self._moved = time.monotonic()
+        return True
