@@ -75,10 +75,10 @@ def _listen(process: subprocess.Popen[bytes], pipes: "_Pipes", deadline: float) 
         if process.poll() is not None:
             # Whatever it wrote is in the pipe already; only a child that it left behind can hold the pipe open.
             deadline = min(deadline, monotonic() + _GRACE_SECONDS)
-            pipes.held = left <= 0
         if left <= 0:
             if process.returncode is not None:
                 pipes.empty()
+                pipes.held = pipes.open
             return process.returncode is not None
         pipes.turn(min(left, _LOOK_SECONDS))
     if pipes.overflowed:

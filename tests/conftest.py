@@ -11,7 +11,10 @@ from guard.store.files import FileStore
 from tests.support import git
 
 settings.register_profile(
-    "guard", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "guard",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("guard")
 

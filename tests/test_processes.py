@@ -21,10 +21,14 @@ def test_a_program_is_heard() -> None:
 
 def test_a_program_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
-    begun = monotonic()
-    script = f"sleep 60 & echo $! > {pid_file}; wait"
-    assert run(["sh", "-c", script], environ=os.environ, time_limit=0.5).code is None
-    assert monotonic() - begun < 10
+    script = f"sleep 300 & echo $! > {pid_file}; wait"
+    # On a busy machine the shell may not get that far in the first of these.
+    for limit in (0.5, 5, 30):
+        begun = monotonic()
+        assert run(["sh", "-c", script], environ=os.environ, time_limit=limit).code is None
+        assert monotonic() - begun < limit + 60
+        if pid_file.exists() and pid_file.read_text():
+            break
     child = int(pid_file.read_text())
     for _ in range(50):
         if not _runs(child):

@@ -1,5 +1,6 @@
 """How a program is run to its end: its input, the limits on its output and its time, and who may hold its pipes."""
 
+import gc
 import os
 import signal
 import sys
@@ -51,7 +52,11 @@ def test_of_errors_the_end_is_kept() -> None:
 
 
 def test_what_was_said_before_the_time_limit_is_kept() -> None:
-    done = python("print('said', flush=True); time.sleep(60)", time_limit=1)
+    for limit in (1, 5, 30):  # On a busy machine Python may not have started by the first of these.
+        done = python("print('said', flush=True); time.sleep(300)", time_limit=limit)
+        assert done.code is None
+        if done.stdout:
+            break
     assert (done.code, done.stdout, done.overflowed) == (None, b"said\n", False)
 
 
@@ -118,8 +123,9 @@ def test_an_interruption_ends_the_program(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_open() -> None:
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     for limit in (0.1, 20):
         python("time.sleep(1)", time_limit=limit, stdin=b"x")
         python("print('x' * 100)", most_stdout=10)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before

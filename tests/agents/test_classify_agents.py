@@ -121,7 +121,7 @@ def test_claude_killed_with_its_background_work_was_interrupted(
     ended_by: str, claude: AgentCli, model: Model
 ) -> None:
     """After the first result, which says success; on SIGINT the exit code says so too."""
-    work = claude.shell("sleep 5", description="the long build", run_in_background=True)
+    work = claude.shell("sleep 15", description="the long build", run_in_background=True)
     model.script("do it", work, say("The build runs."))
     done = _killed(claude, ended_by, after='"type":"result"')
     found = _meaning(claude, done)
@@ -140,13 +140,13 @@ def test_claude_that_waits_for_its_background_work_ends_well(
 
 def test_codex_that_leaves_a_command_running_was_interrupted(codex: AgentCli, model: Model) -> None:
     """It ends by itself, with success, and takes the command with it."""
-    work = codex.shell("sleep 5; touch built", yield_time_ms=250)
+    work = codex.shell("sleep 15; touch built", yield_time_ms=250)
     model.script("do it", work, say("The build runs."))
     done = codex.run("do it")
     found = _meaning(codex, done)
     assert done.code == 0
     assert found.outcome == "interrupted", done
-    assert "sleep 5; touch built" in found.killed[0]
+    assert "sleep 15; touch built" in found.killed[0]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_codex_that_leaves_a_command_running_was_interrupted(codex: AgentCli, mo
 def test_codex_killed_in_the_middle_of_its_turn_crashed(
     ended_by: str, reason: str, codex: AgentCli, model: Model
 ) -> None:
-    model.script("do it", codex.shell("sleep 5"))
+    model.script("do it", codex.shell("sleep 15"))
     done = _killed(codex, ended_by, after="command_execution")
     found = _meaning(codex, done)
     assert (found.outcome, found.reason) == ("crash", reason), done
@@ -170,7 +170,7 @@ def _killed(agent: AgentCli, ended_by: str, after: str) -> Result:
         while after not in seen:
             seen += process.stdout.readline()
         os.killpg(process.pid, signal.Signals[ended_by])
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     return Result(process.returncode, seen + out, err)
 
 

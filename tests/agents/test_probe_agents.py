@@ -70,7 +70,7 @@ def test_a_session_at_work_can_be_asked_and_goes_on(agent: AgentCli, model: Mode
             time.sleep(0.05)
         result = _ask(agent, session_in(seen))
         write(Path("asked"), "")
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     assert result.answer is not None, result
     assert process.returncode == 0, err
     assert "The page is made." in out
@@ -126,7 +126,7 @@ def test_silence_ends_at_the_time_limit(agent: AgentCli, model: Model, session: 
     began = time.monotonic()
     result = _ask(agent, session, time_limit=1.5)
     assert (result.answer, result.failure, result.lasting) == (None, "timeout", False), result
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_an_overloaded_service_is_asked_again(agent: AgentCli, model: Model, session: str) -> None:

@@ -46,7 +46,7 @@ def test_it_is_waited_for_and_its_end_ends_the_wait(begun: Path, tmp_path: Path)
         assert it.stderr is not None
         assert any("waits for helpers, and sleep" in line for line in it.stderr)
         helper.kill()
-        out, err = it.communicate(timeout=30)
+        out, err = it.communicate(timeout=120)
     assert (it.returncode, json.loads(out)["reason"]) == (10, "uncommitted"), err
     assert asked(tmp_path) == 2
 

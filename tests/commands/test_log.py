@@ -130,13 +130,13 @@ class Follower:
             [sys.executable, "-m", "guard", *command], stdout=subprocess.PIPE, bufsize=0
         )
 
-    def line(self, limit: float = 2) -> str | None:
+    def line(self, limit: float = TIME_LIMIT) -> str | None:
         """The next line, if it comes within the limit."""
         assert self.process.stdout
         ready, _, _ = select.select([self.process.stdout], [], [], limit)
         return self.process.stdout.readline().decode() if ready else None
 
-    def event(self, limit: float = 2) -> Any:
+    def event(self, limit: float = TIME_LIMIT) -> Any:
         line = self.line(limit)
         return json.loads(line) if line else None
 

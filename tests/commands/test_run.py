@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_a_helper_that_commits_later_is_waited_for(begun: Path, tmp_path: Path) 
     begun_at = time.monotonic()
     code, found = iterate("--no-probe", "--", "setsid", "sh", "-c", helper)
     assert (code, found["status"], found["new_commits"]) == (0, "complete", 1)
-    assert time.monotonic() - begun_at < 8
+    assert time.monotonic() - begun_at < 50
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_with_nobody_to_ask_an_ended_agent_is_judged_at_once(begun: Path) -> Non
     begun_at = time.monotonic()
     result = run("run", "--format", "json", "--", "true")
     assert (result.code, result.json["status"]) == (10, "timeout")
-    assert time.monotonic() - begun_at < 10
+    assert time.monotonic() - begun_at < 29
 
 
 def test_the_output_is_passed_through_unchanged(begun: Path) -> None:
@@ -206,10 +207,10 @@ def test_the_session_is_captured_from_the_output(begun: Path) -> None:
 
 def test_ctrl_c_stops_the_agent_and_leaves_a_recorded_iteration(begun: Path) -> None:
     agent = "trap 'echo stopped > stopped.txt; exit 0' INT; echo x > half.txt; while :; do sleep 0.1; done"
-    guard = _started("run", "--no-probe", "--", "sh", "-c", agent)
-    _until(lambda: (begun / "half.txt").exists())
+    guard = started("run", "--no-probe", "--", "sh", "-c", agent, listen=True)
+    until((begun / "half.txt").exists)
     guard.send_signal(signal.SIGINT)
-    out, err = guard.communicate(timeout=30)
+    out, err = guard.communicate(timeout=120)
     assert guard.returncode == 130, err
     assert (begun / "stopped.txt").exists()
     [ended] = run("log", "--type", "iteration_ended", "--format", "json").json["events"]
@@ -219,37 +220,40 @@ def test_ctrl_c_stops_the_agent_and_leaves_a_recorded_iteration(begun: Path) -> 
 
 def test_what_a_stopped_iteration_left_is_still_the_agents(begun: Path, tmp_path: Path) -> None:
     agent = ("sh", "-c", "test -f half.txt && exit; echo x > half.txt; sleep 60")
-    guard = _started("run", "--no-probe", "--", *agent)
-    _until(lambda: (begun / "half.txt").exists())
+    guard = started("run", "--no-probe", "--", *agent)
+    until((begun / "half.txt").exists)
     guard.send_signal(signal.SIGINT)
-    guard.communicate(timeout=30)
+    guard.communicate(timeout=120)
     code, found = iterate("--probe-command", answering(tmp_path, "complete"), "--", *agent)
     assert (code, found["reason"]) == (0, "rescued")
     assert git(begun, "status", "--porcelain") == ""
 
 
 def test_an_agent_that_ignores_signals_is_ended_by_the_third(begun: Path) -> None:
-    guard = _started(
+    guard = started(
         "run",
         "--no-probe",
         "--",
         "sh",
         "-c",
-        "trap '' INT; echo x > up; while :; do sleep 0.1; done",
+        "trap 'echo x >> got' INT; echo x > got; while :; do sleep 0.1; done",
     )
-    _until(lambda: (begun / "up").exists())
-    for _ in range(3):
+    for heard in range(1, 4):
+        until(partial(_heard, begun / "got", heard))
         guard.send_signal(signal.SIGINT)
-        time.sleep(0.3)
-    guard.communicate(timeout=30)
+    guard.communicate(timeout=60)
     assert guard.returncode == 130
+
+
+def _heard(path: Path, times: int) -> bool:
+    return path.exists() and len(path.read_text().splitlines()) >= times
 
 
 def test_a_killed_guard_leaves_an_iteration_that_the_next_run_finishes(
     begun: Path, tmp_path: Path
 ) -> None:
-    guard = _started("run", "--no-probe", "--", "sh", "-c", f"{COMMIT}; echo up > up; sleep 3")
-    _until(lambda: (begun / "up").exists())
+    guard = started("run", "--no-probe", "--", "sh", "-c", f"{COMMIT}; echo up > up; sleep 3")
+    until((begun / "up").exists)
     guard.kill()
     guard.communicate()
     result = run(
@@ -269,15 +273,15 @@ def test_a_killed_guard_leaves_an_iteration_that_the_next_run_finishes(
 
 
 def test_a_second_run_in_the_same_work_tree_is_refused(begun: Path) -> None:
-    first = _started("run", "--no-probe", "--", "sh", "-c", "echo up > up; sleep 30")
+    first = started("run", "--no-probe", "--", "sh", "-c", "echo up > up; sleep 30")
     try:
-        _until(lambda: (begun / "up").exists())
+        until((begun / "up").exists)
         second = run("run", "--", "true")
         assert (second.code, second.out) == (1, "")
         assert "is running already" in second.err
     finally:
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=30)
+        first.communicate(timeout=120)
 
 
 def test_what_an_iteration_left_is_the_agents_in_another_run_too(
@@ -372,23 +376,6 @@ def test_in_a_bare_repository_it_is_exit_4(home: Path, tmp_path: Path) -> None:
         result = run(*words, cwd=tmp_path / "bare.git")
         assert (result.code, result.out) == (4, "")
         assert "bare repository" in result.err
-
-
-def _started(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "guard", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _until(condition: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_file_of_the_users_stays_so_after_the_agent_touched_it(

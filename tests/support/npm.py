@@ -18,7 +18,7 @@ _OPTIONS = (
     "--no-fund",
     "--no-save",
     "--loglevel=error",
-    "--fetch-retries=1",
+    "--fetch-retries=5",
     "--fetch-retry-mintimeout=1000",
 )
 

@@ -51,7 +51,10 @@ class _Exchange(BaseHTTPRequestHandler):
         """Nothing: the requests are kept in the model."""
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
+        length = int(self.headers["content-length"])
+        body = self.rfile.read(length)
+        if len(body) < length:
+            return  # A client that was killed in mid-sentence.
         protocol = _PROTOCOLS.get(self.path.partition("?")[0])
         if protocol is None:
             self.send_error(404)
