@@ -105,7 +105,8 @@ class Check:
         subject, limit = self.subject, self.settings.completion_check.git_timeout_seconds
         repository, environ = subject.repository, subject.environ
         self._stamp = head_and_refs_stamp(repository)
-        work = count_work(history(repository, subject.baseline, environ, limit))
+        facts = history(repository, subject.baseline, environ, limit, subject.others())
+        work = count_work(facts)
         if subject.baseline.at is None:
             work = work.model_copy(update={"warnings": (*work.warnings, _NOTHING_BEFORE)})
         self._before = before = subject.baseline.dirty

@@ -99,4 +99,5 @@ def _by_program(subject: Subject, settings: Settings, argv: list[str]) -> Rescue
 
 def _commits(subject: Subject, settings: Settings) -> tuple[CommitLine, ...]:
     limit = settings.completion_check.git_timeout_seconds
-    return count_work(history(subject.repository, subject.baseline, subject.environ, limit)).commits
+    facts = history(subject.repository, subject.baseline, subject.environ, limit, subject.others())
+    return count_work(facts).commits

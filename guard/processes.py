@@ -40,10 +40,12 @@ def run(
     stdin: bytes | None = None,
     most_stdout: int | None = None,
     most_stderr: int | None = None,
+    leaves_nothing: bool = False,
 ) -> Finished:
     """Run a program to its end; FileNotFoundError if there is none of that name.
 
-    It is killed if it prints more than `most_stdout` bytes, and of its stderr the last `most_stderr` bytes are kept.
+    It is killed if it prints more than `most_stdout` bytes, and of its stderr the last `most_stderr` bytes are kept. With
+    `leaves_nothing` whatever it left running in its group ends with it; else that is its own affair.
     """
     deadline = monotonic() + time_limit
     process = subprocess.Popen(  # noqa: S603
@@ -62,7 +64,7 @@ def run(
         except BaseException:
             _end_group(process)
             raise
-        if not ended or pipes.held:
+        if not ended or pipes.held or leaves_nothing:
             _end_group(process)
         code = process.returncode if ended else None
         return Finished(code, bytes(pipes.stdout), bytes(pipes.stderr), pipes.overflowed)

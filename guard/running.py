@@ -34,9 +34,10 @@ from guard.iteration import (
 )
 from guard.kept_output import KeptOutput, output_left_by
 from guard.living import MARK
+from guard.recording import not_started, place_of
 from guard.signals import terminated_like_interrupted
 from guard.supervise import Ended, Supervised
-from guard.verdict import judged, not_started, place_of, stopped
+from guard.verdict import judged, stopped
 from guard.watching import Limits, Watching
 
 AGENT_PROGRAMS = frozenset(get_args(Agent)) - {"command"}

@@ -1,6 +1,6 @@
 """What a check is about: one iteration in one work tree, with what is known of its agent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,3 +27,5 @@ class Subject:
     """What the agent's output means, where guard saw it."""
     agent_ended: bool = False
     ended_by_guard: Cutoff | None = None
+    others: Callable[[], frozenset[str]] = frozenset
+    """The refs on which other iterations work, as of now."""

@@ -68,7 +68,12 @@ class Workspace:
     @property
     def worktree_key(self) -> str | None:
         """What names this work tree among those of the workspace."""
-        return _named(self.repository.root, self.repository.root) if self.repository else None
+        return worktree_key(self.repository.root) if self.repository else None
+
+
+def worktree_key(root: Path) -> str:
+    """What names a work tree in the log."""
+    return _named(root, root)
 
 
 def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:

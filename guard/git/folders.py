@@ -10,6 +10,7 @@ from typing import NamedTuple
 from guard.git.locate import Repository
 
 _MOST_BYTES = 8 * 1024 * 1024
+_MOST_PATH = 65536
 
 
 class Portion(NamedTuple):
@@ -55,6 +56,33 @@ def heads(repository: Repository) -> Iterator[tuple[str, Path]]:
     for name in names:
         if linked / name != repository.git_dir:
             yield f"worktrees/{name}/HEAD", linked / name / "HEAD"
+
+
+class WorkTree(NamedTuple):
+    """Another work tree of the same repository."""
+
+    root: Path
+    head: str
+    """The name that git has for its HEAD from this one."""
+    branch: bytes | None
+    """The ref that its HEAD names."""
+
+
+def other_work_trees(repository: Repository) -> Iterator[WorkTree]:
+    """All but this one, as far as the git directory tells where they are."""
+    for name, path in heads(repository):
+        if name == "HEAD":
+            continue
+        root = repository.common_dir.parent if repository.common_dir.name == ".git" else None
+        if name != "main-worktree/HEAD":
+            told = contents(path.parent / "gitdir", most=_MOST_PATH)
+            line = os.fsdecode(told.data.rstrip(b"\n")) if told else ""
+            root = Path(os.path.realpath(path.parent / line)).parent if line else None
+        if root is not None:
+            found = contents(path, most=_MOST_PATH)
+            text = found.data.strip() if found else b""
+            ref = text.removeprefix(b"ref: ") if text.startswith(b"ref: ") else None
+            yield WorkTree(root, name, ref)
 
 
 def fetched_by_name(repository: Repository) -> set[str]:

@@ -4,7 +4,7 @@ Usually two calls tell all: where the refs stand, and which commits are new. Mor
 where a commit was written before it was committed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from guard.core.baselines import Baseline
@@ -32,10 +32,14 @@ def history(
     baseline: Baseline,
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
+    others: Container[str] = (),
 ) -> History:
-    """All that counting needs to know of what happened since the baseline."""
+    """All that counting needs to know of what happened since the baseline.
+
+    `others` are names of refs on which somebody else works meanwhile: what only they lead to is not looked at.
+    """
     git = Reader(repository, environ, time_limit)
-    since = _Since(git, baseline, read_refs(git))
+    since = _Since(git, baseline, read_refs(git), others)
     facts = since.facts()
     facts = compared(since.git, _with_own_rescues(facts, baseline), since.before)
     return replace(facts, warnings=tuple(since.warnings))
@@ -60,6 +64,7 @@ class _Since:
     git: Reader
     baseline: Baseline
     now: Refs
+    others: Container[str] = ()
     warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -107,7 +112,9 @@ class _Since:
     def _names(self) -> dict[str, str]:
         """The names whose commits are looked at; of a revision named afterwards, HEAD is all that can be compared."""
         if self.baseline.revision is None:
-            return {name: oid for name, oid in self.now.names.items() if name.startswith(_LOCAL)}
+            names = self.now.names.items()
+            local = {name: oid for name, oid in names if name.startswith(_LOCAL)}
+            return {name: oid for name, oid in local.items() if name not in self.others}
         branch, head = self.now.branch, self.now.head
         return {branch: head} if branch and head else {}
 

@@ -75,6 +75,7 @@ class Attempt:
                 stdin=call.stdin,
                 most_stdout=MOST_BYTES,
                 most_stderr=_STDERR_BYTES,
+                leaves_nothing=True,
             )
         except OSError as error:
             kind: ProbeFailure = "no_cli" if error.errno in _NO_PROGRAM else "crashed"

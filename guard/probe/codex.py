@@ -1,13 +1,40 @@
 """Codex: an ephemeral fork in a read-only sandbox, without hooks.
 
-The sandbox stands before `fork`, which has no such option of its own. The usage that it reports is that of the whole thread, so
-what the probe itself cost is not known.
+The sandbox stands before `fork`, which has no such option of its own. It does not bind tool servers (MCP), so each one that is
+configured is switched off by its name. The usage that it reports is that of the whole thread, so what the probe itself cost is
+not known.
 """
 
 import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
 
-from guard.probe.interface import Asked, Call, Cli, Said, named
+from guard.probe.interface import Asked, Call, CannotAsk, Cli, Said, named
 from guard.probe.output import events, inner, last, words
+
+_MOST_BYTES = 4 * 1024 * 1024
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _servers(asked: Asked) -> Iterator[str]:
+    """The tool servers that the user's settings and the project's name; one that cannot be switched off is refused."""
+    homes = (asked.home("CODEX_HOME", ".codex"), asked.question.cwd / ".codex")
+    for file in (home / "config.toml" for home in homes):
+        for name in _named_in(file):
+            if not _PLAIN.fullmatch(name):
+                raise CannotAsk("crashed", f"{file}: the server {name!r} cannot be switched off")
+            yield name
+
+
+def _named_in(file: Path) -> list[str]:
+    try:
+        with file.open("rb") as opened:
+            servers = tomllib.loads(opened.read(_MOST_BYTES).decode()).get("mcp_servers")
+    except (OSError, ValueError):
+        return []
+    return list(servers) if isinstance(servers, dict) else []
 
 
 def _call(asked: Asked) -> Call:
@@ -15,6 +42,8 @@ def _call(asked: Asked) -> Call:
     schema.write_text(json.dumps(asked.schema))
     argv = [asked.program, "exec", "--sandbox", "read-only", "fork", asked.session, "--json"]
     argv += ["--ephemeral", "--skip-git-repo-check", "-c", "features.hooks=false"]
+    for server in sorted(set(_servers(asked))):
+        argv += ["-c", f"mcp_servers.{server}.enabled=false"]
     argv += ["--output-schema", str(schema), *asked.model("--model"), asked.text]
     return Call(argv, asked.question.cwd, asked.environ)
 

@@ -1,6 +1,7 @@
-"""OpenCode: a fork with the agent `plan`, which cannot edit; the prompt on stdin, because an argument would be quoted.
+"""OpenCode: a fork without tools; the prompt on stdin, because an argument would be quoted.
 
-The fork is stored among the user's sessions: there is no way to have one that is not. Plugins stay on, because some log in.
+The agent `plan` alone would not edit, but run any command: so every tool is denied besides. The fork is stored among the user's
+sessions: there is no way to have one that is not. Plugins stay on, because some log in.
 """
 
 import re
@@ -12,7 +13,11 @@ from guard.probe.output import count, dollars, events, inner, last, words
 def _call(asked: Asked) -> Call:
     argv = [asked.program, "run", "--format", "json", "-s", asked.session, "--fork"]
     argv += ["--agent", "plan", *asked.model("-m")]
-    environ = {**asked.environ, "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+    environ = {
+        **asked.environ,
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_PERMISSION": '{"*":"deny"}',
+    }
     return Call(argv, asked.question.cwd, environ, asked.text.encode())
 
 

@@ -8,11 +8,13 @@ from time import monotonic
 
 import pytest
 
+from guard.alive import is_alive
 from guard.errors import Refused, WrongUsage
 from guard.probe import ProbeResult, Question, _patiently, ask
 from guard.processes import run
 from tests.probe.standin import NOW, SESSION, asked, stand_in
 from tests.support import ROOT, write
+from tests.support.sessions import until
 
 ANSWER = """line(type="result", session_id="x", subtype="success", is_error=False, structured_output=document())"""
 OVERLOADED = """
@@ -139,6 +141,24 @@ def test_an_answer_counts_although_something_holds_the_pipe(tmp_path: Path) -> N
     begun = monotonic()
     assert asked(tmp_path, "claude").answer is not None
     assert monotonic() - begun < 25
+
+
+def test_what_it_left_running_after_its_answer_ends_too(tmp_path: Path) -> None:
+    body = """
+import subprocess
+left = subprocess.Popen(["sleep", "300"], stdin=-3, stdout=-3, stderr=-3)
+print(answer(), flush=True)
+open(%r, "w").write(str(left.pid))
+"""
+    stand_in(tmp_path, "program", body % str(tmp_path / "pid"))
+    assert asked(tmp_path, "command", command="program").answer is not None
+    pid = int((tmp_path / "pid").read_text())
+    until(lambda: not is_alive(pid, None) or state_of(pid) == "Z")
+
+
+def state_of(pid: int) -> str:
+    done = run(["ps", "-o", "stat=", "-p", str(pid)], environ=os.environ, time_limit=20)
+    return done.stdout.decode()[:1]
 
 
 def test_what_it_left_in_its_group_dies_with_it(tmp_path: Path) -> None:

@@ -170,6 +170,32 @@ def test_codex_is_asked_in_an_ephemeral_fork_that_can_only_read(tmp_path: Path) 
     assert not Path(schema).exists()
 
 
+def test_codex_has_no_tool_servers_while_it_is_asked(home: Path, tmp_path: Path) -> None:
+    write(home / ".codex/config.toml", '[mcp_servers.mail]\ncommand = "m"\n[mcp_servers."b-2"]\n')
+    write(tmp_path / "work/.codex/config.toml", '[mcp_servers.planted]\ncommand = "p"\n')
+    program = stand_in(tmp_path, "codex", CODEX)
+    asked(tmp_path, "codex")
+    settings = [word for word in program.called["argv"] if word.startswith("mcp_servers.")]
+    assert settings == [f"mcp_servers.{name}.enabled=false" for name in ("b-2", "mail", "planted")]
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        ('[mcp_servers."a.b"]\ncommand = "x"\n', "crashed"),
+        ("no TOML at all [", None),
+        ("mcp_servers = 3\n", None),
+    ],
+    ids=["a name that no option can spell", "damaged", "of another kind"],
+)
+def test_codex_settings_that_are_unusual(
+    text: str, failure: str | None, home: Path, tmp_path: Path
+) -> None:
+    write(home / ".codex/config.toml", text)
+    stand_in(tmp_path, "codex", CODEX)
+    assert asked(tmp_path, "codex").failure == failure
+
+
 def test_gemini_is_asked_in_a_home_of_its_own(home: Path, tmp_path: Path) -> None:
     sessions(home)
     body = f"""
@@ -253,6 +279,7 @@ def test_opencode_hears_the_question_on_stdin(tmp_path: Path) -> None:
         *("-m", "fake/model"),
     ]
     assert call["stdin"].startswith("This is a status check")
+    assert json.loads(call["environ"]["OPENCODE_PERMISSION"]) == {"*": "deny"}
 
 
 def test_a_command_hears_the_question_on_stdin_and_the_session_in_a_variable(

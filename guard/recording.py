@@ -1,0 +1,204 @@
+"""What follows from a check that was made: the events, in one change, the breaker, and the report."""
+
+from typing import Any, Literal
+
+from guard import breaker
+from guard.baselines import EMPTY
+from guard.checking import Check, Checked
+from guard.core.events import IterationEnded, RescueMade
+from guard.core.events.check import CheckMade
+from guard.core.evidence import Policy
+from guard.core.holding import holds
+from guard.core.reports.check import BreakerLine, CheckReport, facts
+from guard.core.runs import RUN, OpenIteration
+from guard.core.text import shortened, valid
+from guard.ids import new_id
+from guard.invocation import Invocation
+from guard.iteration import Iteration, key_of, lives_elsewhere
+from guard.store import Change
+from guard.subject import Subject
+
+Feeds = Literal["never", "with_work", "always"]
+"""Whether the breaker hears of the verdict. Of an iteration that guard did not see to its end it hears only if there was work:
+what ended with a guard that was killed is no stall."""
+
+_STILL_OPEN = {("waiting", "alive"), ("waiting", "team"), ("working", "agent_alive")}
+"""Verdicts on something that goes on: the iteration is judged again later."""
+
+
+def place_of(guard: Invocation) -> breaker.Place:
+    """The work tree whose breaker it is."""
+    policy = guard.users_config.settings.breaker
+    return breaker.Place(key_of(guard), guard.repository, policy, guard.clock, guard.environ)
+
+
+def not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
+    """Record an iteration whose agent could not be started: nothing happened, and nothing counts."""
+    with guard.writable_store.change() as change:
+        change.append(
+            IterationEnded(
+                at=guard.clock.now(),
+                id=new_id(),
+                run=iteration.run,
+                iteration=iteration.number,
+                worktree=key_of(guard),
+                status="error",
+                reason=shortened(f"not_started: {valid(why)}", 400),
+                elapsed_seconds=0,
+            )
+        )
+
+
+def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> None:
+    """The verdict, and in the same change all that follows from it."""
+    key, now, verdict = key_of(guard), guard.clock.now(), checked.verdict
+    subject, policy = check.subject, check.policy
+    common: dict[str, Any] = {
+        "at": now,
+        "run": subject.run,
+        "iteration": subject.iteration,
+        "worktree": key,
+    }
+    with guard.writable_store.change() as change:
+        run = change.view(RUN, key)
+        if checked.rescue is not None:
+            change.append(_rescue_event(checked, {**common, "id": new_id()}))
+        change.append(_check_event(checked, policy, {**common, "id": new_id()}))
+        opened = run.opened(subject.run, subject.iteration) if run is not None else None
+        waited_out = policy.wait and check.waited_before >= policy.max_wait_seconds > 0
+        if not _ends(checked, policy, opened, feeds != "never", waited_out):
+            return
+        if opened is not None:
+            change.append(
+                IterationEnded(
+                    **common,
+                    id=new_id(),
+                    status=verdict.status,
+                    reason=verdict.reason,
+                    elapsed_seconds=max(0.0, (now - opened.started_at).total_seconds()),
+                )
+            )
+        if feeds == "always" or (feeds == "with_work" and verdict.status == "complete"):
+            _feed(guard, change, checked, subject)
+
+
+def _ends(
+    checked: Checked,
+    policy: Policy,
+    opened: OpenIteration | None,
+    supervised: bool,
+    waited_out: bool,
+) -> bool:
+    """Whether the verdict ends the iteration: not while something goes on, and not by one look alone.
+
+    What has been waited for as long as may be, and is asked about once more, goes on without the iteration. A check by hand
+    does not end what another guard watches over.
+    """
+    verdict = checked.verdict
+    if (verdict.status, verdict.reason) in _STILL_OPEN and not waited_out:
+        return False
+    if supervised:
+        return True
+    watched = opened is not None and lives_elsewhere(opened.supervisor)
+    return not watched and (policy.wait or verdict.status == "complete")
+
+
+def _feed(guard: Invocation, change: Change, checked: Checked, subject: Subject) -> None:
+    """Tell the breaker of the work tree how the iteration ended."""
+    output, verdict = checked.evidence.output, checked.verdict
+    outcome = breaker.Outcome(
+        status=verdict.status,
+        reason=verdict.reason,
+        fingerprint=(output.fingerprint if output else None) or verdict.reason,
+        denied=output is not None and output.outcome == "denied",
+        rescued=bool(checked.rescue and checked.rescue.commits),
+        head=checked.evidence.work.head or EMPTY,
+        run=subject.run,
+        iteration=subject.iteration,
+    )
+    breaker.record(change, place_of(guard), outcome)
+
+
+def _check_event(checked: Checked, policy: Policy, common: dict[str, Any]) -> CheckMade:
+    seen, verdict = checked.evidence, checked.verdict
+    costs = [one.cost_usd for one in seen.probes if one.cost_usd is not None]
+    return CheckMade(
+        **common,
+        status=verdict.status,
+        reason=verdict.reason,
+        detail=verdict.detail[:512],
+        complete=verdict.status == "complete",
+        new_commits=seen.own_commits,
+        uncommitted=len(seen.uncommitted.names),
+        rescued=_was_rescued(checked),
+        rescued_commits=_rescued_commits(checked),
+        probes=len(seen.probes),
+        probe_cost_usd=sum(costs) if costs else None,
+        alive=sum(holds(one, policy) for one in seen.living),
+        retry_at=verdict.retry_at,
+        elapsed_seconds=checked.elapsed_seconds,
+        left=checked.left,
+        policy=policy.model_dump(mode="json"),
+        looks=tuple(look.model_dump(mode="json") for look in checked.looks),
+    )
+
+
+def _rescue_event(checked: Checked, common: dict[str, Any]) -> RescueMade:
+    rescue = checked.rescue
+    assert rescue is not None
+    return RescueMade(
+        **common,
+        commits=rescue.commits,
+        snapshot=rescue.snapshot.id if rescue.snapshot else None,
+        held_back=rescue.held_back,
+        branch=rescue.branch,
+        reason=rescue.reason,
+        detail=rescue.detail,
+    )
+
+
+def _was_rescued(checked: Checked) -> bool:
+    return bool(checked.rescue and checked.rescue.commits) or (
+        checked.verdict.reason == "rescued" and checked.evidence.work.rescued > 0
+    )
+
+
+def _rescued_commits(checked: Checked) -> int:
+    return len(checked.rescue.commits) if checked.rescue else checked.evidence.work.rescued
+
+
+def report(guard: Invocation, subject: Subject, checked: Checked) -> CheckReport:
+    """The verdict as scripts read it."""
+    seen, verdict = checked.evidence, checked.verdict
+    state = breaker.load(guard.store, key_of(guard))
+    return CheckReport(
+        complete=verdict.status == "complete",
+        status=verdict.status,
+        reason=verdict.reason,
+        detail=verdict.detail,
+        new_commits=seen.own_commits,
+        uncommitted=seen.uncommitted,
+        rescued=_was_rescued(checked),
+        rescued_commits=_rescued_commits(checked),
+        probes=len(seen.probes),
+        baseline=subject.baseline.head or EMPTY,
+        head=seen.work.head or EMPTY,
+        retry_at=verdict.retry_at,
+        team=seen.team,
+        breaker=BreakerLine(
+            state=state.state,
+            streak=state.streak,
+            reason=state.reason,
+            retry_at=state.retry_at,
+        ),
+        evidence=facts(seen),
+        elapsed_seconds=round(checked.elapsed_seconds, 3),
+        run=subject.run,
+        iteration=subject.iteration,
+        agent=subject.agent,
+        session=subject.session,
+        exit_code=seen.output.exit_code if seen.output else None,
+        work=seen.work,
+        snapshot=checked.snapshot,
+        rescue=checked.rescue,
+    )
