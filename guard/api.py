@@ -110,17 +110,26 @@ def run(
     prompt: bytes | None = None,
     task: str | None = None,
     agent_id: str | None = None,
+    max_time: float | None = None,
     workspace: Where = None,
     repo: Where = None,
     **terms: Any,
 ) -> "CheckReport":
-    """One iteration of an agent; `terms` are those of `check`. `BreakerOpen` is raised where nothing may be run."""
+    """One iteration of an agent, ended after `max_time` seconds; `terms` are those of `check`.
+
+    `BreakerOpen` is raised where nothing may be run.
+    """
     from guard.iteration import Terms
     from guard.running import Order, run_iteration
 
     flags = terms.pop("settings", None) or {}
     order = Order(
-        tuple(command), Terms(**terms, flags=flags), prompt=prompt, task=task, agent_id=agent_id
+        tuple(command),
+        Terms(**terms, flags=flags),
+        prompt=prompt,
+        task=task,
+        agent_id=agent_id,
+        max_seconds=max_time,
     )
     return run_iteration(_invocation(workspace, repo), order)
 

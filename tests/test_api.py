@@ -213,6 +213,12 @@ def test_an_agent_run_from_python(repository: Path, capfd: pytest.CaptureFixture
         guard.run(["true"])
 
 
+def test_an_agent_run_from_python_has_an_end(repository: Path) -> None:
+    commit(repository)
+    report = guard.run(["sleep", "300"], probe=False, max_time=1)
+    assert (report.status, report.reason) == ("working", "max_time")
+
+
 def test_an_output_classified_from_python() -> None:
     found = guard.classify(b"", b"bash: claude: command not found", exit_code=127)
     assert found.outcome == "crash"
