@@ -155,6 +155,8 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "completion_check.probe_model": ("", False),
     "completion_check.probe_command": ("", True),
     "completion_check.task_file": ("specs/{spec}/tasks.md", False),
+    "run.max_idle_seconds": (21600, True),
+    "run.max_seconds": (0, True),
     "rescue.command": ("", True),
     "rescue.time_limit_seconds": (300, False),
     "breaker.stall_limit": (3, True),
