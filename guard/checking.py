@@ -124,7 +124,7 @@ class Check:
             work=work,
             uncommitted=uncommitted,
             output=subject.output,
-            agent_ended=subject.agent_ended,
+            agent_ended=subject.agent_ended(),
             ended_by_guard=subject.ended_by_guard,
             can_ask=subject.agent is not None,
             living=self.watch.look(),

@@ -92,10 +92,14 @@ def lives_elsewhere(supervisor: Process | None) -> bool:
     return is_alive(supervisor.pid, supervisor.start)
 
 
-def agent_lives(iteration: Iteration) -> bool:
-    """Whether the agent that guard started for it still runs."""
-    process = iteration.opened.process if iteration.opened else None
-    return process is not None and is_alive(process.pid, process.start)
+def agent_has_ended(iteration: Iteration) -> bool:
+    """Whether the agent that guard started for it is known to have ended; without a guard nobody knows."""
+    opened = iteration.opened
+    if opened is None or opened.supervisor is None:
+        return False
+    if opened.process is None:
+        return not lives_elsewhere(opened.supervisor)
+    return not is_alive(opened.process.pid, opened.process.start)
 
 
 def current(guard: Invocation, terms: Terms) -> Iteration:

@@ -24,7 +24,6 @@ from guard.invocation import Invocation
 from guard.iteration import (
     Iteration,
     Terms,
-    agent_lives,
     current,
     key_of,
     last_check,
@@ -119,7 +118,6 @@ def finish_what_was_left(guard: Invocation, terms: Terms) -> CheckReport | None:
         ),
         watch=watch_of(guard, iteration),
         output=output_left_by(guard, iteration),
-        agent_ended=not agent_lives(iteration),
         feeds_breaker="always" if last_check(guard, iteration) else "with_work",
     )
 
@@ -197,7 +195,6 @@ def _judge(
         terms,
         watch=watch,
         output=output,
-        agent_ended=True,
         ended_by_guard=watching.ended,
         feeds_breaker="always",
     )

@@ -25,7 +25,8 @@ class Subject:
     spec: str | None = None
     output: Classification | None = None
     """What the agent's output means, where guard saw it."""
-    agent_ended: bool = False
+    agent_ended: Callable[[], bool] = bool
+    """Whether the agent's own process is known to have ended."""
     ended_by_guard: Cutoff | None = None
     others: Callable[[], frozenset[str]] = frozenset
     """The refs on which other iterations work, as of now."""

@@ -14,7 +14,7 @@ from guard.invocation import Invocation
 from guard.iteration import (
     Iteration,
     Terms,
-    agent_lives,
+    agent_has_ended,
     current,
     last_check,
     watch_of,
@@ -30,15 +30,8 @@ def check(guard: Invocation, terms: Terms) -> CheckReport:
     """The completion check of the newest iteration, by whomever its agent was started."""
     guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
     iteration = current(guard, terms)
-    output = output_left_by(guard, iteration)
-    return judged(
-        guard,
-        iteration,
-        terms,
-        watch=watch_of(guard, iteration),
-        output=output,
-        agent_ended=output is not None and not agent_lives(iteration),
-    )
+    watch, output = watch_of(guard, iteration), output_left_by(guard, iteration)
+    return judged(guard, iteration, terms, watch=watch, output=output)
 
 
 def judged(
@@ -48,14 +41,12 @@ def judged(
     *,
     watch: Watch,
     output: Classification | None = None,
-    agent_ended: bool = False,
     ended_by_guard: Cutoff | None = None,
     feeds_breaker: Feeds = "never",
 ) -> CheckReport:
     """Check an iteration, record the verdict, and report it."""
-    subject = replace(
-        _subject(guard, iteration, terms, output, agent_ended), ended_by_guard=ended_by_guard
-    )
+    subject = _subject(guard, iteration, terms, output)
+    subject = replace(subject, ended_by_guard=ended_by_guard)
     with _prepared(guard, iteration, terms, watch, subject) as check:
         checked = check.make()
     record(guard, check, checked, feeds_breaker)
@@ -72,7 +63,7 @@ def stopped(
     by: str,
 ) -> CheckReport:
     """Record an iteration that a person ended by a signal: what it left stays its own, and can be gone on with."""
-    subject = _subject(guard, iteration, terms, output, agent_ended=True)
+    subject = _subject(guard, iteration, terms, output)
     with _prepared(guard, iteration, terms, watch, subject) as check:
         checked = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
     record(guard, check, checked, "always")
@@ -84,7 +75,6 @@ def _subject(
     iteration: Iteration,
     terms: Terms,
     output: Classification | None,
-    agent_ended: bool,
 ) -> Subject:
     opened, baseline = iteration.opened, iteration.baseline
     check = guard.settings(iteration.frozen, terms.flags).completion_check
@@ -99,7 +89,7 @@ def _subject(
         session=terms.session or (opened.session if opened else None),
         spec=terms.spec,
         output=output,
-        agent_ended=agent_ended,
+        agent_ended=partial(agent_has_ended, iteration),
         others=partial(names_of_others, guard.store, guard.repository, baseline.at),
     )
 

@@ -14,12 +14,13 @@ from guard.core.events import Event
 from guard.core.migrations import RECORD_VERSION
 from guard.core.records import START
 from guard.core.reports.state import LogReport
-from guard.core.text import harmless_json, visible
+from guard.core.text import harmless_json, plural, visible
 from guard.errors import WrongUsage
 from guard.invocation import Invocation
 from guard.output import coloured, format_option
 
 _POLL_SECONDS = 0.2
+_LONGEST = 120
 _ENVELOPE = ("v", "seq", "more", "at", "type", "id", "run", "iteration", "prev", "hash")
 _AGO = re.compile(r"(\d{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -121,8 +122,11 @@ def _line(record: dict[str, Any], form: str) -> str:
 
 
 def _shown(value: Any) -> str:
+    """A value in a few words: how much is in a long one, of which `--format json` has the whole."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = visible(text)
+    if len(text) > _LONGEST and isinstance(value, dict | list):
+        return f"({plural(len(value), 'field' if isinstance(value, dict) else 'item')})"
+    text = visible(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
     return f'"{text}"' if " " in text else text
 
 

@@ -12,7 +12,7 @@ import pytest
 from guard.core.events import Event
 from guard.store.files import FileStore
 from guard.validation import validator
-from tests.support import NOW, TIME_LIMIT, run
+from tests.support import NOW, TIME_LIMIT, commit, run
 from tests.support.events import (
     iteration_ended,
     iteration_started,
@@ -199,3 +199,12 @@ def test_a_damaged_log_is_printed_up_to_the_damage(history: list[Event], workspa
     assert result.code == 5
     assert result.err.startswith("guard: events.jsonl: record 8 at byte ")
     assert "hint: `guard verify` shows the damage" in result.err
+
+
+def test_a_long_value_is_told_in_a_few_words(repository: Path) -> None:
+    commit(repository)
+    assert run("run", "--no-probe", "--", "true").code == 10
+    line = run("log", "--type", "check_made").out
+    assert "looks=(1 item)" in line
+    assert "policy=(8 fields)" in line
+    assert len(line) < 600

@@ -479,3 +479,15 @@ def test_an_agent_that_deletes_guards_state_is_not_ended_for_it(
     agent = f'rm -rf "{workspace}"; sleep 2; {COMMIT}'
     result = run("--workspace", workspace, "run", "--no-probe", "--", "sh", "-c", agent)
     assert git(begun, "log", "-1", "--format=%s") == "feat: done\n", result.err
+
+
+def test_a_check_after_a_crash_ends_when_the_agent_has_ended(begun: Path) -> None:
+    agent = "echo up > up; exec sleep 6"
+    guard = started("run", "--no-probe", "--", "sh", "-c", agent)
+    until((begun / "up").exists)
+    killed(guard)
+    begun_at = time.monotonic()
+    env = {"GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS": "0"}
+    result = run("check", "--no-probe", "--probe-interval", "55", env=env)
+    assert result.code == 10
+    assert time.monotonic() - begun_at < 50
