@@ -125,6 +125,86 @@ def test_codex_names_its_session_on_stderr_when_it_prints_no_events() -> None:
     assert read("claude", b"", 1, head).session is None
 
 
+HEAD = f"""\
+Reading additional input from stdin...
+OpenAI Codex v0.166.0
+--------
+workdir: /project
+model: some-model
+approval: never
+session id: {SESSION}
+--------
+user
+make it
+"""
+WARNING = "warning: Model metadata for `some-model` not found.\n"
+LOG = "Error: 401 Unauthorized: token has expired\n"
+QUOTED = "ERROR: 401 Unauthorized\n"
+GAVE_UP = f"ERROR: {LIMIT}\n"
+PAGE = "ERROR: unexpected status 502 Bad Gateway: <html>\n<body>\nx\n"
+GEMINI = '{"session_id":"s","error":{"type":"Error","message":"quota","code":429}}\n'
+
+
+def ran(output: str) -> str:
+    return f"exec\n/bin/bash -lc 'cat it' in /project\n succeeded in 0ms:\n{output}\n"
+
+
+TEXTS = {
+    "a command that printed an error, then terminated": ("crash sigterm", -15, ran(LOG)),
+    "a command that printed an error, then a time-out": ("crash timed_out", 124, ran(LOG)),
+    "a command that printed an error, then no exit code": ("unknown no_exit_code", None, ran(LOG)),
+    "a command whose last word looks like the end": ("crash sigterm", -15, ran(QUOTED)[:-1]),
+    "a command whose output has headings in it": ("crash sigterm", -15, ran("user\n" + QUOTED)),
+    "a prompt that looks like the end": ("crash sigterm", -15, QUOTED),
+    "interrupted after a command": (
+        "crash exit_1",
+        1,
+        ran(QUOTED)[:-1] + "turn interrupted\ntokens used\n15\n",
+    ),
+    "an error of a command above its own": (
+        "limited usage_limit",
+        1,
+        ran(LOG) + GAVE_UP * 2 + "tokens used\n1,015\n",
+    ),
+    "an error that is printed once": ("limited usage_limit", 1, WARNING + GAVE_UP),
+    "an error before the first answer": (
+        "auth not_logged_in",
+        1,
+        WARNING + "ERROR: unexpected status 401 Unauthorized: bad key, url: http://x\n" * 2,
+    ),
+    "an error in a fence that a command left open": (
+        "limited usage_limit",
+        1,
+        ran("```\n") + GAVE_UP * 2,
+    ),
+    "an error over many lines": ("transient http_502", 1, ran(LOG) + PAGE * 2),
+    "a failed run whose last words are not its own": ("crash exit_1", 1, ran(PAGE)),
+    "a command that printed another agent's failure": ("crash exit_1", 1, ran(GEMINI)),
+}
+
+
+@pytest.mark.parametrize(("expected", "code", "err"), TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("agent", ["codex", None], ids=["named", "found out"])
+def test_codex_without_events(agent: str | None, expected: str, code: int | None, err: str) -> None:
+    found = read(agent, b"", code, (HEAD + err).encode())
+    assert f"{found.outcome} {found.reason}" == expected
+    assert found.session == SESSION
+
+
+@pytest.mark.parametrize("agent", ["codex", None], ids=["named", "found out"])
+def test_codex_that_could_not_begin_says_why(agent: str | None) -> None:
+    found = read(agent, b"", 1, b"Error: unexpected status 401 Unauthorized\n")
+    assert (found.outcome, found.session) == ("auth", None)
+
+
+@pytest.mark.parametrize("agent", ["codex", None], ids=["named", "found out"])
+def test_the_session_that_codex_announces_is_not_one_that_it_quotes(agent: str | None) -> None:
+    quoted = jsonl({"type": "thread.started", "thread_id": "another"}).decode()
+    err = HEAD + ran(quoted) + "codex\nDone.\n"
+    for out in (b"Done.\n", quoted.encode()):
+        assert read(agent, out, 0, err.encode()).session == SESSION
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.streams import SESSION, jsonl, read, row
+from tests.streams import SESSION, failed, jsonl, read, row
 
 
 def gemini(*events: dict[str, Any]) -> bytes:
@@ -119,6 +119,25 @@ def test_gemini_puts_its_error_on_stderr_after_log_lines(agent: str | None) -> N
     assert (found.outcome, found.session) == ("limited", SESSION)
     assert found.retry_at is not None
     assert found.retry_at.isoformat() == "2026-11-16T03:02:03+00:00"
+
+
+STDERR = {
+    "the document is not the last": (b"%s\nbye\n", "gemini", 1),
+    "a good exit": (b"%s\n", "gemini", 0),
+    "Claude, which has none": (b"%s\n", "claude", 1),
+    "Codex, which prints what commands say": (b"%s\n", "codex", 1),
+    "Qwen, which says it on stdout": (b"%s\n", "qwen", 1),
+}
+
+
+@pytest.mark.parametrize(("err", "agent", "code"), STDERR.values(), ids=STDERR)
+def test_no_other_document_on_stderr_is_a_failure(err: bytes, agent: str, code: int) -> None:
+    error = {"type": "Error", "message": "quota", "code": 429}
+    lines = [json.dumps(one) for one in ({"session_id": "s1", "error": error}, failed("x", 429))]
+    for document in lines:
+        found = read(agent, b"Done.\n", code, err % document.encode())
+        assert found.outcome == ("crash" if code else "ok")
+        assert found.session is None
 
 
 def opencode(*events: dict[str, Any]) -> bytes:

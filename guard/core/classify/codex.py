@@ -2,16 +2,24 @@
 
 An `error` event is a notice (`Reconnecting...`) and an item of type `error` a warning; only the end of a turn decides. When the
 main turn ends, Codex kills the subagents and terminals that still run.
+
+Without `--json` the prompt, the commands and their output go to standard error, below a head that names the session. Nothing
+marks where a command's output ends, so of all that only the line with which Codex itself gives up is its own: `ERROR: ...`,
+mostly twice, at the very end of a run that ended by itself.
 """
 
 import re
 
 from guard.core.classify.background import Background
-from guard.core.classify.formats import Ending, Event, Format, part_of, text_of, wants
+from guard.core.classify.formats import Ending, Errors, Event, Format, part_of, text_of, wants
 from guard.core.classify.messages import Trouble, trouble
+from guard.core.classify.plain import error_lines
 
 _WORK = ("command_execution", "mcp_tool_call", "collab_tool_call")
 _ACTIVE = ("pending_init", "running", "in_progress")
+_GAVE_UP = 1
+_TOKENS = re.compile(rb"tokens used\r?\n[\d,.]+\s*\Z")
+_ERROR = b"\nERROR: "
 
 
 class Codex(Format):
@@ -39,6 +47,12 @@ class Codex(Format):
         return (kind == "thread.started" and "thread_id" in event) or kind.startswith(
             ("turn.started", "turn.completed", "turn.failed", "item.started", "item.completed")
         )
+
+    @staticmethod
+    def own_errors(errors: Errors) -> list[str]:
+        if not errors.announced:
+            return error_lines(errors.data)
+        return _closing_error(errors.data) if errors.exit_code == _GAVE_UP else []
 
     def take(self, event: Event) -> None:
         match event.get("type"):
@@ -89,3 +103,12 @@ class Codex(Format):
 
 def _message_in(event: Event) -> str:
     return text_of(event.get("message")) or text_of(part_of(event, "error").get("message"))
+
+
+def _closing_error(data: bytes) -> list[str]:
+    """The error at the end of standard error: one line, or several if they stand there twice."""
+    text = b"\n" + _TOKENS.sub(b"", data).strip()
+    before, mark, said = text.rpartition(_ERROR)
+    if not mark or (b"\n" in said and not before.endswith(mark + said)):
+        return []
+    return error_lines((mark + said).strip().split(b"\n")[0])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from guard.core.classify.messages import Meaning, Trouble
+from guard.core.classify.plain import error_lines
 from guard.core.fields import is_id
 
 Event = Mapping[str, Any]
@@ -31,6 +32,16 @@ class Ending:
     cost: float | None = None
 
 
+@dataclass(frozen=True)
+class Errors:
+    """The end of standard error, and how the program ended."""
+
+    data: bytes
+    exit_code: int | None
+    announced: bool
+    """Whether a session was named there."""
+
+
 class Format(ABC):
     """Takes the events of one agent, one after the other."""
 
@@ -41,6 +52,8 @@ class Format(ABC):
     """Exit codes that have a meaning with this agent."""
     announced: ClassVar[re.Pattern[bytes] | None] = None
     """How the session is named on standard error, where it is."""
+    fails_on_stderr: ClassVar[bool] = False
+    """Whether a failure is a document at the end of standard error."""
 
     def __init__(self) -> None:
         self.session: str | None = None
@@ -57,6 +70,11 @@ class Format(ABC):
     @abstractmethod
     def ending(self) -> Ending:
         """How it ended, when there are no more events."""
+
+    @staticmethod
+    def own_errors(errors: Errors) -> list[str]:
+        """The last lines of standard error that are the program's own."""
+        return error_lines(errors.data)
 
     def know(self, session: object) -> None:
         """Remember the session's id, if it is one: it becomes an argument of a command."""

@@ -37,6 +37,7 @@ class Gemini(Format):
         rb'"type"\s*:\s*"(?:init|message|tool_use|error|result)"|"(?:response|error)"\s*:'
     )
     exit_codes = _exit_codes()
+    fails_on_stderr = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,17 +1,18 @@
 """Reads what an agent prints while it prints it, in bounded memory, and says at the end what it meant.
 
 The format is the named agent's, or the first that recognises an event. Until then, and for lines that are no events, the rules
-for plain text hold: every one of these programs can be run without JSON.
+for plain text hold: every one of these programs can be run without JSON. A session that a program names on standard error is
+the one that counts: what looks like an event beside it was quoted.
 """
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from guard.core.classify.formats import Ending, Format
+from guard.core.classify.formats import Ending, Errors, Event, Format
 from guard.core.classify.messages import Meaning, Trouble
 from guard.core.classify.outcome import Classification
-from guard.core.classify.plain import Tail, error_lines, trouble_in
+from guard.core.classify.plain import Tail, trouble_in
 from guard.core.classify.streams import Lines, object_in
 from guard.core.classify.verdict import classification, decide
 from guard.core.fields import is_id
@@ -36,12 +37,15 @@ class Reader:
         self._errors = bytearray()
         self._head = bytearray()
         self._announced: str | None = None
+        self._announcer: type[Format] | None = None
         self._unreadable = 0
 
     @property
     def session(self) -> str | None:
         """The session's id, as soon as it was seen."""
-        return (self._format.session if self._format else None) or self._announced
+        if self._format and self._announcer is not type(self._format):
+            return self._format.session
+        return self._announced
 
     @property
     def format(self) -> str | None:
@@ -70,9 +74,9 @@ class Reader:
         for line in self._lines.end():
             self._take(line)
         errors = bytes(self._errors[-_ERRORS_KEPT:])
-        if self._format is None:
+        if self._format is None and self._announcer is None and exit_code != 0:
             self._take_document(errors)
-        written = trouble_in(self._tail, error_lines(errors), exit_code)
+        written = trouble_in(self._tail, self._own_errors(errors, exit_code), exit_code)
         ending = self._format.ending() if self._format else self._plain_ending(exit_code, written)
         found = decide(ending, written, exit_code, self._exit_meaning(exit_code))
         found = found if self._format else self._doubted(found, exit_code)
@@ -81,10 +85,18 @@ class Reader:
     def _plain_ending(self, exit_code: int | None, written: Trouble | None) -> Ending:
         return Ending(finished=exit_code == 0, trouble=written, message=self._tail.text)
 
-    def _exit_meaning(self, exit_code: int | None) -> Meaning | None:
+    @property
+    def _agent(self) -> type[Format]:
+        """Whose output this is, as far as that is known."""
         named = self._candidates[0] if len(self._candidates) == 1 else None
-        codes = (self._format or named or Format).exit_codes
-        return codes.get(exit_code) if exit_code else None
+        return (type(self._format) if self._format else None) or named or self._announcer or Format
+
+    def _exit_meaning(self, exit_code: int | None) -> Meaning | None:
+        return self._agent.exit_codes.get(exit_code) if exit_code else None
+
+    def _own_errors(self, errors: bytes, exit_code: int | None) -> list[str]:
+        announced = self._announcer is not None
+        return self._agent.own_errors(Errors(errors, exit_code, announced))
 
     def _doubted(self, found: Trouble, exit_code: int | None) -> Trouble:
         """Plain text by itself proves nothing: it needs an exit code, and something to read."""
@@ -98,20 +110,28 @@ class Reader:
         if self._announced is not None or len(self._head) >= _HEAD_KEPT:
             return
         self._head += data[:_HEAD_KEPT]
-        for pattern in [one.announced for one in self._candidates if one.announced]:
-            found = pattern.search(self._head)
+        for one in self._candidates:
+            found = one.announced and one.announced.search(self._head)
             if found and is_id(found[1].decode()):
-                self._announced = found[1].decode()
+                self._announced, self._announcer = found[1].decode(), one
 
     def _take_document(self, errors: bytes) -> None:
-        """The last object on standard error, where some programs put their result."""
-        end = errors.rfind(b"}") + 1
-        starts = [found.start() for found in _OBJECT.finditer(errors, 0, end)]
+        """The object with which standard error ends, where a program puts its failure there."""
+        errors = errors.rstrip()
+        likely = [one for one in self._candidates if one.fails_on_stderr]
+        if not likely or not errors.endswith(b"}"):
+            return
+        starts = [found.start() for found in _OBJECT.finditer(errors)]
         for start in starts[-_MOST_DOCUMENTS:]:
-            event = object_in(errors[start:end])
-            if event and any(one.recognises(event) for one in self._candidates):
-                self._take(errors[start:end])
+            event = object_in(errors[start:])
+            chosen = next((one for one in likely if event and one.recognises(event)), None)
+            if event and chosen:
+                self._choose(chosen, event)
                 return
+
+    def _choose(self, chosen: type[Format], event: Event) -> None:
+        self._format = chosen()
+        self._format.take(event)
 
     def _take(self, line: bytes) -> None:
         stripped = line.lstrip(b" \t\r\x00\xef\xbb\xbf")
@@ -131,8 +151,7 @@ class Reader:
         event = object_in(stripped) if is_likely else None
         chosen = next((one for one in self._candidates if event and one.recognises(event)), None)
         if event and chosen:
-            self._format = chosen()
-            self._format.take(event)
+            self._choose(chosen, event)
             return
         self._unreadable += is_likely and event is None
         for piece in line.split(b"\n"):
