@@ -1,9 +1,12 @@
 """What plain text means, and all that looks like a failure and is none."""
 
+import json
+
 import pytest
 
-from guard.core.classify import Classification, classify
-from tests.streams import NOW, init, jsonl, result, says
+from guard.core.classify import Classification, Reader, classify, reader
+from tests.core.test_classify import RECORDED
+from tests.streams import NOW, init, jsonl, result, says, stream
 
 LIMIT = "You've hit your limit · resets 7pm (UTC)"
 
@@ -201,6 +204,79 @@ def test_no_message_and_no_tool_result_is_an_error_of_the_session(text: str) -> 
     for data in (claude, codex, gemini, opencode, copilot):
         found = classify(data, b"", None, 0, NOW)
         assert (found.outcome, found.retry_at) == ("ok", None)
+
+
+REFUSED = jsonl(result("You've hit your limit", is_error=True, api_error_status=429)).decode()
+ALL = jsonl(init()).decode() + REFUSED
+QUOTATIONS = {
+    "in a fence": f"Example:\n\n```json\n{REFUSED}```\n\nAll tests pass; committed.\n",
+    "in a fence, at the end": f"Example:\n\n```json\n{ALL}```\n",
+    "in a fence that was never closed": f"Example:\n\n```json\n{ALL}",
+    "a whole stream in a fence": f"This is printed.\n~~~\n{ALL}~~~\nDone.\n",
+    "half of one in a fence": 'It begins so.\n```\n{"type": "system", ...\n```\n',
+    "indented": f"Example:\n    {REFUSED}Done.\n",
+    "indented, with nothing before it": f"  {REFUSED}",
+    "behind a tab": f"Example\n\t{REFUSED}",
+    "as a list item": f"Seen:\n- {REFUSED}Done.\n",
+    "between sentences": f"The last line of the log is this.\n{REFUSED}It is now translated.\n",
+    "after a colon": f"The last line of the log:\n{REFUSED}It is now translated.\n",
+    "over many lines": f"The log:\n{json.dumps(json.loads(REFUSED), indent=2)}\nDone.\n",
+    "a list of them over many lines": f"Log\n{json.dumps([json.loads(REFUSED)], indent=2)}\nDone.\n",
+}
+
+
+@pytest.mark.parametrize("text", QUOTATIONS.values(), ids=QUOTATIONS)
+@pytest.mark.parametrize("agent", ["claude", "codex", None])
+def test_an_event_that_is_quoted_is_none(text: str, agent: str | None) -> None:
+    found = read(text, 0, agent=agent)
+    assert (found.outcome, found.session, found.retry_at) == ("ok", None, None)
+
+
+NOISE = {
+    "a package manager": "npm warn deprecated old@1.0.0: use new\nnpm notice\n",
+    "a shell": "bash: warning: setlocale: LC_ALL: cannot change locale (C.UTF-8)\n\n",
+    "a wrapper": "=== run 3 ===\nYOLO mode is enabled. All tool calls will be approved.\n",
+    "a log in JSON": '{"level":"info","msg":"started"}\n{"type":"log"}\n',
+    "a closed fence": "```\nbanner\n```\n",
+    "a byte-order mark": "\ufeff",
+    "blank lines": "\n  \n\n",
+}
+STREAMS = [name for name in RECORDED if RECORDED[name][1] == "ok"]
+
+
+@pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_is_read_after_noise(noise: str, name: str) -> None:
+    one = reader(None)
+    one.feed(noise.encode() + stream(name))
+    assert one.format == RECORDED[name][0]
+    assert one.session == reader_of(name).session
+
+
+def reader_of(name: str) -> Reader:
+    one = reader(None)
+    one.feed(stream(name))
+    return one
+
+
+@pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
+@pytest.mark.parametrize("agent", ["claude", None])
+def test_a_document_is_read_after_noise_if_nothing_follows(noise: str, agent: str | None) -> None:
+    assert read(noise + REFUSED, 0, agent=agent).outcome == "limited"
+
+
+@pytest.mark.parametrize("agent", ["claude", None])
+def test_a_document_over_many_lines_is_read_after_noise(agent: str | None) -> None:
+    pretty = json.dumps(json.loads(REFUSED), indent=2)
+    for document in (pretty, f"[{REFUSED.strip()}]\n\n", f"[\n{pretty}\n]"):
+        assert read(f"npm notice\n{document}", 0, agent=agent).outcome == "limited"
+
+
+@pytest.mark.parametrize("text", [ALL, REFUSED], ids=["a stream", "a document"])
+def test_what_a_colon_announces_may_be_quoted_and_proves_nothing(text: str) -> None:
+    found = read(f"Output:\n{text}", 0, agent="claude")
+    assert (found.outcome, found.reason, found.session) == ("unknown", "unreadable", None)
+    assert read(f"Output:\n{text}", 1, agent="claude").outcome == "crash"
 
 
 def test_json_in_a_tool_result_is_no_event() -> None:

@@ -51,6 +51,10 @@ class Claude(Format):
     def recognises(event: Event) -> bool:
         return "qwen_code_version" not in event and _is_envelope(event)
 
+    @staticmethod
+    def opens(event: Event) -> bool:
+        return event.get("type") == "system"
+
     def take(self, event: Event) -> None:
         if event.get("parent_tool_use_id") or event.get("isSidechain"):
             return

@@ -49,6 +49,10 @@ class Codex(Format):
         )
 
     @staticmethod
+    def opens(event: Event) -> bool:
+        return event.get("type") == "thread.started"
+
+    @staticmethod
     def own_errors(errors: Errors) -> list[str]:
         if not errors.announced:
             return error_lines(errors.data)

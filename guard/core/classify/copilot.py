@@ -44,6 +44,11 @@ class Copilot(Format):
             ("session.", "assistant.", "user.message", "model.", "tool.")
         )
 
+    @staticmethod
+    def opens(event: Event) -> bool:
+        kind = text_of(event.get("type"))
+        return kind.startswith(("session.", "user.message")) and kind != "session.error"
+
     def take(self, event: Event) -> None:
         data = part_of(event, "data")
         if data.get("parentToolCallId"):

@@ -63,6 +63,11 @@ class Format(ABC):
     def recognises(event: Event) -> bool:
         """Whether this event is one that only this agent prints."""
 
+    @staticmethod
+    @abstractmethod
+    def opens(event: Event) -> bool:
+        """Whether this event, which was recognised, is one with which a stream begins."""
+
     @abstractmethod
     def take(self, event: Event) -> None:
         """One more event."""

@@ -54,6 +54,10 @@ class Gemini(Format):
             return "session_id" in event and "model" in event
         return _is_document(event)
 
+    @staticmethod
+    def opens(event: Event) -> bool:
+        return event.get("type") == "init"
+
     def take(self, event: Event) -> None:
         if _is_document(event):
             self._take_document(event)

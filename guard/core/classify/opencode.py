@@ -35,6 +35,10 @@ class OpenCode(Format):
     def recognises(event: Event) -> bool:
         return "sessionID" in event and ("part" in event or event.get("type") == "error")
 
+    @staticmethod
+    def opens(event: Event) -> bool:
+        return event.get("type") == "step_start"
+
     def take(self, event: Event) -> None:
         if "sessionID" not in event:
             return

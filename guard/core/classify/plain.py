@@ -53,6 +53,20 @@ class Tail:
             self._lines.append((line[: 2 * LONGEST_TEXT], self._fences))
 
     @property
+    def is_empty(self) -> bool:
+        return not self._lines
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether the next line stands in a fenced block."""
+        return self._fences % 2 == 1
+
+    @property
+    def announces(self) -> bool:
+        """Whether the last line ends in a colon, so that the next may be quoted."""
+        return bool(self._lines) and self._lines[-1][0].rstrip().endswith(b":")
+
+    @property
     def text(self) -> str:
         """The last lines as they were, for what they claim."""
         return "\n".join(_shown(line) for line, _ in self._lines)

@@ -3,6 +3,11 @@
 The format is the named agent's, or the first that recognises an event. Until then, and for lines that are no events, the rules
 for plain text hold: every one of these programs can be run without JSON. A session that a program names on standard error is
 the one that counts: what looks like an event beside it was quoted.
+
+Plain text may quote events, so not every object is one. An event begins its line and stands in no fence. Where nothing comes
+before it, it may be any event of the format. After other lines, the noise of a shell or of a package manager, it has to be
+one with which a stream opens, or the last line of all, as the only document of an agent is. After a colon, which announces a
+quotation as well as an output, neither is believed: then a good exit proves nothing.
 """
 
 import re
@@ -39,6 +44,10 @@ class Reader:
         self._announced: str | None = None
         self._announcer: type[Format] | None = None
         self._unreadable = 0
+        self._last: tuple[type[Format], Event] | None = None
+        """The event in the last line, if it is one with which no stream opens."""
+        self._is_announced = False
+        """Whether a colon came before it, or before the events that it follows."""
 
     @property
     def session(self) -> str | None:
@@ -73,6 +82,8 @@ class Reader:
         """What it all meant. A negative exit code is a signal, None is not known; `now` is in the machine's own zone."""
         for line in self._lines.end():
             self._take(line)
+        if self._last and not self._is_announced:
+            self._choose(*self._last)
         errors = bytes(self._errors[-_ERRORS_KEPT:])
         if self._format is None and self._announcer is None and exit_code != 0:
             self._take_document(errors)
@@ -102,7 +113,7 @@ class Reader:
         """Plain text by itself proves nothing: it needs an exit code, and something to read."""
         if exit_code is None and found.outcome == "crash":
             return Trouble("unknown", "no_exit_code", found.text)
-        if found.outcome == "ok" and self._unreadable:
+        if found.outcome == "ok" and (self._unreadable or self._last):
             return Trouble("unknown", "unreadable")
         return self._silence if found.outcome == "ok" and not self._tail.text else found
 
@@ -134,11 +145,10 @@ class Reader:
         self._format.take(event)
 
     def _take(self, line: bytes) -> None:
-        stripped = line.lstrip(b" \t\r\x00\xef\xbb\xbf")
-        if not stripped.startswith(b"{"):
-            self._tail.add(line)
-        elif self._format is None:
-            self._recognise(stripped, line)
+        stripped = line.lstrip(b"\r\x00\xef\xbb\xbf")
+        is_object = stripped.startswith(b"{")
+        if self._format is None or not is_object:
+            self._take_text(stripped if is_object else b"", line)
         elif self._format.wanted.search(stripped):
             event = object_in(stripped)
             if event is None:
@@ -146,13 +156,26 @@ class Reader:
             else:
                 self._format.take(event)
 
-    def _recognise(self, stripped: bytes, line: bytes) -> None:
-        is_likely = bool(self._candidates) and _TELLING.search(stripped) is not None
-        event = object_in(stripped) if is_likely else None
-        chosen = next((one for one in self._candidates if event and one.recognises(event)), None)
-        if event and chosen:
-            self._choose(chosen, event)
+    def _take_text(self, likely: bytes, line: bytes) -> None:
+        if not line.strip() or (self._format is None and self._begins(likely)):
             return
-        self._unreadable += is_likely and event is None
         for piece in line.split(b"\n"):
             self._tail.add(piece)
+
+    def _begins(self, line: bytes) -> bool:
+        """Whether the stream of events begins with this line."""
+        follows, self._last = self._last is not None, None
+        if self._tail.is_fenced or not self._candidates or not _TELLING.search(line):
+            return False
+        event = object_in(line)
+        chosen = next((one for one in self._candidates if event and one.recognises(event)), None)
+        if event is None or chosen is None:
+            self._unreadable += event is None
+            return False
+        self._is_announced = self._is_announced if follows else self._tail.announces
+        if self._tail.is_empty or (chosen.opens(event) and not self._is_announced):
+            self._choose(chosen, event)
+            return True
+        self._unreadable += chosen.opens(event)
+        self._last = chosen, event
+        return False
