@@ -56,6 +56,15 @@ CLAUDE = {
     "a refused overage that is not used": row(
         "ok completed", 0, init(), refused(status="allowed", overageStatus="rejected"), result()
     ),
+    "an overage that is used": row(
+        "ok completed", 0, init(), refused(isUsingOverage=True), result()
+    ),
+    "terminated while it used overage": row(
+        "crash sigterm", -15, init(), says("x"), refused(isUsingOverage=True)
+    ),
+    "terminated while overage was in use": row(
+        "crash sigterm", -15, init(), says("x"), refused(overageInUse=True)
+    ),
     "a limit that was lifted": row(
         "ok completed", 0, init(), refused(), refused(status="allowed"), says("x"), result()
     ),

@@ -97,6 +97,7 @@ def test_an_error_by_its_status(given: tuple[int, str], expected: str | None) ->
         (("Rate_Limit",), "", "limited rate_limit"),
         (("rate_limit",), "You've hit your limit", "limited usage_limit"),
         (("rate_limit",), "overloaded", "transient overloaded"),
+        (("usage_limit_reached",), "This service is disabled for your org", "auth billing"),
         (("billing_error",), "usage limit reached", "auth billing"),
         ((None, 7, "success", "overloaded_error"), "", "transient overloaded"),
         (("no_such_code",), "", "None"),

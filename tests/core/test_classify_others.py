@@ -121,6 +121,36 @@ def test_gemini_puts_its_error_on_stderr_after_log_lines(agent: str | None) -> N
     assert found.retry_at.isoformat() == "2026-11-16T03:02:03+00:00"
 
 
+TRACE = """\
+    at async Turn.run (file:///bundle/chunk.js:333001:24) {
+  status: 401
+}
+An unexpected critical error occurred:[object Object]
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "trace", "expected"),
+    [
+        ("", TRACE, "auth not_logged_in"),
+        (
+            'Error when talking to Gemini API Full report: /x.json _ApiError: {"error":{"code":401}}\n',
+            TRACE,
+            "auth not_logged_in",
+        ),
+        ("", TRACE.replace("401", "503"), "transient http_503"),
+        ("", TRACE.replace("401", "400"), "crash exit_1"),
+        ("", TRACE.replace("An unexpected", "No"), "crash exit_1"),
+    ],
+    ids=["a refused key", "with its first line", "unavailable", "a bad request", "no such end"],
+)
+def test_gemini_without_json_has_the_status_in_a_stack_trace(
+    first: str, trace: str, expected: str
+) -> None:
+    found = read("gemini", b"", 1, f"Ripgrep is not available.\n{first}{trace}".encode())
+    assert f"{found.outcome} {found.reason}" == expected
+
+
 STDERR = {
     "the document is not the last": (b"%s\nbye\n", "gemini", 1),
     "a good exit": (b"%s\n", "gemini", 0),

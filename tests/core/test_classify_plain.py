@@ -6,8 +6,9 @@ import pytest
 
 from guard.core.classify import Classification, Reader, classify, reader
 from tests.core.test_classify import RECORDED
-from tests.streams import NOW, init, jsonl, result, says, stream
+from tests.streams import NOW, init, jsonl, result, says, stream, synthetic
 
+UPSELL = "/upgrade to increase your usage limit."
 LIMIT = "You've hit your limit · resets 7pm (UTC)"
 
 
@@ -53,6 +54,20 @@ PLAIN = {
     ),
     "no credit": ("Credit balance is too low\n", "", 1, "auth", "billing"),
     "too long": ("Prompt is too long\n", "", 1, "context", "prompt_too_long"),
+    "too large": (
+        "Request too large (max 32MB). Try a smaller file.\n",
+        "",
+        1,
+        "context",
+        "prompt_too_long",
+    ),
+    "a provider that refuses a key": (
+        "● Request failed due to a transient API error. Retrying...\n",
+        "\nAuthentication failed with provider at http://127.0.0.1/v1 (HTTP 401).\n  Check it.\n\nChanges    +0 -0\n",
+        1,
+        "auth",
+        "not_logged_in",
+    ),
     "an API error": ("API Error: 529 overloaded\n", "", 1, "transient", "overloaded"),
     "an API error in brackets": (
         "✕ [API Error: 429 quota]\n",
@@ -126,7 +141,64 @@ def test_a_good_exit_proves_only_so_much(agent: str | None, out: str, expected: 
     assert f"{found.outcome} {found.reason}" == expected
 
 
+SENTENCES = {
+    "Failed to authenticate. API Error: 401 OAuth token has expired. Please obtain a new token": "auth not_logged_in",
+    "Failed to authenticate. API Error: 401 Invalid bearer token": "auth not_logged_in",
+    "Failed to authenticate. API Error: 401 Invalid authentication credentials": "auth not_logged_in",
+    "Failed to authenticate. API Error: 403 Request not allowed": "auth not_logged_in",
+    "Failed to authenticate: OAuth token revoked. Please log in again.": "auth not_logged_in",
+    "Your usage allocation has been disabled by your admin · ask for more": "auth billing",
+    "Your group's usage limit is set to $0 · ask for more": "auth billing",
+    "Your org is out of usage · add funds to continue": "auth billing",
+    "Your org is out of usage · contact your admin": "auth billing",
+    "Your seat type doesn't include usage credits": "auth billing",
+    "This service is disabled for your org": "auth billing",
+    "You've hit your team's shared budget · resets 9pm (UTC)": "limited usage_limit",
+    "spend limit reached · resets 9pm (UTC) · ask for more": "limited usage_limit",
+    "You're out of usage credits · resets 9pm (UTC)": "limited usage_limit",
+    "Claude usage limit reached. Your limit will reset at 9pm (UTC).": "limited usage_limit",
+    f"You've hit your limit · resets 9pm (UTC)\n{UPSELL}": "limited usage_limit",
+    "You've hit your limit · resets 9pm (UTC)\n/upgrade or /usage-credits to go on.": "limited usage_limit",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES.items(), ids=SENTENCES)
+def test_a_sentence_of_claude_in_text_or_in_a_message_that_cost_nothing(
+    text: str, expected: str
+) -> None:
+    free = result(text, usage={"input_tokens": 0, "output_tokens": 0})
+    said = jsonl(init(), synthetic(text), result("")).decode()
+    outputs = ((f"{text}\n", 1), (text, 0), (jsonl(free).decode(), 0), (said, 0))
+    for out, code in outputs:
+        found = read(out, code, agent="claude")
+        assert f"{found.outcome} {found.reason}" == expected
+        assert (found.retry_at is not None) == (found.outcome == "limited")
+
+
+@pytest.mark.parametrize(
+    ("text", "agent", "expected"),
+    [
+        ("Execution error", "claude", "crash error_during_execution"),
+        ("Half of it is\nExecution error", "claude", "crash error_during_execution"),
+        ("Execution error", None, "crash error_during_execution"),
+        ("Execution error", "command", "ok completed"),
+        ("Execution errors are now shown.", "claude", "ok completed"),
+        ("Execution error\nis what it said.", "claude", "ok completed"),
+        ("```\nExecution error\n", "claude", "ok completed"),
+        ("  Execution error", "claude", "ok completed"),
+    ],
+)
+def test_claude_that_was_interrupted_says_so_and_exits_well(
+    text: str, agent: str | None, expected: str
+) -> None:
+    found = read(text, 0, agent=agent)
+    assert f"{found.outcome} {found.reason}" == expected
+
+
 HARMLESS = {
+    "a sentence about authentication": "Failed to authenticate: OAuth token handling is new.\n",
+    "a sentence about a budget": "You've hit your budget screen is now translated.\n",
+    "a command at the end": f"The page now says\n{UPSELL}\n",
     "prose about limits": "The client now says: you've hit your limit, and waits.\n",
     "prose that begins with an error": "Error 401 is now handled by the retry policy.\n",
     "a sentence that goes on": "You've hit your limit messages are now translated.\n",

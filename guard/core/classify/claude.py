@@ -32,6 +32,7 @@ _MOST_TOOLS = 10_000
 class Claude(Format):
     name = "claude"
     wanted = wants("result", "assistant", "system", "rate_limit_event")
+    last_words = {"Execution error": Meaning("crash", "error_during_execution")}
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,8 +108,12 @@ class Claude(Format):
                 self._background.listed(_running(parts_of(event, "tasks")))
 
     def _take_limit(self, info: Event) -> None:
-        """Overage that is refused while none is used is the normal state of things, so only the main status counts."""
-        self._is_refused = info.get("status") in _REFUSED
+        """Overage that is refused while none is used is the normal state of things, so only the main status counts.
+
+        Where overage is used, the main limit is refused all the time, and the work goes on.
+        """
+        is_paid = info.get("isUsingOverage") is True or info.get("overageInUse") is True
+        self._is_refused = info.get("status") in _REFUSED and not is_paid
         windows = part_of(info, "unifiedWindows").values()
         refused = [w for w in windows if isinstance(w, Mapping) and w.get("status") in _REFUSED]
         resets = [number_in(window.get("resetsAt")) for window in (info, *refused)]
@@ -187,7 +192,7 @@ def _is_envelope(event: Event) -> bool:
 def _said_instead(event: Event, message: Event, text: str) -> Trouble | None:
     """The error for which the program made up this message, if it did."""
     marked = event.get("is_api_error_message") or event.get("isApiErrorMessage")
-    if not (marked or event.get("error") or (_is_free(message) and is_known(text))):
+    if not (marked or event.get("error") or (_is_free(message) and _is_known(text))):
         return None
     codes = (event.get("api_error"), event.get("api_error_type"), event.get("error"))
     status = status_in(event.get("api_error_status"))
@@ -197,8 +202,13 @@ def _said_instead(event: Event, message: Event, text: str) -> Trouble | None:
 
 def _disguised(result: Event, text: str) -> Trouble | None:
     """A limit that came as a success which cost nothing."""
-    meaning = meaning_of(text) if _is_free(result) and is_known(text) else None
+    meaning = meaning_of(text) if _is_free(result) and _is_known(text) else None
     return Trouble(*meaning, text) if meaning else None
+
+
+def _is_known(text: str) -> bool:
+    """Whether its first line is a known sentence; below it may stand what a person can do."""
+    return is_known(text.partition("\n")[0])
 
 
 def _resets_in(event: Event) -> tuple[float, ...]:

@@ -52,6 +52,8 @@ class Format(ABC):
     """Exit codes that have a meaning with this agent."""
     announced: ClassVar[re.Pattern[bytes] | None] = None
     """How the session is named on standard error, where it is."""
+    last_words: ClassVar[Mapping[str, Meaning]] = {}
+    """Last lines by which the program says, in plain text, that it failed, whatever its exit code."""
     fails_on_stderr: ClassVar[bool] = False
     """Whether a failure is a document at the end of standard error."""
 

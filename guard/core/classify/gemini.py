@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from guard.core.classify.formats import (
     LONGEST_MESSAGE,
     Ending,
+    Errors,
     Event,
     Format,
     part_of,
@@ -17,7 +18,10 @@ from guard.core.classify.formats import (
     text_of,
 )
 from guard.core.classify.messages import Meaning, Trouble, meaning_of, trouble
+from guard.core.classify.plain import error_lines
 
+_GAVE_UP = "An unexpected critical error occurred"
+_STATUS = re.compile(rb"^ +status: ([45]\d\d)\b", re.MULTILINE)
 _HTTP = (401, 403, 429, 500, 502, 503, 504, 529)
 
 
@@ -57,6 +61,14 @@ class Gemini(Format):
     @staticmethod
     def opens(event: Event) -> bool:
         return event.get("type") == "init"
+
+    @staticmethod
+    def own_errors(errors: Errors) -> list[str]:
+        """Without JSON the status of a failure stands in a stack trace, and the last line says nothing."""
+        own, statuses = error_lines(errors.data), _STATUS.findall(errors.data)
+        if statuses and own and own[-1].startswith(_GAVE_UP):
+            return [f"API Error: {statuses[-1].decode()}", *own]
+        return own
 
     def take(self, event: Event) -> None:
         if _is_document(event):

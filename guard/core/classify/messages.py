@@ -106,6 +106,7 @@ _RULES = (
     _rule(
         _CONTEXT,
         r"(?:prompt|input|request|conversation|context) is too (?:long|large)",
+        r"\brequest too large \(max\b",
         "ran out of room",
         r"maximum context length|context.?(?:length|window).{0,40}exceed",
         r"exceed.{0,40}context.?(?:length|window|limit)",
@@ -116,11 +117,20 @@ _RULES = (
         r"max(?:imum)?(?: number of)? tool calls",
     ),
     _rule(
+        _BILLING,
+        r"\busage allocation has been disabled\b",
+        r"\busage limit is set to \$0",
+        r"\borg(?:ani[sz]ation)? is out of usage\b",
+        r"\bseat type doesn['’]t include\b",
+        r"\bservice is disabled for your org",
+    ),
+    _rule(
         _LIMIT,
         rf"\b{_KIND}\W+limits?\W{{0,3}}(?:has been |have been |was |is )?(?:reached|exceeded|hit\b)",
         r"\b(?:hit|reached|exceeded) (?:your|the|a|an|its|our) (?:[\w'’-]+ ){0,4}limits?\b",
         r"\blimit reached\b",
         r"\bout of (?:extra )?usage\b",
+        r"\bhit your (?:[\w'’-]+ ){0,4}budget\b",
         r"exhausted your (?:daily )?(?:capacity|quota)",
         r"quota will reset",
         "usage_limit_reached",
@@ -188,7 +198,8 @@ def meaning_of(text: str, status: int | None = None, *codes: object) -> Meaning 
     if by_text is _BILLING and (status == 429 or status is None) and _GOOGLE.search(text):
         by_text = _LIMIT
     by_code = _by_code(codes)
-    if by_code and not (by_code is _RATE and by_text):
+    is_vague = by_text and (by_code is _RATE or (by_code is _LIMIT and by_text is _BILLING))
+    if by_code and not is_vague:
         return by_code
     return by_text or _STATUSES.get(status or 0) or _first(_LATE_RULES, text)
 

@@ -17,21 +17,36 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\
 _NOT_OURS = re.compile(r"\s{2}|\t|[>|#+*\"'`~]|[-•]\s|\d+[.)]\s|diff |commit [0-9a-f]{7}")
 _FENCES = (b"```", b"~~~")
 
-_RESET = r"(?:\s*[·∙•|,.–—-]+\s*(?:resets?|try again|upgrade|visit|to get|or)\b.*|\|\d{10}|[.!]?)"
+_RESET = (
+    r"(?:\s*[·∙•|,.–—-]+\s*(?:resets?|your limit will reset|try again|upgrade|visit|to get|or)\b.*"
+    r"|\|\d{10}|[.!]?)"
+)
+_MORE = r"(?:\s+[·∙•]\s.*|[.!]?)"
+_HINT = re.compile(r"/[a-z-]+(?: or /[a-z-]+)? to \w")
+"""What a person can do, below the sentence that says why."""
 _KNOWN = re.compile(
     rf"you've (?:hit|reached) your (?:[\w'-]+ ){{0,4}}limit{_RESET}"
     rf"|(?:claude (?:ai )?)?(?:[\w-]+ ){{0,2}}(?:usage|session|weekly|opus|sonnet|hour)(?: \w+)? limit reached{_RESET}"
+    rf"|(?:[\w-]+ ){{0,2}}spend(?:ing)? limit reached{_MORE}"
+    rf"|you've hit your (?:[\w'-]+ ){{0,4}}budget{_MORE}"
+    rf"|your (?:usage allocation has been disabled by your admin|group's usage limit is set to \$0){_MORE}"
+    rf"|your org(?:anization)? is out of usage(?: credits)?{_MORE}"
+    rf"|your seat type doesn't include (?:extra )?usage(?: credits)?{_MORE}"
+    rf"|this service is disabled for your org{_MORE}"
     rf"|\d+-hour limit reached{_RESET}"
-    rf"|you're (?:now )?out of (?:extra )?usage{_RESET}"
+    rf"|you're (?:now )?out of (?:extra )?usage(?: credits)?{_RESET}"
     r"|(?:not logged in|invalid api key|oauth token (?:has )?(?:expired|revoked))\s*[·∙•.–—-]+\s*"
     r"(?:please (?:run|obtain)|fix external api key).*"
     r"|credit balance (?:is )?too low.{0,80}"
+    r"|failed to authenticate(?:\. api error: 40[13]\b|: oauth token (?:has )?(?:expired|revoked)\b).*"
+    r"|request too large \(max .*"
     r"|prompt is too long",
     re.IGNORECASE,
 )
 _ERROR = re.compile(
     r"(?:\d{4}-\d\d-\d\dT\S{8,20}\s+)?"
     r"(?:[✕✗✘×■⚠❌]|\[?api error\b|(?:[\w.-]{1,40}: )?(?:fatal )?error(?:\[\w+\])?:|(?-i:ERROR)\b|[\w.]+(?:Error|Exception): "
+    r"|failed to authenticate\b|authentication failed with provider\b|error when talking to\b"
     r"|fatal: |execution failed|model call failed|stream error|request failed|unexpected status|exceeded retry limit"
     r"|no conversation found|no rollout found|thread '\w+' panicked)",
     re.IGNORECASE,
@@ -67,6 +82,11 @@ class Tail:
         return bool(self._lines) and self._lines[-1][0].rstrip().endswith(b":")
 
     @property
+    def last(self) -> str:
+        """The last line of all; none if it stands in a fence."""
+        return "" if self.is_empty or self.is_fenced else _shown(self._lines[-1][0])
+
+    @property
     def text(self) -> str:
         """The last lines as they were, for what they claim."""
         return "\n".join(_shown(line) for line, _ in self._lines)
@@ -97,6 +117,8 @@ def error_lines(data: bytes) -> list[str]:
 def trouble_in(tail: Tail, errors: list[str], exit_code: int | None) -> Trouble | None:
     """What the last lines of both outputs say went wrong; None if they do not say."""
     last = tail.own_lines(cut_off=bool(exit_code))[-_LAST_LINES:]
+    while last and _HINT.match(last[-1]):
+        last.pop()
     if not exit_code:
         final = last[-1:] + (errors[-1:] if exit_code is None else [])
         return next((found for line in final if is_known(line) and (found := _named(line))), None)

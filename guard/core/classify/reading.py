@@ -87,7 +87,7 @@ class Reader:
         errors = bytes(self._errors[-_ERRORS_KEPT:])
         if self._format is None and self._announcer is None and exit_code != 0:
             self._take_document(errors)
-        written = trouble_in(self._tail, self._own_errors(errors, exit_code), exit_code)
+        written = self._written(errors, exit_code)
         ending = self._format.ending() if self._format else self._plain_ending(exit_code, written)
         found = decide(ending, written, exit_code, self._exit_meaning(exit_code))
         found = found if self._format else self._doubted(found, exit_code)
@@ -105,9 +105,15 @@ class Reader:
     def _exit_meaning(self, exit_code: int | None) -> Meaning | None:
         return self._agent.exit_codes.get(exit_code) if exit_code else None
 
-    def _own_errors(self, errors: bytes, exit_code: int | None) -> list[str]:
+    def _written(self, errors: bytes, exit_code: int | None) -> Trouble | None:
+        """What the last lines say went wrong."""
         announced = self._announcer is not None
-        return self._agent.own_errors(Errors(errors, exit_code, announced))
+        own = self._agent.own_errors(Errors(errors, exit_code, announced))
+        found = trouble_in(self._tail, own, exit_code)
+        agents = self._candidates if self._format is None and found is None else ()
+        meanings = (one.last_words.get(self._tail.last) for one in agents)
+        said = next((meaning for meaning in meanings if meaning), None)
+        return Trouble(*said, self._tail.last) if said else found
 
     def _doubted(self, found: Trouble, exit_code: int | None) -> Trouble:
         """Plain text by itself proves nothing: it needs an exit code, and something to read."""
