@@ -252,6 +252,11 @@ def copilot_error(kind: str, status: int | None = None, message: str = "x") -> A
     return "session.error", {"errorType": kind, "statusCode": status, "message": message}
 
 
+def copilot_retry(status: int, source: str = "top_level") -> Any:
+    kind = "rate_limit_error" if status == 429 else "api_error"
+    return "model.call_failure", {"statusCode": status, "errorType": kind, "source": source}
+
+
 def copilot_tool(code: str) -> Any:
     error = {"code": code, "message": "x"}
     return "tool.execution_complete", {"toolCallId": "c1", "success": False, "error": error}
@@ -272,6 +277,21 @@ COPILOT = {
         "ok completed",
         0,
         copilot(words, ("session.error", {"statusCode": 401, "parentToolCallId": "c1"})),
+    ),
+    "killed while it tried again": row(
+        "limited rate_limit", -15, copilot(words, copilot_retry(429), code=None)
+    ),
+    "killed while it tried an outage again": row(
+        "transient http_503", -15, copilot(copilot_retry(503), code=None)
+    ),
+    "gave up trying": row("limited rate_limit", 1, copilot(copilot_retry(429), code=1)),
+    "retries that worked": row("ok completed", 0, copilot(copilot_retry(429), words)),
+    "killed after retries that worked": row(
+        "crash sigterm", -15, copilot(copilot_retry(429), words, code=None)
+    ),
+    "a retry that says nothing": row("crash sigterm", -15, copilot(copilot_retry(418), code=None)),
+    "killed while a subagent tried again": row(
+        "crash sigterm", -15, copilot(words, copilot_retry(429, source="subagent"), code=None)
     ),
     "a rate limit": row(
         "limited rate_limit",
@@ -299,3 +319,43 @@ COPILOT = {
 def test_copilot(expected: str, code: int | None, out: bytes) -> None:
     found = read("copilot", out, code)
     assert f"{found.outcome} {found.reason}" == expected
+
+
+SUMMARY = f"""
+
+Changes    +0 -0
+Duration   2s
+Tokens     ↑ 10 • ↓ 5
+Resume     copilot --resume={SESSION}
+"""
+
+
+@pytest.mark.parametrize("agent", ["copilot", None], ids=["named", "found out"])
+def test_copilot_without_json_names_its_session_at_the_end(agent: str | None) -> None:
+    noise = "x" * 100 * 1024 + "\nResume     copilot --resume=another\n"
+    found = read(agent, b"Done.\n", 0, (noise + SUMMARY).encode())
+    assert (found.outcome, found.session) == ("ok", SESSION)
+    assert read(agent, b"", 1, b"Resume     copilot --resume=--yolo\n").session is None
+    assert read("claude", b"", 1, SUMMARY.encode()).session is None
+
+
+def test_the_summary_of_copilot_is_no_error() -> None:
+    found = read("copilot", b"", 1, f"\n400 the request is bad\n{SUMMARY}".encode())
+    assert (found.outcome, found.fingerprint) == ("crash", "crash: the request is bad")
+
+
+RETRYING = """\
+Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {"error":{"code":429}}
+    at async Turn.run (file:///bundle/chunk.js:333001:24) {
+  status: 429
+}
+[STARTUP] Cannot measure phase 'cleanup_ops': start mark not found.
+"""
+
+
+@pytest.mark.parametrize("out", [b"", gemini()], ids=["text", "events"])
+def test_gemini_killed_while_it_tries_again_waits_for_what_it_waited_for(out: bytes) -> None:
+    assert read("gemini", out, -15, RETRYING.encode()).outcome == "limited"
+    assert read("gemini", out, 124, RETRYING.replace("429", "503").encode()).outcome == "transient"
+    ended = gemini({"type": "result", "status": "success"})
+    assert read("gemini", ended, 0, RETRYING.encode()).outcome == "ok"

@@ -1,7 +1,13 @@
-"""Copilot CLI: the events of `copilot --output-format json`; its closing line has an exit code and no text."""
+"""Copilot CLI: the events of `copilot --output-format json`; its closing line has an exit code and no text.
+
+Without JSON a summary on standard error closes the run, and names the session.
+"""
+
+import re
 
 from guard.core.classify.formats import (
     Ending,
+    Errors,
     Event,
     Format,
     part_of,
@@ -12,9 +18,11 @@ from guard.core.classify.formats import (
     word_in,
 )
 from guard.core.classify.messages import Trouble, trouble
+from guard.core.classify.plain import error_lines
 
 _MOST_TOOLS = 10_000
 _MOST_DENIED = 100
+_SUMMARY = re.compile(rb"^Changes +\+\d+ -\d+\r?$", re.MULTILINE)
 
 
 class Copilot(Format):
@@ -22,14 +30,18 @@ class Copilot(Format):
     wanted = wants(
         r"session\.(?:start|resume|error)",
         r"assistant\.message",
+        r"model\.call_failure",
         r"tool\.execution_complete",
         "result",
     )
+    signed = re.compile(rb"^Resume +copilot --resume=([A-Za-z0-9_-]{1,128})\r?$", re.MULTILINE)
 
     def __init__(self) -> None:
         super().__init__()
         self._result: Event | None = None
         self._trouble: Trouble | None = None
+        self._notice: Trouble | None = None
+        """Why the program is about to try again, since the agent spoke last."""
         self._message = ""
         self._tools: dict[str, str] = {}
         self._denied: list[str] = []
@@ -49,6 +61,10 @@ class Copilot(Format):
         kind = text_of(event.get("type"))
         return kind.startswith(("session.", "user.message")) and kind != "session.error"
 
+    @staticmethod
+    def own_errors(errors: Errors) -> list[str]:
+        return error_lines(_SUMMARY.split(errors.data)[0])
+
     def take(self, event: Event) -> None:
         data = part_of(event, "data")
         if data.get("parentToolCallId"):
@@ -58,6 +74,8 @@ class Copilot(Format):
                 self.know(data.get("sessionId"))
             case "session.error":
                 self._trouble = _trouble(data)
+            case "model.call_failure" if data.get("source", "top_level") == "top_level":
+                self._notice = _trouble(data)
             case "assistant.message":
                 self._take_message(data)
             case "tool.execution_complete":
@@ -67,7 +85,7 @@ class Copilot(Format):
                 self.know(event.get("sessionId"))
 
     def _take_message(self, data: Event) -> None:
-        self._result = self._trouble = None
+        self._result = self._trouble = self._notice = None
         self._message = text_of(data.get("content")) or self._message
         for request in parts_of(data, "toolRequests")[:_MOST_TOOLS]:
             if len(self._tools) < _MOST_TOOLS:
@@ -84,9 +102,13 @@ class Copilot(Format):
     def ending(self) -> Ending:
         code = (self._result or {}).get("exitCode")
         failed = isinstance(code, int) and code != 0
+        notice = self._notice if failed or self._result is None else None
+        waited = notice if notice and notice.outcome != "crash" else None
         return Ending(
             finished=self._result is not None,
-            trouble=self._trouble or (Trouble("crash", f"exit_{code}") if failed else None),
+            trouble=self._trouble
+            or waited
+            or (Trouble("crash", f"exit_{code}") if failed else None),
             message=self._message,
             helpless=bool(self._denied) and not self._worked,
             denied=tuple(self._denied),
@@ -96,7 +118,7 @@ class Copilot(Format):
 def _trouble(data: Event) -> Trouble:
     kind = word_in(data.get("errorType"))
     return trouble(
-        text_of(data.get("message")) or kind,
+        text_of(data.get("message")) or text_of(data.get("errorMessage")) or kind,
         status_in(data.get("statusCode")),
         kind,
         otherwise=kind[:60] if kind.isidentifier() else "error",

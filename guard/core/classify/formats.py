@@ -51,7 +51,9 @@ class Format(ABC):
     exit_codes: ClassVar[Mapping[int, Meaning]] = {}
     """Exit codes that have a meaning with this agent."""
     announced: ClassVar[re.Pattern[bytes] | None] = None
-    """How the session is named on standard error, where it is."""
+    """How the session is named at the beginning of standard error, where it is."""
+    signed: ClassVar[re.Pattern[bytes] | None] = None
+    """How it is named at the end of standard error, where it is."""
     last_words: ClassVar[Mapping[str, Meaning]] = {}
     """Last lines by which the program says, in plain text, that it failed, whatever its exit code."""
     fails_on_stderr: ClassVar[bool] = False

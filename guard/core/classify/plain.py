@@ -47,6 +47,7 @@ _ERROR = re.compile(
     r"(?:\d{4}-\d\d-\d\dT\S{8,20}\s+)?"
     r"(?:[✕✗✘×■⚠❌]|\[?api error\b|(?:[\w.-]{1,40}: )?(?:fatal )?error(?:\[\w+\])?:|(?-i:ERROR)\b|[\w.]+(?:Error|Exception): "
     r"|failed to authenticate\b|authentication failed with provider\b|error when talking to\b"
+    r"|attempt \d+ failed with status\b"
     r"|fatal: |execution failed|model call failed|stream error|request failed|unexpected status|exceeded retry limit"
     r"|no conversation found|no rollout found|thread '\w+' panicked)",
     re.IGNORECASE,

@@ -17,6 +17,7 @@ from datetime import datetime
 from guard.core.classify.formats import Ending, Errors, Event, Format
 from guard.core.classify.messages import Meaning, Trouble
 from guard.core.classify.outcome import Classification
+from guard.core.classify.outcome import line as line_of
 from guard.core.classify.plain import Tail, trouble_in
 from guard.core.classify.streams import Lines, object_in
 from guard.core.classify.verdict import classification, decide
@@ -44,6 +45,8 @@ class Reader:
         self._announced: str | None = None
         self._announcer: type[Format] | None = None
         self._unreadable = 0
+        self.told = ""
+        """In the end the error in the program's own words, if it has any."""
         self._last: tuple[type[Format], Event] | None = None
         """The event in the last line, if it is one with which no stream opens."""
         self._is_announced = False
@@ -85,12 +88,14 @@ class Reader:
         if self._last and not self._is_announced:
             self._choose(*self._last)
         errors = bytes(self._errors[-_ERRORS_KEPT:])
+        self._look_for_signature(errors)
         if self._format is None and self._announcer is None and exit_code != 0:
             self._take_document(errors)
         written = self._written(errors, exit_code)
         ending = self._format.ending() if self._format else self._plain_ending(exit_code, written)
         found = decide(ending, written, exit_code, self._exit_meaning(exit_code))
         found = found if self._format else self._doubted(found, exit_code)
+        self.told = line_of(found.text)
         return classification(found, ending, self.session, exit_code, now)
 
     def _plain_ending(self, exit_code: int | None, written: Trouble | None) -> Ending:
@@ -131,6 +136,12 @@ class Reader:
             found = one.announced and one.announced.search(self._head)
             if found and is_id(found[1].decode()):
                 self._announced, self._announcer = found[1].decode(), one
+
+    def _look_for_signature(self, errors: bytes) -> None:
+        for one in self._candidates if self._announced is None else ():
+            found = one.signed.findall(errors) if one.signed else []
+            if found and is_id(found[-1].decode()):
+                self._announced, self._announcer = found[-1].decode(), one
 
     def _take_document(self, errors: bytes) -> None:
         """The object with which standard error ends, where a program puts its failure there."""
