@@ -86,8 +86,7 @@ class Attempt:
             detail = f"it printed more than {MOST_BYTES} bytes"
             return self._result(failure="unreadable", detail=detail)
         if finished.code is None:
-            detail = f"no answer within {self._question.time_limit:g} s"
-            return self._result(failure="timeout", detail=detail)
+            return self._timed_out(finished)
         try:
             self._said = self._cli.said(finished.stdout)
             if finished.code == 0 and self._said.text is not None:
@@ -99,6 +98,16 @@ class Attempt:
 
         failure, detail, retry_at = failure_of(finished, self._question.agent, self._question.now)
         return self._result(failure=failure, detail=detail, retry_at=retry_at)
+
+    def _timed_out(self, finished: Finished) -> ProbeResult:
+        """A program that waits for a limit or an outage to end takes all the time that it gets."""
+        from guard.probe.failures import failure_of
+
+        late = f"no answer within {self._question.time_limit:g} s"
+        failure, detail, retry_at = failure_of(finished, self._question.agent, self._question.now)
+        if failure in ("limited", "overloaded"):
+            return self._result(failure=failure, detail=f"{late}: {detail}", retry_at=retry_at)
+        return self._result(failure="timeout", detail=late)
 
     def _answered(self, text: bytes) -> ProbeResult:
         may_omit = self._cli.whole_may_omit_nonce

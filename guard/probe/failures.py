@@ -4,8 +4,8 @@ import re
 from datetime import datetime
 
 from guard.core.answer import ProbeFailure
-from guard.core.classify import classify
-from guard.core.classify.outcome import Classification, line
+from guard.core.classify import reader
+from guard.core.classify.outcome import line
 from guard.processes import Finished
 
 _NO_SESSION = re.compile(
@@ -16,31 +16,36 @@ _NO_SESSION = re.compile(
 )
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TAIL = 4096
+_KILLED = -15
 
 
 def failure_of(
     finished: Finished, agent: str, now: datetime
 ) -> tuple[ProbeFailure, str, datetime | None]:
-    """The failure, in one harmless line, and when it ends if that is known."""
+    """The failure, in one harmless line, and when it ends if that is known.
+
+    A program that did not end was killed, and what it printed before may tell why it took so long.
+    """
     errors = _ESCAPE.sub("", finished.stderr[-_TAIL:].decode(errors="replace"))
     if _NO_SESSION.search(errors):
         return "no_session", line(_last_line(errors)), None
-    found = classify(finished.stdout, finished.stderr, agent, finished.code, now.astimezone())
+    words = reader(agent)
+    words.feed(finished.stdout)
+    words.feed_error(finished.stderr)
+    found = words.finish(_KILLED if finished.code is None else finished.code, now.astimezone())
+    told = words.told or line(found.reason)
     match found.outcome:
         case "limited" | "auth":
-            return found.outcome, _told(found), found.retry_at
+            return found.outcome, told, found.retry_at
         case "transient":
-            return "overloaded", _told(found), found.retry_at
+            return "overloaded", told, found.retry_at
         case "crash" if found.reason == "server_error":
-            return "overloaded", _told(found), None
+            return "overloaded", told, None
     if finished.code == 0:
         return "unreadable", "there is no answer in the output", None
-    said = _last_line(errors) or _told(found)
+    reported = words.told if words.format else ""
+    said = reported or _last_line(errors) or told
     return "crashed", line(f"exit code {finished.code}: {said}"), None
-
-
-def _told(found: Classification) -> str:
-    return line(found.fingerprint or found.reason)
 
 
 def _last_line(text: str) -> str:

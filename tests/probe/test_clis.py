@@ -460,3 +460,86 @@ def test_what_a_cli_fails_with_has_a_name(
     assert (result.failure, result.lasting, result.retry_at) == (failure, lasting, retry_at), result
     assert result.detail
     assert len(program.calls) == 1
+
+
+RETRYING = """Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {"error":{"code":429}}
+    at async Turn.run (file:///bundle/chunk.js:333001:24) {
+  status: 429
+}"""
+WAITED: dict[str, tuple[str, str, str]] = {
+    "gemini, which tries again": ("gemini", f"print({RETRYING!r}, file=sys.stderr, flush=True)", "limited"),
+    "gemini, which is not there": (
+        "gemini",
+        f"print({RETRYING.replace('429', '503')!r}, file=sys.stderr, flush=True)",
+        "overloaded",
+    ),
+    "copilot, which tries again": (
+        "copilot",
+        """line(type="user.message", data=dict(content="x"))
+line(type="model.call_failure", data=dict(statusCode=429, errorType="rate_limit_error"))""",
+        "limited",
+    ),
+    "claude, which waits for its limit to end": (
+        "claude",
+        """line(type="system", subtype="init", session_id="x")
+line(type="rate_limit_event", session_id="x", rate_limit_info=dict(status="rejected", resetsAt=1769864400))""",
+        "limited",
+    ),
+    "claude, which works": ("claude", 'line(type="system", subtype="init", session_id="x")', "timeout"),
+    "claude, which has answered": ("claude", CLAUDE.replace("{answer}", "document()"), "timeout"),
+    "copilot, which was refused": (
+        "copilot",
+        """line(type="user.message", data=dict(content="x"))
+line(type="model.call_failure", data=dict(statusCode=401, errorType="authentication_error"))""",
+        "timeout",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("agent", "body", "failure"), WAITED.values(), ids=WAITED)
+def test_a_probe_that_waits_for_a_limit_is_limited_and_never_an_answer(
+    agent: str, body: str, failure: str, home: Path, tmp_path: Path
+) -> None:
+    sessions(home)
+    stand_in(tmp_path, agent, f"{body}\nsys.stdout.flush()\ntime.sleep(60)")
+    result = asked(tmp_path, agent, time_limit=2)
+    assert (result.failure, result.answer, result.lasting) == (failure, None, False), result
+    assert result.detail.startswith("no answer within 2 s")
+    assert result.retry_at == (NOW.replace(hour=13) if "resetsAt" in body else None)
+
+
+DETAILS: dict[str, tuple[str, str, str]] = {
+    "gemini's document": (
+        "gemini",
+        """error = dict(type="Error", message="the request is bad", code=400)
+print("Ripgrep is not available.", json.dumps(dict(session_id="x", error=error), indent=2), sep=chr(10), file=sys.stderr)
+sys.exit(144)""",
+        "exit code 144: the request is bad",
+    ),
+    "qwen's result": (
+        "qwen",
+        """result = dict(type="result", session_id="x", subtype="error_during_execution", is_error=True,
+    error=dict(message="[API Error: 400 bad]"))
+print(json.dumps([result]))
+print("Ripgrep not available: spawn rg EACCES.", file=sys.stderr)
+sys.exit(1)""",
+        "exit code 1: [API Error: 400 bad]",
+    ),
+    "no error line": ("claude", "sys.exit('Segmentation fault')", "exit code 1: Segmentation fault"),
+    "no word": ("claude", "sys.exit(9)", "exit code 9: exit_9"),
+    "claude's limit": (
+        "claude",
+        """line(type="result", session_id="x", subtype="success", is_error=True, api_error_status=429,
+    result="You've hit your limit · resets 3pm (UTC)"); sys.exit(1)""",
+        "You've hit your limit · resets 3pm (UTC)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("agent", "body", "detail"), DETAILS.values(), ids=DETAILS)
+def test_the_detail_is_what_the_program_said_of_its_failure(
+    agent: str, body: str, detail: str, home: Path, tmp_path: Path
+) -> None:
+    sessions(home)
+    stand_in(tmp_path, agent, body)
+    assert asked(tmp_path, agent).detail == detail
