@@ -65,6 +65,21 @@ WORDINGS = {
     "resets 3pm (right/UTC)": None,
     "resets 3pm (America)": None,
     "resets 3pm (" + "A/" * 40 + ")": None,
+    "resets 3pm PST": None,
+    "resets 3pm pst": None,
+    "resets 3:00 PM ET": None,
+    "resets 3 a.m. CEST": None,
+    "resets 3pm Pacific time": None,
+    "resets 5am UTC-5": None,
+    "resets 5am UTC+02:00": None,
+    "resets 15:00 +02:00": None,
+    "resets 5pm on Nov 18": None,
+    "resets 5pm, Nov 18": None,
+    "resets 5pm on 18 Nov": None,
+    "resets 5pm on the 18th": None,
+    "resets 5pm tomorrow": None,
+    "resets 5pm on Thursday": None,
+    "Rate limited until 2026-11-17 08:00 PST": None,
     "the log of 2026-11-16T05:00:00Z says so": None,
     "there are 3 hours left": None,
 }
@@ -87,6 +102,26 @@ def test_a_time_without_a_zone_is_in_the_zone_of_the_caller() -> None:
     there = NOW.astimezone(timezone(timedelta(hours=-5)))
     assert spelled(reset_in("try again at 3:33 AM.", there)) == "16 08:33"
     assert spelled(reset_in("try again at 3:33 AM (UTC).", there)) == "16 03:33"
+
+
+ZONES = {
+    "resets at 15:00 UTC": "16 15:00",
+    "Try again at 15:00 GMT.": "16 15:00",
+    "resets Nov 16 15:00 UTC": "16 15:00",
+    "resets at 15:00 America/New_York": "16 20:00",
+    "resets at 15:00Z": "16 15:00",
+    "resets 3pm UTC": "16 15:00",
+    "resets 3 pm UTC": "16 15:00",
+    "resets 3pm Europe/Berlin": "16 14:00",
+    "Rate limited until 2026-11-17 08:00 GMT": "17 08:00",
+    "resets 3pm · progress saved": "16 20:00",
+    "resets 3pm, monthly limit unchanged": "16 20:00",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), ZONES.items(), ids=ZONES)
+def test_a_zone_without_brackets_is_the_one_that_counts(text: str, expected: str) -> None:
+    assert spelled(reset_in(text, NOW.astimezone(timezone(timedelta(hours=-5))))) == expected
 
 
 @pytest.mark.parametrize(

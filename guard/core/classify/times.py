@@ -2,9 +2,9 @@
 
 A time never comes out earlier than the one that was meant. A time of day is its next occurrence, a day without a time is
 that day's end, and of several times the latest counts. A time without a zone is read in the zone of `now`: programs print
-local time, so whoever calls hands `now` in the zone of this machine. A zone that cannot be looked up gives no time at all:
-a loop that backs off by itself does less harm than one that trusts a time that may be half a day wrong. So do times that lie
-more than eight days away, as no limit with a clock does.
+local time, so whoever calls hands `now` in the zone of this machine. A zone that cannot be looked up, an offset or a day
+that follows the time, gives no time at all: a loop that backs off by itself does less harm than one that trusts a time that
+may be half a day wrong. So do times that lie more than eight days away, as no limit with a clock does.
 """
 
 import re
@@ -17,19 +17,28 @@ _GRACE = timedelta(minutes=2)
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTH = "|".join(_MONTHS)
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 _LEAD = r"\b(?:resets?|again|retry|until|available|back)(?: (?:at|on|after|again|from))*[:\s]+"
 _DATE = (
     r"(?:(?P<weekday>mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+(?:at\s+)?)?"
-    r"(?:(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    rf"(?:(?P<month>{_MONTH})[a-z]*\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
     r"(?:,?\s+(?P<year>20\d\d))?)?"
 )
-_CLOCK = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?(?::\d{2})?\s*(?:(?P<half>[ap])\.?m\b\.?)?"
-_ZONE = r"(?:\s*\((?P<zone>[^()\s]+)\)|\s+(?P<bare>UTC|GMT|[A-Z][a-z]+/[A-Za-z_/]{2,40})\b)?"
+_CLOCK = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?(?::\d{2})?(?:\s*(?P<half>[ap])\.?m\b\.?)?"
+_ZONE = r"(?:\s*\((?P<zone>[^()\s]+)\)|\s*(?P<bare>\bUTC|\bGMT|(?<=\d)Z|\b[A-Z][a-z]+/[A-Za-z_/]{2,40})\b)?"
+_UNREAD = re.compile(
+    r"\s*[+-]\d|\s*\b(?:(?-i:[A-Z]{1,4}T|MSK)|[ecmp][sd]?t|pacific|eastern|central|mountain)\b"
+    r"|,?\s+(?:on\s+)?(?:tomorrow|next|the|(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?)\b"
+    rf"|,?\s+(?:on\s+)?(?:(?:{_MONTH})[a-z]*\.?\s+\d|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:{_MONTH}))",
+    re.IGNORECASE,
+)
+"""What makes another time of the one before it: a zone, an offset, a day."""
 _MOMENT = re.compile(rf"{_LEAD}{_DATE}(?:,?\s*(?:at\s+)?{_CLOCK})?{_ZONE}", re.IGNORECASE)
 _ISO = re.compile(
-    r"(?:reset|again|retry|until)\D{0,40}(20\d\d-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?\s*(Z|UTC|[+-]\d\d:?\d\d)?",
+    r"(?:reset|again|retry|until)\D{0,40}(20\d\d-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?"
+    r"\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?",
     re.I,
 )
 _EPOCH = re.compile(r"\|\s?(\d{10})\b")
@@ -87,10 +96,12 @@ def _epochs(text: str) -> Iterator[datetime]:
 
 def _iso_times(text: str, now: datetime) -> Iterator[datetime]:
     for found in _ISO.finditer(text):
+        if _UNREAD.match(text, found.end()):
+            continue
         day, clock, zone = found[1], found[2], (found[3] or "").upper()
         try:
             moment = datetime.fromisoformat(
-                f"{day}T{clock}{'+00:00' if zone in ('Z', 'UTC') else zone}"
+                f"{day}T{clock}{'+00:00' if zone in ('Z', 'UTC', 'GMT') else zone}"
             )
         except ValueError:
             continue
@@ -107,6 +118,8 @@ def _durations(text: str, now: datetime) -> Iterator[datetime]:
 
 def _moments(text: str, now: datetime) -> Iterator[datetime]:
     for found in _MOMENT.finditer(text):
+        if _UNREAD.match(text, found.end()):
+            continue
         named = found["zone"] or found["bare"]
         zone = _zone(named) if named else now.tzinfo
         moment = zone and _moment(found, now.astimezone(zone))
