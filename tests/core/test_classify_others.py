@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.streams import SESSION, failed, jsonl, read, row
+from guard.core.classify import reader
+from tests.streams import NOW, SESSION, failed, jsonl, read, row
 
 
 def gemini(*events: dict[str, Any]) -> bytes:
@@ -359,3 +360,13 @@ def test_gemini_killed_while_it_tries_again_waits_for_what_it_waited_for(out: by
     assert read("gemini", out, 124, RETRYING.replace("429", "503").encode()).outcome == "transient"
     ended = gemini({"type": "result", "status": "success"})
     assert read("gemini", ended, 0, RETRYING.encode()).outcome == "ok"
+
+
+def test_gemini_killed_after_a_retry_that_worked_did_not_wait() -> None:
+    one = reader("gemini")
+    one.feed(gemini())
+    one.feed_error(RETRYING.encode())
+    one.feed(jsonl({"type": "message", "role": "assistant", "content": "I go on."}))
+    one.feed_error(b"[STARTUP] Skipping metrics.\n")
+    found = one.finish(-15, NOW)
+    assert (found.outcome, found.reason) == ("crash", "sigterm")

@@ -40,6 +40,8 @@ class Errors:
     exit_code: int | None
     announced: bool
     """Whether a session was named there."""
+    latest: bytes
+    """What of it came after the last of standard output."""
 
 
 class Format(ABC):

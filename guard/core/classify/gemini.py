@@ -21,6 +21,7 @@ from guard.core.classify.messages import Meaning, Trouble, meaning_of, trouble
 from guard.core.classify.plain import error_lines
 
 _GAVE_UP = "An unexpected critical error occurred"
+_ATTEMPT = re.compile(r"Attempt \d+ failed with status\b")
 _STATUS = re.compile(rb"^ +status: ([45]\d\d)\b", re.MULTILINE)
 _HTTP = (401, 403, 429, 500, 502, 503, 504, 529)
 
@@ -64,8 +65,14 @@ class Gemini(Format):
 
     @staticmethod
     def own_errors(errors: Errors) -> list[str]:
-        """Without JSON the status of a failure stands in a stack trace, and the last line says nothing."""
-        own, statuses = error_lines(errors.data), _STATUS.findall(errors.data)
+        """Without JSON the status of a failure stands in a stack trace, and the last line says nothing.
+
+        An attempt that failed is of no interest if there was output after it.
+        """
+        latest = error_lines(errors.latest)
+        known = error_lines(errors.data)
+        own = [line for line in known if line in latest or not _ATTEMPT.match(line)]
+        statuses = _STATUS.findall(errors.data)
         if statuses and own and own[-1].startswith(_GAVE_UP):
             return [f"API Error: {statuses[-1].decode()}", *own]
         return own

@@ -41,6 +41,8 @@ class Reader:
         self._lines = Lines(documents=bool(candidates))
         self._tail = Tail()
         self._errors = bytearray()
+        self._latest = 0
+        """How much of standard error came after the last of standard output."""
         self._head = bytearray()
         self._announced: str | None = None
         self._announcer: type[Format] | None = None
@@ -71,12 +73,14 @@ class Reader:
 
     def feed(self, data: bytes) -> None:
         """More of standard output."""
+        self._latest = 0 if data else self._latest
         for line in self._lines.feed(data):
             self._take(line)
 
     def feed_error(self, data: bytes) -> None:
         """More of standard error, of which the end is kept."""
         self._look_for_session(data)
+        self._latest += len(data)
         self._errors += data[-_ERRORS_KEPT:]
         if len(self._errors) > 2 * _ERRORS_KEPT:
             del self._errors[:-_ERRORS_KEPT]
@@ -113,7 +117,8 @@ class Reader:
     def _written(self, errors: bytes, exit_code: int | None) -> Trouble | None:
         """What the last lines say went wrong."""
         announced = self._announcer is not None
-        own = self._agent.own_errors(Errors(errors, exit_code, announced))
+        latest = errors[-self._latest :] if self._latest else b""
+        own = self._agent.own_errors(Errors(errors, exit_code, announced, latest))
         found = trouble_in(self._tail, own, exit_code)
         agents = self._candidates if self._format is None and found is None else ()
         meanings = (one.last_words.get(self._tail.last) for one in agents)
