@@ -22,7 +22,8 @@ class Outlet:
     def __init__(self, target: int) -> None:
         self._target = target
         self._pieces: deque[bytes] = deque()
-        self._waiting = 0
+        self._taken = self._passed = 0
+        """Bytes that were handed over, and those of them that were passed on."""
         self._most = _MOST_AHEAD
         self._gone = False
         self._moved = time.monotonic()
@@ -32,10 +33,10 @@ class Outlet:
     def put(self, data: bytes) -> None:
         """Hand over; waits while too much is waiting already."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting < self._most or self._gone)
+            self._changed.wait_for(lambda: self._taken - self._passed < self._most or self._gone)
             if not self._gone:
                 self._pieces.append(data)
-                self._waiting += len(data)
+                self._taken += len(data)
                 self._changed.notify_all()
 
     def take_the_rest(self) -> None:
@@ -45,13 +46,14 @@ class Outlet:
             self._changed.notify_all()
 
     def flush(self) -> int:
-        """Wait until all is passed on; how many bytes were not, because nobody took any for too long."""
+        """Wait until all that was handed over by now is passed on; how many bytes were not, for lack of a patient reader."""
         with self._changed:
-            while self._waiting and not self._gone:
+            end = self._taken
+            while self._passed < end and not self._gone:
                 self._changed.wait(_LOOK_SECONDS)
                 if time.monotonic() - self._moved > _PATIENCE_SECONDS:
                     self._gone = True
-            return self._waiting
+            return max(0, end - self._passed)
 
     def _pass_on(self) -> None:
         while True:
@@ -62,11 +64,11 @@ class Outlet:
             written = self._written(data)
             with self._changed:
                 self._pieces.popleft()
-                self._waiting -= len(data)
+                self._passed += len(data)
                 self._moved = time.monotonic()
                 if not written:
-                    # A reader that has gone is no reason to stop the agent.
-                    self._gone, self._waiting = True, 0
+                    # A reader that has gone is no reason to stop the agent, and misses nothing.
+                    self._gone, self._passed = True, self._taken
                     self._pieces.clear()
                 self._changed.notify_all()
                 if self._gone:

@@ -1,0 +1,94 @@
+"""Bytes on their way to a reader that is slow, pauses, goes away, or never comes."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from guard.passing import Outlet
+from tests.support.sessions import until
+
+CHUNK = b"x" * 65536
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    """The end to write to stays open: a thread may still be at it, and its number must not become another file's."""
+    reader, writer = os.pipe()
+    yield reader, writer
+    with suppress(OSError):
+        os.close(reader)
+
+
+def test_what_is_handed_over_comes_out_in_its_order(pipe: tuple[int, int]) -> None:
+    outlet = Outlet(pipe[1])
+    pieces = [f"{number}\n".encode() for number in range(1000)]
+    for piece in pieces:
+        outlet.put(piece)
+    assert outlet.flush() == 0
+    assert os.read(pipe[0], 65536) == b"".join(pieces)
+
+
+def test_handing_over_waits_only_when_much_is_waiting(pipe: tuple[int, int]) -> None:
+    outlet, handed = Outlet(pipe[1]), 0
+
+    def hand_over() -> None:
+        nonlocal handed
+        for _ in range(64):
+            outlet.put(CHUNK)
+            handed += 1
+
+    threading.Thread(target=hand_over, daemon=True).start()
+    until(lambda: handed >= 16)
+    time.sleep(0.5)
+    assert handed < 24
+    outlet.take_the_rest()
+    until(lambda: handed == 64)
+    read = 0
+    while read < 64 * len(CHUNK):
+        read += len(os.read(pipe[0], 1 << 20))
+    assert outlet.flush() == 0
+
+
+def test_a_reader_that_has_gone_holds_nobody_up(pipe: tuple[int, int]) -> None:
+    outlet = Outlet(pipe[1])
+    os.close(pipe[0])
+    for _ in range(100):
+        outlet.put(CHUNK)
+    assert outlet.flush() == 0
+
+
+def test_a_reader_that_never_reads_is_given_up(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guard.passing._PATIENCE_SECONDS", 0.5)
+    outlet = Outlet(pipe[1])
+    for _ in range(8):
+        outlet.put(CHUNK)
+    assert outlet.flush() > 0
+    outlet.put(CHUNK)
+
+
+def test_a_writer_that_never_stops_holds_no_flush(pipe: tuple[int, int]) -> None:
+    outlet, stopped = Outlet(pipe[1]), threading.Event()
+
+    def chatter() -> None:
+        while not stopped.is_set():
+            outlet.put(b"y" * 100)
+
+    def read() -> None:
+        while not stopped.is_set():
+            os.read(pipe[0], 4096)
+
+    threads = [threading.Thread(target=one, daemon=True) for one in (chatter, read)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        assert outlet.flush() == 0
+    stopped.set()
+    outlet.put(b"end")
+    for thread in threads:
+        thread.join(10)
