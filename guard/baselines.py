@@ -10,7 +10,8 @@ from guard.core.baselines import BASELINE, Baseline
 from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
 from guard.core.history import EMPTY_TREES
 from guard.core.text import visible
-from guard.core.work import Work, attributed
+from guard.core.uncommitted import attributed
+from guard.core.work import Work
 from guard.errors import RepositoryProblem
 from guard.git.call import TIME_LIMIT_SECONDS
 from guard.git.dirty import dirty
@@ -47,6 +48,7 @@ def take(
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
     carried: Sequence[DirtyFile] = (),
+    like: Sequence[DirtyFile] = (),
 ) -> Standing:
     """What the repository is now; nothing is pinned yet."""
     git = Reader(repository, environ, time_limit)
@@ -61,7 +63,7 @@ def take(
         stash=stash(repository, refs.names.get("refs/stash")),
         shallow=shallow_digest(repository),
         reflogs=lengths(repository),
-        dirty=attributed(dirty(repository, environ, time_limit, carried).files, carried),
+        dirty=attributed(dirty(repository, environ, time_limit, (*carried, *like)).files, carried),
         pin=None,
         pinned=None,
         warnings=(),
@@ -77,13 +79,15 @@ def prepare(
     run: str,
     iteration: int,
     carried: Sequence[DirtyFile] = (),
+    like: Sequence[DirtyFile] = (),
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> BaselineRecorded:
     """Take a baseline and pin it; the event is for the caller to record, together with the start of the iteration.
 
-    `carried` are files that an earlier iteration left uncommitted: unchanged since, they are not taken for the user's.
+    `carried` are files that an earlier iteration left uncommitted: unchanged since, they are not taken for the user's. `like`
+    is what the baseline before had listed.
     """
-    found = take(repository, environ, time_limit, carried)
+    found = take(repository, environ, time_limit, carried, like)
     changes = _pinned(Reader(repository, environ, time_limit), found, worktree, now)
     changes["refs"] = dict(islice(found.refs.items(), MOST_REFS))
     changes["refs_omitted"] = max(0, len(found.refs) - MOST_REFS)

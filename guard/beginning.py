@@ -3,18 +3,20 @@
 from typing import Any
 
 from guard import baselines
+from guard.attribution import not_the_agents
 from guard.core.checks import LAST_CHECK
 from guard.core.events import IterationStarted, RunStarted
 from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
 from guard.core.events.run import Process
 from guard.core.runs import RUN, Run
 from guard.core.text import shortened, visible
-from guard.core.work import changed_since, mixed_with_users
+from guard.core.uncommitted import changed_since
 from guard.errors import GuardError
 from guard.git.dirty import dirty
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import Iteration, Terms, current, key_of, refuse_beside_another
+from guard.kept_output import KeptOutput
 
 _LONGEST_WORD = 200
 _MOST_WORDS = 64
@@ -34,6 +36,7 @@ def begin(
     store, words = guard.writable_store, _recorded(command)
     run = store.view(RUN, key)
     refuse_beside_another(run)
+    before = baselines.load(store, key)
     recorded = baselines.prepare(
         guard.repository,
         key,
@@ -42,6 +45,7 @@ def begin(
         run=run.run if run else new_id(),
         iteration=1,
         carried=_left_before(guard, run),
+        like=before.dirty if before else (),
         time_limit=_git_limit(guard),
     )
     recorded = _with_users_work_kept(guard, recorded)
@@ -86,8 +90,16 @@ def _left_before(guard: Invocation, run: Run | None) -> tuple[DirtyFile, ...]:
         return last.left if last else ()
     now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
     left = changed_since(before.dirty, now.files)
-    mixed = mixed_with_users(before.dirty, left)
-    return tuple(file for file in left if file.path not in mixed)
+    held = not_the_agents(
+        guard.repository,
+        before,
+        left,
+        now,
+        guard.environ,
+        watched_until=KeptOutput.of(guard, current(guard, Terms())).watched_until(),
+        time_limit=_git_limit(guard),
+    )
+    return tuple(file for file in left if file.path not in held)
 
 
 def _with_users_work_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:

@@ -5,9 +5,10 @@ to save what would be lost (a snapshot before any verdict, a rescue where the ju
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from guard.attribution import not_the_agents
 from guard.baselines import keep_lost
 from guard.clock import Clock
 from guard.core.answer import ProbeResult
@@ -19,7 +20,8 @@ from guard.core.judge import Step, Verdict, judge
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
-from guard.core.work import Work, changed_since, count_work, left_over, mixed_with_users
+from guard.core.uncommitted import changed_since, left_over
+from guard.core.work import Work, count_work
 from guard.errors import GuardError, RepositoryProblem
 from guard.git.dirty import Dirty, dirty
 from guard.git.history import history
@@ -58,8 +60,10 @@ class Check:
     warn: Callable[[str], None]
     live: Callable[[str], None]
     """The live line: what it waits for, and how long still."""
+    checked_before: bool = False
+    """Whether the iteration has been checked before,"""
     waited_before: float = 0.0
-    """How long earlier checks of the iteration have waited for what is alive."""
+    """and how long these checks have waited for what is alive."""
 
     _round: int = 1
     _waited: float = 0.0
@@ -70,7 +74,6 @@ class Check:
     _looks: list[Evidence] = field(default_factory=list)
     _last_step: str = ""
     _dirty: Dirty = field(default_factory=lambda: Dirty((), {}))
-    _before: tuple[DirtyFile, ...] = ()
     _left: tuple[DirtyFile, ...] = ()
     _stamp: str = ""
 
@@ -109,7 +112,7 @@ class Check:
         work = count_work(facts)
         if subject.baseline.at is None:
             work = work.model_copy(update={"warnings": (*work.warnings, _NOTHING_BEFORE)})
-        self._before = before = subject.baseline.dirty
+        before = subject.baseline.dirty
         self._dirty = dirty(repository, environ, limit, like=before)
         self._left = changed_since(before, self._dirty.files)
         uncommitted = left_over(before, self._dirty.files, work.stashed)
@@ -189,7 +192,20 @@ class Check:
     def _rescued(self) -> Rescue:
         from guard.leftovers import committed
 
-        return committed(self.subject, self.settings, self._left, self._dirty, self.warn)
+        held = self._not_the_agents()
+        return committed(self.subject, self.settings, self._left, self._dirty, held, self.warn)
+
+    def _not_the_agents(self) -> Mapping[str, str]:
+        subject = self.subject
+        return not_the_agents(
+            subject.repository,
+            subject.baseline,
+            self._left,
+            self._dirty,
+            subject.environ,
+            watched_until=subject.watched_until,
+            time_limit=self.settings.completion_check.git_timeout_seconds,
+        )
 
     def _save(self, verdict: Verdict, evidence: Evidence) -> Evidence:
         """Before any verdict is given: a snapshot of what is uncommitted, and the final rescue where it is due."""
@@ -231,14 +247,14 @@ class Check:
         )
 
     def _checked(self, verdict: Verdict, evidence: Evidence, elapsed: float) -> Checked:
-        mixed = mixed_with_users(self._before, self._left)
+        held = self._not_the_agents() if self._left else {}
         return Checked(
             verdict=verdict,
             evidence=evidence,
             looks=tuple(self._looks[-MOST_LOOKS:]),
             snapshot=self._snapshot or (self._rescue.snapshot if self._rescue else None),
             rescue=self._rescue,
-            left=tuple(one for one in self._left if one.path not in mixed),
+            left=tuple(one for one in self._left if one.path not in held),
             elapsed_seconds=elapsed,
         )
 

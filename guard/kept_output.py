@@ -49,6 +49,18 @@ class KeptOutput:
             words.feed_error(data)
         return words.finish(None, now)
 
+    def touch(self) -> None:
+        """Guard is watching: the time of the file says so, whatever becomes of guard."""
+        with suppress(OSError):
+            os.utime(self._path("stdout"))
+
+    def watched_until(self) -> float:
+        """When guard last was; the beginning of time if nothing tells."""
+        try:
+            return self._path("stdout").stat().st_mtime
+        except OSError:
+            return 0.0
+
     def _path(self, stream: str) -> Path:
         return self.folder / f"{self.name}.{stream}"
 

@@ -2,20 +2,18 @@
 
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from guard.core.events.baseline import DirtyFile
 from guard.core.rescuing import MOST_NAMED, HeldBack, Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
-from guard.core.work import CommitLine, count_work, mixed_with_users
+from guard.core.work import CommitLine, count_work
 from guard.git.dirty import Dirty
 from guard.git.history import history
 from guard.processes import run
 from guard.rescue import rescue, snapshot
 from guard.subject import Subject
-
-_MIXED = "mixed with changes that were there before the iteration"
 
 
 def kept(subject: Subject, settings: Settings) -> Snapshot:
@@ -34,16 +32,16 @@ def committed(
     settings: Settings,
     left: tuple[DirtyFile, ...],
     dirty: Dirty,
+    held: Mapping[str, str],
     warn: Callable[[str], None],
 ) -> Rescue:
-    """Commit what was left of all that is dirty, or say why not."""
+    """Commit what was left of all that is dirty, or say why not; `held` are paths that are not the agent's alone, and why."""
     argv = shlex.split(settings.rescue.command)
     if argv:
         if shutil.which(argv[0], path=subject.environ.get("PATH")) is not None:
             return _by_program(subject, settings, argv)
         warn(f"there is no rescue command {argv[0]!r}; guard's own rescue is used instead")
-    mixed = mixed_with_users(subject.baseline.dirty, left)
-    agents = [one for one in left if one.path not in mixed]
+    agents = [one for one in left if one.path not in held]
     done = rescue(
         subject.repository,
         subject.workspace,
@@ -54,18 +52,18 @@ def committed(
         paths=sorted(dirty.paths(agents)),
         time_limit=settings.rescue.time_limit_seconds,
     )
-    return _without_mixed(done, sorted(mixed))
+    return _without(done, held)
 
 
-def _without_mixed(done: Rescue, mixed: list[str]) -> Rescue:
-    """Files that the user had changed and the iteration changed further: to commit them would commit the user's work too."""
-    if not mixed:
+def _without(done: Rescue, held: Mapping[str, str]) -> Rescue:
+    """The rescue with what was held back: to commit it would commit the user's work too."""
+    if not held:
         return done
-    held = tuple(HeldBack(path=name[:512], why=_MIXED) for name in mixed[:MOST_NAMED])
-    note = f"{plural(len(mixed), 'file')} held back: {_MIXED}"
+    named = [HeldBack(path=path[:512], why=held[path]) for path in sorted(held)[:MOST_NAMED]]
+    note = f"{plural(len(held), 'file')} held back: {named[0].why}"
     return done.model_copy(
         update={
-            "held_back": (*done.held_back, *held),
+            "held_back": (*done.held_back, *named),
             "reason": done.reason if done.commits else "held_back",
             "detail": f"{done.detail}; {note}"[:512] if done.commits else note,
         }

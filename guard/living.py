@@ -93,7 +93,12 @@ def _processes(marked: Marked) -> list[Stat]:
     stats = {stat.pid: stat for stat in table()}
     agent = marked.agent.pid if marked.agent is not None else None
     ours = _lineage(stats, os.getpid()) - {agent}
-    found = [one for one in stats.values() if one.pid not in ours and _belongs(one, marked)]
+    started = _descendants(stats, marked.agent) if marked.agent is not None else set()
+    found = [
+        one
+        for one in stats.values()
+        if one.pid not in ours and (one.pid in started or _belongs(one, marked))
+    ]
     readers = _readers(list(stats.values())) if found else set()
     return [stat for stat in found if stat.pid not in readers]
 
@@ -105,6 +110,23 @@ def _lineage(stats: dict[int, Stat], pid: int) -> set[int]:
         line.add(pid)
         pid = stats[pid].parent
     return line
+
+
+def _descendants(stats: dict[int, Stat], agent: Process) -> set[int]:
+    """All that the agent has started, while it lives: also what forgot its environment."""
+    known = stats.get(agent.pid)
+    if known is None or known.start != agent.start:
+        return set()
+    children: dict[int, list[int]] = {}
+    for stat in stats.values():
+        children.setdefault(stat.parent, []).append(stat.pid)
+    found: set[int] = set()
+    below = [agent.pid]
+    while below:
+        more = [pid for pid in children.get(below.pop(), ()) if pid not in found]
+        found.update(more)
+        below += more
+    return found
 
 
 def _readers(stats: list[Stat]) -> set[int]:

@@ -10,7 +10,7 @@ from guard.core.events import RunEnded
 from guard.core.looping import End, Limits, Next, after_iteration, before_iteration
 from guard.core.reports.check import CheckReport
 from guard.core.runs import RUN
-from guard.errors import BreakerOpen, GuardError, WrongUsage
+from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import key_of
@@ -32,7 +32,7 @@ class Looped:
     code: int
     iterations: tuple[CheckReport, ...]
     elapsed_seconds: float
-    fault: GuardError | None = None
+    fault: GuardError | OSError | None = None
     """What guard could not go on after; the iterations before it stand."""
 
 
@@ -66,10 +66,11 @@ class Loop:
                 end = self._until_an_end()
         except KeyboardInterrupt:
             end = Next("stopped", INTERRUPTED)
-        except GuardError as error:
+        except (GuardError, OSError) as error:
             if not self._reports:
                 raise
-            end, fault = Next("fault", error.exit_code), error
+            code = error.exit_code if isinstance(error, GuardError) else StoreUnavailable.exit_code
+            end, fault = Next("fault", code), error
         assert end.ends is not None
         if fault is None:
             self._end_run(end.ends)
@@ -93,7 +94,8 @@ class Loop:
         done = len({(report.run, report.iteration) for report in self._reports})
         if self._reports and still_open(self._guard, self._reports[-1]):
             done -= 1
-        return before_iteration(self._plan.limits, done, self._elapsed(), left, self._code)
+        unsaved = bool(self._reports) and self._reports[-1].uncommitted.any
+        return before_iteration(self._plan.limits, done, self._elapsed(), left, self._code, unsaved)
 
     def _open_tasks(self) -> int | None:
         file = self._plan.tasks

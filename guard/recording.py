@@ -65,7 +65,9 @@ def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> N
             change.append(_rescue_event(checked, {**common, "id": new_id()}))
         change.append(_check_event(checked, policy, {**common, "id": new_id()}))
         opened = run.opened(subject.run, subject.iteration) if run is not None else None
-        waited_out = policy.wait and check.waited_before >= policy.max_wait_seconds > 0
+        waited_out = check.checked_before and (
+            not policy.wait or check.waited_before >= policy.max_wait_seconds
+        )
         if not _ends(checked, policy, opened, feeds != "never", waited_out):
             return
         if opened is not None:

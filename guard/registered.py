@@ -1,11 +1,15 @@
 """The agent of a run in the registries: there from the start of an iteration, with its end by the verdict."""
 
+from contextlib import suppress
+
 from guard import agents
 from guard.core.events import AgentStatus
 from guard.core.events.run import Status
 from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY
 from guard.core.reports.check import CheckReport
+from guard.core.text import shortened, valid
+from guard.errors import GuardError
 from guard.invocation import Invocation
 
 _STATUS: dict[Status, AgentStatus] = {
@@ -36,6 +40,19 @@ def begins(guard: Invocation, task: str, agent_id: str, agent_type: str) -> None
         agent_type=agent_type,
         keep_finished=guard.config.settings.registry.keep_finished,
     )
+
+
+def fails(guard: Invocation, task: str, agent_id: str, why: str) -> None:
+    """Guard could not go on, and nobody knows what became of the agent's work: that is no longer an active agent."""
+    with suppress(GuardError):
+        agents.update(
+            guard.writable_store,
+            guard.clock.now(),
+            task_id=task,
+            agent_id=agent_id,
+            status="error",
+            message=shortened(valid(why), 400),
+        )
 
 
 def ends(guard: Invocation, task: str, agent_id: str, report: CheckReport) -> None:

@@ -19,7 +19,7 @@ from guard.core.classify import Classification, reader
 from guard.core.reports.check import CheckReport
 from guard.core.runs import RUN
 from guard.core.settings import Agent
-from guard.errors import BreakerOpen, WrongUsage
+from guard.errors import BreakerOpen, GuardError, WrongUsage
 from guard.invocation import Invocation
 from guard.iteration import (
     Iteration,
@@ -74,7 +74,7 @@ class StoppedByPerson(Exception):
 def run_iteration(guard: Invocation, order: Order) -> CheckReport:
     """Run the agent once and say what became of it."""
     with terminated_like_interrupted():
-        left = finish_what_was_left(guard, order.terms)
+        left = finish_what_was_left(guard, order.terms, order.goes_on)
         if left is not None and (order.goes_on or still_open(guard, left)):
             return left
         check_program(order.argv, guard.environ)
@@ -94,12 +94,17 @@ def _registered(guard: Invocation, order: Order) -> CheckReport:
     except StoppedByPerson as stop:
         registered.ends(guard, order.task, name, stop.report)
         raise
+    except GuardError as error:
+        registered.fails(guard, order.task, name, error.message)
+        raise
     registered.ends(guard, order.task, name, report)
     return report
 
 
-def finish_what_was_left(guard: Invocation, terms: Terms) -> CheckReport | None:
-    """Judge an iteration that was left open; None if there is none."""
+def finish_what_was_left(
+    guard: Invocation, terms: Terms, watched: bool = False
+) -> CheckReport | None:
+    """Judge an iteration that was left open; None if there is none. `watched` says that this guard was there all the time."""
     run = guard.store.view(RUN, key_of(guard))
     opened = run.open_iteration if run is not None else None
     if opened is None or opened.supervisor is None:
@@ -118,6 +123,7 @@ def finish_what_was_left(guard: Invocation, terms: Terms) -> CheckReport | None:
         ),
         watch=watch_of(guard, iteration),
         output=output_left_by(guard, iteration),
+        alone=not watched,
         feeds_breaker="always" if last_check(guard, iteration) else "with_work",
     )
 
@@ -141,17 +147,28 @@ def _ask_breaker(guard: Invocation) -> None:
     )
 
 
+def _folder() -> Path:
+    """Where the agent is started: here, if here still exists."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise WrongUsage(
+            "the current folder does not exist any more", "start guard from another one"
+        ) from None
+
+
 def _iterate(guard: Invocation, order: Order) -> CheckReport:
     agent = order.terms.agent or guard.config.settings.completion_check.agent or named(order.argv)
-    me, command = breaker.process(os.getpid()), order.command or order.argv
+    me, command, folder = breaker.process(os.getpid()), order.command or order.argv, _folder()
     begin(guard, me, command, order.new_run)
     iteration = current(guard, order.terms)
     with ExitStack() as held:
-        kept = held.enter_context(KeptOutput.of(guard, iteration).opened())
+        output_files = KeptOutput.of(guard, iteration)
+        kept = held.enter_context(output_files.opened())
         child = Supervised(
             order.argv,
             environ={**guard.environ, MARK: iteration.mark},
-            cwd=Path.cwd(),
+            cwd=folder,
             reader=reader(agent),
             kept=kept,
             to_stderr=order.to_stderr,
@@ -164,7 +181,8 @@ def _iterate(guard: Invocation, order: Order) -> CheckReport:
             raise
         iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
         limits = Limits.of(guard.settings(None, {}).run, order.max_seconds)
-        watching = Watching(guard, iteration, child, watch_of(guard, iteration), agent, limits)
+        watch = watch_of(guard, iteration)
+        watching = Watching(guard, iteration, child, watch, agent, limits, output_files.touch)
         ended = child.wait(watching.look)
         output = child.classified(ended.code, guard.clock.now().astimezone())
         watching.note(output.session)

@@ -28,5 +28,7 @@ class Subject:
     agent_ended: Callable[[], bool] = bool
     """Whether the agent's own process is known to have ended."""
     ended_by_guard: Cutoff | None = None
+    watched_until: float | None = None
+    """When guard last watched over it, if it was left alone since: what changed later may be somebody else's."""
     others: Callable[[], frozenset[str]] = frozenset
     """The refs on which other iterations work, as of now."""

@@ -1,6 +1,6 @@
 """A verdict on an iteration: the check is given what it is about, made, recorded and reported."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from guard.iteration import (
     last_check,
     watch_of,
 )
-from guard.kept_output import output_left_by
+from guard.kept_output import KeptOutput, output_left_by
 from guard.living import MARK, Watch
 from guard.neighbours import names_of_others
 from guard.recording import Feeds, record, report
@@ -31,7 +31,7 @@ def check(guard: Invocation, terms: Terms) -> CheckReport:
     guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
     iteration = current(guard, terms)
     watch, output = watch_of(guard, iteration), output_left_by(guard, iteration)
-    return judged(guard, iteration, terms, watch=watch, output=output)
+    return judged(guard, iteration, terms, watch=watch, output=output, alone=output is not None)
 
 
 def judged(
@@ -42,12 +42,18 @@ def judged(
     watch: Watch,
     output: Classification | None = None,
     ended_by_guard: Cutoff | None = None,
+    alone: bool = False,
     feeds_breaker: Feeds = "never",
 ) -> CheckReport:
-    """Check an iteration, record the verdict, and report it."""
-    subject = _subject(guard, iteration, terms, output)
-    subject = replace(subject, ended_by_guard=ended_by_guard)
-    with _prepared(guard, iteration, terms, watch, subject) as check:
+    """Check an iteration, record the verdict, and report it; `alone` says that nobody watched over it for a while."""
+    kept = KeptOutput.of(guard, iteration)
+    subject = replace(
+        _subject(guard, iteration, terms, output),
+        ended_by_guard=ended_by_guard,
+        watched_until=kept.watched_until() if alone else None,
+    )
+    beat = kept.touch if feeds_breaker != "never" and not alone else _nothing
+    with _prepared(guard, iteration, terms, watch, subject, beat) as check:
         checked = check.make()
     record(guard, check, checked, feeds_breaker)
     return report(guard, check.subject, checked)
@@ -63,8 +69,8 @@ def stopped(
     by: str,
 ) -> CheckReport:
     """Record an iteration that a person ended by a signal: what it left stays its own, and can be gone on with."""
-    subject = _subject(guard, iteration, terms, output)
-    with _prepared(guard, iteration, terms, watch, subject) as check:
+    subject, beat = _subject(guard, iteration, terms, output), KeptOutput.of(guard, iteration).touch
+    with _prepared(guard, iteration, terms, watch, subject, beat) as check:
         checked = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
     record(guard, check, checked, "always")
     return report(guard, check.subject, checked)
@@ -96,10 +102,20 @@ def _subject(
 
 @contextmanager
 def _prepared(
-    guard: Invocation, iteration: Iteration, terms: Terms, watch: Watch, subject: Subject
+    guard: Invocation,
+    iteration: Iteration,
+    terms: Terms,
+    watch: Watch,
+    subject: Subject,
+    beat: Callable[[], None],
 ) -> Iterator[Check]:
     settings = guard.settings(iteration.frozen, terms.flags)
     live, before = guard.output.live(), last_check(guard, iteration)
+
+    def say(line: str) -> None:
+        beat()
+        live.say(line)
+
     try:
         yield Check(
             subject,
@@ -108,8 +124,14 @@ def _prepared(
             watch,
             guard.clock,
             guard.output.warn,
-            live.say,
+            say,
+            checked_before=before is not None,
             waited_before=before.waited_seconds if before else 0.0,
         )
     finally:
+        beat()
         live.clear()
+
+
+def _nothing() -> None:
+    """Nobody is told."""

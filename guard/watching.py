@@ -1,7 +1,7 @@
 """Over an agent while it runs: its processes are looked at, its session is noted, and at its limits it is ended."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -40,6 +40,8 @@ class Watching:
     watch: Watch
     agent: str | None
     limits: Limits
+    beat: Callable[[], None]
+    """Says to whoever comes after a crash that guard was still watching."""
     session: str | None = None
     ended: Cutoff | None = None
     """Why guard ended the agent, if it did."""
@@ -55,6 +57,7 @@ class Watching:
         if passed < _LOOK_SECONDS:
             return
         self._looked = now
+        self.beat()
         self._count_idle(passed, self.watch.look())
         self.note(self.child.session)
         if self.ended is None:

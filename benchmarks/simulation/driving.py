@@ -12,7 +12,8 @@ from guard.core.evidence import Evidence, Policy
 from guard.core.judge import Step
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
-from guard.core.work import Work, changed_since, count_work, left_over
+from guard.core.uncommitted import changed_since, left_over, mixed_with_users
+from guard.core.work import Work, count_work
 
 _PROBE_LIMIT_SECONDS = 60.0
 
@@ -42,7 +43,7 @@ class SimulatedCheck(Check):
     def _look(self) -> Evidence:
         world, session = self._world, self._session
         now = world.dirty()
-        self._before, self._left = world.before, changed_since(world.before, now)
+        self._left = changed_since(world.before, now)
         return Evidence(
             at=self._now(),
             round=self._round,
@@ -78,6 +79,9 @@ class SimulatedCheck(Check):
     def _rescued(self) -> Rescue:
         self._world.advance(self._random.uniform(0.1, 3))
         return self._world.rescue({file.path for file in self._left})
+
+    def _not_the_agents(self) -> dict[str, str]:
+        return dict.fromkeys(mixed_with_users(self._world.before, self._left), "mixed")
 
     def _keep_lost(self, work: Work) -> None:
         """What was thrown away is there to be found again in any case."""

@@ -81,7 +81,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
 
 
 def _summary(report: LoopReport) -> str:
-    done = report.iterations
+    done = {(one.run, one.iteration): one for one in report.iterations}.values()
     commits = sum(one.new_commits for one in done)
     rescued = sum(one.rescued_commits for one in done)
     return (

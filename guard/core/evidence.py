@@ -13,7 +13,8 @@ from guard.core.classify import Classification
 from guard.core.events.run import Process, Seconds
 from guard.core.fields import Count, Frozen, Instant, Line
 from guard.core.rescuing import Rescue
-from guard.core.work import Uncommitted, Work
+from guard.core.uncommitted import Uncommitted
+from guard.core.work import Work
 
 MOST_LIVING = 64
 

@@ -44,11 +44,19 @@ class Limits:
 
 
 def before_iteration(
-    limits: Limits, iterations: int, elapsed: float, open_tasks: int | None, last: int
+    limits: Limits,
+    iterations: int,
+    elapsed: float,
+    open_tasks: int | None,
+    last: int,
+    unsaved: bool = False,
 ) -> Next | None:
-    """Whether the loop ends before the next iteration begins; `last` is the exit code of the newest verdict."""
+    """Whether the loop ends before the next iteration begins; `last` is the exit code of the newest verdict.
+
+    `unsaved` says that its iteration left work uncommitted: then the ticked boxes may be a claim, and its verdict stands.
+    """
     if open_tasks == 0:
-        return Next("tasks_done", 0)
+        return Next("tasks_done", last if unsaved else 0)
     if limits.max_iterations is not None and iterations >= limits.max_iterations:
         return Next("max_iterations", last)
     if limits.max_seconds is not None and elapsed >= limits.max_seconds:

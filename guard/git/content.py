@@ -101,7 +101,8 @@ class Contents:
         digest = sha256()
         for path in paths:
             try:
-                known = stamp(os.stat(path, dir_fd=self.root, follow_symlinks=False))
+                status = os.stat(path, dir_fd=self.root, follow_symlinks=False)
+                known = f"{stamp(status)}:{status.st_mode:o}"
             except OSError:
                 known = ""
             digest.update(b"%s\0%s\0" % (path, known.encode()))

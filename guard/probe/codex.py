@@ -24,7 +24,7 @@ def _servers(asked: Asked) -> Iterator[str]:
     for file in (home / "config.toml" for home in homes):
         for name in _named_in(file):
             if not _PLAIN.fullmatch(name):
-                raise CannotAsk("crashed", f"{file}: the server {name!r} cannot be switched off")
+                raise CannotAsk("no_cli", f"{file}: the server {name!r} cannot be switched off")
             yield name
 
 

@@ -275,3 +275,34 @@ def test_a_loop_that_is_terminated_while_it_waits_says_what_was_done(begun: Path
     guard.terminate()
     out, err = guard.communicate(timeout=60)
     assert (guard.returncode, "1 iteration, 0 new commits" in out) == (130, True), err
+
+
+def test_a_loop_that_looks_once_goes_on_beside_what_is_still_at_work(begun: Path) -> None:
+    busy = "(setsid timeout 120 sh -c 'while :; do :; done' > /dev/null 2>&1 & echo $! > pid)"
+    agent = f"[ -e pid ] && {{ {WORK}; }} || {busy}"
+    code, found = loop("--no-probe", "--no-wait", "--max-iterations", "2", "--", "sh", "-c", agent)
+    os.killpg(int((begun / "pid").read_text()), signal.SIGKILL)
+    assert (code, found["reason"]) == (0, "max_iterations")
+    assert [one["iteration"] for one in found["iterations"]] == [1, 1, 2]
+
+
+def test_boxes_that_were_ticked_and_not_committed_do_not_complete(
+    begun: Path, tmp_path: Path
+) -> None:
+    commit(begun, "tasks.md", "- [ ] one\n")
+    line = json.dumps({"type": "result", "subtype": "error_max_turns", "session_id": "s"})
+    agent = f"echo '- [x] one' > tasks.md; echo '{line}'; exit 1"
+    words = ("--agent", "claude", "--until-tasks-done", "tasks.md")
+    code, found = loop(*words, "--", "sh", "-c", agent)
+    assert (code, found["reason"]) == (12, "tasks_done")
+
+
+def test_a_folder_that_the_agent_deletes_ends_the_loop_with_its_report(
+    begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (begun / "sub").mkdir()
+    monkeypatch.chdir(begun / "sub")
+    agent = f"cd ..; rm -rf sub; {WORK}"
+    result = run("--repo", begun, "loop", "--max-iterations", "2", "--", "sh", "-c", agent)
+    assert (result.code, "1 iteration, 1 new commit" in result.out) == (2, True), result.err
+    assert "does not exist any more" in result.err

@@ -491,3 +491,16 @@ def test_a_check_after_a_crash_ends_when_the_agent_has_ended(begun: Path) -> Non
     result = run("check", "--no-probe", "--probe-interval", "55", env=env)
     assert result.code == 10
     assert time.monotonic() - begun_at < 50
+
+
+def test_a_child_that_forgot_its_environment_counts_while_the_agent_lives(begun: Path) -> None:
+    busy = "setsid env -i timeout 4 sh -c 'while :; do :; done'"
+    limit = {"GUARD_RUN__MAX_IDLE_SECONDS": "2"}
+    found = iterate("--no-probe", "--", "sh", "-c", f"{busy}; {COMMIT}", env=limit)[1]
+    assert found["reason"] == "commits"
+
+
+def test_an_agent_of_a_task_is_not_left_active_by_a_fault(begun: Path) -> None:
+    assert run("run", "--task", "T1", "--no-probe", "--", "rm", "-rf", ".git").code == 4
+    [agent] = run("agent", "list", "--task", "T1", "--format", "json").json["agents"]
+    assert agent["status"] == "error"

@@ -7,7 +7,8 @@ import pytest
 from guard.core.evidence import Evidence, Living, Policy
 from guard.core.holding import holds, may_commit
 from guard.core.judge import RULES, Step, Verdict, judge
-from guard.core.work import Uncommitted, Work
+from guard.core.uncommitted import Uncommitted
+from guard.core.work import Work
 from tests.support.events import MOMENT
 from tests.support.evidence import (
     COMMITTED,

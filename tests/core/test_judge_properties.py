@@ -13,7 +13,8 @@ from guard.core.evidence import Evidence, Living, Policy, Team
 from guard.core.holding import holds, may_commit, may_go_on
 from guard.core.judge import RULES, Step, Verdict, judge
 from guard.core.rescuing import Rescue
-from guard.core.work import Uncommitted, Work
+from guard.core.uncommitted import Uncommitted
+from guard.core.work import Work
 from tests.support.evidence import LEFT, answered, failed, living, look, rescue, said
 
 SITUATIONS = 6000

@@ -7,14 +7,8 @@ import pytest
 
 from guard.core.events.baseline import DirtyFile
 from guard.core.history import Change, Commit, History, imported, leading_to, reachable
-from guard.core.work import (
-    MOST_LINES,
-    MOST_NAMES,
-    Uncommitted,
-    attributed,
-    count_work,
-    left_over,
-)
+from guard.core.uncommitted import MOST_NAMES, Uncommitted, attributed, left_over
+from guard.core.work import MOST_LINES, count_work
 
 MAIN = "refs/heads/main"
 

@@ -182,7 +182,7 @@ def test_codex_has_no_tool_servers_while_it_is_asked(home: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "failure"),
     [
-        ('[mcp_servers."a.b"]\ncommand = "x"\n', "crashed"),
+        ('[mcp_servers."a.b"]\ncommand = "x"\n', "no_cli"),
         ("no TOML at all [", None),
         ("mcp_servers = 3\n", None),
     ],

@@ -7,7 +7,8 @@ from guard import baselines
 from guard.core.baselines import Baseline, BaselineFold
 from guard.core.events.baseline import BaselineRecorded, DirtyFile
 from guard.core.records import Position
-from guard.core.work import Uncommitted, Work, count_work, left_over
+from guard.core.uncommitted import Uncommitted, left_over
+from guard.core.work import Work, count_work
 from guard.git.dirty import dirty
 from guard.git.history import history
 from guard.git.locate import Repository, find

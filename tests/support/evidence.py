@@ -6,7 +6,8 @@ from guard.core.answer import LASTING, Answer, ProbeFailure, ProbeResult
 from guard.core.classify import Classification, Outcome
 from guard.core.evidence import Evidence, Living, Team
 from guard.core.rescuing import Rescue, Snapshot
-from guard.core.work import Uncommitted, Work
+from guard.core.uncommitted import Uncommitted
+from guard.core.work import Work
 from tests.support.events import MOMENT
 
 OID = "1" * 40

@@ -10,7 +10,8 @@ from guard.core.fields import Count, Frozen, Instant, Line
 from guard.core.reports.base import Report
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.text import plural
-from guard.core.work import Uncommitted, Work
+from guard.core.uncommitted import Uncommitted
+from guard.core.work import Work
 
 EXIT_OF: dict[Status, int] = {
     "complete": 0,

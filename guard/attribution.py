@@ -1,0 +1,58 @@
+"""Whose a file is: what was left in a work tree, and cannot be shown to be the agent's alone.
+
+Such files are held back from every rescue, and the next baseline takes them for the user's; the snapshots have them anyway.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from guard.core.baselines import Baseline
+from guard.core.events.baseline import DirtyFile
+from guard.core.uncommitted import mixed_with_users
+from guard.git.call import TIME_LIMIT_SECONDS
+from guard.git.dirty import Dirty
+from guard.git.locate import Repository
+from guard.git.stashes import brought_back
+
+MIXED = "mixed with changes that were there before the iteration"
+STASHED = "it was in the stash before the iteration"
+UNWATCHED = "it changed when no guard was watching"
+_SLACK_SECONDS = 2.0
+"""A guard that is killed has looked at most so long before."""
+
+
+def not_the_agents(
+    repository: Repository,
+    baseline: Baseline,
+    left: tuple[DirtyFile, ...],
+    dirty: Dirty,
+    environ: Mapping[str, str],
+    *,
+    watched_until: float | None = None,
+    time_limit: float = TIME_LIMIT_SECONDS,
+) -> dict[str, str]:
+    """The paths of what was left that are not the agent's alone, and why; `watched_until` is when guard looked last."""
+    found = {}
+    if watched_until is not None:
+        until = watched_until + _SLACK_SECONDS
+        for file in left:
+            if any(_changed_after(repository.root, path, until) for path in dirty.paths([file])):
+                found[file.path] = UNWATCHED
+    if baseline.stash and left:
+        back = brought_back(repository, baseline.stash, environ, time_limit)
+        found |= {file.path: STASHED for file in left if file.path in back}
+    return found | dict.fromkeys(mixed_with_users(baseline.dirty, left), MIXED)
+
+
+def _changed_after(root: Path, path: bytes, moment: float) -> bool:
+    """By the time of the last change of any kind, which nobody can set; of what is gone, that of the folder it was in."""
+    place = os.path.join(os.fsencode(root), path)
+    while True:
+        try:
+            return os.lstat(place).st_ctime > moment
+        except OSError:
+            above = os.path.dirname(place.rstrip(b"/"))
+            if above == place:
+                return True
+            place = above

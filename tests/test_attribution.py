@@ -1,0 +1,108 @@
+"""Whose a file is: the user's work is never committed by a rescue, whatever an agent does with it or to guard."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import commit, git, run, write
+from tests.support.sessions import QUICK, answering, killed, started, until
+
+
+@pytest.fixture
+def begun(repository: Path) -> Path:
+    """A repository with one commit, with a change and a new file of the user's."""
+    commit(repository, "tracked.txt")
+    write(repository / "tracked.txt", "the user's\n")
+    write(repository / "notes.txt", "the user's notes\n")
+    return repository
+
+
+def iterate(tmp_path: Path, agent: str) -> dict[str, object]:
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    found: dict[str, object] = run(
+        "run", "--format", "json", *QUICK, *done, "--", "sh", "-c", agent
+    ).json
+    return found
+
+
+def committed(folder: Path) -> set[str]:
+    """Every file that any commit but the first has touched."""
+    first = git(folder, "rev-list", "--max-parents=0", "HEAD").strip()
+    return set(git(folder, "log", "--format=", "--name-only", f"{first}..HEAD").split())
+
+
+MOVES = {
+    "renamed": "git mv tracked.txt renamed.txt",
+    "moved into a folder": "mkdir docs; mv notes.txt docs/notes.txt",
+    "copied": "cp notes.txt copy.txt",
+}
+
+
+@pytest.mark.parametrize("act", MOVES.values(), ids=MOVES)
+def test_what_the_agent_moved_stays_the_users(act: str, begun: Path, tmp_path: Path) -> None:
+    found = iterate(tmp_path, f"{act}; echo x > agents.txt")
+    assert found["reason"] == "rescued"
+    assert committed(begun) == {"agents.txt"}
+
+
+def test_what_was_stashed_and_popped_stays_the_users(begun: Path, tmp_path: Path) -> None:
+    iterate(tmp_path, "git stash -q -u; echo x > one.txt")
+    iterate(tmp_path, "git stash pop -q; echo x > two.txt")
+    assert committed(begun) == {"one.txt", "two.txt"}
+    assert (begun / "notes.txt").read_text() == "the user's notes\n"
+    assert (begun / "tracked.txt").read_text() == "the user's\n"
+
+
+def test_what_the_user_had_stashed_before_stays_the_users(begun: Path, tmp_path: Path) -> None:
+    git(begun, "stash", "push", "-q", "-u")
+    found = iterate(tmp_path, "git stash pop -q; echo x > agents.txt")
+    assert found["reason"] == "rescued"
+    assert committed(begun) == {"agents.txt"}
+
+
+def cut_off_in_the_check(tmp_path: Path, folder: Path) -> None:
+    slow = write(tmp_path / "slow", f"#!/bin/sh\necho up > {tmp_path}/up\nexec sleep 300\n")
+    slow.chmod(0o755)
+    agent = ("sh", "-c", "echo x > agents.txt")
+    guard = started("run", "--probe-command", str(slow), "--probe-timeout", "600", "--", *agent)
+    until((tmp_path / "up").exists)
+    guard.send_signal(signal.SIGINT)
+    assert guard.wait(timeout=120) == 130
+
+
+def killed_with_its_agent(tmp_path: Path, folder: Path) -> None:
+    agent = f"echo x > agents.txt; echo up > {tmp_path}/up; exec sleep 3"
+    guard = started("run", "--no-probe", "--", "sh", "-c", agent)
+    until((tmp_path / "up").exists)
+    time.sleep(1.5)
+    killed(guard)
+
+
+@pytest.mark.parametrize("how", [cut_off_in_the_check, killed_with_its_agent])
+def test_what_changed_after_guard_was_gone_is_not_taken_for_the_agents(
+    how: object, begun: Path, tmp_path: Path
+) -> None:
+    assert callable(how)
+    how(tmp_path, begun)
+    time.sleep(4)
+    write(begun / "later.txt", "the user's, afterwards\n")
+    write(begun / "tracked.txt", "the user's, edited again\n")
+    env = {"GUARD_COMPLETION_CHECK__MAX_WAIT_SECONDS": "0"}
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    for _ in range(2):
+        run("run", *QUICK, *done, "--no-wait", "--", "true", env=env)
+    run("run", *QUICK, *done, "--", "true", env=env)
+    assert committed(begun) <= {"agents.txt"}
+    assert (begun / "later.txt").read_text() == "the user's, afterwards\n"
+
+
+def test_in_a_folder_of_very_many_files_each_has_its_owner(begun: Path, tmp_path: Path) -> None:
+    write(begun / "many" / "users.txt", "the user's\n")
+    agent = "for i in $(seq 2100); do echo $i > many/$i.txt; done"
+    assert run("run", "--no-probe", "--no-rescue", "--", "sh", "-c", agent).code == 10
+    found = iterate(tmp_path, "true")
+    assert found["reason"] == "rescued"
+    status = git(begun, "status", "--porcelain", "--untracked-files=all").splitlines()
+    assert sorted(status) == [" M tracked.txt", "?? many/users.txt", "?? notes.txt"]
