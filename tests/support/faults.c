@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum way { OFF, KILL_BEFORE, KILL_AFTER, TEAR, SHORTEN, FAIL };
+enum way { OFF, KILL_AFTER, TEAR, SHORTEN, FAIL };
 enum trait { ANY = 0, WRITES = 1, ALLOCATES = 2 };
 
 static enum way way;
@@ -67,8 +67,6 @@ static enum way fate(int traits)
     seen++;
     if (seen < nth || (seen > nth && !lasting))
         return OFF;
-    if (way == KILL_BEFORE)
-        die();
     errno = error_number;
     return way;
 }
