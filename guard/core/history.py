@@ -57,8 +57,10 @@ class History:
     """Their parents that are not new."""
     fetched: frozenset[str] = frozenset()
     """New commits that a reflog shows to have come from elsewhere; with each, all that lead to it came."""
+    beside: frozenset[str] = frozenset()
+    """Commits at which iterations of other work trees have stood; what leads to each is theirs, unless it was taken in here."""
     made_here: frozenset[str] = frozenset()
-    """Commits that a reflog shows to have been made in this repository."""
+    """Commits that a reflog shows to have been made in this repository, and not by an iteration of another work tree."""
     taken_over: frozenset[str] = frozenset()
     """Commits that a reflog shows to have been made from others: picked, rebased, amended."""
     removed: Sequence[Commit] = ()
@@ -98,7 +100,7 @@ def leading_to(targets: Container[str], commits: Commits) -> set[str]:
 
 
 def imported(history: History) -> set[str]:
-    """New commits that are not the agent's: fetched and not made here.
+    """New commits that are not the agent's: fetched, or of an iteration beside this one, and not made here.
 
     A commit that was pushed is on a remote branch too, and stays the agent's: only a reflog entry of a fetch or a pull makes
     a commit foreign. Tags come with a fetch and have no reflog, so what only a tag leads to must have been made here.
@@ -109,4 +111,11 @@ def imported(history: History) -> set[str]:
     if history.head is not None:
         others.append(history.head)
     foreign |= reachable(tags, history.commits) - reachable(others, history.commits)
+    foreign |= reachable(history.beside, history.commits) - _taken_in(history)
     return foreign - history.made_here
+
+
+def _taken_in(history: History) -> set[str]:
+    """New commits on HEAD, or on the branch on which the iteration began."""
+    ends = (history.head, history.names.get(history.before_branch or ""))
+    return reachable([oid for oid in ends if oid is not None], history.commits)

@@ -6,6 +6,7 @@ where a commit was written before it was committed.
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from guard.core.baselines import Baseline
 from guard.core.history import Commit, History
@@ -36,7 +37,7 @@ def history(
 ) -> History:
     """All that counting needs to know of what happened since the baseline.
 
-    `others` are names of refs on which somebody else works meanwhile: what only they lead to is not looked at.
+    `others` are the HEADs and branches of work trees in which iterations of their own are under way: what they did is theirs.
     """
     git = Reader(repository, environ, time_limit)
     since = _Since(git, baseline, read_refs(git), others)
@@ -55,6 +56,22 @@ def _with_own_rescues(facts: History, baseline: Baseline) -> History:
         for oid, one in facts.commits.items()
     }
     return replace(facts, commits=commits)
+
+
+class _Moves(NamedTuple):
+    """What happened since the baseline, by reflogs: in which work tree, as far as that is known."""
+
+    own: list[Move]
+    theirs: list[Move]
+    """Of HEADs of others."""
+    branches: list[Move]
+    """Of branches that moved, by whomever: the same moves once more, and those of work trees that are gone."""
+
+    def all(self) -> list[Move]:
+        return [*self.own, *self.theirs, *self.branches]
+
+    def made_here(self) -> frozenset[str]:
+        return _made(self.own) | (_made(self.branches) - _made(self.theirs))
 
 
 @dataclass
@@ -89,22 +106,24 @@ class _Since:
     def facts(self) -> History:
         baseline, now = self.baseline, self.now
         names = self._names()
+        theirs = {name: names[name] for name in names if name in self.others and name != now.branch}
         new = self._new(_set(*names.values(), now.head) - self.known)
-        moves = list(self._moves())
-        made = frozenset(move.new for move in moves if move.made)
+        moves = self._moves()
+        made = moves.made_here()
         return History(
             before_head=baseline.head,
             before_branch=baseline.branch,
             before_tree=baseline.tree,
             head=now.head,
             branch=now.branch,
-            names=names,
+            names={name: oid for name, oid in names.items() if name not in theirs},
             commits=new.commits,
             around=new.around,
-            fetched=frozenset(self._fetched(moves, new)),
+            fetched=frozenset(self._fetched(moves.all(), new)),
+            beside=frozenset({*theirs.values(), *(move.new for move in moves.theirs)}),
             made_here=made,
-            taken_over=frozenset(move.new for move in moves if move.taken_over),
-            removed=self._removed(new),
+            taken_over=frozenset(move.new for move in moves.all() if move.taken_over),
+            removed=self._removed(new, moves),
             dropped=self._dropped(made - new.commits.keys()),
             stashed=self._stashed(),
         )
@@ -113,8 +132,7 @@ class _Since:
         """The names whose commits are looked at; of a revision named afterwards, HEAD is all that can be compared."""
         if self.baseline.revision is None:
             names = self.now.names.items()
-            local = {name: oid for name, oid in names if name.startswith(_LOCAL)}
-            return {name: oid for name, oid in local.items() if name not in self.others}
+            return {name: oid for name, oid in names if name.startswith(_LOCAL)}
         branch, head = self.now.branch, self.now.head
         return {branch: head} if branch and head else {}
 
@@ -152,19 +170,22 @@ class _Since:
             self.warnings.append(f"{plural(len(gone), 'tip')} of the baseline cannot be found")
         return [oid for oid in self.before if oid not in gone]
 
-    def _moves(self) -> Iterator[Move]:
+    def _moves(self) -> _Moves:
         """What HEAD did in every work tree, and what became of each branch that moved."""
         git, baseline = self.git, self.baseline
+        found = _Moves([], [], [])
         if baseline.revision is not None:
             moves = moves_of(git, "HEAD")
             if any(move.new == baseline.head for move in moves):
-                yield from after(moves, {baseline.head})
-            return
+                found.own.extend(after(moves, {baseline.head}))
+            return found
         starts = {**baseline.refs, "HEAD": baseline.head}
-        yield from moves_of_heads(git, baseline.reflogs, starts)
+        for name, moves in moves_of_heads(git, baseline.reflogs, starts):
+            (found.theirs if name in self.others else found.own).extend(moves)
         for name, oid in self.now.names.items():
             if name.startswith("refs/heads/") and baseline.refs.get(name) != oid:
-                yield from self._since(name)
+                found.branches.extend(self._since(name))
+        return found
 
     def _since(self, name: str) -> list[Move]:
         """What became of a ref. One that is new may have the reflog of an old one, which was renamed."""
@@ -190,12 +211,23 @@ class _Since:
                 self.warnings.append(f"{name} has no reflog: what was pulled counts as made here")
         yield from brought
 
-    def _removed(self, new: Listing) -> tuple[Commit, ...]:
-        """Commits that the branches of the baseline had, and that no ref has now."""
+    def _removed(self, new: Listing, moves: _Moves) -> tuple[Commit, ...]:
+        """Commits that the branches of the baseline had, and that no ref has now; without those that others moved."""
         refs = self.baseline.refs.items()
-        tips = _set(self.baseline.head, *(oid for name, oid in refs if name.startswith(_BRANCHES)))
-        gone = tips - self.there - new.around.keys()
-        return tuple(listed(self.git, gone, self.there, _MOST_GONE).commits.values())
+        there = self.there | new.around.keys()
+        branches = [name for name, oid in refs if name.startswith(_BRANCHES) and oid not in there]
+        own = [name for name in branches if not self._is_theirs(name, moves)]
+        tips = _set(self.baseline.head, *(self.baseline.refs[name] for name in own))
+        return tuple(listed(self.git, tips - there, self.there, _MOST_GONE).commits.values())
+
+    def _is_theirs(self, name: str, moves: _Moves) -> bool:
+        """Whether a ref is checked out by others, or was moved by them alone; if it is deleted, whether they left it."""
+        if name in self.others or not moves.theirs:
+            return name in self.others
+        if name not in self.now.names:
+            return self.baseline.refs[name] in {move.old for move in moves.theirs}
+        steps = {move.step for move in self._since(name)}
+        return bool(steps) and steps <= _steps(moves.theirs) - _steps(moves.own)
 
     def _dropped(self, made: frozenset[str]) -> tuple[Commit, ...]:
         """Commits that were made since, and that no ref has now."""
@@ -217,6 +249,14 @@ class _Since:
         if gone:
             self.warnings.append(f"{plural(len(gone), 'stashed change')} of before are gone")
         return tuple(oid for oid in entries if oid not in self.baseline.stash)
+
+
+def _made(moves: Iterable[Move]) -> frozenset[str]:
+    return frozenset(move.new for move in moves if move.made)
+
+
+def _steps(moves: Iterable[Move]) -> set[tuple[str, str]]:
+    return {move.step for move in moves}
 
 
 def _set(*oids: str | None) -> set[str]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from guard.core.paths import unspelled
+from guard.core.paths import spelled, unspelled
 from guard.git.folders import contents, has_reftable, heads, size
 from guard.git.locate import Repository
 from guard.git.reading import Reader
@@ -39,6 +39,11 @@ class Move(NamedTuple):
     old: str
     new: str
     words: str
+
+    @property
+    def step(self) -> tuple[str, str]:
+        """What a branch and the HEAD that is on it have in common: where to, and by which command."""
+        return self.new, self.words.partition(":")[0]
 
     @property
     def made(self) -> bool:
@@ -73,15 +78,16 @@ def lengths(repository: Repository) -> dict[str, int]:
 
 def moves_of_heads(
     git: Reader, places: Mapping[str, int], starts: Mapping[str, str | None]
-) -> Iterator[Move]:
-    """What each work tree's HEAD did after its place; all that it ever did, if it has none."""
+) -> Iterator[tuple[str, list[Move]]]:
+    """What each work tree's HEAD, by its spelled name, did after its place; all that it ever did, if it has none."""
     for name, path in heads(git.repository):
         found = contents(path.parent / "logs" / "HEAD", places.get(name, 0))
         moves = _parsed(found.data) if found else []
         whole = found is not None and found.offset == places.get(name, 0)
-        if has_reftable(git.repository) or not whole or not _continues(moves, starts.get(name)):
-            moves = after(moves_of(git, name), {starts.get(name)})
-        yield from moves
+        ref = spelled(os.fsencode(name))
+        if has_reftable(git.repository) or not whole or not _continues(moves, starts.get(ref)):
+            moves = after(moves_of(git, ref), {starts.get(ref)})
+        yield ref, moves
 
 
 def _continues(moves: Sequence[Move], start: str | None) -> bool:
