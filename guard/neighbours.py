@@ -6,14 +6,18 @@ under a guard and in a work tree of its own, must not complete each other's iter
 
 import os
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from guard.alive import is_alive
 from guard.core.paths import spelled
-from guard.core.runs import RUN, Run
+from guard.core.runs import RUN, OpenIteration, Run
 from guard.git.folders import other_work_trees
 from guard.git.locate import Repository
 from guard.store import Store
 from guard.workspace import worktree_key
+
+_LONGEST_BY_HAND = timedelta(hours=12)
+"""How long before a baseline an iteration that nobody watches over may have begun and still be under way."""
 
 
 def names_of_others(store: Store, repository: Repository, since: datetime | None) -> frozenset[str]:
@@ -31,5 +35,14 @@ def _names(store: Store, repository: Repository, since: datetime) -> Iterator[st
 
 
 def _overlaps(run: Run, since: datetime) -> bool:
-    last = run.last_iteration
-    return run.open_iteration is not None or (last is not None and last.ended_at >= since)
+    begun, last = run.open_iteration, run.last_iteration
+    if last is not None and last.ended_at >= since:
+        return True
+    return begun is not None and _is_under_way(begun, since)
+
+
+def _is_under_way(begun: OpenIteration, since: datetime) -> bool:
+    """Whether its guard lives; of one that was begun by hand nobody knows, so it is given up after some hours."""
+    if begun.supervisor is None:
+        return begun.started_at >= since - _LONGEST_BY_HAND
+    return is_alive(begun.supervisor.pid, begun.supervisor.start)
