@@ -47,15 +47,19 @@ def history(
 
 
 def _with_own_rescues(facts: History, baseline: Baseline) -> History:
-    """A trailer of another iteration was copied, by an amended commit for example: that commit is the agent's."""
+    """A trailer of another iteration was copied, by an amended commit for example: that commit is the agent's.
+
+    If no reflog tells of a copy, it is what another iteration rescued, on a branch of its own.
+    """
     if baseline.revision is not None:
         return facts
     ours = f"{baseline.run}/{baseline.iteration}"
+    strange = {oid for oid, one in facts.commits.items() if one.rescued and one.mark != ours}
     commits = {
-        oid: one._replace(rescued=one.rescued and one.mark == ours)
+        oid: one._replace(rescued=one.rescued and oid not in strange)
         for oid, one in facts.commits.items()
     }
-    return replace(facts, commits=commits)
+    return replace(facts, commits=commits, beside=facts.beside | (strange - facts.made_here))
 
 
 class _Moves(NamedTuple):

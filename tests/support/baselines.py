@@ -1,6 +1,7 @@
 """A baseline of a real repository, and what is found against it."""
 
 import os
+from collections.abc import Container
 from pathlib import Path
 
 from guard import baselines
@@ -37,9 +38,9 @@ def taken(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> Baseline:
     return fold.document()
 
 
-def work_since(baseline: Baseline, folder: Path) -> Work:
-    """The new work since a baseline."""
-    return count_work(history(located(folder), baseline, os.environ))
+def work_since(baseline: Baseline, folder: Path, others: Container[str] = ()) -> Work:
+    """The new work since a baseline, beside iterations on these refs."""
+    return count_work(history(located(folder), baseline, os.environ, others=others))
 
 
 def left_since(baseline: Baseline, folder: Path) -> Uncommitted:
