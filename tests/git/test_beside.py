@@ -119,9 +119,6 @@ STORIES: dict[str, Story] = {
     "a commit there and one here": Story(
         in_sequence(there(ADD), here(OWN)), {"new_commits": 1, "imported": 1}
     ),
-    "the same commit there and here": Story(
-        in_sequence(there(("reset", "-q", "--hard", "main"), OWN), here(OWN)), {"new_commits": 1}
-    ),
     "a commit there, merged here": Story(
         in_sequence(there(ADD), here(OWN, ("merge", "-q", "--no-edit", "other"))),
         {"new_commits": 2, "merges": 1},
@@ -196,3 +193,15 @@ def test_what_is_done_in_the_main_work_tree_is_not_done_in_a_linked_one(
     _do(repository, (ADD, ("tag", "kept"), NEXT, BACK, BACK))
     work = work_since(baseline, beside, names(beside))
     assert (work.new_commits, work.imported, work.lost) == (0, 1, 0)
+
+
+def test_a_commit_that_both_made_in_the_same_second_is_made_here(
+    repository: Path, beside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(beside, "reset", "-q", "--hard", "main")
+    baseline = taken(repository)
+    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+        monkeypatch.setenv(name, "2026-01-31T12:00:00Z")
+    assert commit(beside, "own.txt") == commit(repository, "own.txt")
+    work = work_since(baseline, repository, names(repository))
+    assert (work.new_commits, work.imported) == (1, 0)
