@@ -181,7 +181,9 @@ class Supervised:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._forward) for number in _FORWARDED}
+        # One that is ignored, as under `nohup`, stays so.
+        heard = [number for number in _FORWARDED if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self._forward) for number in heard}
         try:
             yield
         finally:
