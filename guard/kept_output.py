@@ -35,8 +35,14 @@ class KeptOutput:
         with suppress(OSError):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             self._delete_oldest()
-        with _created(self._path("stdout")) as out, _created(self._path("stderr")) as err:
-            yield out, err
+        files = _created(self._path("stdout")), _created(self._path("stderr"))
+        try:
+            yield files
+        finally:
+            for file in files:
+                # What did not fit is written once more at the end, and fails once more.
+                with suppress(OSError):
+                    file.close()
 
     def classified(self, agent: str | None, now: datetime) -> Classification | None:
         """What the kept output means; nobody saw how the process ended. None if nothing was kept."""
