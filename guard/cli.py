@@ -13,7 +13,9 @@ from typing import Any
 import click
 
 from guard import __version__
+from guard.core.text import visible
 from guard.errors import EXIT_CODES, GuardError, ReaderGone
+from guard.output import Output, discard_unprintable, say
 from guard.signals import terminated_like_interrupted
 
 COMMANDS = {
@@ -117,7 +119,6 @@ def guard(
     """Find out what really happened when a coding agent's session ended, and keep its work safe."""
     from guard.clock import from_environment
     from guard.invocation import Invocation
-    from guard.output import Output
 
     ctx.obj = Invocation(
         repo=repo,
@@ -136,19 +137,18 @@ def main() -> None:
     verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
     with terminated_like_interrupted():
         code = _guarded(verbose)
+    discard_unprintable()
     sys.exit(code)
 
 
 def _guarded(verbose: bool) -> int:
     try:
         code = guard.main(prog_name="guard", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except GuardError as error:
         return _failed(error.message, error.hint, error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        say(error.format_message())
         return 2
     except click.UsageError as error:
         return _misused(error)
@@ -166,8 +166,6 @@ def _guarded(verbose: bool) -> int:
 
 
 def _failed(message: str, hint: str | None, code: int) -> int:
-    from guard.output import Output
-
     Output().failure(message, hint)
     return code
 
@@ -181,10 +179,8 @@ def _bug(error: Exception, verbose: bool) -> int:
     if verbose:
         import traceback
 
-        from guard.core.text import visible
-
         for line in "".join(traceback.format_exception(error)).splitlines():
-            click.echo(visible(line), err=True)
+            say(visible(line))
     frame: Any = error.__traceback__
     while frame and frame.tb_next:
         frame = frame.tb_next

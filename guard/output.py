@@ -4,7 +4,8 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -35,30 +36,38 @@ class Output:
         try:
             click.echo(text)
         except BrokenPipeError:
-            _discard_rest()
             raise ReaderGone from None
         except OSError as error:
-            _discard_rest()
             raise StoreUnavailable(
                 f"the answer could not be printed: {error.strerror}; what the command did stands",
                 "`guard log` shows what was recorded",
             ) from None
 
     def document(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
-        """A report in the format that was asked for."""
-        self.result(
-            harmless_json(document.model_dump_json(indent=2)) if form == "json" else text(document)
-        )
+        """A report in the format that was asked for; a reader that has gone does not change the exit code."""
+        with suppress(ReaderGone):
+            self.result(
+                harmless_json(document.model_dump_json(indent=2))
+                if form == "json"
+                else text(document)
+            )
+
+    def verdict(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
+        """A report that the exit code tells too: it stands even if it cannot be printed."""
+        try:
+            self.document(document, form, text)
+        except StoreUnavailable as error:
+            self.failure(error.message, error.hint)
 
     def warn(self, message: str) -> None:
         """Trouble that does not stop the command."""
         if self.verbosity >= 0:
-            click.echo(f"guard: warning: {visible(message)}", err=True)
+            say(f"guard: warning: {visible(message)}")
 
     def note(self, message: str) -> None:
         """What only those who asked for more want to know."""
         if self.verbosity > 0:
-            click.echo(f"guard: {visible(message)}", err=True)
+            say(f"guard: {visible(message)}")
 
     def live(self) -> "Live":
         """A line on stderr that says what is going on."""
@@ -66,9 +75,9 @@ class Output:
 
     def failure(self, message: str, hint: str | None) -> None:
         """Why the command stops here, and what to do next."""
-        click.echo(f"guard: {visible(message)}", err=True)
+        say(f"guard: {visible(message)}")
         if hint:
-            click.echo(f"hint: {visible(hint)}", err=True)
+            say(f"hint: {visible(hint)}")
 
 
 class Live:
@@ -86,21 +95,38 @@ class Live:
         text = visible(message)
         if self._terminal:
             width = max(20, shutil.get_terminal_size().columns - 1)
-            click.echo(f"\r\x1b[K{f'guard: {text}'[:width]}", err=True, nl=False)
+            say(f"\r\x1b[K{f'guard: {text}'[:width]}", end="")
         elif text.partition(";")[0] != self._last.partition(";")[0]:
-            click.echo(f"guard: {text}", err=True)
+            say(f"guard: {text}")
         self._last = text
 
     def clear(self) -> None:
         """Leave the terminal as it was."""
         if self._terminal and self._last:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            say("\r\x1b[K", end="")
         self._last = ""
 
 
-def _discard_rest() -> None:
-    """Or Python would try to print it again when it ends, and fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def say(text: str, end: str = "\n") -> None:
+    """Write to stderr; that nobody reads it is no reason to stop."""
+    with suppress(OSError, ValueError):
+        click.echo(f"{text}{end}", err=True, nl=False)
+
+
+def discard_unprintable() -> None:
+    """What could not be printed Python would try to print again when it ends, and change the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not _flushed(stream):
+            with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
+
+
+def _flushed(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def coloured(text: str, meaning: str) -> str:

@@ -76,8 +76,8 @@ class Watching:
 
     def _end(self, why: Cutoff, said: str) -> None:
         self.ended = why
-        self.guard.output.warn(f"{said}: it is ended, and what it left is judged")
         self.child.end()
+        self.guard.output.warn(f"{said}: it is ended, and what it left is judged")
 
     def note(self, session: str | None) -> None:
         """Record a session that has become known, for whoever comes after a crash."""

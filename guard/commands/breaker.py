@@ -63,7 +63,7 @@ def allow(guard: Invocation, pid: int | None, form: str) -> int:
     place, store = _place(guard), guard.store
     permission = breaker.allow(store, place, holder=breaker.process(pid or os.getppid()))
     report = breaker.report(breaker.load(store, place.worktree), permission)
-    guard.output.document(report, form, _answer)
+    guard.output.verdict(report, form, _answer)
     return 0 if permission.allowed else _OPEN
 
 

@@ -25,5 +25,5 @@ def command(guard: Invocation, /, form: str, **told: Any) -> int:
     from guard.verdict import check
 
     report = check(guard, terms(told))
-    guard.output.document(report, form, verdict_text)
+    guard.output.verdict(report, form, verdict_text)
     return EXIT_OF[report.status]

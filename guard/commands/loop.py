@@ -64,7 +64,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
 
     def tell(report: CheckReport) -> None:
         if form == "text":
-            guard.output.result(summary_line(report))
+            guard.output.verdict(report, form, summary_line)
 
     looped = Loop(guard, Plan(order, limits, prompt_file, tasks), tell).run()
     report = LoopReport(
@@ -74,7 +74,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
         elapsed_seconds=round(looped.elapsed_seconds, 3),
     )
     write_report(report, report_file, guard.output.warn)
-    guard.output.document(report, form, _summary)
+    guard.output.verdict(report, form, _summary)
     if looped.fault is not None:
         raise looped.fault
     return looped.code

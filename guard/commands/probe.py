@@ -70,7 +70,7 @@ def command(
     )
     reading = result.answer.reading() if result.answer else None
     report = ProbeReport(**dict(result), reading=reading)
-    guard.output.document(report, form, _text)
+    guard.output.verdict(report, form, _text)
     return 0 if report.answer else _LIMITED if report.failure == "limited" else _FAILED
 
 

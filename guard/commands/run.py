@@ -50,5 +50,5 @@ def command(
     except StoppedByPerson as stop:
         report, code = stop.report, INTERRUPTED
     write_report(report, report_file, guard.output.warn)
-    guard.output.document(report, form, verdict_text)
+    guard.output.verdict(report, form, verdict_text)
     return code

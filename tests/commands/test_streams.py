@@ -12,6 +12,7 @@ import pytest
 from tests.support import commit, git, run, write
 from tests.support.sessions import script, until
 
+WORK = "date +%s%N >> work.txt; git add work.txt; git commit -q -m 'feat: work'"
 COMMIT = "echo done > done.txt && git add done.txt && git commit -q -m 'feat: done'"
 TIME_LIMIT = 120
 
@@ -68,3 +69,62 @@ def test_without_room_for_its_output_the_agent_is_judged_all_the_same() -> None:
     done = shell(f"ulimit -f 200; guard run --no-probe -- sh -c {shlex.quote(agent)} | cat")
     assert done.returncode == 0, done.stderr
     assert statuses() == ["complete"]
+
+
+VERDICTS = {
+    "guard run --no-probe -- true": 10,
+    "guard run --no-probe --format json -- true": 10,
+    "guard loop --no-probe --max-iterations 1 -- true": 10,
+    "guard check --no-probe --max-probes 1": 10,
+    "guard probe --agent command --probe-command false": 15,
+    "guard breaker allow": 20,
+}
+ANSWERS = {"guard validate wrong.json": 1, "guard validate --format json wrong.json": 1}
+
+
+def prepare(line: str) -> None:
+    """What the command needs to have a verdict."""
+    first = {"check": ("baseline",), "breaker": ("breaker", "trip")}.get(line.split()[1])
+    assert first is None or run(*first).code == 0
+
+
+@pytest.mark.parametrize(("line", "code"), [*VERDICTS.items(), *ANSWERS.items()])
+def test_an_answer_whose_reader_has_gone_is_the_exit_code_still(
+    line: str, code: int, begun: Path
+) -> None:
+    write(begun / "wrong.json", '{"schema": "guard/evidence/1"}')
+    prepare(line)
+    done = shell(f"(sleep 1; {line}) | true")
+    assert done.returncode == code, done.stderr
+    assert "printed" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(("line", "code"), VERDICTS.items())
+def test_a_verdict_that_there_is_no_room_for_is_the_exit_code_still(line: str, code: int) -> None:
+    prepare(line)
+    done = shell(f"{line} > /dev/full")
+    assert done.returncode == code, done.stderr
+    assert "the answer could not be printed: No space left on device" in done.stderr
+
+
+def test_a_loop_whose_reader_has_gone_goes_on(begun: Path) -> None:
+    agent = f"{WORK}; sleep 1"
+    words = ["--no-probe", "--max-iterations", "3", "--", "sh", "-c", agent]
+    done = shell(f"guard loop {shlex.join(words)} | head -n 1")
+    assert (done.returncode, done.stdout.splitlines()[0][:11]) == (0, "iteration 1")
+    assert statuses() == ["complete"] * 3
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_agent_whose_errors_nobody_reads_any_more_is_judged_at_its_limit(form: str) -> None:
+    words = ["--format", form, "--no-probe", "--max-time", "3", "--"]
+    agent = ["sh", "-c", "echo first >&2; exec sleep 300"]
+    done = shell(f"guard run {shlex.join([*words, *agent])} 2>&1 | head -n 1")
+    assert (done.returncode, done.stdout) == (12, "first\n")
+    assert statuses() == ["working"]
+
+
+def test_an_error_that_nobody_reads_is_the_exit_code_still() -> None:
+    assert shell("(sleep 1; guard schema nope 2>&1) | true").returncode == 2
+    assert shell("(sleep 1; guard agent 2>&1) | true").returncode == 2
