@@ -131,6 +131,7 @@ def guard(
 
 def main() -> None:
     """Run guard and leave with its exit code."""
+    _open_closed_streams()
     for name in _REPOSITORY_VARIABLES:
         # Inside a git hook these name another repository than the one guard is asked about.
         os.environ.pop(name, None)
@@ -139,6 +140,16 @@ def main() -> None:
         code = _guarded(verbose)
     discard_unprintable()
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Or the next file that is opened becomes a standard stream, and gets what the agent prints."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Those below are open by now: the lowest free number is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
 def _guarded(verbose: bool) -> int:

@@ -128,3 +128,21 @@ def test_an_agent_whose_errors_nobody_reads_any_more_is_judged_at_its_limit(form
 def test_an_error_that_nobody_reads_is_the_exit_code_still() -> None:
     assert shell("(sleep 1; guard schema nope 2>&1) | true").returncode == 2
     assert shell("(sleep 1; guard agent 2>&1) | true").returncode == 2
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_what_goes_to_a_closed_stream_goes_nowhere(
+    closed: str, workspace: Path, tmp_path: Path
+) -> None:
+    """Not into a file of guard's own, which would have got the stream's number."""
+    agent = f"cat > {tmp_path}/got && printf 'sa%s\\n' id && printf 'sa%s\\n' id >&2; sleep 1"
+    words = ["--workspace", str(workspace), "run", "--no-probe", "--", "sh", "-c", agent]
+    done = shell(f"guard {shlex.join(words)} {closed}")
+    assert done.returncode == 10
+    heard = ("said\n" in done.stdout, "said\n" in done.stderr)
+    assert heard == (">&-" not in closed.split(), "2>&-" not in closed)
+    assert (tmp_path / "got").read_bytes() == b""
+    assert run("--workspace", workspace, "verify").code == 0
+    files = {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+    holding = {path.suffix: data for path, data in files.items() if b"said\n" in data}
+    assert holding == {".stdout": b"said\n", ".stderr": b"said\n"}
