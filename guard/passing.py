@@ -7,13 +7,10 @@ beyond it the agent has to wait, as it would without guard.
 import os
 import select
 import threading
-import time
 from collections import deque
 
 _MOST_AHEAD = 1024 * 1024
 _MOST_AHEAD_AT_THE_END = 64 * 1024 * 1024
-_PATIENCE_SECONDS = 600.0
-_LOOK_SECONDS = 0.2
 
 
 class Outlet:
@@ -26,14 +23,16 @@ class Outlet:
         """Bytes that were handed over, and those of them that were passed on."""
         self._most = _MOST_AHEAD
         self._gone = False
-        self._moved = time.monotonic()
+        self._waiting = 0
         self._changed = threading.Condition()
         threading.Thread(target=self._pass_on, daemon=True).start()
 
     def put(self, data: bytes) -> None:
         """Hand over; waits while too much is waiting already."""
         with self._changed:
+            self._waiting += 1
             self._changed.wait_for(lambda: self._taken - self._passed < self._most or self._gone)
+            self._waiting -= 1
             if not self._gone:
                 self._pieces.append(data)
                 self._taken += len(data)
@@ -45,27 +44,27 @@ class Outlet:
             self._most = _MOST_AHEAD_AT_THE_END
             self._changed.notify_all()
 
-    def flush(self) -> int:
-        """Wait until all that was handed over by now is passed on; how many bytes were not, for lack of a patient reader."""
+    @property
+    def held_up(self) -> bool:
+        """Whether somebody who hands over waits for the reader."""
+        with self._changed:
+            return self._waiting > 0
+
+    def flush(self) -> None:
+        """Wait until all that was handed over by now is passed on, or the reader has gone."""
         with self._changed:
             end = self._taken
-            while self._passed < end and not self._gone:
-                self._changed.wait(_LOOK_SECONDS)
-                if time.monotonic() - self._moved > _PATIENCE_SECONDS:
-                    self._gone = True
-            return max(0, end - self._passed)
+            self._changed.wait_for(lambda: self._passed >= end or self._gone)
 
     def _pass_on(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._pieces))
                 data = self._pieces[0]
-                self._moved = time.monotonic()
             written = self._written(data)
             with self._changed:
                 self._pieces.popleft()
                 self._passed += len(data)
-                self._moved = time.monotonic()
                 if not written:
                     # A reader that has gone is no reason to stop the agent, and misses nothing.
                     self._gone, self._passed = True, self._taken
@@ -83,5 +82,4 @@ class Outlet:
                 select.select([], [self._target], [], 1.0)
             except OSError:
                 return False
-            self._moved = time.monotonic()
         return True

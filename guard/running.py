@@ -190,8 +190,7 @@ def _iterate(guard: Invocation, order: Order) -> CheckReport:
     try:
         return _judge(guard, iteration, terms, watching, output, ended)
     finally:
-        if dropped := child.flush():
-            guard.output.warn(f"{dropped} bytes of the agent's output were read by nobody")
+        child.flush()
 
 
 def _judge(

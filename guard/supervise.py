@@ -146,6 +146,11 @@ class Supervised:
         return time.monotonic() - self._printed
 
     @property
+    def held_up(self) -> bool:
+        """Whether what it prints waits for whoever reads it."""
+        return any(outlet.held_up for outlet in self._outlets)
+
+    @property
     def can_read_terminal(self) -> bool:
         """Whether a person may be at the keys: then it may wait for them as long as it likes."""
         return self._stdin is None and os.isatty(0)
@@ -240,18 +245,17 @@ class Supervised:
                 room = max(0, room - len(data))
                 outlet.put(data)
 
-    def flush(self) -> int:
-        """Wait until whoever reads has taken all that was printed; how many bytes nobody took."""
-        return sum(outlet.flush() for outlet in dict.fromkeys(self._outlets))
+    def flush(self) -> None:
+        """Wait until whoever reads has taken all that was printed, or has gone."""
+        for outlet in self._outlets:
+            outlet.flush()
 
     def _give(self, data: bytes) -> None:
         """The prompt; an agent that does not read it to the end is its own affair."""
         pipe = self._running.stdin
         assert pipe is not None
-        with suppress(OSError):
+        with suppress(OSError), pipe:
             pipe.write(data)
-        with suppress(OSError):
-            pipe.close()
 
     def _drain(self) -> None:
         """What was printed before the end; a leftover process may hold the pipe open, and is not waited for."""
