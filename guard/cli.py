@@ -150,6 +150,8 @@ def _open_closed_streams() -> None:
         except OSError:
             # Those below are open by now: the lowest free number is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
 
 
 def _guarded(verbose: bool) -> int:

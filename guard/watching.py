@@ -64,9 +64,13 @@ class Watching:
             self._end_at_limits(now - self._begun)
 
     def _count_idle(self, passed: float, living: Sequence[Living]) -> None:
-        """Look by look: while the machine was paused nobody could work, and nobody watched."""
+        """Look by look: while the machine was paused nobody could work, and nobody watched.
+
+        An agent that waits for whoever reads its output has not hung either.
+        """
         newest = min((self.child.silent_seconds, *(one.idle_seconds for one in living)))
-        self._idle = 0.0 if newest < passed else self._idle + min(passed, 2 * _LOOK_SECONDS)
+        at_work = newest < passed or self.child.held_up
+        self._idle = 0.0 if at_work else self._idle + min(passed, 2 * _LOOK_SECONDS)
 
     def _end_at_limits(self, ran: float) -> None:
         if ran >= self.limits.seconds:

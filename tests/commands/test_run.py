@@ -1,6 +1,7 @@
 """`guard run`: one iteration with a real child process, from its start to the verdict, whatever happens in between."""
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -504,3 +505,18 @@ def test_an_agent_of_a_task_is_not_left_active_by_a_fault(begun: Path) -> None:
     assert run("run", "--task", "T1", "--no-probe", "--", "rm", "-rf", ".git").code == 4
     [agent] = run("agent", "list", "--task", "T1", "--format", "json").json["agents"]
     assert agent["status"] == "error"
+
+
+def test_an_agent_that_waits_for_a_slow_reader_has_not_hung(begun: Path) -> None:
+    agent = f"head -c 6000000 /dev/zero | tr '\\0' x; {COMMIT}"
+    words = ("-q", "run", "--no-probe", "--", "sh", "-c", agent)
+    env = {**os.environ, "GUARD_RUN__MAX_IDLE_SECONDS": "2"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "guard", *words],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env,
+    ) as guard:  # fmt: skip
+        assert guard.stdout is not None
+        time.sleep(8)
+        data = guard.stdout.read()
+        assert guard.wait(timeout=60) == 0
+    assert data.startswith(b"x" * 6_000_000)
