@@ -25,6 +25,7 @@ from guard.core.classify import Classification, Reader
 from guard.core.events.run import Process
 from guard.errors import WrongUsage
 from guard.passing import Outlet
+from guard.terminal import Terminal
 
 _CHUNK = 65536
 _MOST_KEPT_BYTES = 64 * 1024 * 1024
@@ -78,7 +79,7 @@ class Supervised:
         self._lock = threading.Lock()
         self._printed = time.monotonic()
         self._stopping = _Stopping()
-        self._lent = False
+        self._terminal = Terminal()
         self._held = ExitStack()
         self._child: subprocess.Popen[bytes] | None = None
         self._pumps: tuple[threading.Thread, ...] = ()
@@ -89,7 +90,7 @@ class Supervised:
             held.enter_context(self._signals_forwarded())
             self._child = self._start()
             self._held = held.pop_all()
-        self._held.callback(self._take_terminal_back)
+        self._held.callback(self._terminal.take_back)
         self._pumps = self._pump_all(self._child)
         if self._stdin is not None:
             threading.Thread(target=self._give, args=(self._stdin,), daemon=True).start()
@@ -130,7 +131,8 @@ class Supervised:
         while (code := self._ended()) is None:
             look()
             self._force_if_due()
-            self._lend_terminal()
+            if self._terminal.lent_to_reader(self._running.pid):
+                self._signal(signal.SIGCONT)
         self._drain()
         return Ended(code, self._stopped_by(code))
 
@@ -153,27 +155,12 @@ class Supervised:
     @property
     def can_read_terminal(self) -> bool:
         """Whether a person may be at the keys: then it may wait for them as long as it likes."""
-        return self._stdin is None and os.isatty(0)
+        return self._stdin is None and self._terminal.is_there
 
     def _stopped_by(self, code: int) -> int | None:
         """The signal that guard got; or Ctrl-C, if the agent had the terminal and died of it."""
-        died = self._lent and code in (-signal.SIGINT, 128 + signal.SIGINT)
+        died = self._terminal.lent and code in (-signal.SIGINT, 128 + signal.SIGINT)
         return self._stopping.first or (signal.SIGINT if died else None)
-
-    def _lend_terminal(self) -> None:
-        """An agent that reads the terminal from the background was stopped by it: it goes on in the foreground."""
-        if not os.isatty(0) or not hasattr(os, "waitid"):
-            return
-        with suppress(ChildProcessError):
-            news = os.waitid(os.P_PID, self._running.pid, os.WSTOPPED | os.WNOHANG)
-            if news is not None and news.si_status in (signal.SIGTTIN, signal.SIGTTOU):
-                _give_terminal(self._running.pid)
-                self._lent = True
-                self._signal(signal.SIGCONT)
-
-    def _take_terminal_back(self) -> None:
-        if self._lent:
-            _give_terminal(os.getpgrp())
 
     def _ended(self) -> int | None:
         try:
@@ -290,10 +277,3 @@ def _started(
         ) from None
     except ValueError as error:
         raise WrongUsage(f"the command cannot be started: {error}", "check it") from None
-
-
-def _give_terminal(group: int) -> None:
-    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-    with suppress(OSError):
-        os.tcsetpgrp(0, group)
-    signal.signal(signal.SIGTTOU, before)
