@@ -16,7 +16,7 @@ from guard.git.dirty import dirty
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import Iteration, Terms, current, key_of, refuse_beside_another
-from guard.kept_output import KeptOutput
+from guard.kept_output import left_alone_since
 
 _LONGEST_WORD = 200
 _MOST_WORDS = 64
@@ -96,7 +96,7 @@ def _left_before(guard: Invocation, run: Run | None) -> tuple[DirtyFile, ...]:
         left,
         now,
         guard.environ,
-        watched_until=KeptOutput.of(guard, current(guard, Terms())).watched_until(),
+        watched_until=left_alone_since(guard, current(guard, Terms())),
         time_limit=_git_limit(guard),
     )
     return tuple(file for file in left if file.path not in held)

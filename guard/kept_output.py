@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from guard.core.classify import Classification, reader
 from guard.invocation import Invocation
-from guard.iteration import Iteration, lives_elsewhere
+from guard.iteration import Iteration, last_check, lives_elsewhere
 
 FOLDER = "output.d"
 _KEEP = 10
@@ -83,6 +83,13 @@ def output_left_by(guard: Invocation, iteration: Iteration) -> Classification | 
         return None
     now = guard.clock.now().astimezone()
     return KeptOutput.of(guard, iteration).classified(opened.agent, now)
+
+
+def left_alone_since(guard: Invocation, iteration: Iteration) -> float | None:
+    """When the guard that watched over an iteration was gone; None if it left with a verdict, and knew what goes on."""
+    if last_check(guard, iteration) is not None:
+        return None
+    return KeptOutput.of(guard, iteration).watched_until()
 
 
 def _created(path: Path) -> BinaryIO:

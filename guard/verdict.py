@@ -19,7 +19,7 @@ from guard.iteration import (
     last_check,
     watch_of,
 )
-from guard.kept_output import KeptOutput, output_left_by
+from guard.kept_output import KeptOutput, left_alone_since, output_left_by
 from guard.living import MARK, Watch
 from guard.neighbours import names_of_others
 from guard.recording import Feeds, record, report
@@ -50,7 +50,7 @@ def judged(
     subject = replace(
         _subject(guard, iteration, terms, output),
         ended_by_guard=ended_by_guard,
-        watched_until=kept.watched_until() if alone else None,
+        watched_until=left_alone_since(guard, iteration) if alone else None,
     )
     beat = kept.touch if feeds_breaker != "never" and not alone else _nothing
     with _prepared(guard, iteration, terms, watch, subject, beat) as check:

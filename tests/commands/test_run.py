@@ -520,3 +520,16 @@ def test_an_agent_that_waits_for_a_slow_reader_has_not_hung(begun: Path) -> None
         data = guard.stdout.read()
         assert guard.wait(timeout=60) == 0
     assert data.startswith(b"x" * 6_000_000)
+
+
+def test_what_a_helper_leaves_after_the_verdict_waiting_is_rescued(
+    begun: Path, tmp_path: Path
+) -> None:
+    helper = "(while [ ! -e ../go ]; do :; done; echo x > helpers.txt) > /dev/null 2>&1 &"
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    assert iterate(*done, "--no-wait", "--", "sh", "-c", helper)[0] == 11
+    time.sleep(3)
+    (begun.parent / "go").touch()
+    until((begun / "helpers.txt").exists)
+    result = run("check", *QUICK, *done, "--format", "json")
+    assert (result.code, result.json["reason"]) == (0, "rescued")
