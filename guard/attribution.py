@@ -1,6 +1,7 @@
 """Whose a file is: what was left in a work tree, and cannot be shown to be the agent's alone.
 
-Such files are held back from every rescue, and the next baseline takes them for the user's; the snapshots have them anyway.
+What holds the work of both is held back from every rescue. What changed when no guard was watching is taken for the user's. The
+next baseline takes both for the user's, and the snapshots have them anyway.
 """
 
 import os
@@ -17,7 +18,6 @@ from guard.git.stashes import brought_back
 
 MIXED = "mixed with changes that were there before the iteration"
 STASHED = "it was in the stash before the iteration"
-UNWATCHED = "it changed when no guard was watching"
 _SLACK_SECONDS = 2.0
 """A guard that is killed has looked at most so long before."""
 
@@ -26,23 +26,27 @@ def not_the_agents(
     repository: Repository,
     baseline: Baseline,
     left: tuple[DirtyFile, ...],
-    dirty: Dirty,
     environ: Mapping[str, str],
-    *,
-    watched_until: float | None = None,
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> dict[str, str]:
-    """The paths of what was left that are not the agent's alone, and why; `watched_until` is when guard looked last."""
-    found = {}
-    if watched_until is not None:
-        until = watched_until + _SLACK_SECONDS
-        for file in left:
-            if any(_changed_after(repository.root, path, until) for path in dirty.paths([file])):
-                found[file.path] = UNWATCHED
+    """The paths of what was left that are not the agent's alone, and why."""
+    found: dict[str, str] = {}
     if baseline.stash and left:
         back = brought_back(repository, baseline.stash, environ, time_limit)
         found |= {file.path: STASHED for file in left if file.path in back}
     return found | dict.fromkeys(mixed_with_users(baseline.dirty, left), MIXED)
+
+
+def unwatched(
+    root: Path, left: tuple[DirtyFile, ...], dirty: Dirty, watched_until: float
+) -> frozenset[str]:
+    """The paths of what was left that changed after guard looked last: nobody can say who did that."""
+    until = watched_until + _SLACK_SECONDS
+    return frozenset(
+        file.path
+        for file in left
+        if any(_changed_after(root, path, until) for path in dirty.paths([file]))
+    )
 
 
 def _changed_after(root: Path, path: bytes, moment: float) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from guard import baselines
-from guard.attribution import not_the_agents
+from guard.attribution import not_the_agents, unwatched
 from guard.core.checks import LAST_CHECK
 from guard.core.events import IterationStarted, RunStarted
 from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
@@ -90,16 +90,10 @@ def _left_before(guard: Invocation, run: Run | None) -> tuple[DirtyFile, ...]:
         return last.left if last else ()
     now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
     left = changed_since(before.dirty, now.files)
-    held = not_the_agents(
-        guard.repository,
-        before,
-        left,
-        now,
-        guard.environ,
-        watched_until=left_alone_since(guard, current(guard, Terms())),
-        time_limit=_git_limit(guard),
-    )
-    return tuple(file for file in left if file.path not in held)
+    alone = left_alone_since(guard, current(guard, Terms()))
+    aside = unwatched(guard.repository.root, left, now, alone) if alone is not None else ()
+    held = not_the_agents(guard.repository, before, left, guard.environ, _git_limit(guard))
+    return tuple(file for file in left if file.path not in held and file.path not in aside)
 
 
 def _with_users_work_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from guard.attribution import not_the_agents
+from guard.attribution import not_the_agents, unwatched
 from guard.baselines import keep_lost
 from guard.clock import Clock
 from guard.core.answer import ProbeResult
@@ -75,6 +75,7 @@ class Check:
     _last_step: str = ""
     _dirty: Dirty = field(default_factory=lambda: Dirty((), {}))
     _left: tuple[DirtyFile, ...] = ()
+    _aside: frozenset[str] | None = None
     _stamp: str = ""
 
     def make(self) -> Checked:
@@ -114,8 +115,13 @@ class Check:
             work = work.model_copy(update={"warnings": (*work.warnings, _NOTHING_BEFORE)})
         before = subject.baseline.dirty
         self._dirty = dirty(repository, environ, limit, like=before)
-        self._left = changed_since(before, self._dirty.files)
-        uncommitted = left_over(before, self._dirty.files, work.stashed)
+        changed = changed_since(before, self._dirty.files)
+        aside = self._set_aside(changed)
+        self._left = tuple(file for file in changed if file.path not in aside)
+        uncommitted = left_over(before, self._dirty.files, work.stashed, aside)
+        if aside:
+            said = f"{plural(len(aside), 'file')} changed when no guard was watching: the user's"
+            work = work.model_copy(update={"warnings": (*work.warnings, said)})
         if uncommitted.gone and subject.baseline.kept:
             said = f"what the user had before is safe: {subject.baseline.kept}"
             work = work.model_copy(update={"warnings": (*work.warnings, said[:512])})
@@ -195,16 +201,21 @@ class Check:
         held = self._not_the_agents()
         return committed(self.subject, self.settings, self._left, self._dirty, held, self.warn)
 
+    def _set_aside(self, changed: tuple[DirtyFile, ...]) -> frozenset[str]:
+        """What changed while nobody watched, as of this check's first look: from then on guard is watching again."""
+        until = self.subject.watched_until
+        if self._aside is None and until is not None:
+            self._aside = unwatched(self.subject.repository.root, changed, self._dirty, until)
+        return self._aside or frozenset()
+
     def _not_the_agents(self) -> Mapping[str, str]:
         subject = self.subject
         return not_the_agents(
             subject.repository,
             subject.baseline,
             self._left,
-            self._dirty,
             subject.environ,
-            watched_until=subject.watched_until,
-            time_limit=self.settings.completion_check.git_timeout_seconds,
+            self.settings.completion_check.git_timeout_seconds,
         )
 
     def _save(self, verdict: Verdict, evidence: Evidence) -> Evidence:
@@ -214,6 +225,7 @@ class Check:
         if not evidence.uncommitted.any:
             return evidence
         due = verdict.status in ("timeout", "error") and self.policy.final_rescue_attempt
+        due = due and bool(evidence.uncommitted.names)
         if due and self._rescue is None and may_commit(evidence, self.policy):
             self._rescue = self._rescued()
             evidence = self._look()

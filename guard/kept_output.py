@@ -46,7 +46,7 @@ class KeptOutput:
 
     def classified(self, agent: str | None, now: datetime) -> Classification | None:
         """What the kept output means; nobody saw how the process ended. None if nothing was kept."""
-        if not self._path("stdout").exists():
+        if not self.exists():
             return None
         words = reader(agent)
         for data in _chunks(self._path("stdout")):
@@ -59,6 +59,10 @@ class KeptOutput:
         """Guard is watching: the time of the file says so, whatever becomes of guard."""
         with suppress(OSError):
             os.utime(self._path("stdout"))
+
+    def exists(self) -> bool:
+        """Whether guard has watched over this iteration, and not too many since."""
+        return self._path("stdout").exists()
 
     def watched_until(self) -> float:
         """When guard last was; the beginning of time if nothing tells."""
@@ -77,19 +81,32 @@ class KeptOutput:
 
 
 def output_left_by(guard: Invocation, iteration: Iteration) -> Classification | None:
-    """What the output means of an iteration that no guard watches over any more; None if one does, or none did."""
+    """What the output means of an iteration that no guard watches over any more; None if one does, or none did.
+
+    A guard that saw the agent end has told more than the output alone can.
+    """
     opened = iteration.opened
     if opened is None or opened.supervisor is None or lives_elsewhere(opened.supervisor):
         return None
+    last = last_check(guard, iteration)
+    if last is not None and last.output is not None:
+        return Classification.model_validate(last.output, strict=False)
     now = guard.clock.now().astimezone()
     return KeptOutput.of(guard, iteration).classified(opened.agent, now)
 
 
 def left_alone_since(guard: Invocation, iteration: Iteration) -> float | None:
-    """When the guard that watched over an iteration was gone; None if it left with a verdict, and knew what goes on."""
-    if last_check(guard, iteration) is not None:
+    """When the guard that watched over an iteration was gone.
+
+    None if none did, if one does, and if it left with the verdict that something goes on: then that is what changes files.
+    """
+    opened, kept = iteration.opened, KeptOutput.of(guard, iteration)
+    if opened is not None and lives_elsewhere(opened.supervisor):
         return None
-    return KeptOutput.of(guard, iteration).watched_until()
+    if not kept.exists():
+        return None if opened is None or opened.supervisor is None else 0.0
+    last = last_check(guard, iteration)
+    return None if last is not None and last.left_open else kept.watched_until()
 
 
 def _created(path: Path) -> BinaryIO:

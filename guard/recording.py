@@ -7,6 +7,7 @@ from guard.baselines import EMPTY
 from guard.checking import Check, Checked
 from guard.core.events import IterationEnded, RescueMade
 from guard.core.events.check import CheckMade
+from guard.core.events.run import GOES_ON
 from guard.core.evidence import Policy
 from guard.core.holding import holds
 from guard.core.reports.check import BreakerLine, CheckReport, facts
@@ -21,9 +22,6 @@ from guard.subject import Subject
 Feeds = Literal["never", "with_work", "always"]
 """Whether the breaker hears of the verdict. Of an iteration that guard did not see to its end it hears only if there was work:
 what ended with a guard that was killed is no stall."""
-
-_STILL_OPEN = {("waiting", "alive"), ("waiting", "team"), ("working", "agent_alive")}
-"""Verdicts on something that goes on: the iteration is judged again later."""
 
 
 def place_of(guard: Invocation) -> breaker.Place:
@@ -63,7 +61,7 @@ def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> N
         run = change.view(RUN, key)
         if checked.rescue is not None:
             change.append(_rescue_event(checked, {**common, "id": new_id()}))
-        change.append(_check_event(checked, policy, {**common, "id": new_id()}))
+        change.append(_check_event(checked, policy, feeds != "never", {**common, "id": new_id()}))
         opened = run.opened(subject.run, subject.iteration) if run is not None else None
         waited_out = check.checked_before and (
             not policy.wait or check.waited_before >= policy.max_wait_seconds
@@ -97,7 +95,7 @@ def _ends(
     does not end what another guard watches over.
     """
     verdict = checked.verdict
-    if (verdict.status, verdict.reason) in _STILL_OPEN and not waited_out:
+    if (verdict.status, verdict.reason) in GOES_ON and not waited_out:
         return False
     if supervised:
         return True
@@ -113,7 +111,7 @@ def _feed(guard: Invocation, change: Change, checked: Checked, subject: Subject)
         reason=verdict.reason,
         fingerprint=(output.fingerprint if output else None) or verdict.reason,
         denied=output is not None and output.outcome == "denied",
-        rescued=bool(checked.rescue and checked.rescue.commits),
+        rescued=bool(checked.rescue and checked.rescue.commits and not checked.rescue.branch),
         head=checked.evidence.work.head or EMPTY,
         run=subject.run,
         iteration=subject.iteration,
@@ -121,7 +119,9 @@ def _feed(guard: Invocation, change: Change, checked: Checked, subject: Subject)
     breaker.record(change, place_of(guard), outcome)
 
 
-def _check_event(checked: Checked, policy: Policy, common: dict[str, Any]) -> CheckMade:
+def _check_event(
+    checked: Checked, policy: Policy, supervised: bool, common: dict[str, Any]
+) -> CheckMade:
     seen, verdict = checked.evidence, checked.verdict
     costs = [one.cost_usd for one in seen.probes if one.cost_usd is not None]
     return CheckMade(
@@ -139,6 +139,7 @@ def _check_event(checked: Checked, policy: Policy, common: dict[str, Any]) -> Ch
         alive=sum(holds(one, policy) for one in seen.living),
         retry_at=verdict.retry_at,
         elapsed_seconds=checked.elapsed_seconds,
+        supervised=supervised,
         left=checked.left,
         policy=policy.model_dump(mode="json"),
         looks=tuple(look.model_dump(mode="json") for look in checked.looks),

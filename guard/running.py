@@ -36,6 +36,7 @@ from guard.living import MARK
 from guard.recording import not_started, place_of
 from guard.signals import terminated_like_interrupted
 from guard.supervise import Ended, Supervised
+from guard.telling import summary_line
 from guard.verdict import judged, stopped
 from guard.watching import Limits, Watching
 
@@ -77,9 +78,20 @@ def run_iteration(guard: Invocation, order: Order) -> CheckReport:
         left = finish_what_was_left(guard, order.terms, order.goes_on)
         if left is not None and (order.goes_on or still_open(guard, left)):
             return left
+        if left is not None:
+            _tell_of(guard, left)
         check_program(order.argv, guard.environ)
         _ask_breaker(guard)
         return _registered(guard, order)
+
+
+def _tell_of(guard: Invocation, left: CheckReport) -> None:
+    """What became of an iteration that is not what was asked for."""
+    guard.output.warn(summary_line(left))
+    for held in left.rescue.held_back if left.rescue else ():
+        guard.output.warn(f"held back: {held.path}: {held.why}")
+    if left.snapshot is not None:
+        guard.output.warn(f"safe in snapshot {left.snapshot.id}: {left.snapshot.recover}")
 
 
 def _registered(guard: Invocation, order: Order) -> CheckReport:

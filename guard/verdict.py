@@ -31,7 +31,7 @@ def check(guard: Invocation, terms: Terms) -> CheckReport:
     guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
     iteration = current(guard, terms)
     watch, output = watch_of(guard, iteration), output_left_by(guard, iteration)
-    return judged(guard, iteration, terms, watch=watch, output=output, alone=output is not None)
+    return judged(guard, iteration, terms, watch=watch, output=output, alone=True)
 
 
 def judged(

@@ -106,3 +106,51 @@ def test_in_a_folder_of_very_many_files_each_has_its_owner(begun: Path, tmp_path
     assert found["reason"] == "rescued"
     status = git(begun, "status", "--porcelain", "--untracked-files=all").splitlines()
     assert sorted(status) == [" M tracked.txt", "?? many/users.txt", "?? notes.txt"]
+
+
+def test_a_look_by_hand_is_no_verdict_of_the_guard_that_was_killed(
+    begun: Path, tmp_path: Path
+) -> None:
+    killed_with_its_agent(tmp_path, begun)
+    time.sleep(4)
+    write(begun / "later.txt", "the user's, afterwards\n")
+    env = {"GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS": "0"}
+    run("check", "--no-wait", "--no-probe", env=env)
+    iterate(tmp_path, "true")
+    assert committed(begun) == {"agents.txt"}
+
+
+def test_what_the_user_does_after_an_iteration_is_not_judged_with_it(
+    begun: Path, tmp_path: Path
+) -> None:
+    assert iterate(tmp_path, "echo x > agents.txt")["reason"] == "rescued"
+    time.sleep(3)
+    write(begun / "later.txt", "the user's, afterwards\n")
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    result = run("check", *QUICK, *done, "--format", "json")
+    assert (result.code, result.json["reason"]) == (0, "rescued")
+    assert committed(begun) == {"agents.txt"}
+
+
+def test_what_is_written_while_the_next_guard_watches_is_the_agents(
+    begun: Path, tmp_path: Path
+) -> None:
+    busy = f"while [ ! -e {tmp_path}/go ]; do :; done"
+    helper = f"(echo up > {tmp_path}/up; {busy}; echo x > late.txt) > /dev/null 2>&1 &"
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    first = started("run", *done, "--", "sh", "-c", f"echo x > agents.txt; {helper}")
+    until((tmp_path / "up").exists)
+    time.sleep(2)
+    first.send_signal(signal.SIGINT)
+    assert first.wait(timeout=120) == 130
+    second = started("run", *QUICK, *done, "--", "true", listen=True)
+    assert second.stderr is not None
+    said = second.stderr.readline()
+    while "at work" not in said:
+        assert said, "it ended without waiting"
+        said = second.stderr.readline()
+    time.sleep(3)
+    (tmp_path / "go").touch()
+    _, told = second.communicate(timeout=120)
+    assert committed(begun) == {"agents.txt", "late.txt"}
+    assert "iteration 1  complete: rescued" in told

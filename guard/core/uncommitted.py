@@ -1,6 +1,6 @@
 """What an iteration left uncommitted, told from what was dirty before it: by content, never by times alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from hashlib import sha256
 
 from guard.core.events.baseline import DirtyFile
@@ -36,10 +36,13 @@ class Uncommitted(Frozen):
 
 
 def left_over(
-    before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...], stashed: tuple[str, ...] = ()
+    before: tuple[DirtyFile, ...],
+    now: tuple[DirtyFile, ...],
+    stashed: tuple[str, ...] = (),
+    aside: Container[str] = (),
 ) -> Uncommitted:
-    """What is dirty now, without what was dirty before and is the user's."""
-    left = changed_since(before, now)
+    """What is dirty now, without what was dirty before and is the user's; `aside` are paths that are the user's, too."""
+    left = [file for file in changed_since(before, now) if file.path not in aside]
     staged = [file.path for file in left if file.staged]
     unstaged = [file.path for file in left if file.unstaged]
     untracked = [file.path for file in left if file.untracked]

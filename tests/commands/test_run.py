@@ -533,3 +533,31 @@ def test_what_a_helper_leaves_after_the_verdict_waiting_is_rescued(
     until((begun / "helpers.txt").exists)
     result = run("check", *QUICK, *done, "--format", "json")
     assert (result.code, result.json["reason"]) == (0, "rescued")
+
+
+def test_how_the_agent_ended_is_known_after_the_verdict_waiting(
+    begun: Path, tmp_path: Path
+) -> None:
+    helper = "(while [ ! -e ../go ]; do :; done) > /dev/null 2>&1 & echo nothing to do"
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    assert iterate(*done, "--no-wait", "--", "sh", "-c", helper)[0] == 11
+    (begun.parent / "go").touch()
+    env = {"GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS": "0"}
+    result = run("check", *QUICK, *done, "--format", "json", env=env)
+    assert (result.code, result.json["reason"]) == (0, "nothing_to_do")
+
+
+def test_work_that_was_stashed_is_named(begun: Path, tmp_path: Path) -> None:
+    done = ("--probe-command", answering(tmp_path, "complete"))
+    agent = "echo x >> first.txt; git stash -q"
+    code, found = iterate(*done, "--", "sh", "-c", agent)
+    assert (code, found["reason"]) == (10, "uncommitted")
+    assert f"git stash apply {found['uncommitted']['stashed'][0]}" in found["detail"]
+
+
+def test_a_rescue_on_a_branch_of_its_own_is_a_stall_all_the_same(begun: Path) -> None:
+    for number in range(3):
+        agent = f"git checkout -q -b other{number}; echo x > new{number}.txt"
+        _, found = iterate("--no-probe", "--", "sh", "-c", agent)
+        git(begun, "checkout", "-q", "main")
+    assert (found["breaker"]["state"], found["breaker"]["reason"]) == ("open", "no_commits")

@@ -183,7 +183,7 @@ OPENINGS: dict[str, tuple[str, str | None]] = {
     "stalls whose work was rescued, five times": ("timeout:rescued " * 5, "always_rescued"),
     "rescued, with nothing to do between": (
         "complete:rescued " * 4 + "complete:nothing_to_do complete:rescued",
-        "always_rescued",
+        None,
     ),
     "own commits between the rescues": (
         "complete:rescued " * 4 + "complete:commits complete:rescued",

@@ -220,9 +220,9 @@ ANSWERS: dict[str, Case] = {
         POLICY, "wait 30, next round"),
     "complete, work left: rescue": (
         asked(answered("complete"), uncommitted=LEFT), POLICY, "rescue"),
-    "complete, something stashed: rescue": (
+    "complete, something stashed: nothing to rescue, another round": (
         asked(answered("complete"), uncommitted=Uncommitted(stashed=("2" * 40,))),
-        POLICY, "rescue"),
+        POLICY, "wait 30, next round"),
     "complete, work left, open boxes: rescue": (
         asked(answered("complete"), uncommitted=LEFT, open_tasks=4), POLICY, "rescue"),
     "complete, work left, pending tasks: rescue": (

@@ -121,7 +121,8 @@ def tally(before: Counts, event: BreakerRecorded) -> Counts:
 
     The final rescue of a `timeout` or an `error` may have made commits: then work was done, and the streak ends, too.
     """
-    rescues = before.rescue_streak + 1 if event.rescued else before.rescue_streak
+    judged = event.status in ("complete", "timeout")
+    rescues = before.rescue_streak + 1 if event.rescued else 0 if judged else before.rescue_streak
     if brought_work(event):
         return Counts(rescue_streak=rescues if event.rescued else 0)
     streak, nothing = before.streak, before.nothing_to_do_streak

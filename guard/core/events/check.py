@@ -27,6 +27,8 @@ class CheckMade(IterationEventBase):
     """How many processes and members were alive and at work when the verdict fell."""
     retry_at: Instant | None
     elapsed_seconds: Seconds
+    supervised: bool = False
+    """Whether it was made by the guard that watches over the iteration, and not by hand."""
     left: tuple[DirtyFile, ...]
     """What the iteration left uncommitted, so that the next baseline does not take it for the user's."""
     policy: dict[str, Any]

@@ -13,6 +13,10 @@ Status = Literal[
 Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
 
+GOES_ON = {("waiting", "alive"), ("waiting", "team"), ("working", "agent_alive")}
+"""Verdicts, with their reasons, on something that goes on: the iteration is judged again later."""
+
+
 class Process(Frozen):
     """One process and no other: a pid is used again, a pid with its start time is not."""
 

@@ -111,6 +111,7 @@ def _work_tree(seen: Evidence) -> list[Fact]:
             ("staged", left.staged),
             ("unstaged", left.unstaged),
             ("untracked", left.untracked),
+            ("in the stash", left.stashed),
         )
         if names
     ]
