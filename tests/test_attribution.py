@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering, killed, started, until
+from tests.support.sessions import QUICK, answering, killed, seen_by_guard, started, until
 
 
 @pytest.fixture
@@ -73,10 +73,9 @@ def cut_off_in_the_check(tmp_path: Path, folder: Path) -> None:
 
 
 def killed_with_its_agent(tmp_path: Path, folder: Path) -> None:
-    agent = f"echo x > agents.txt; echo up > {tmp_path}/up; exec sleep 3"
+    agent = "echo x > agents.txt; exec sleep 8"
     guard = started("run", "--no-probe", "--", "sh", "-c", agent)
-    until((tmp_path / "up").exists)
-    time.sleep(1.5)
+    seen_by_guard(folder / "agents.txt")
     killed(guard)
 
 

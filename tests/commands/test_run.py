@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering, killed, started, until
+from tests.support.sessions import QUICK, answering, killed, seen_by_guard, started, until
 
 COMMIT = "echo done > done.txt && git add done.txt && git commit -q -m 'feat: done'"
 LIMIT = json.dumps(
@@ -462,9 +462,9 @@ def test_a_baseline_after_a_crash_leaves_the_agents_work_to_the_agent(
     begun: Path, tmp_path: Path
 ) -> None:
     write(begun / "first.txt", "the user's\n")
-    agent = "echo x > work.txt; echo up > up; exec sleep 5"
+    agent = "echo x > work.txt; exec sleep 5"
     guard = started("run", "--no-probe", "--", "sh", "-c", agent)
-    until((begun / "up").exists)
+    seen_by_guard(begun / "work.txt")
     killed(guard)
     assert run("baseline").code == 0
     result = run(

@@ -1,6 +1,7 @@
 """Scripted stand-ins for an agent: real processes that answer a probe or play a session, in a few lines of shell."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -54,3 +55,11 @@ def killed(process: subprocess.Popen[str]) -> None:
     """End a process as a machine without memory does."""
     process.kill()
     process.wait()
+
+
+def seen_by_guard(file: Path) -> None:
+    """Wait until a guard that watches over an iteration has looked since this file changed."""
+    until(file.exists)
+    changed = file.stat().st_ctime
+    state = Path(os.environ["XDG_STATE_HOME"])
+    until(lambda: any(beat.stat().st_mtime > changed for beat in state.rglob("output.d/*.stdout")))
