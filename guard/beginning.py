@@ -15,7 +15,14 @@ from guard.errors import GuardError
 from guard.git.dirty import dirty
 from guard.ids import new_id
 from guard.invocation import Invocation
-from guard.iteration import Iteration, Terms, current, key_of, refuse_beside_another
+from guard.iteration import (
+    Iteration,
+    Terms,
+    current,
+    key_of,
+    last_check,
+    refuse_beside_another,
+)
 from guard.kept_output import left_alone_since
 
 _LONGEST_WORD = 200
@@ -90,8 +97,11 @@ def _left_before(guard: Invocation, run: Run | None) -> tuple[DirtyFile, ...]:
         return last.left if last else ()
     now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
     left = changed_since(before.dirty, now.files)
-    alone = left_alone_since(guard, current(guard, Terms()))
-    aside = unwatched(guard.repository.root, left, now, alone) if alone is not None else ()
+    iteration = current(guard, Terms())
+    alone, last = left_alone_since(guard, iteration), last_check(guard, iteration)
+    aside = set(last.aside) if last else set()
+    if alone is not None:
+        aside |= unwatched(guard.repository.root, left, now, alone)
     held = not_the_agents(guard.repository, before, left, guard.environ, _git_limit(guard))
     return tuple(file for file in left if file.path not in held and file.path not in aside)
 

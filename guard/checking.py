@@ -45,6 +45,7 @@ class Checked:
     rescue: Rescue | None
     left: tuple[DirtyFile, ...]
     """What the iteration left that is its own alone."""
+    aside: tuple[str, ...]
     elapsed_seconds: float
 
 
@@ -203,10 +204,13 @@ class Check:
 
     def _set_aside(self, changed: tuple[DirtyFile, ...]) -> frozenset[str]:
         """What changed while nobody watched, as of this check's first look: from then on guard is watching again."""
-        until = self.subject.watched_until
-        if self._aside is None and until is not None:
-            self._aside = unwatched(self.subject.repository.root, changed, self._dirty, until)
-        return self._aside or frozenset()
+        subject = self.subject
+        if self._aside is None:
+            self._aside = subject.aside
+            if subject.watched_until is not None:
+                until, root = subject.watched_until, subject.repository.root
+                self._aside |= unwatched(root, changed, self._dirty, until)
+        return self._aside
 
     def _not_the_agents(self) -> Mapping[str, str]:
         subject = self.subject
@@ -267,6 +271,7 @@ class Check:
             snapshot=self._snapshot or (self._rescue.snapshot if self._rescue else None),
             rescue=self._rescue,
             left=tuple(one for one in self._left if one.path not in held),
+            aside=tuple(sorted(self._aside or ())),
             elapsed_seconds=elapsed,
         )
 

@@ -141,6 +141,7 @@ def _check_event(
         elapsed_seconds=checked.elapsed_seconds,
         supervised=supervised,
         left=checked.left,
+        aside=checked.aside,
         policy=policy.model_dump(mode="json"),
         looks=tuple(look.model_dump(mode="json") for look in checked.looks),
     )

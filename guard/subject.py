@@ -30,5 +30,7 @@ class Subject:
     ended_by_guard: Cutoff | None = None
     watched_until: float | None = None
     """When guard last watched over it, if it was left alone since: what changed later may be somebody else's."""
+    aside: frozenset[str] = frozenset()
+    """What earlier checks found to have changed while nobody watched."""
     others: Callable[[], frozenset[str]] = frozenset
     """The refs on which other iterations work, as of now."""

@@ -46,11 +46,12 @@ def judged(
     feeds_breaker: Feeds = "never",
 ) -> CheckReport:
     """Check an iteration, record the verdict, and report it; `alone` says that nobody watched over it for a while."""
-    kept = KeptOutput.of(guard, iteration)
+    kept, last = KeptOutput.of(guard, iteration), last_check(guard, iteration)
     subject = replace(
         _subject(guard, iteration, terms, output),
         ended_by_guard=ended_by_guard,
         watched_until=left_alone_since(guard, iteration) if alone else None,
+        aside=frozenset(last.aside) if last else frozenset(),
     )
     beat = kept.touch if feeds_breaker != "never" and not alone else _nothing
     with _prepared(guard, iteration, terms, watch, subject, beat) as check:

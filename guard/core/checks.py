@@ -9,6 +9,7 @@ from guard.core.events.baseline import DirtyFile
 from guard.core.events.check import CheckMade
 from guard.core.events.run import GOES_ON, Seconds, Status
 from guard.core.fields import Count, Id, Instant, Line
+from guard.core.paths import Spelled
 from guard.core.views import Fold, ViewDocument, ViewKind
 
 
@@ -28,6 +29,8 @@ class LastCheck(ViewDocument):
     rescued_commits: Count
     retry_at: Instant | None
     left: tuple[DirtyFile, ...]
+    aside: tuple[Spelled, ...]
+    """What changed while no guard watched."""
     living: tuple[dict[str, Any], ...]
     """What was alive, as the evidence had it: the next check of this iteration goes on from there."""
     waited_seconds: Seconds

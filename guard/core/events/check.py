@@ -5,6 +5,7 @@ from typing import Any, Literal
 from guard.core.events.baseline import DirtyFile
 from guard.core.events.run import IterationEventBase, Seconds, Status
 from guard.core.fields import Count, Instant, Line
+from guard.core.paths import Spelled
 
 MOST_LOOKS = 32
 
@@ -31,6 +32,8 @@ class CheckMade(IterationEventBase):
     """Whether it was made by the guard that watches over the iteration, and not by hand."""
     left: tuple[DirtyFile, ...]
     """What the iteration left uncommitted, so that the next baseline does not take it for the user's."""
+    aside: tuple[Spelled, ...] = ()
+    """What changed while no guard watched: the user's, for all checks of this iteration."""
     policy: dict[str, Any]
     looks: tuple[dict[str, Any], ...]
 
