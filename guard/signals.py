@@ -1,28 +1,34 @@
-"""Signals that end guard: whatever it has started and holds is ended and let go of, as after Ctrl-C."""
+"""Signals that guard handles for a while: only in the main thread, and none that it was told to ignore, as under `nohup`."""
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import NoReturn
 
 
-@contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
-    """Inside, SIGTERM and SIGHUP are a KeyboardInterrupt; one that is ignored, as under `nohup`, stays so."""
+def terminated_like_interrupted() -> AbstractContextManager[None]:
+    """Inside, SIGTERM and SIGHUP are a KeyboardInterrupt: what guard has started is ended, as after Ctrl-C."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
 
+    return handled((signal.SIGTERM, signal.SIGHUP), interrupt)
+
+
+@contextmanager
+def handled(
+    numbers: Iterable[int], handler: Callable[[int, FrameType | None], object]
+) -> Iterator[None]:
+    """Inside, the handler hears these signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGTERM, signal.SIGHUP)
     heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in heard}
+    before = {number: signal.signal(number, handler) for number in heard}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -25,6 +25,7 @@ from guard.core.classify import Classification, Reader
 from guard.core.events.run import Process
 from guard.errors import WrongUsage
 from guard.passing import Outlet
+from guard.signals import handled
 from guard.terminal import Terminal
 
 _CHUNK = 65536
@@ -87,7 +88,7 @@ class Supervised:
 
     def __enter__(self) -> "Supervised":
         with ExitStack() as held:
-            held.enter_context(self._signals_forwarded())
+            held.enter_context(handled(_FORWARDED, self._forward))
             self._child = self._start()
             self._held = held.pop_all()
         self._held.callback(self._terminal.take_back)
@@ -167,20 +168,6 @@ class Supervised:
             return self._running.wait(timeout=_LOOK_SECONDS)
         except subprocess.TimeoutExpired:
             return None
-
-    @contextmanager
-    def _signals_forwarded(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        # One that is ignored, as under `nohup`, stays so.
-        heard = [number for number in _FORWARDED if signal.getsignal(number) != signal.SIG_IGN]
-        before = {number: signal.signal(number, self._forward) for number in heard}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _forward(self, number: int, _frame: FrameType | None) -> None:
         stopping = self._stopping
