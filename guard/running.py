@@ -36,7 +36,6 @@ from guard.living import MARK
 from guard.recording import not_started, place_of
 from guard.signals import terminated_like_interrupted
 from guard.supervise import Ended, Supervised
-from guard.telling import summary_line
 from guard.verdict import judged, stopped
 from guard.watching import Limits, Watching
 
@@ -87,7 +86,7 @@ def run_iteration(guard: Invocation, order: Order) -> CheckReport:
 
 def _tell_of(guard: Invocation, left: CheckReport) -> None:
     """What became of an iteration that is not what was asked for."""
-    guard.output.warn(summary_line(left))
+    guard.output.warn(f"iteration {left.iteration}: {left.status}: {left.reason} ({left.detail})")
     for held in left.rescue.held_back if left.rescue else ():
         guard.output.warn(f"held back: {held.path}: {held.why}")
     if left.snapshot is not None:

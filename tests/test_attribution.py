@@ -152,4 +152,4 @@ def test_what_is_written_while_the_next_guard_watches_is_the_agents(
     (tmp_path / "go").touch()
     _, told = second.communicate(timeout=120)
     assert committed(begun) == {"agents.txt", "late.txt"}
-    assert "iteration 1  complete: rescued" in told
+    assert "iteration 1: complete: rescued" in told
