@@ -191,7 +191,7 @@ def _iterate(guard: Invocation, order: Order) -> CheckReport:
             not_started(guard, iteration, error.message)
             raise
         iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
-        limits = Limits.of(guard.settings(None, {}).run, order.max_seconds)
+        limits = Limits.of(guard.config.settings.run, order.max_seconds)
         watch = watch_of(guard, iteration)
         watching = Watching(guard, iteration, child, watch, agent, limits, output_files.touch)
         ended = child.wait(watching.look)

@@ -6,10 +6,12 @@ from dataclasses import replace
 from functools import partial
 
 from guard.checking import Check
+from guard.core.checks import LastCheck
 from guard.core.classify import Classification
 from guard.core.evidence import Cutoff
 from guard.core.judge import Verdict
 from guard.core.reports.check import CheckReport
+from guard.core.settings import Settings
 from guard.invocation import Invocation
 from guard.iteration import (
     Iteration,
@@ -47,14 +49,15 @@ def judged(
 ) -> CheckReport:
     """Check an iteration, record the verdict, and report it; `alone` says that nobody watched over it for a while."""
     kept, last = KeptOutput.of(guard, iteration), last_check(guard, iteration)
+    settings = guard.settings(iteration.frozen, terms.flags)
     subject = replace(
-        _subject(guard, iteration, terms, output),
+        _subject(guard, iteration, terms, settings, output),
         ended_by_guard=ended_by_guard,
         watched_until=left_alone_since(guard, iteration) if alone else None,
         aside=frozenset(last.aside) if last else frozenset(),
     )
     beat = kept.touch if feeds_breaker != "never" and not alone else _nothing
-    with _prepared(guard, iteration, terms, watch, subject, beat) as check:
+    with _prepared(guard, terms, settings, watch, subject, last, beat) as check:
         checked = check.make()
     record(guard, check, checked, feeds_breaker)
     return report(guard, check.subject, checked)
@@ -70,8 +73,10 @@ def stopped(
     by: str,
 ) -> CheckReport:
     """Record an iteration that a person ended by a signal: what it left stays its own, and can be gone on with."""
-    subject, beat = _subject(guard, iteration, terms, output), KeptOutput.of(guard, iteration).touch
-    with _prepared(guard, iteration, terms, watch, subject, beat) as check:
+    settings = guard.settings(iteration.frozen, terms.flags)
+    subject = _subject(guard, iteration, terms, settings, output)
+    last, beat = last_check(guard, iteration), KeptOutput.of(guard, iteration).touch
+    with _prepared(guard, terms, settings, watch, subject, last, beat) as check:
         checked = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
     record(guard, check, checked, "always")
     return report(guard, check.subject, checked)
@@ -81,10 +86,11 @@ def _subject(
     guard: Invocation,
     iteration: Iteration,
     terms: Terms,
+    settings: Settings,
     output: Classification | None,
 ) -> Subject:
     opened, baseline = iteration.opened, iteration.baseline
-    check = guard.settings(iteration.frozen, terms.flags).completion_check
+    agent = terms.agent or settings.completion_check.agent
     return Subject(
         repository=guard.repository,
         workspace=guard.workspace.path,
@@ -92,7 +98,7 @@ def _subject(
         baseline=baseline,
         run=iteration.run,
         iteration=iteration.number,
-        agent=terms.agent or check.agent or (opened.agent if opened else None),
+        agent=agent or (opened.agent if opened else None),
         session=terms.session or (opened.session if opened else None),
         spec=terms.spec,
         output=output,
@@ -104,14 +110,14 @@ def _subject(
 @contextmanager
 def _prepared(
     guard: Invocation,
-    iteration: Iteration,
     terms: Terms,
+    settings: Settings,
     watch: Watch,
     subject: Subject,
+    last: LastCheck | None,
     beat: Callable[[], None],
 ) -> Iterator[Check]:
-    settings = guard.settings(iteration.frozen, terms.flags)
-    live, before = guard.output.live(), last_check(guard, iteration)
+    live = guard.output.live()
 
     def say(line: str) -> None:
         beat()
@@ -126,8 +132,8 @@ def _prepared(
             guard.clock,
             guard.output.warn,
             say,
-            checked_before=before is not None,
-            waited_before=before.waited_seconds if before else 0.0,
+            checked_before=last is not None,
+            waited_before=last.waited_seconds if last else 0.0,
         )
     finally:
         beat()
