@@ -5,7 +5,7 @@ to save what would be lost (a snapshot before any verdict, a rescue where the ju
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from guard.attribution import not_the_agents, unwatched
@@ -20,7 +20,7 @@ from guard.core.judge import Step, Verdict, judge
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
-from guard.core.uncommitted import changed_since, left_over
+from guard.core.uncommitted import Uncommitted, changed_since, left_over
 from guard.core.work import Work, count_work
 from guard.errors import GuardError, RepositoryProblem
 from guard.git.dirty import Dirty, dirty
@@ -112,26 +112,19 @@ class Check:
         self._stamp = head_and_refs_stamp(repository)
         facts = history(repository, subject.baseline, environ, limit, subject.others())
         work = count_work(facts)
-        if subject.baseline.at is None:
-            work = work.model_copy(update={"warnings": (*work.warnings, _NOTHING_BEFORE)})
         before = subject.baseline.dirty
         self._dirty = dirty(repository, environ, limit, like=before)
         changed = changed_since(before, self._dirty.files)
         aside = self._set_aside(changed)
         self._left = tuple(file for file in changed if file.path not in aside)
         uncommitted = left_over(before, self._dirty.files, work.stashed, aside)
-        if aside:
-            said = f"{plural(len(aside), 'file')} changed when no guard was watching: the user's"
-            work = work.model_copy(update={"warnings": (*work.warnings, said)})
-        if uncommitted.gone and subject.baseline.kept:
-            said = f"what the user had before is safe: {subject.baseline.kept}"
-            work = work.model_copy(update={"warnings": (*work.warnings, said[:512])})
+        warnings = (*work.warnings, *self._warnings(aside, uncommitted))
         return Evidence(
             at=self.clock.now(),
             round=self._round,
             probed=self._probed,
             waited_seconds=self.waited_before + self._waited,
-            work=work,
+            work=work.model_copy(update={"warnings": warnings}),
             uncommitted=uncommitted,
             output=subject.output,
             agent_ended=subject.agent_ended(),
@@ -142,6 +135,16 @@ class Check:
             open_tasks=open_tasks(repository.root, subject.spec, self.settings),
             rescue=self._rescue,
         )
+
+    def _warnings(self, aside: Collection[str], uncommitted: Uncommitted) -> Iterator[str]:
+        """What whoever reads the verdict has to know of the files."""
+        baseline = self.subject.baseline
+        if baseline.at is None:
+            yield _NOTHING_BEFORE
+        if aside:
+            yield f"{plural(len(aside), 'file')} changed when no guard was watching: the user's"
+        if uncommitted.gone and baseline.kept:
+            yield f"what the user had before is safe: {baseline.kept}"[:512]
 
     def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:
         """Looks that led to the same step in a row are one: the newest is kept."""
