@@ -4,6 +4,7 @@ from typing import Any
 
 from guard import baselines
 from guard.attribution import not_the_agents, unwatched
+from guard.core.baselines import Baseline
 from guard.core.checks import LAST_CHECK
 from guard.core.events import IterationStarted, RunStarted
 from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
@@ -51,11 +52,11 @@ def begin(
         now,
         run=run.run if run else new_id(),
         iteration=1,
-        carried=_left_before(guard, run),
+        carried=_left_before(guard, run, before),
         like=before.dirty if before else (),
         time_limit=_git_limit(guard),
     )
-    recorded = _with_users_work_kept(guard, recorded)
+    recorded = _with_users_work_kept(guard, recorded, before)
     with store.change() as change:
         run = change.view(RUN, key)
         refuse_beside_another(run)  # Another may have begun while the baseline was taken.
@@ -87,13 +88,13 @@ def _git_limit(guard: Invocation) -> float:
     return guard.config.settings.completion_check.git_timeout_seconds
 
 
-def _left_before(guard: Invocation, run: Run | None) -> tuple[DirtyFile, ...]:
+def _left_before(
+    guard: Invocation, run: Run | None, before: Baseline | None
+) -> tuple[DirtyFile, ...]:
     """What the last check saw the agent leave; of an iteration whose guard died before any check, all that it changed."""
-    store, key = guard.store, key_of(guard)
     opened = run.open_iteration if run is not None else None
-    before = baselines.load(store, key)
     if opened is None or opened.supervisor is None or before is None:
-        last = store.view(LAST_CHECK, key)
+        last = guard.store.view(LAST_CHECK, key_of(guard))
         return last.left if last else ()
     now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
     left = changed_since(before.dirty, now.files)
@@ -106,12 +107,13 @@ def _left_before(guard: Invocation, run: Run | None) -> tuple[DirtyFile, ...]:
     return tuple(file for file in left if file.path not in held and file.path not in aside)
 
 
-def _with_users_work_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
+def _with_users_work_kept(
+    guard: Invocation, recorded: BaselineRecorded, before: Baseline | None
+) -> BaselineRecorded:
     """A snapshot of what the user has uncommitted, before an agent may destroy it; one is enough while it is the same."""
     users = _of_the_user(recorded)
     if not users:
         return recorded
-    before = baselines.load(guard.store, recorded.worktree)
     if before is not None and before.kept and _of_the_user(before) == users:
         return recorded.model_copy(update={"kept": before.kept})
     from guard.rescue import snapshot
