@@ -1,4 +1,7 @@
-"""What an iteration's agent printed, kept in the workspace, so that a guard that died leaves it to the next one."""
+"""What a guard that died leaves to the next one: what the agent printed, and until when somebody watched over it.
+
+Both are in the files of `output.d` in the workspace: the output is what they hold, and their time is that of guard's last look.
+"""
 
 import os
 from collections.abc import Iterator

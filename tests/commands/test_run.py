@@ -450,12 +450,13 @@ def test_a_reader_that_pauses_keeps_guard_from_hearing_nothing(begun: Path, tmp_
 
 
 def test_a_check_after_a_crash_hears_what_the_agent_had_printed(begun: Path) -> None:
-    agent = f"echo {shlex.quote(LIMIT)}; echo up > up; sleep 300"
+    agent = f"echo {shlex.quote(LIMIT)}; echo $$ > up; sleep 300"
     guard = started("run", "--agent", "claude", "--no-probe", "--", "sh", "-c", agent)
     until((begun / "up").exists)
     time.sleep(1)
     killed(guard)
     assert run("check", "--no-probe", "--no-wait").code == 13
+    os.killpg(int((begun / "up").read_text()), signal.SIGKILL)
 
 
 def test_a_baseline_after_a_crash_leaves_the_agents_work_to_the_agent(
