@@ -108,6 +108,19 @@ def test_on_a_terminal_the_agent_may_read_keys() -> None:
     os.close(terminal)
 
 
+def test_on_a_terminal_an_agent_may_wait_for_keys_as_long_as_it_likes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GUARD_RUN__MAX_IDLE_SECONDS", "1")
+    pid, terminal = on_a_terminal("echo up; read line; echo got $line")
+    _read_until(terminal, b"up")
+    time.sleep(5)
+    os.write(terminal, b"hello\n")
+    assert b"got hello" in _read_until(terminal, b"timeout: ")
+    os.waitpid(pid, 0)
+    os.close(terminal)
+
+
 def _read_until(terminal: int, words: bytes) -> bytes:
     seen, deadline = b"", time.monotonic() + 90
     while words not in seen:
