@@ -38,13 +38,12 @@ def python(script: str, *words: str) -> Result:
 
 
 def started(*words: str | Path) -> subprocess.Popen[bytes]:
-    """A guard that runs, with pipes for its output; it heeds Ctrl-C even where the tests run in the background."""
+    """A guard that runs, with pipes for its output."""
     return subprocess.Popen(
         [sys.executable, "-m", "guard", *(os.fspath(word) for word in words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -1,14 +1,12 @@
 """Kills, full disks, foreign files, time limits: no snapshot says that it is there unless it is, and the next one works."""
 
-import ctypes
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,7 +41,6 @@ from tests.support.rescuing import take_snapshot
 root, workspace = map(Path, sys.argv[1:])
 print(take_snapshot(root, workspace).model_dump_json(), flush=True)
 """
-PR_CAPBSET_DROP = 24
 
 
 @pytest.fixture(autouse=True)
@@ -51,14 +48,13 @@ def started(repository: Path) -> None:
     start(repository)
 
 
-def child(root: Path, workspace: Path, before: Callable[[], None] | None = None) -> "Child":
-    words = [sys.executable, "-c", CHILD, str(root), str(workspace)]
+def child(root: Path, workspace: Path, before: str = "") -> "Child":
+    words = [sys.executable, "-c", before + CHILD, str(root), str(workspace)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         words,
         env=environ,
         cwd=ROOT,
-        preexec_fn=before,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -173,8 +169,10 @@ def test_a_stream_that_is_cut_off_is_no_snapshot(repository: Path, workspace: Pa
     assert refs(workspace) == known
 
 
-def limit_file_size() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+LIMIT_FILE_SIZE = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+"""
 
 
 def test_no_room_for_the_snapshot_is_an_error_that_says_so(
@@ -183,7 +181,7 @@ def test_no_room_for_the_snapshot_is_an_error_that_says_so(
     take_snapshot(repository, workspace)
     write(repository / "large.bin", os.urandom(1_000_000))
     before, project = fingerprint(repository / ".git"), contents(repository)
-    victim = child(repository, workspace, limit_file_size)
+    victim = child(repository, workspace, LIMIT_FILE_SIZE)
     _, trouble = victim.communicate()
     assert victim.returncode != 0
     assert "StoreUnavailable: no snapshot could be written" in trouble
@@ -229,10 +227,16 @@ def test_a_disk_that_is_full_from_the_start_is_an_error_too(
     assert not list((small_disk / "workspace").glob(".shadow.git.*"))
 
 
-def without_privilege() -> None:
-    """Even root is refused what the mode of a file refuses, once these are gone: DAC_OVERRIDE and DAC_READ_SEARCH."""
+# Even root is refused what the mode of a file refuses, once DAC_OVERRIDE and DAC_READ_SEARCH are gone. What is dropped from
+# the bounding set is gone with the next program.
+WITHOUT_PRIVILEGE = """
+import ctypes, os, sys
+if not os.environ.get("DROPPED"):
     for capability in (1, 2):
-        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+    os.environ["DROPPED"] = "1"
+    os.execv(sys.executable, sys.orig_argv)
+"""
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_kept(
@@ -241,7 +245,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_kept(
     write(repository / "closed.txt", "closed\n").chmod(0)
     write(repository / "shut/inside.txt", "inside\n")
     (repository / "shut").chmod(0)
-    done = child(repository, workspace, without_privilege)
+    done = child(repository, workspace, WITHOUT_PRIVILEGE)
     said, trouble = done.communicate()
     (repository / "shut").chmod(0o700)
     assert done.returncode == 0, trouble
@@ -253,7 +257,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_kept(
 
 def test_a_workspace_that_cannot_be_written_is_an_error(repository: Path, workspace: Path) -> None:
     workspace.mkdir(mode=0o500)
-    done = child(repository, workspace, without_privilege)
+    done = child(repository, workspace, WITHOUT_PRIVILEGE)
     _, trouble = done.communicate()
     assert "StoreUnavailable: no snapshot could be written" in trouble
     assert "Permission denied" in trouble

@@ -162,13 +162,14 @@ def test_a_deleted_log_is_not_an_empty_one(store: FileStore, workspace: Path) ->
 
 
 def test_a_child_that_is_forked_during_a_change_does_not_keep_the_lock(workspace: Path) -> None:
-    store = FileStore(workspace, lock_timeout_seconds=2)
-    with store.change() as change:
+    with FileStore(workspace).change() as change:
         child = os.fork()
         if child == 0:
-            time.sleep(5)
+            time.sleep(300)
             os._exit(0)
         change.append(spawned())
-    record(FileStore(workspace, lock_timeout_seconds=2), updated())
-    os.kill(child, 9)
-    os.waitpid(child, 0)
+    try:
+        record(FileStore(workspace, lock_timeout_seconds=60), updated())
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
