@@ -9,6 +9,7 @@ from guard.core.checks import LAST_CHECK
 from guard.core.events import IterationStarted, RunStarted
 from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
 from guard.core.events.run import Process
+from guard.core.rescuing import Occasion
 from guard.core.runs import RUN, Run
 from guard.core.text import shortened, visible
 from guard.core.uncommitted import changed_since
@@ -119,10 +120,14 @@ def _with_users_work_kept(
     from guard.rescue import snapshot
 
     limit = guard.config.settings.rescue.time_limit_seconds
-    name = f"baseline-{recorded.baseline}"
+    occasion = Occasion("baseline", recorded.at)
     try:
         taken = snapshot(
-            guard.repository, guard.workspace.path, guard.environ, name=name, time_limit=limit
+            guard.repository,
+            guard.workspace.path,
+            guard.environ,
+            occasion=occasion,
+            time_limit=limit,
         )
     except GuardError as error:
         guard.output.warn(f"your uncommitted work could not be kept: {error.message}")

@@ -203,7 +203,8 @@ class Check:
         from guard.leftovers import committed
 
         held = self._not_the_agents()
-        return committed(self.subject, self.settings, self._left, self._dirty, held, self.warn)
+        now = self.clock.now()
+        return committed(self.subject, self.settings, self._left, self._dirty, held, now, self.warn)
 
     def _set_aside(self, changed: tuple[DirtyFile, ...]) -> frozenset[str]:
         """What changed while nobody watched, as of this check's first look: from then on guard is watching again."""
@@ -252,7 +253,7 @@ class Check:
     def _take_snapshot(self) -> Snapshot:
         from guard.leftovers import kept
 
-        return kept(self.subject, self.settings)
+        return kept(self.subject, self.settings, self.clock.now())
 
     def _after_snapshot(self, error: RepositoryProblem) -> RepositoryProblem:
         """Git cannot answer, so there is no verdict; but what is in the work tree is kept all the same."""

@@ -3,9 +3,10 @@
 import shlex
 import shutil
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from guard.core.events.baseline import DirtyFile
-from guard.core.rescuing import MOST_NAMED, HeldBack, Rescue, Snapshot
+from guard.core.rescuing import MOST_NAMED, HeldBack, Occasion, Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
 from guard.core.work import CommitLine, count_work
@@ -16,13 +17,13 @@ from guard.rescue import rescue, snapshot
 from guard.subject import Subject
 
 
-def kept(subject: Subject, settings: Settings) -> Snapshot:
+def kept(subject: Subject, settings: Settings, now: datetime) -> Snapshot:
     """A snapshot of the work tree as it is now."""
     return snapshot(
         subject.repository,
         subject.workspace,
         subject.environ,
-        name=f"{subject.run}-{subject.iteration}",
+        occasion=Occasion("check", now, subject.run, subject.iteration),
         time_limit=settings.rescue.time_limit_seconds,
     )
 
@@ -33,19 +34,21 @@ def committed(
     left: tuple[DirtyFile, ...],
     dirty: Dirty,
     held: Mapping[str, str],
+    now: datetime,
     warn: Callable[[str], None],
 ) -> Rescue:
     """Commit what was left of all that is dirty, or say why not; `held` are paths that are not the agent's alone, and why."""
     argv = shlex.split(settings.rescue.command)
     if argv:
         if shutil.which(argv[0], path=subject.environ.get("PATH")) is not None:
-            return _by_program(subject, settings, argv)
+            return _by_program(subject, settings, argv, now)
         warn(f"there is no rescue command {argv[0]!r}; guard's own rescue is used instead")
     agents = [one for one in left if one.path not in held]
     done = rescue(
         subject.repository,
         subject.workspace,
         subject.environ,
+        at=now,
         run=subject.run,
         iteration=subject.iteration,
         baseline_branch=subject.baseline.branch,
@@ -70,9 +73,9 @@ def _without(done: Rescue, held: Mapping[str, str]) -> Rescue:
     )
 
 
-def _by_program(subject: Subject, settings: Settings, argv: list[str]) -> Rescue:
+def _by_program(subject: Subject, settings: Settings, argv: list[str], now: datetime) -> Rescue:
     """The program's commits are what it is judged by, not what it says."""
-    safe = kept(subject, settings)
+    safe = kept(subject, settings, now)
     before = _commits(subject, settings)
     done = run(
         [*argv, subject.spec] if subject.spec else argv,

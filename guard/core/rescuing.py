@@ -3,11 +3,12 @@
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from datetime import datetime
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from guard.core.fields import Count, Frozen, Id, Line, Oid
+from guard.core.fields import Count, Frozen, Id, Instant, Line, Oid, Seq
 from guard.core.paths import Spelled, spelled
 from guard.core.text import plural, visible
 
@@ -17,6 +18,24 @@ MOST_NAMED = 100
 """How many paths a result lists; the manifest in the snapshot has all of them."""
 _MOST_IN_A_MESSAGE = 50
 LONGEST_LINE = 512
+
+
+Kind = Literal["baseline", "check", "rescue", "restore", "by_hand"]
+"""What a snapshot was taken for."""
+
+
+class Occasion(NamedTuple):
+    """Why and when a snapshot is taken."""
+
+    kind: Kind
+    at: datetime
+    run: str | None = None
+    iteration: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What its id begins with."""
+        return f"{self.run}-{self.iteration}" if self.run else self.kind.replace("_", "-")
 
 
 class HeldBack(Frozen):
@@ -65,7 +84,14 @@ class Manifest(Frozen):
 
     schema_: Literal["guard/manifest/1"] = Field("guard/manifest/1", alias="schema")
     id: Id
+    at: Instant
+    kind: Kind
+    run: Id | None
+    iteration: Seq | None
+    worktree: Spelled
+    """Where the work tree was."""
     files: Count
+    bytes: Count
     whole: bool
     skipped: tuple[Skipped, ...]
     modes: dict[Line, tuple[Spelled, ...]]

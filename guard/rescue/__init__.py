@@ -6,9 +6,10 @@ state that is not plain (an operation in progress, another branch than at the ba
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
-from guard.core.rescuing import Rescue, Snapshot
+from guard.core.rescuing import Occasion, Rescue, Snapshot
 from guard.git.locate import Repository
 from guard.rescue.attempt import Attempt
 from guard.rescue.deadline import Deadline
@@ -23,14 +24,14 @@ def snapshot(
     workspace_path: Path,
     environ: Mapping[str, str],
     *,
-    name: str,
+    occasion: Occasion,
     time_limit: float,
     paths: Sequence[bytes] | None = None,
 ) -> Snapshot:
     """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
     project = Project(repository, environ, Deadline(time_limit))
-    with ready(project, workspace_path, name) as shadow:
-        return take(project, shadow, name, paths or ()).snapshot
+    with ready(project, workspace_path, occasion) as shadow:
+        return take(project, shadow, occasion, paths or ()).snapshot
 
 
 def rescue(
@@ -38,6 +39,7 @@ def rescue(
     workspace_path: Path,
     environ: Mapping[str, str],
     *,
+    at: datetime,
     run: str,
     iteration: int,
     baseline_branch: str | None,
@@ -46,13 +48,13 @@ def rescue(
     message: str | None = None,
 ) -> Rescue:
     """Keep the work tree, then commit these paths; a baseline that was on no branch allows no commit on one."""
-    name = f"{run}-{iteration}"
+    occasion = Occasion("rescue", at, run, iteration)
     project = Project(repository, environ, Deadline(time_limit))
     wanted = sorted({path.rstrip(b"/") for path in paths})
-    with ready(project, workspace_path, name) as shadow:
+    with ready(project, workspace_path, occasion) as shadow:
         early = project.deadline.part(_SNAPSHOT_SHARE)
         hurried = replace(project, deadline=early), replace(shadow, deadline=early)
-        taken = take(*hurried, name, wanted)
+        taken = take(*hurried, occasion, wanted)
         return Attempt(project, shadow, taken, run, iteration).commit(
             baseline_branch, wanted, message
         )

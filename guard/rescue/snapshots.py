@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard.core.fields import is_id
-from guard.core.rescuing import LONGEST_LINE, Snapshot, capped_lines
+from guard.core.rescuing import LONGEST_LINE, Occasion, Snapshot, capped_lines
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.rescue.index import Index
 from guard.rescue.project import Project
@@ -41,16 +41,18 @@ class Taken:
     """Wanted paths with something in them that looks like a secret."""
 
 
-def take(project: Project, shadow: Shadow, name: str, wanted: Sequence[bytes] = ()) -> Taken:
+def take(
+    project: Project, shadow: Shadow, occasion: Occasion, wanted: Sequence[bytes] = ()
+) -> Taken:
     """Make a snapshot, and read it back; `wanted` are paths that are in it even where the walk leaves a folder out."""
-    identity = f"{name[:_LONGEST_NAME]}-{os.urandom(4).hex()}"
+    identity = f"{occasion.name[:_LONGEST_NAME]}-{os.urandom(4).hex()}"
     ref = f"{REFS}/{identity}"
     packs = shadow.packs()
     with shadow.importing(ref) as stream:
         taking = Taking(project, stream, Index(shadow, project.repository), wanted)
         taking.everything()
         skipped = taking.skipped()
-        stream.put(b"manifest.json", b"100644", taking.manifest(identity, skipped))
+        stream.put(b"manifest.json", b"100644", taking.manifest(identity, occasion, skipped))
     shadow.verify(ref, stream.written, packs)
     snapshot = Snapshot(
         id=identity,
@@ -72,8 +74,9 @@ def take(project: Project, shadow: Shadow, name: str, wanted: Sequence[bytes] = 
 
 
 @contextmanager
-def ready(project: Project, workspace: Path, name: str) -> Iterator[Shadow]:
+def ready(project: Project, workspace: Path, occasion: Occasion) -> Iterator[Shadow]:
     """The shadow repository, once it is clear that a snapshot of this name can be taken."""
+    name = occasion.name
     if not is_id(name[:_LONGEST_NAME]):
         raise WrongUsage(f"{name[:40]!r} cannot name a snapshot", "use letters, digits and hyphens")
     if not project.repository.root.is_dir():

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from guard.core.paths import spelled
-from guard.core.rescuing import Manifest, Skipped, cut, is_relative, tree_path
+from guard.core.rescuing import Manifest, Occasion, Skipped, cut, is_relative, tree_path
 from guard.core.secrets import secrets_in
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.files import close
@@ -199,11 +199,17 @@ class Taking:
         elif isinstance(found, Content):
             self._stream.put(b"gitdir/" + tree_path(name), found.mode, found.data)
 
-    def manifest(self, identity: str, skipped: Sequence[Skipped]) -> bytes:
+    def manifest(self, identity: str, occasion: Occasion, skipped: Sequence[Skipped]) -> bytes:
         """What trees cannot say, as a document."""
         manifest = Manifest(
             id=identity,
+            at=occasion.at,
+            kind=occasion.kind,
+            run=occasion.run,
+            iteration=occasion.iteration,
+            worktree=spelled(os.fsencode(self._project.repository.root)),
             files=len(self.kept),
+            bytes=sum(kept.size for kept in self.kept.values()),
             whole=self.whole,
             skipped=tuple(skipped),
             modes={bits: tuple(paths) for bits, paths in sorted(self._modes.items())},

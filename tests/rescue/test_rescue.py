@@ -18,7 +18,7 @@ from guard.rescue.project import Project
 from guard.rescue.snapshots import ready, take
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, commit, git, write
-from tests.support.rescuing import attempt_rescue, contents, fingerprint, recovered
+from tests.support.rescuing import BY_HAND, NOW, attempt_rescue, contents, fingerprint, recovered
 
 
 @pytest.fixture(autouse=True)
@@ -134,6 +134,7 @@ def test_without_a_git_directory_there_is_only_the_snapshot(
         known,
         workspace,
         os.environ,
+        at=NOW,
         run="r1",
         iteration=2,
         baseline_branch="main",
@@ -158,6 +159,7 @@ def test_a_git_directory_replaced_by_a_pointer_is_not_trusted(
         known,
         workspace,
         os.environ,
+        at=NOW,
         run="r1",
         iteration=2,
         baseline_branch="main",
@@ -317,8 +319,8 @@ def test_a_commit_that_is_not_proven_is_refused(
     project = project_of(repository)
     write(repository / "new.txt", "new\n")
     head = git(repository, "rev-parse", "HEAD").strip()
-    with ready(project, workspace, "x") as shadow:
-        taken = take(project, shadow, "x", [b"new.txt"])
+    with ready(project, workspace, BY_HAND) as shadow:
+        taken = take(project, shadow, BY_HAND, [b"new.txt"])
         write(repository / "new.txt", text)
         own = project.with_index(workspace / "index")
         own.call("read-tree", head)

@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescuing import COMMIT_MAX_FILE_BYTES, SNAPSHOT_MAX_FILE_BYTES, Manifest, Snapshot
+from guard.core.rescuing import (
+    COMMIT_MAX_FILE_BYTES,
+    SNAPSHOT_MAX_FILE_BYTES,
+    Manifest,
+    Occasion,
+    Snapshot,
+)
 from guard.errors import RepositoryProblem, StateProblem, WrongUsage
 from guard.git.locate import find
 from guard.rescue import snapshot
@@ -20,7 +26,7 @@ from guard.rescue.walker import Entry
 from guard.validation import validator
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, git, write
-from tests.support.rescuing import contents, recovered, take_snapshot
+from tests.support.rescuing import BY_HAND, NOW, contents, recovered, take_snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -278,7 +284,7 @@ def test_without_a_git_directory_everything_is_kept(
     known = find(repository, lambda _: None)
     shutil.rmtree(repository / ".git")
     workspace.mkdir(mode=0o700)
-    kept = snapshot(known, workspace, os.environ, name="gone", time_limit=TIME_LIMIT)
+    kept = snapshot(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
     assert kept.whole
     assert recovered(kept, tmp_path / "back") == contents(repository)
 
@@ -398,12 +404,12 @@ def test_hooks_planted_in_the_shadow_do_not_run(
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("name", ["", "../x", "a.lock", "-x", "registry", "a b"])
+@pytest.mark.parametrize("name", ["../x", "a.lock", "-x", "a b"])
 def test_a_name_that_cannot_be_part_of_a_ref_is_refused(
     name: str, repository: Path, workspace: Path
 ) -> None:
     with pytest.raises(WrongUsage):
-        take_snapshot(repository, workspace, name=name)
+        take_snapshot(repository, workspace, occasion=Occasion("check", NOW, name, 1))
 
 
 def test_a_work_tree_that_is_gone_is_an_error(repository: Path, workspace: Path) -> None:
@@ -411,11 +417,11 @@ def test_a_work_tree_that_is_gone_is_an_error(repository: Path, workspace: Path)
     repository.rename(repository.parent / "moved")
     workspace.mkdir(mode=0o700)
     with pytest.raises(RepositoryProblem, match="is gone"):
-        snapshot(known, workspace, os.environ, name="test", time_limit=TIME_LIMIT)
+        snapshot(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
 
 
 def test_a_long_name_is_cut(repository: Path, workspace: Path) -> None:
-    kept = take_snapshot(repository, workspace, name="x" * 140)
+    kept = take_snapshot(repository, workspace, occasion=Occasion("check", NOW, "x" * 120, 1))
     assert kept.id.startswith("x" * 100 + "-")
 
 

@@ -25,6 +25,7 @@ from guard.rescue.stream import Stream
 from tests.rescue.states import start
 from tests.support import ROOT, git, write
 from tests.support.rescuing import (
+    BY_HAND,
     attempt_rescue,
     contents,
     fingerprint,
@@ -113,8 +114,8 @@ def test_a_kill_at_any_moment_leaves_nothing_half_done(
 def shadow(repository: Path, workspace: Path) -> Iterator[Shadow]:
     workspace.mkdir(mode=0o700)
     project = Project(find(repository, lambda _: None), os.environ, Deadline(60))
-    with ready(project, workspace, "test") as opened:
-        take(project, opened, "test")
+    with ready(project, workspace, BY_HAND) as opened:
+        take(project, opened, BY_HAND)
         yield opened
 
 

@@ -4,15 +4,18 @@ import os
 import stat
 import subprocess
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from guard.core.rescuing import Rescue, Snapshot
+from guard.core.rescuing import Occasion, Rescue, Snapshot
 from guard.git.locate import find
 from guard.rescue import rescue, snapshot
 from tests.support import TIME_LIMIT
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+BY_HAND = Occasion("by_hand", NOW)
 Contents = dict[bytes, tuple[str, bytes]]
 
 
@@ -55,7 +58,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
 def take_snapshot(root: Path, workspace: Path, **options: Any) -> Snapshot:
     """A snapshot of the work tree at this folder."""
     workspace.mkdir(mode=0o700, exist_ok=True)
-    options = {"name": "test", "time_limit": TIME_LIMIT, **options}
+    options = {"occasion": BY_HAND, "time_limit": TIME_LIMIT, **options}
     return snapshot(find(root, lambda _: None), workspace, os.environ, **options)
 
 
@@ -65,6 +68,6 @@ def attempt_rescue(
     """A rescue of these paths, as after the second iteration of the run r1 that began on main."""
     workspace.mkdir(mode=0o700, exist_ok=True)
     named = [path if isinstance(path, bytes) else path.encode() for path in paths]
-    options = {"baseline_branch": "refs/heads/main", "time_limit": TIME_LIMIT, **options}
+    options = {"at": NOW, "baseline_branch": "refs/heads/main", "time_limit": TIME_LIMIT, **options}
     found = find(root, lambda _: None)
     return rescue(found, workspace, os.environ, run="r1", iteration=2, paths=named, **options)
