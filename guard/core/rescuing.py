@@ -14,6 +14,8 @@ from guard.core.text import plural, visible
 
 SNAPSHOT_MAX_FILE_BYTES = 1024**3
 COMMIT_MAX_FILE_BYTES = 50 * 1024**2
+KEEP_SNAPSHOTS = 50
+KEEP_DAYS = 14.0
 MOST_NAMED = 100
 """How many paths a result lists; the manifest in the snapshot has all of them."""
 _MOST_IN_A_MESSAGE = 50
@@ -138,17 +140,17 @@ def _escaped(name: bytes) -> bytes:
 
 
 _REBUILT = frozenset(
-    ["node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox"]
+    b"node_modules __pycache__ .mypy_cache .pytest_cache .ruff_cache .tox .nox".split()
 )
 
 
-def rebuilt(name: str, inside: Container[str]) -> str | None:
+def rebuilt(name: bytes, inside: Container[bytes]) -> str | None:
     """What a folder is, if a tool makes it anew from what the project says: nobody's work is in it."""
     if name in _REBUILT:
-        return "installed packages" if name == "node_modules" else "a cache"
-    if "pyvenv.cfg" in inside:
+        return "installed packages" if name == b"node_modules" else "a cache"
+    if b"pyvenv.cfg" in inside and (b"bin" in inside or b"Scripts" in inside):
         return "a virtual environment"
-    if name == "target" and "CACHEDIR.TAG" in inside:
+    if name == b"target" and b"CACHEDIR.TAG" in inside:
         return "a cache"
     return None
 

@@ -13,10 +13,12 @@ from guard.core.rescuing import Occasion, Rescue, Snapshot
 from guard.git.locate import Repository
 from guard.rescue.attempt import Attempt
 from guard.rescue.deadline import Deadline
+from guard.rescue.limits import Limits
 from guard.rescue.project import Project
 from guard.rescue.snapshots import ready, take
 
 _SNAPSHOT_SHARE = 0.6
+_USUAL = Limits()
 
 
 def snapshot(
@@ -26,12 +28,13 @@ def snapshot(
     *,
     occasion: Occasion,
     time_limit: float,
-    paths: Sequence[bytes] | None = None,
+    paths: Sequence[bytes] = (),
+    limits: Limits = _USUAL,
 ) -> Snapshot:
     """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
     project = Project(repository, environ, Deadline(time_limit))
     with ready(project, workspace_path, occasion) as shadow:
-        return take(project, shadow, occasion, paths or ()).snapshot
+        return take(project, shadow, occasion, paths, limits).snapshot
 
 
 def rescue(
@@ -46,6 +49,7 @@ def rescue(
     paths: Sequence[bytes],
     time_limit: float,
     message: str | None = None,
+    limits: Limits = _USUAL,
 ) -> Rescue:
     """Keep the work tree, then commit these paths; a baseline that was on no branch allows no commit on one."""
     occasion = Occasion("rescue", at, run, iteration)
@@ -54,7 +58,7 @@ def rescue(
     with ready(project, workspace_path, occasion) as shadow:
         early = project.deadline.part(_SNAPSHOT_SHARE)
         hurried = replace(project, deadline=early), replace(shadow, deadline=early)
-        taken = take(*hurried, occasion, wanted)
-        return Attempt(project, shadow, taken, run, iteration).commit(
+        taken = take(*hurried, occasion, wanted, limits)
+        return Attempt(project, shadow, taken, run, iteration, limits).commit(
             baseline_branch, wanted, message
         )

@@ -17,6 +17,7 @@ from guard.core.rescuing import (
 from guard.core.text import plural, visible
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.rescue.commits import Change, Committer, changes, prove, tell_index, tree_of
+from guard.rescue.limits import Limits
 from guard.rescue.plan import Plan, Planner
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow, scratch
@@ -27,10 +28,16 @@ class Attempt:
     """One try at committing what a snapshot has; whatever stops it, the snapshot is named."""
 
     def __init__(
-        self, project: Project, shadow: Shadow, taken: Taken, run: str, iteration: int
+        self,
+        project: Project,
+        shadow: Shadow,
+        taken: Taken,
+        run: str,
+        iteration: int,
+        limits: Limits,
     ) -> None:
         self._project, self._shadow, self._taken = project, shadow, taken
-        self._run, self._iteration = run, iteration
+        self._run, self._iteration, self._limits = run, iteration, limits
         self._held_back: tuple[HeldBack, ...] = ()
 
     def commit(
@@ -60,7 +67,7 @@ class Attempt:
         head = own.commit_of(branch or "HEAD")
         own.call("read-tree", head or "--empty")
         before = own.tree(head)
-        plan = Planner(own, self._shadow, self._taken, before).plan(paths)
+        plan = Planner(own, self._shadow, self._taken, before, self._limits).plan(paths)
         self._held_back = plan.held_back
         if is_mass_deletion(len(plan.delete), len(before)):
             return self._only_snapshot("mass_deletion")

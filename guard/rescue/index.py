@@ -1,6 +1,6 @@
-"""What only the index knows: versions that were staged, and the sides of a conflict.
+"""What only the index and the stash know: versions that were staged, the sides of a conflict, and what was put aside.
 
-It is read as the shadow repository's index, with objects that the project lends, so that the project's own configuration,
+They are read as the shadow repository's own, with objects that the project lends, so that the project's configuration,
 broken or hostile, is not in play.
 """
 
@@ -8,20 +8,21 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from guard.errors import StoreUnavailable
 from guard.git.locate import Repository
+from guard.rescue.blobs import blobs
 from guard.rescue.shadow import Shadow
 from guard.rescue.stream import quoted
 
 GITLINK = b"160000"
-_BATCH_BYTES = 32 * 1024**2
-_MOST_BYTES = 1024**3
+_MOST_FOLDERS = 200
 
 
 class Staged(NamedTuple):
-    """One entry of the index."""
+    """One entry of the index, or of a tree (stage 0)."""
 
     mode: bytes
     oid: str
@@ -36,55 +37,54 @@ class Index:
     shadow: Shadow
     repository: Repository
 
-    def entries(self) -> list[Staged]:
-        """Every entry, all stages; StoreUnavailable if it cannot be read."""
-        path = self.repository.git_dir / "index"
-        if not path.is_file():
+    def tracked(self, folders: Sequence[bytes]) -> list[Staged]:
+        """What the index has in these folders."""
+        if not folders or not self._path.is_file():
             return []
-        listed = self._call("ls-files", "--stage", "-z", GIT_INDEX_FILE=os.fspath(path))
-        return list(_staged(listed))
+        named = folders if len(folders) <= _MOST_FOLDERS else ()
+        words = ("ls-files", "--stage", "-z", "--", *map(os.fsdecode, named))
+        return list(_staged(self._call(*words, GIT_INDEX_FILE=os.fspath(self._path))))
 
-    def only_staged(self, entries: Sequence[Staged], head: str | None) -> list[Staged]:
-        """Those that the last commit does not have; all of them if it cannot be read."""
-        committed: set[tuple[bytes, ...]] = set()
+    def only_staged(self, head: str | None) -> list[Staged]:
+        """What the last commit does not have; all of it if that cannot be read."""
+        if not self._path.is_file():
+            return []
+        own = {"GIT_INDEX_FILE": os.fspath(self._path)}
         with suppress(StoreUnavailable):
-            listed = self._call("ls-tree", "-r", "-z", "--full-tree", head) if head else b""
-            committed = {tuple(line.split(b"\t", 1)) for line in listed.split(b"\0")}
-        return [
-            entry
-            for entry in entries
-            if entry.mode != GITLINK
-            and (entry.stage or (_as_in_tree(entry), entry.path) not in committed)
-        ]
+            words = ("diff-index", "--cached", "--no-renames", "-z", head or self.shadow.empty_tree)
+            changed = list(_changed(self._call(*words, **own)))
+            conflicts = _staged(self._call("ls-files", "--unmerged", "--stage", "-z", **own))
+            return [one for one in (*changed, *conflicts) if one.mode != GITLINK]
+        every = _staged(self._call("ls-files", "--stage", "-z", **own))
+        return [one for one in every if one.mode != GITLINK]
+
+    def changed_between(self, before: str, after: str) -> list[Staged]:
+        """What one commit has that another has not."""
+        words = ("diff-tree", "-r", "-z", "--no-renames", before, after)
+        return [one for one in _changed(self._call(*words)) if one.mode != GITLINK]
+
+    def parents(self, commit: str) -> list[str]:
+        """The parents of a commit."""
+        return self._call("rev-list", "--parents", "-n", "1", commit).decode().split()[1:]
+
+    def subject(self, commit: str) -> bytes:
+        """The first line of its message."""
+        return self._call("log", "-1", "--format=%s", commit, "--")
+
+    def in_commit(self, commit: str) -> list[Staged]:
+        """All that a commit has."""
+        listed = self._call("ls-tree", "-r", "-z", "--full-tree", commit)
+        lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
+        fields = ((*about.split(), path) for about, _, path in lines)
+        return [Staged(mode, oid.decode(), 0, path) for mode, _kind, oid, path in fields]
 
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """The bytes of these objects, as far as they are there and not too large."""
-        sizes = self._sizes(oids)
-        batch: list[str] = []
-        total = 0
-        for oid in [oid for oid in oids if sizes.get(oid, _MOST_BYTES + 1) <= _MOST_BYTES]:
-            if batch and total + sizes[oid] > _BATCH_BYTES:
-                yield from self._read(batch)
-                batch, total = [], 0
-            batch.append(oid)
-            total += sizes[oid]
-        yield from self._read(batch)
+        return blobs(self.shadow, oids, self._lent())
 
-    def _sizes(self, oids: Sequence[str]) -> dict[str, int]:
-        asked = "\n".join(oids).encode()
-        words = [line.split() for line in self._cat("--batch-check", asked).splitlines()]
-        return {word[0].decode(): int(word[2]) for word in words if len(word) == 3}
-
-    def _read(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        answer, at = self._cat("--batch", "\n".join(oids).encode()) if oids else b"", 0
-        for oid in oids:
-            start = answer.index(b"\n", at) + 1
-            size = int(answer[at:start].split()[2])
-            yield oid, answer[start : start + size]
-            at = start + size + 1
-
-    def _cat(self, how: str, asked: bytes) -> bytes:
-        return self.shadow.call("cat-file", how, stdin=asked, extra=self._lent())
+    @property
+    def _path(self) -> Path:
+        return self.repository.git_dir / "index"
 
     def _call(self, *words: str, **extra: str) -> bytes:
         return self.shadow.call(*words, extra={**self._lent(), **extra})
@@ -101,5 +101,9 @@ def _staged(listed: bytes) -> Iterator[Staged]:
         yield Staged(mode, oid.decode(), int(stage), path)
 
 
-def _as_in_tree(entry: Staged) -> bytes:
-    return b"%s blob %s" % (entry.mode, entry.oid.encode())
+def _changed(listed: bytes) -> Iterator[Staged]:
+    fields = listed.split(b"\0")[:-1]
+    for about, path in zip(fields[::2], fields[1::2], strict=True):
+        _old_mode, mode, _old, oid, letter = about.split()
+        if letter not in (b"D", b"U"):
+            yield Staged(mode, oid.decode(), 0, path)

@@ -1,24 +1,26 @@
 """Which of the paths that an iteration left may be committed, and why the others may not."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from guard.core.rescuing import (
-    COMMIT_MAX_FILE_BYTES,
     HeldBack,
     cut,
     is_relative,
     refused_by_git,
     shown,
 )
-from guard.core.secrets import added_secret
+from guard.core.secrets import added_secret, secrets_in
+from guard.rescue.blobs import blobs
 from guard.rescue.index import GITLINK
+from guard.rescue.limits import Limits
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
 from guard.rescue.snapshots import Taken
 from guard.rescue.stream import Listing
-from guard.rescue.taking import above
+from guard.rescue.table import above
 
 _NO_FILTER = (b"unspecified", b"unset", b"set", b"")
 
@@ -35,9 +37,16 @@ class Plan:
 class Planner:
     """Asks the snapshot first, then git, then looks for secrets."""
 
-    def __init__(self, project: Project, shadow: Shadow, taken: Taken, committed: Listing) -> None:
+    def __init__(
+        self,
+        project: Project,
+        shadow: Shadow,
+        taken: Taken,
+        committed: Listing,
+        limits: Limits,
+    ) -> None:
         self._project, self._shadow = project, shadow
-        self._taken, self._committed = taken, committed
+        self._taken, self._committed, self._limits = taken, committed, limits
         self._roots: dict[bytes, bool] = {}
 
     def plan(self, paths: Sequence[bytes]) -> Plan:
@@ -81,7 +90,7 @@ class Planner:
             return "name: git refuses it"
         if path in taken.trouble:
             return f"not_saved: {taken.trouble[path]}"
-        if path in taken.kept and taken.kept[path].size > COMMIT_MAX_FILE_BYTES:
+        if path in taken.kept and taken.kept[path].size > self._limits.commit_max_file_bytes:
             return f"too_large: {taken.kept[path].size} bytes"
         known = path in taken.kept or path in taken.absent or path in taken.folders
         return None if known else "not_saved: it came or went meanwhile"
@@ -116,12 +125,15 @@ class Planner:
         return {path: f"filter: {shown(value)}" for path, value in named}
 
     def _secrets(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str]]:
+        named: dict[str, list[bytes]] = defaultdict(list)
         for path in paths:
-            if path in self._taken.suspects:
-                data = self._shadow.call("cat-file", "blob", self._taken.kept[path].oid)
-                found = added_secret(data, self._before(path))
-                if found is not None:
-                    yield path, f"secret: {found}"
+            named[self._taken.kept[path].oid].append(path)
+        for oid, data in blobs(self._shadow, list(named)):
+            if next(secrets_in(data), None) is not None:
+                for path in named[oid]:
+                    found = added_secret(data, self._before(path))
+                    if found is not None:
+                        yield path, f"secret: {found}"
 
     def _before(self, path: bytes) -> bytes:
         _mode, oid = self._committed.get(path, (b"", ""))

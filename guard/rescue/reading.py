@@ -8,81 +8,85 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from guard.core.rescuing import COMMIT_MAX_FILE_BYTES, SNAPSHOT_MAX_FILE_BYTES
 from guard.files import close
 from guard.rescue.walker import Entry
 
-IN_MEMORY = COMMIT_MAX_FILE_BYTES
+IN_MEMORY = 50 * 1024**2
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 1024**2
 _TRIES = 3
-_LINK_BITS = 0o644
 
 
 class Content(NamedTuple):
     """What one read found."""
 
-    mode: bytes
-    """As git's trees have it."""
-    bits: int
     data: bytes
+    status: os.stat_result
     steady: bool
 
 
 class Large(NamedTuple):
     """A file too large to hold; whoever gets it closes the descriptor."""
 
-    mode: bytes
-    bits: int
     descriptor: int
-    size: int
+    status: os.stat_result
 
 
-def read(entry: Entry) -> Content | Large | str | None:
+def read(entry: Entry, most_bytes: int) -> Content | Large | str | None:
     """The content, or why there is none; None if the file is gone by now."""
     try:
         if entry.is_link:
-            target = os.readlink(entry.name, dir_fd=entry.folder)
-            return Content(b"120000", _LINK_BITS, target, steady=True)
-        return _read_file(entry)
+            return _read_link(entry)
+        return _read_file(entry, most_bytes)
     except FileNotFoundError:
         return None
     except OSError as error:
         return f"{error.strerror}"
 
 
-def _read_file(entry: Entry) -> Content | Large | str:
+def _read_link(entry: Entry) -> Content:
+    target = os.readlink(entry.name, dir_fd=entry.folder)
+    status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
+    return Content(target, status, steady=stat.S_ISLNK(status.st_mode))
+
+
+def _read_file(entry: Entry, most_bytes: int) -> Content | Large | str:
     descriptor = os.open(entry.name, _FLAGS, dir_fd=entry.folder)
     found: Content | Large | str = ""
     try:
-        found = _from(descriptor)
+        found = _from(descriptor, most_bytes)
         return found
     finally:
         if not isinstance(found, Large):
             close(descriptor)
 
 
-def _from(descriptor: int) -> Content | Large | str:
+def _from(descriptor: int, most_bytes: int) -> Content | Large | str:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         return "a special file"
-    if status.st_size > SNAPSHOT_MAX_FILE_BYTES:
-        return f"larger than {SNAPSHOT_MAX_FILE_BYTES} bytes"
-    mode = b"100755" if status.st_mode & 0o100 else b"100644"
-    bits = stat.S_IMODE(status.st_mode)
+    if status.st_size > most_bytes:
+        return f"larger than {most_bytes} bytes"
     if status.st_size > IN_MEMORY:
-        return Large(mode, bits, descriptor, status.st_size)
+        return Large(descriptor, status)
     for _ in range(_TRIES):
-        before = os.fstat(descriptor)
-        data = b"".join(pieces(descriptor, IN_MEMORY))
-        if len(data) == before.st_size and is_unchanged(before, os.fstat(descriptor)):
-            return Content(mode, bits, data, steady=True)
-    return Content(mode, bits, data, steady=False)
+        data = os.pread(descriptor, status.st_size + 1, 0)
+        before, status = status, os.fstat(descriptor)
+        if len(data) == before.st_size and is_unchanged(before, status):
+            return Content(data, status, steady=True)
+    return Content(data, status, steady=False)
 
 
 def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
     """Whether nobody wrote to the file in between."""
     return (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+
+
+def mode_of(mode: int) -> bytes:
+    """The mode of a file or link as git's trees have it."""
+    if stat.S_ISLNK(mode):
+        return b"120000"
+    return b"100755" if mode & 0o100 else b"100644"
 
 
 def pieces(descriptor: int, most: int) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ rules, hooks) bears on what is kept. It is made beside its place and moved there
 
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import time
@@ -21,7 +22,7 @@ from guard.files import Folder, close
 from guard.git.call import git, git_fed
 from guard.processes import Finished
 from guard.rescue.deadline import Deadline
-from guard.rescue.stream import Listing, Stream
+from guard.rescue.stream import Changes, Listing, Stream
 
 NAME = "shadow.git"
 _LOCK = "guard.lock"
@@ -39,6 +40,7 @@ OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{k
 IMPORT = ("fast-import", "--quiet", "--done", "--date-format=now", "--depth=0")
 _OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _PAUSE = 0.01
+_TREE = b"040000"
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,19 @@ class Shadow:
         ended = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
         raise unavailable(self.path, fatal or f"git {word} ended with {ended}")
 
-    def listing(self, ref: str) -> Listing:
-        """What the tree of a snapshot has; every blob must be there with its size."""
+    def folders(self, commit: str) -> dict[bytes, str]:
+        """The trees at the top of a snapshot."""
+        return {
+            path: oid
+            for path, (mode, oid) in self._listing("ls-tree", "-z", commit).items()
+            if mode == _TREE
+        }
+
+    def _listing(self, *words: str) -> Listing:
         found: Listing = {}
-        for line in self.call("ls-tree", "-r", "-l", "-z", "--full-tree", ref).split(b"\0")[:-1]:
+        for line in self.call(*words).split(b"\0")[:-1]:
             about, _, path = line.partition(b"\t")
-            mode, _kind, oid, _size = about.split()
+            mode, _kind, oid = about.split()
             found[path] = (mode, oid.decode())
         return found
 
@@ -114,15 +123,43 @@ class Shadow:
         names = os.listdir(self.path / "objects/pack")
         return {name for name in names if name.startswith("pack-") and name.endswith(".idx")}
 
-    def verify(self, ref: str, written: Listing, packs_before: set[str]) -> None:
-        """Read a new snapshot back: its tree against what was written, its packs byte for byte."""
+    def verify(
+        self, commit: str, changes: Changes, base: Mapping[bytes, str], packs_before: set[str]
+    ) -> None:
+        """Read a new snapshot back: its tree against what was written, its new packs byte for byte.
+
+        What it has in common with the one that it starts from was read back then.
+        """
         new = sorted(self.packs() - packs_before)
         if new:
             self.call(
                 "verify-pack", *(os.fspath(self.path / "objects/pack" / name) for name in new)
             )
-        if self.listing(ref) != written:
+        asked = "\n".join({oid for _mode, oid in changes.written.values()}).encode()
+        answers = self.call("cat-file", "--batch-check", stdin=asked)
+        if b" missing\n" in answers or self.changes(commit, base) != changes:
             raise unavailable(self.path, "what was read back is not what was written")
+
+    def changes(self, commit: str, base: Mapping[bytes, str]) -> Changes:
+        """What a snapshot has that the trees it starts from have not, and what it has no longer."""
+        written, deleted = dict[bytes, tuple[bytes, str]](), set[bytes]()
+        trees = self.folders(commit)
+        for name, before in base.items():
+            after = trees.pop(name, None) or self.empty_tree
+            fields = self.call("diff-tree", "-r", "-z", "--no-renames", before, after).split(b"\0")
+            for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
+                _old_mode, mode, _old, oid, letter = about.split()
+                if letter == b"D":
+                    deleted.add(name + b"/" + path)
+                else:
+                    written[name + b"/" + path] = (mode, oid.decode())
+        words = ("ls-tree", "-r", "-z", commit, "--", *map(os.fsdecode, trees), "manifest.json")
+        return Changes(written | self._listing(*words), deleted)
+
+    @property
+    def empty_tree(self) -> str:
+        """The id of a tree with nothing in it."""
+        return hashlib.new(self.object_format, b"tree 0\0", usedforsecurity=False).hexdigest()
 
 
 def unavailable(path: Path, why: str) -> StoreUnavailable:

@@ -1,26 +1,30 @@
 """Taking a snapshot: the work tree, what only the index has, and the operation in progress, in one commit of the shadow.
 
-`worktree/` is the work tree byte for byte, `index/<stage>/` what is staged and not committed, `gitdir/` the small files that
-say which operation is in progress; `manifest.json` has what trees cannot say. The project is only read.
+`worktree/` is the work tree byte for byte, `index/<stage>/` what is staged and not committed, `stash/<n>/` what was stashed,
+`nested/` the git directories of nested repositories, `gitdir/` the small files that say which operation is in progress;
+`manifest.json` has what trees cannot say. The project is only read.
 """
 
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from guard.core.fields import is_id
 from guard.core.rescuing import LONGEST_LINE, Occasion, Snapshot, capped_lines
-from guard.errors import RepositoryProblem, WrongUsage
-from guard.rescue.index import Index
+from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
+from guard.rescue.limits import Limits
 from guard.rescue.project import Project
-from guard.rescue.shadow import Shadow, opened
-from guard.rescue.taking import Kept, Taking
+from guard.rescue.remembered import Kept, Memory, recall, remember
+from guard.rescue.shadow import Shadow, opened, unavailable
+from guard.rescue.taking import Taking
 
 REFS = "refs/guard/snapshot"
 _LONGEST_NAME = 100
+_REMEMBERED = (b"worktree", b"nested")
+_USUAL = Limits()
 
 
 @dataclass(frozen=True)
@@ -37,39 +41,85 @@ class Taken:
     """Wanted paths that are folders there."""
     passed_over: Mapping[bytes, str]
     """Folders that are rebuilt anyway."""
-    suspects: frozenset[bytes]
-    """Wanted paths with something in them that looks like a secret."""
 
 
 def take(
-    project: Project, shadow: Shadow, occasion: Occasion, wanted: Sequence[bytes] = ()
+    project: Project,
+    shadow: Shadow,
+    occasion: Occasion,
+    wanted: Sequence[bytes] = (),
+    limits: Limits = _USUAL,
 ) -> Taken:
-    """Make a snapshot, and read it back; `wanted` are paths that are in it even where the walk leaves a folder out."""
+    """Make a snapshot, and read it back; `wanted` are paths that are in it even where the walk leaves a folder out.
+
+    It starts from the last one of the same work tree; if that turns out to be damaged, from nothing.
+    """
+    root = project.repository.root
+    memory = recall(shadow.path, root, len(shadow.empty_tree) // 2)
+    base = _trees(shadow, memory)
+    if base is not None:
+        with suppress(StoreUnavailable):
+            return _taken(project, shadow, occasion, wanted, limits, memory, base)
+        if shadow.deadline.passed():
+            raise unavailable(shadow.path, f"it took longer than {shadow.deadline.seconds:g} s")
+    none = dict.fromkeys(_REMEMBERED, shadow.empty_tree)
+    return _taken(project, shadow, occasion, wanted, limits, Memory(), none)
+
+
+def _trees(shadow: Shadow, memory: Memory) -> dict[bytes, str] | None:
+    """The trees of the snapshot that is remembered, if it is still there."""
+    if not memory.commit:
+        return None
+    try:
+        found = shadow.folders(memory.commit)
+    except StoreUnavailable:
+        return None
+    return {name: found.get(name, shadow.empty_tree) for name in _REMEMBERED}
+
+
+def _taken(
+    project: Project,
+    shadow: Shadow,
+    occasion: Occasion,
+    wanted: Sequence[bytes],
+    limits: Limits,
+    before: Memory,
+    base: Mapping[bytes, str],
+) -> Taken:
     identity = f"{occasion.name[:_LONGEST_NAME]}-{os.urandom(4).hex()}"
     ref = f"{REFS}/{identity}"
     packs = shadow.packs()
     with shadow.importing(ref) as stream:
-        taking = Taking(project, stream, Index(shadow, project.repository), wanted)
+        for name, tree in base.items():
+            if tree != shadow.empty_tree:
+                stream.start_from(name, tree)
+        taking = Taking(project, shadow, stream, before, wanted, limits)
         taking.everything()
         skipped = taking.skipped()
         stream.put(b"manifest.json", b"100644", taking.manifest(identity, occasion, skipped))
-    shadow.verify(ref, stream.written, packs)
-    snapshot = Snapshot(
-        id=identity,
-        ref=ref,
-        files=len(taking.kept),
-        skipped=capped_lines(skipped),
-        whole=taking.whole,
-        recover=recovery(shadow.path, ref, len(taking.kept)),
+    commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
+    shadow.verify(commit, stream.changes, base, packs)
+    remember(
+        shadow.path,
+        project.repository.root,
+        Memory(commit, taking.worktree.now, taking.nested.now),
+        before,
     )
+    kept = taking.worktree.files
     return Taken(
-        snapshot=snapshot,
-        kept=taking.kept,
+        snapshot=Snapshot(
+            id=identity,
+            ref=ref,
+            files=len(kept),
+            skipped=capped_lines(skipped),
+            whole=taking.whole,
+            recover=recovery(shadow.path, ref, len(kept)),
+        ),
+        kept=kept,
         trouble=taking.trouble,
         absent=frozenset(taking.absent),
         folders=frozenset(taking.folders),
         passed_over=taking.walk.not_needed,
-        suspects=frozenset(taking.suspects),
     )
 
 

@@ -2,50 +2,78 @@
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from guard.processes import Fed
-from guard.rescue.reading import Large, is_unchanged, pieces
+from guard.rescue.reading import Large, is_unchanged, mode_of, pieces
 
 _WHO = b"guard <guard@localhost> now"
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 _SPELLED = [bytes([byte]) if byte in _PLAIN else b"\\%03o" % byte for byte in range(256)]
+_PLAIN_PATH = re.compile(rb"[!#-\[\]-~]+")
 _ZEROS = bytes(1024**2)
 
 Listing = dict[bytes, tuple[bytes, str]]
 """Paths in a tree, each with its mode and object id."""
 
 
+class Changes(NamedTuple):
+    """What a snapshot has beyond the trees that it starts from, and what it has no longer."""
+
+    written: Listing
+    deleted: set[bytes]
+
+
 @dataclass
 class Stream:
-    """Writes files into the commit; `written` is what the tree must show when it is read back."""
+    """Writes files into the commit; `written` and `deleted` are what must show when it is read back."""
 
     program: Fed
     object_format: str
     written: Listing = field(default_factory=dict)
+    deleted: set[bytes] = field(default_factory=set)
+
+    @property
+    def changes(self) -> Changes:
+        """Both together."""
+        return Changes(self.written, self.deleted)
 
     def begin(self, ref: str) -> None:
         """Start the commit."""
         self.program.write(b"commit %s\ncommitter %s\ndata 9\nsnapshot\n\n" % (ref.encode(), _WHO))
 
+    def start_from(self, path: bytes, tree: str) -> None:
+        """Begin with a folder of an earlier snapshot."""
+        self.program.write(b"M 040000 %s %s\n" % (tree.encode(), _named(path)))
+
     def put(self, path: bytes, mode: bytes, data: bytes) -> str:
         """One file, or one link with its text; the id of its blob."""
-        self._announce(path, mode, len(data))
-        self.program.write(data)
-        self.program.write(b"\n")
-        digest = self._digest(len(data))
-        digest.update(data)
-        return self._note(path, mode, digest.hexdigest())
+        oid = self.oid_of(data)
+        self.write(path, mode, data, oid)
+        return oid
+
+    def oid_of(self, data: bytes) -> str:
+        """The id that the blob with these bytes has."""
+        head = b"blob %d\0" % len(data)
+        return hashlib.new(self.object_format, head + data, usedforsecurity=False).hexdigest()
+
+    def write(self, path: bytes, mode: bytes, data: bytes, oid: str) -> None:
+        """The same for an id that is known."""
+        self.program.write(b"M %s inline %s\ndata %d\n%s\n" % (mode, _named(path), len(data), data))
+        self.written[path] = (mode, oid)
 
     def put_large(self, path: bytes, large: Large) -> tuple[str, bool]:
         """The same from an open file; whether it kept still.
 
         Its length is announced before its bytes, so a file that shrinks meanwhile has to be filled up.
         """
-        before, missing = os.fstat(large.descriptor), large.size
-        self._announce(path, large.mode, large.size)
-        digest = self._digest(large.size)
-        for piece in pieces(large.descriptor, large.size):
+        before, size = os.fstat(large.descriptor), large.status.st_size
+        mode, missing = mode_of(large.status.st_mode), size
+        self.program.write(b"M %s inline %s\ndata %d\n" % (mode, _named(path), size))
+        digest = hashlib.new(self.object_format, b"blob %d\0" % size, usedforsecurity=False)
+        for piece in pieces(large.descriptor, size):
             digest.update(piece)
             self.program.write(piece)
             missing -= len(piece)
@@ -56,22 +84,22 @@ class Stream:
             self.program.write(piece)
             missing -= len(piece)
         self.program.write(b"\n")
-        return self._note(path, large.mode, digest.hexdigest()), steady
+        self.written[path] = (mode, digest.hexdigest())
+        return digest.hexdigest(), steady
 
     def refer(self, path: bytes, mode: bytes, oid: str) -> None:
-        """A blob that is in this snapshot already, under another path as well."""
-        self.program.write(b"M %s %s %s\n" % (mode, oid.encode(), quoted(path)))
-        self._note(path, mode, oid)
-
-    def _digest(self, size: int) -> "hashlib._Hash":
-        return hashlib.new(self.object_format, b"blob %d\0" % size, usedforsecurity=False)
-
-    def _announce(self, path: bytes, mode: bytes, size: int) -> None:
-        self.program.write(b"M %s inline %s\ndata %d\n" % (mode, quoted(path), size))
-
-    def _note(self, path: bytes, mode: bytes, oid: str) -> str:
+        """A blob that the repository has already, under this path as well."""
+        self.program.write(b"M %s %s %s\n" % (mode, oid.encode(), _named(path)))
         self.written[path] = (mode, oid)
-        return oid
+
+    def delete(self, path: bytes) -> None:
+        """A file that the earlier snapshot had."""
+        self.program.write(b"D %s\n" % _named(path))
+        self.deleted.add(path)
+
+
+def _named(path: bytes) -> bytes:
+    return path if _PLAIN_PATH.fullmatch(path) else quoted(path)
 
 
 def quoted(path: bytes) -> bytes:

@@ -22,6 +22,7 @@ _MOST_DEPTH = 200
 _SPECIAL = "a special file"
 FOLDER = "a folder"
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_KEPT = (stat.S_IFREG, stat.S_IFLNK)
 
 
 class Entry(NamedTuple):
@@ -33,10 +34,22 @@ class Entry(NamedTuple):
     is_link: bool
 
 
+class Found(NamedTuple):
+    """The files and links in one folder, which is open while it is handed out."""
+
+    prefix: bytes
+    folder: int
+    files: list[tuple[bytes, os.stat_result]]
+
+    def entry(self, name: bytes, status: os.stat_result) -> Entry:
+        """One of them."""
+        return Entry(self.prefix + name, self.folder, name, stat.S_ISLNK(status.st_mode))
+
+
 class _Level(NamedTuple):
     folder: int
     prefix: bytes
-    rest: Iterator[tuple[str, int]]
+    below: Iterator[bytes]
 
 
 @dataclass
@@ -47,111 +60,143 @@ class Walk:
     leave_out: frozenset[tuple[int, int]]
     """Folders, by device and inode, that are guard's own."""
     deadline: Deadline
+    below: bytes = b""
+    """Where to begin; in a folder of git's own nothing is left out."""
     not_needed: dict[bytes, str] = field(default_factory=dict)
     not_read: dict[bytes, str] = field(default_factory=dict)
     empty: list[bytes] = field(default_factory=list)
     nested: list[bytes] = field(default_factory=list)
 
-    def entries(self) -> Iterator[Entry]:
-        """Files and links, folder by folder, in the order of their names."""
-        levels = [self._level(os.open(self.root, _OPEN_FOLDER), b"", "")]
+    def folders(self) -> Iterator[Found]:
+        """Folder by folder, each before those in it, in the order of their names."""
+        levels: list[_Level] = []
         try:
+            yield self._entered(levels, _opened_folder(self.root, self.below), self.below, b"")
             while levels:
-                folder, prefix, rest = levels[-1]
-                name, kind = next(rest, ("", 0))
-                if not name:
+                name = next(levels[-1].below, None)
+                if name is None:
                     close(levels.pop().folder)
                 elif self.deadline.passed():
-                    self.not_read[prefix + os.fsencode(name)] = "time limit: nothing from here on"
+                    self.not_read[levels[-1].prefix + name] = "time limit: nothing from here on"
                     return
-                elif kind == stat.S_IFDIR:
-                    levels += self._below(levels, name)
-                elif kind in (stat.S_IFREG, stat.S_IFLNK):
-                    path = prefix + os.fsencode(name)
-                    if path != b".git":
-                        yield Entry(path, folder, os.fsencode(name), kind == stat.S_IFLNK)
-                else:
-                    self.not_read[prefix + os.fsencode(name)] = _SPECIAL
+                elif (descriptor := self._opened(levels, name)) is not None:
+                    yield self._entered(levels, descriptor, levels[-1].prefix + name, name)
         finally:
             for level in levels:
                 close(level.folder)
 
-    def _below(self, levels: list[_Level], name: str) -> list[_Level]:
+    def entries(self) -> Iterator[Entry]:
+        """The same file by file."""
+        for found in self.folders():
+            for name, status in found.files:
+                yield found.entry(name, status)
+
+    def _opened(self, levels: list[_Level], name: bytes) -> int | None:
         """The folder of this name in the last one, if it is to be looked into."""
-        path = levels[-1].prefix + os.fsencode(name)
-        if name == ".git":
-            if path != b".git":
-                self.not_needed[path] = "the git directory of a nested repository"
-            return []
+        path = levels[-1].prefix + name
+        if name == b".git":
+            return None
         if len(levels) >= _MOST_DEPTH:
             self.not_read[path] = f"more than {_MOST_DEPTH} folders deep"
-            return []
+            return None
         try:
             descriptor = os.open(name, _OPEN_FOLDER, dir_fd=levels[-1].folder)
         except FileNotFoundError:
-            return []
+            return None
         except OSError as error:
             self.not_read[path] = f"{error.strerror}"
-            return []
+            return None
         status = os.fstat(descriptor)
         if (status.st_dev, status.st_ino) in self.leave_out:
             close(descriptor)
-            return []
-        return [self._level(descriptor, path, name)]
+            return None
+        return descriptor
 
-    def _level(self, descriptor: int, path: bytes, name: str) -> _Level:
+    def _entered(
+        self, levels: list[_Level], descriptor: int, path: bytes, folder_name: bytes
+    ) -> Found:
         prefix = path + b"/" if path else b""
+        files: list[tuple[bytes, os.stat_result]] = []
+        below: list[bytes] = []
         try:
-            found = _listed(descriptor)
+            statuses = _statuses(descriptor)
         except OSError as error:
             self.not_read[path] = f"{error.strerror}"
-            return _Level(descriptor, prefix, iter(()))
-        why = rebuilt(name, found) if path else None
+            statuses = {}
+        else:
+            if path and self._is_left_out(path, folder_name, statuses):
+                statuses = {}
+        for name, status in statuses.items():
+            kind = stat.S_IFMT(status.st_mode) if status is not None else 0
+            if kind == stat.S_IFDIR:
+                below.append(name)
+            elif name == b".git" and not path:
+                continue
+            elif kind in _KEPT and status is not None:
+                files.append((name, status))
+            else:
+                self.not_read[prefix + name] = _SPECIAL
+        levels.append(_Level(descriptor, prefix, iter(sorted(below))))
+        return Found(prefix, descriptor, files)
+
+    def _is_left_out(
+        self, path: bytes, name: bytes, inside: dict[bytes, os.stat_result | None]
+    ) -> bool:
+        why = rebuilt(name, inside) if not self.below else None
         if why is not None:
             self.not_needed[path] = why
-            return _Level(descriptor, prefix, iter(()))
-        if path and not found:
+            return True
+        if not inside:
             self.empty.append(path)
-        if path and ".git" in found:
+        if b".git" in inside:
             self.nested.append(path)
-        return _Level(descriptor, prefix, iter(sorted(found.items())))
+        return False
 
 
-def _listed(descriptor: int) -> dict[str, int]:
-    """Names with the kind of each; what cannot be told is treated like a special file."""
+def _statuses(descriptor: int) -> dict[bytes, os.stat_result | None]:
+    """Names with what each is; what cannot be told is treated like a special file."""
     with os.scandir(descriptor) as entries:
-        return {entry.name: _kind(entry) for entry in entries}
+        return {entry.name.encode("utf-8", "surrogateescape"): _status(entry) for entry in entries}
 
 
-def _kind(entry: os.DirEntry[str]) -> int:
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
     try:
-        if entry.is_symlink():
-            return stat.S_IFLNK
-        if entry.is_dir(follow_symlinks=False):
-            return stat.S_IFDIR
-        return stat.S_IFREG if entry.is_file(follow_symlinks=False) else stat.S_IFIFO
+        return entry.stat(follow_symlinks=False)
     except OSError:
-        return stat.S_IFIFO
+        return None
 
 
 @contextmanager
-def reached(root: Path, path: bytes) -> Iterator[Entry | str | None]:
+def reached(root: Path, path: bytes) -> Iterator[tuple[Entry, os.stat_result] | str | None]:
     """One path, wherever it lies: the entry, or why it is none, or None if there is nothing of that name."""
-    *folders, name = path.split(b"/")
-    here = os.open(root, _OPEN_FOLDER)
-    found: Entry | str | None = None
+    folder, _, name = path.rpartition(b"/")
+    here = -1
+    found: tuple[Entry, os.stat_result] | str | None = None
     try:
         try:
-            for folder in folders:
-                here, above = os.open(folder, _OPEN_FOLDER, dir_fd=here), here
-                close(above)
-            kind = stat.S_IFMT(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode)
+            here = _opened_folder(root, folder)
+            status = os.stat(name, dir_fd=here, follow_symlinks=False)
         except OSError as error:
             found = None if error.errno in _NOTHING_THERE else f"{error.strerror}"
         else:
+            kind = stat.S_IFMT(status.st_mode)
             entry = Entry(path, here, name, kind == stat.S_IFLNK)
             other = FOLDER if kind == stat.S_IFDIR else _SPECIAL
-            found = entry if kind in (stat.S_IFREG, stat.S_IFLNK) else other
+            found = (entry, status) if kind in _KEPT else other
         yield found
     finally:
-        close(here)
+        if here >= 0:
+            close(here)
+
+
+def _opened_folder(root: Path, path: bytes) -> int:
+    """A folder below the root, reached without following a link."""
+    here = os.open(root, _OPEN_FOLDER)
+    for name in path.split(b"/") if path else ():
+        try:
+            here, above = os.open(name, _OPEN_FOLDER, dir_fd=here), here
+        except OSError:
+            close(here)
+            raise
+        close(above)
+    return here

@@ -113,7 +113,8 @@ def test_no_two_paths_have_one_place() -> None:
         ("node_modules", (), "installed packages"),
         ("__pycache__", (), "a cache"),
         (".venv", ("pyvenv.cfg", "bin"), "a virtual environment"),
-        ("anything", ("pyvenv.cfg",), "a virtual environment"),
+        ("anything", ("pyvenv.cfg", "Scripts"), "a virtual environment"),
+        ("src", ("pyvenv.cfg", "main.py"), None),
         (".venv", ("notes.txt",), None),
         ("target", ("CACHEDIR.TAG",), "a cache"),
         ("target", ("main.rs",), None),
@@ -122,7 +123,7 @@ def test_no_two_paths_have_one_place() -> None:
     ],
 )
 def test_what_a_tool_makes_anew(name: str, inside: tuple[str, ...], what: str | None) -> None:
-    assert rebuilt(name, inside) == what
+    assert rebuilt(name.encode(), [one.encode() for one in inside]) == what
 
 
 @pytest.mark.parametrize(

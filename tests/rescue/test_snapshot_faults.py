@@ -21,7 +21,7 @@ from guard.rescue.deadline import Deadline
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
 from guard.rescue.snapshots import ready, take
-from guard.rescue.stream import Stream
+from guard.rescue.stream import Changes, Stream
 from tests.rescue.states import start
 from tests.support import ROOT, git, write
 from tests.support.rescuing import (
@@ -135,25 +135,29 @@ def test_a_stream_that_ends_between_two_files_is_no_snapshot(
 
 def test_a_tree_that_is_not_what_was_written_is_found_out(shadow: Shadow, workspace: Path) -> None:
     [ref] = refs(workspace)
-    written = shadow.listing(ref)
-    shadow.verify(ref, written, set())
-    mode, oid = written[b"worktree/kept.txt"]
+    base = {b"worktree": shadow.empty_tree}
+    found = shadow.changes(ref, base)
+    shadow.verify(ref, found, base, set())
+    mode, oid = found.written[b"worktree/kept.txt"]
     for wrong in ({b"more": (mode, oid)}, {b"worktree/kept.txt": (b"100755", oid)}):
         with pytest.raises(StoreUnavailable, match="not what was written"):
-            shadow.verify(ref, {**written, **wrong}, set())
+            shadow.verify(ref, Changes(found.written | wrong, set()), base, set())
+    with pytest.raises(StoreUnavailable, match="not what was written"):
+        shadow.verify(ref, Changes(found.written, {b"worktree/gone.txt"}), base, set())
 
 
 def test_a_pack_that_does_not_hold_what_was_written_is_found_out(
     shadow: Shadow, workspace: Path
 ) -> None:
-    [ref], written = refs(workspace), shadow.listing(next(iter(refs(workspace))))
+    [ref], base = refs(workspace), {b"worktree": shadow.empty_tree}
+    found = shadow.changes(ref, base)
     [pack] = (shadow.path / "objects/pack").glob("*.pack")
     data = bytearray(pack.read_bytes())
     data[len(data) // 2] ^= 1
     pack.chmod(0o600)
     pack.write_bytes(data)
     with pytest.raises(StoreUnavailable):
-        shadow.verify(ref, written, set())
+        shadow.verify(ref, found, base, set())
 
 
 def test_a_stream_that_is_cut_off_is_no_snapshot(repository: Path, workspace: Path) -> None:

@@ -1,0 +1,164 @@
+"""What the last snapshot of a work tree found, so that the next one reads only files that may have changed.
+
+A file is taken for unchanged if its device, inode, size, mode, time of change and time of its inode's change are what they
+were, and if both times lie well before the look: a file that is written in the same tick of the clock as it is read looks the
+same afterwards. The memory is never needed: without it, or if a byte of it is wrong, everything is read again.
+"""
+
+import hashlib
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from guard.errors import GuardError
+from guard.files import Folder
+from guard.rescue.reading import mode_of
+
+_MOST = 2**64 - 1
+_RACY_NS = 2_000_000_000
+_HEAD = b"guard-memory-1"
+_FOLDER = "guard.memory"
+_MOST_BYTES = 1024**3
+
+
+Record = tuple[int, int, int, int, int, int, bytes]
+"""Device, inode, both times, size, mode and blob of a file. An inode of 0 matches no file: a change might not show."""
+Records = dict[bytes, Record]
+
+
+class Kept(NamedTuple):
+    """A file as it is in the snapshot."""
+
+    mode: bytes
+    oid: str
+    size: int
+
+
+def is_same(known: Record, status: os.stat_result) -> bool:
+    """Whether the file is as it was."""
+    dev, ino, mtime, ctime, size, mode, _oid = known
+    return (
+        ino == status.st_ino
+        and ctime == status.st_ctime_ns & _MOST
+        and mtime == status.st_mtime_ns & _MOST
+        and size == status.st_size
+        and mode == status.st_mode
+        and dev == status.st_dev
+    )
+
+
+def kept(known: Record) -> Kept:
+    """The file as it is in the snapshot."""
+    *_stamp, size, mode, oid = known
+    return Kept(mode_of(mode), oid.hex(), size)
+
+
+def record(status: os.stat_result, size: int, oid: str, steady: bool, looked_ns: int) -> Record:
+    """What to remember of a file that was looked at in this moment."""
+    settled = max(status.st_mtime_ns, status.st_ctime_ns) < looked_ns - _RACY_NS
+    return (
+        status.st_dev,
+        status.st_ino if steady and settled else 0,
+        status.st_mtime_ns & _MOST,
+        status.st_ctime_ns & _MOST,
+        size,
+        status.st_mode,
+        bytes.fromhex(oid),
+    )
+
+
+class Files(Mapping[bytes, Kept]):
+    """Records as what they say; read one by one, because there may be very many."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def __getitem__(self, path: bytes) -> Kept:
+        return kept(self._records[path])
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._records
+
+
+@dataclass
+class Memory:
+    """One snapshot by its commit, and the files in it: those of the work tree, and those of nested git directories."""
+
+    commit: str = ""
+    worktree: Records = field(default_factory=dict)
+    nested: Records = field(default_factory=dict)
+
+
+def recall(shadow: Path, root: Path, oid_size: int) -> Memory:
+    """What is remembered of the work tree at this path; nothing if it cannot be trusted."""
+    try:
+        folder = Folder.open(os.fspath(shadow / _FOLDER))
+        if folder is None:
+            return Memory()
+        with folder:
+            commit, files = folder.read(_name(root)), folder.read(f"{_name(root)}.files")
+    except (GuardError, OSError):
+        return Memory()
+    return _decoded(commit or b"", files or b"", oid_size)
+
+
+def remember(shadow: Path, root: Path, memory: Memory, before: Memory) -> None:
+    """Keep it for the next snapshot. A memory that cannot be written is no trouble: a later one checks what it finds."""
+    same = before.worktree == memory.worktree and before.nested == memory.nested
+    try:
+        folder = Folder.open(os.fspath(shadow / _FOLDER), create=True)
+        assert folder is not None
+        with folder:
+            files = folder.read(f"{_name(root)}.files") if same else None
+            if files is None:
+                files = _encoded(memory)
+                folder.replace(f"{_name(root)}.files", files)
+            folder.replace(_name(root), _pointer(memory.commit.encode(), files))
+    except (GuardError, OSError):
+        return
+
+
+def _name(root: Path) -> str:
+    return hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+
+
+def _pointer(commit: bytes, files: bytes) -> bytes:
+    return b"\0".join((_HEAD, commit, hashlib.sha256(files).hexdigest().encode()))
+
+
+def _layout(oid_size: int) -> struct.Struct:
+    return struct.Struct(f"<QQQQQI{oid_size}s")
+
+
+def _encoded(memory: Memory) -> bytes:
+    tables = (memory.worktree, memory.nested)
+    records = [record for table in tables for record in table.values()]
+    layout = _layout(len(records[0][-1]) if records else 20)
+    packed = b"".join([layout.pack(*record) for record in records])
+    counts = (b"%d" % len(table) for table in tables)
+    return b"\0".join((*counts, *memory.worktree, *memory.nested, packed))
+
+
+def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
+    if len(files) > _MOST_BYTES or pointer.count(b"\0") != 2:
+        return Memory()
+    commit = pointer.split(b"\0")[1]
+    if pointer != _pointer(commit, files):
+        return Memory()
+    many, few, rest = files.split(b"\0", 2)
+    *paths, packed = rest.split(b"\0", int(many) + int(few))
+    layout = _layout(oid_size)
+    if len(packed) != layout.size * len(paths):
+        return Memory()
+    records: Iterator[Any] = layout.iter_unpack(packed)
+    worktree = dict(zip(paths[: int(many)], records, strict=False))
+    return Memory(commit.decode(), worktree, dict(zip(paths[int(many) :], records, strict=True)))
