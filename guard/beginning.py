@@ -1,4 +1,4 @@
-"""An iteration begins: with a baseline, with the user's uncommitted work kept, and beside no other."""
+"""An iteration begins: with a baseline, with all that is there kept, and beside no other."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from guard.attribution import not_the_agents, unwatched
 from guard.core.baselines import Baseline
 from guard.core.checks import LAST_CHECK
 from guard.core.events import IterationStarted, RunStarted
-from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
+from guard.core.events.baseline import BaselineRecorded, DirtyFile
 from guard.core.events.run import Process
 from guard.core.rescuing import Occasion
 from guard.core.runs import RUN, Run
@@ -57,7 +57,7 @@ def begin(
         like=before.dirty if before else (),
         time_limit=_git_limit(guard),
     )
-    recorded = _with_users_work_kept(guard, recorded, before)
+    recorded = _with_all_kept(guard, recorded)
     with store.change() as change:
         run = change.view(RUN, key)
         refuse_beside_another(run)  # Another may have begun while the baseline was taken.
@@ -108,40 +108,27 @@ def _left_before(
     return tuple(file for file in left if file.path not in held and file.path not in aside)
 
 
-def _with_users_work_kept(
-    guard: Invocation, recorded: BaselineRecorded, before: Baseline | None
-) -> BaselineRecorded:
-    """A snapshot of what the user has uncommitted, before an agent may destroy it; one is enough while it is the same."""
-    users = _of_the_user(recorded)
-    if not users:
-        return recorded
-    if before is not None and before.kept and _of_the_user(before) == users:
-        return recorded.model_copy(update={"kept": before.kept})
+def _with_all_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
+    """A snapshot before an agent may destroy anything: also what is uncommitted, ignored or stashed is the user's."""
     from guard.rescue import snapshot
+    from guard.rescue.limits import Limits
 
-    limit = guard.config.settings.rescue.time_limit_seconds
-    occasion = Occasion("baseline", recorded.at)
+    settings, live = guard.config.settings.rescue, guard.output.live()
     try:
         taken = snapshot(
             guard.repository,
             guard.workspace.path,
             guard.environ,
-            occasion=occasion,
-            time_limit=limit,
+            occasion=Occasion("baseline", recorded.at),
+            time_limit=settings.time_limit_seconds,
+            limits=Limits.of(settings, live.files),
         )
     except GuardError as error:
-        guard.output.warn(f"your uncommitted work could not be kept: {error.message}")
+        guard.output.warn(f"what is in the work tree could not be kept: {error.message}")
         return recorded
+    finally:
+        live.clear()
     return recorded.model_copy(update={"kept": taken.recover})
-
-
-def _of_the_user(standing: Standing) -> set[tuple[str, str, str, str | None]]:
-    """What tells the user's work from what it was: where the bytes were not read, by size and time."""
-    return {
-        (one.path, one.kind, one.content or one.stamp, one.index)
-        for one in standing.dirty
-        if one.left_by == "user" and (one.kind != "missing" or one.index)
-    }
 
 
 def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:

@@ -14,6 +14,7 @@ from guard.git.dirty import Dirty
 from guard.git.history import history
 from guard.processes import run
 from guard.rescue import rescue, snapshot
+from guard.rescue.limits import Limits
 from guard.subject import Subject
 
 
@@ -25,6 +26,7 @@ def kept(subject: Subject, settings: Settings, now: datetime) -> Snapshot:
         subject.environ,
         occasion=Occasion("check", now, subject.run, subject.iteration),
         time_limit=settings.rescue.time_limit_seconds,
+        limits=Limits.of(settings.rescue),
     )
 
 
@@ -54,6 +56,7 @@ def committed(
         baseline_branch=subject.baseline.branch,
         paths=sorted(dirty.paths(agents)),
         time_limit=settings.rescue.time_limit_seconds,
+        limits=Limits.of(settings.rescue),
     )
     return _without(done, held)
 

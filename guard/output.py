@@ -13,6 +13,7 @@ from guard.core.text import harmless_json, visible
 from guard.errors import ReaderGone, StoreUnavailable
 
 F = TypeVar("F", bound=Callable[..., Any])
+_FILES_A_TIME = 1000
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red", "bold": None}
 
 format_option = click.option(
@@ -87,6 +88,7 @@ class Live:
         self._quiet = quiet
         self._terminal = sys.stderr is not None and sys.stderr.isatty()
         self._last = ""
+        self._files = 0
 
     def say(self, message: str) -> None:
         """What is going on; what follows a semicolon is how far it is."""
@@ -99,6 +101,12 @@ class Live:
         elif text.partition(";")[0] != self._last.partition(";")[0]:
             say(f"guard: {text}")
         self._last = text
+
+    def files(self, number: int) -> None:
+        """How many files are saved; only on a terminal, and only when it takes long enough to be read."""
+        if self._terminal and number >= self._files + _FILES_A_TIME:
+            self._files = number
+            self.say(f"saving the work tree; {number} files")
 
     def clear(self) -> None:
         """Leave the terminal as it was."""

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from guard.core.descriptions import described
 from guard.core.fields import Frozen
 from guard.core.registry import KEEP_FINISHED
+from guard.core.rescuing import COMMIT_MAX_FILE_BYTES, SNAPSHOT_MAX_FILE_BYTES
 
 _USERS = {"user_only": True}
 
@@ -69,6 +70,18 @@ class Rescue(_Section):
     """A program that commits what was left, run instead of guard's own rescue with the name of the spec as its argument."""
     time_limit_seconds: Annotated[float, Field(gt=0, le=86400)] = 300
     """How long a rescue or a snapshot may take."""
+    planner: Annotated[Literal["rules", "agent"], Field(json_schema_extra=_USERS)] = "rules"
+    """Who groups what was left into commits: fixed rules, or the agent's own CLI, whose plan is checked."""
+    rescue_hooks: Annotated[Literal["skip", "run"], Field(json_schema_extra=_USERS)] = "skip"
+    """Whether the repository's hooks pre-commit and commit-msg have a say: they are the agent's to edit."""
+    snapshot_max_file_bytes: Annotated[int, Field(ge=0, le=2**40, json_schema_extra=_USERS)] = (
+        SNAPSHOT_MAX_FILE_BYTES
+    )
+    """Up to which size a file is kept in a snapshot."""
+    commit_max_file_bytes: Annotated[int, Field(ge=0, le=2**40, json_schema_extra=_USERS)] = (
+        COMMIT_MAX_FILE_BYTES
+    )
+    """Up to which size a file is committed by a rescue; larger ones are in the snapshot only."""
 
 
 class Breaker(_Section):

@@ -22,6 +22,8 @@ from guard.rescue.shadow import Shadow, opened, unavailable
 from guard.rescue.taking import Taking
 
 REFS = "refs/guard/snapshot"
+UNPROMOTED = "refs/guard/unpromoted"
+"""A snapshot of a rescue has a second name here until all of its work is committed on its branch."""
 _LONGEST_NAME = 100
 _REMEMBERED = (b"worktree", b"nested")
 _USUAL = Limits()
@@ -97,6 +99,8 @@ def _taken(
         taking.everything()
         skipped = taking.skipped()
         stream.put(b"manifest.json", b"100644", taking.manifest(identity, occasion, skipped))
+        if occasion.kind == "rescue":
+            stream.name_too(f"{UNPROMOTED}/{identity}", ref)
     commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
     shadow.verify(commit, stream.changes, base, packs)
     remember(
@@ -121,6 +125,12 @@ def _taken(
         folders=frozenset(taking.folders),
         passed_over=taking.walk.not_needed,
     )
+
+
+def promote(shadow: Shadow, snapshot: Snapshot) -> None:
+    """All of a rescue's work is committed: its snapshot is one like others from now on."""
+    with suppress(StoreUnavailable):
+        shadow.call("update-ref", "-d", f"{UNPROMOTED}/{snapshot.id}")
 
 
 @contextmanager

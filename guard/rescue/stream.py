@@ -92,6 +92,10 @@ class Stream:
         self.program.write(b"M %s %s %s\n" % (mode, oid.encode(), _named(path)))
         self.written[path] = (mode, oid)
 
+    def name_too(self, ref: str, commit: str) -> None:
+        """One more name for the snapshot, which is there as soon as the first."""
+        self.program.write(b"reset %s\nfrom %s\n\n" % (ref.encode(), commit.encode()))
+
     def delete(self, path: bytes) -> None:
         """A file that the earlier snapshot had."""
         self.program.write(b"D %s\n" % _named(path))

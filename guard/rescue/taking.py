@@ -27,7 +27,6 @@ _WALK_SHARE = 0.6
 _LARGE_BYTES_PER_SECOND = 40e6
 _UNSTEADY = "changed while it was read"
 _MAY_BE_ESCAPED = re.compile(rb"\.[gG]|[gG][iI][tT]~1|escaped%")
-_FILES_A_REPORT = 1000
 
 
 class Taking:

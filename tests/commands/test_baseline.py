@@ -1,13 +1,16 @@
 """`guard baseline`: what it prints, what it records in one change, and its refusals."""
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guard.validation import validator
-from tests.support import NOW, commit, git, run, write
+from tests.support import NOW, TIME_LIMIT, commit, git, run, write
+from tests.support.rescuing import contents
 
 
 @pytest.fixture(autouse=True)
@@ -123,36 +126,35 @@ def test_damage_is_refused_and_nothing_recorded(repository: Path, workspace: Pat
     assert not (workspace / "events.jsonl").exists()
 
 
-def kept(repository: Path) -> str:
-    """What tells one snapshot of the user's work from another."""
-    return json.dumps(
-        run("log", "--type", "baseline_recorded", "--format", "json").json["events"][-1]["kept"]
-    )
+def kept_now(tmp_path: Path) -> dict[bytes, tuple[str, bytes]]:
+    """What the newest baseline's own command brings back."""
+    [*_, event] = run("log", "--type", "baseline_recorded", "--format", "json").json["events"]
+    folder = tmp_path / f"back-{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    command = event["kept"].replace("-C DIR", f"-C {folder}")
+    subprocess.run(["bash", "-o", "pipefail", "-c", command], check=True, timeout=TIME_LIMIT)
+    return contents(folder)
 
 
-@pytest.mark.parametrize(
-    "how", ["a large file changed", "another version staged", "made executable"]
-)
-def test_the_users_work_is_kept_again_when_it_changed(how: str, repository: Path) -> None:
+def test_every_baseline_keeps_all_that_is_there(repository: Path, tmp_path: Path) -> None:
     commit(repository, "a.txt")
-    if how == "a large file changed":
-        with open(repository / "big", "wb") as file:
-            file.truncate(65 * 1024 * 1024)
-    write(repository / "a.txt", "staged\n")
-    git(repository, "add", "a.txt")
+    write(repository / ".gitignore", ".env\n")
+    write(repository / ".env", "SECRET=1\n")
     write(repository / "a.txt", "edited\n")
     report()
-    first = kept(repository)
+    assert kept_now(tmp_path) == contents(repository)
+    (repository / ".env").unlink()
+    (repository / "a.txt").chmod(0o755)
     report()
-    assert kept(repository) == first
-    if how == "a large file changed":
-        with open(repository / "big", "ab") as file:
-            file.write(b"more")
-    elif how == "another version staged":
-        write(repository / "a.txt", "staged again\n")
-        git(repository, "add", "a.txt")
-        write(repository / "a.txt", "edited\n")
-    else:
-        (repository / "a.txt").chmod(0o755)
+    assert kept_now(tmp_path) == contents(repository)
+
+
+def test_a_baseline_that_cannot_keep_it_says_so(repository: Path) -> None:
+    commit(repository)
+    place = Path(run("where").out.strip())
     report()
-    assert kept(repository) != first
+    shutil.rmtree(place / "shadow.git")
+    write(place / "shadow.git", "in the way\n")
+    result = run("baseline")
+    assert result.code == 0
+    assert "guard: warning: what is in the work tree could not be kept: " in result.err
