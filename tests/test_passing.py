@@ -91,21 +91,24 @@ def test_a_flush_ends_at_ctrl_c(pipe: tuple[int, int]) -> None:
     outlet = Outlet(pipe[1])
     for _ in range(8):
         outlet.put(CHUNK)
-    threading.Timer(0.5, signal.pthread_kill, [threading.get_ident(), signal.SIGINT]).start()
+    press = threading.Timer(0.5, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
     with pytest.raises(KeyboardInterrupt):
+        press.start()
         outlet.flush()
 
 
 def test_a_writer_that_never_stops_holds_no_flush(pipe: tuple[int, int]) -> None:
-    outlet, stopped = Outlet(pipe[1]), threading.Event()
+    outlet, stopped, seen = Outlet(pipe[1]), threading.Event(), bytearray()
 
     def chatter() -> None:
         while not stopped.is_set():
-            outlet.put(b"y" * 100)
+            outlet.put(b"y" * 1000)
+        outlet.put(b"end")
 
     def read() -> None:
-        while not stopped.is_set():
-            os.read(pipe[0], 4096)
+        """To the very end: with nobody to read it, what the writer still hands over would wait for ever."""
+        while not seen.endswith(b"end"):
+            seen.extend(os.read(pipe[0], 65536))
 
     threads = [threading.Thread(target=one, daemon=True) for one in (chatter, read)]
     for thread in threads:
@@ -113,6 +116,6 @@ def test_a_writer_that_never_stops_holds_no_flush(pipe: tuple[int, int]) -> None
     for _ in range(20):
         outlet.flush()
     stopped.set()
-    outlet.put(b"end")
     for thread in threads:
-        thread.join(10)
+        thread.join(90)
+    assert seen == b"y" * (len(seen) - 3) + b"end"
