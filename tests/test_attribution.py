@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering, killed, seen_by_guard, started, until
+from tests.support.sessions import (
+    QUICK,
+    answering,
+    ending,
+    killed,
+    seen_by_guard,
+    started,
+    until,
+)
 
 
 @pytest.fixture
@@ -142,14 +150,14 @@ def test_what_is_written_while_the_next_guard_watches_is_the_agents(
     time.sleep(2)
     first.send_signal(signal.SIGINT)
     assert first.wait(timeout=120) == 130
-    second = started("run", *QUICK, *done, "--", "true", listen=True)
-    assert second.stderr is not None
-    said = second.stderr.readline()
-    while "at work" not in said:
-        assert said, "it ended without waiting"
+    with ending(started("run", *QUICK, *done, "--", "true", listen=True)) as second:
+        assert second.stderr is not None
         said = second.stderr.readline()
-    time.sleep(3)
-    (tmp_path / "go").touch()
-    _, told = second.communicate(timeout=120)
+        while "at work" not in said:
+            assert said, "it ended without waiting"
+            said = second.stderr.readline()
+        time.sleep(3)
+        (tmp_path / "go").touch()
+        _, told = second.communicate(timeout=120)
     assert committed(begun) == {"agents.txt", "late.txt"}
     assert "iteration 1: complete: rescued" in told

@@ -14,7 +14,7 @@ import pytest
 from guard.core.events.run import Process
 from guard.living import MARK, Marked, Watch
 from guard.process_table import from_ps, table
-from tests.support.sessions import until
+from tests.support.sessions import ending, until
 
 BUSY = "while True: sum(range(10000))"
 WRITES = "import time\nwhile True: open('log', 'a').write('x'); time.sleep(0.05)"
@@ -29,15 +29,13 @@ def marked(tmp_path: Path) -> Marked:
 def started(
     marked: Marked, code: str, cwd: Path, start_new_session: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A helper that ends with the block, also when an assertion in it fails: `with Popen` would wait for ever."""
+    """A helper that ends with the block."""
     environ = {**os.environ, MARK: marked.value or ""}
-    with subprocess.Popen(
+    helper = subprocess.Popen(
         [sys.executable, "-c", code], env=environ, cwd=cwd, start_new_session=start_new_session
-    ) as helper:
-        try:
-            yield helper
-        finally:
-            helper.kill()
+    )
+    with ending(helper):
+        yield helper
 
 
 SLEEPS = "import time; open('up', 'w').close(); time.sleep(300)"
@@ -67,9 +65,9 @@ def test_one_that_ended_and_was_not_waited_for_is_gone(marked: Marked, tmp_path:
 def test_the_agent_itself_is_told_from_its_helpers(tmp_path: Path) -> None:
     code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}])"
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, process_group=0) as agent:
-        start = next(stat.start for stat in table() if stat.pid == agent.pid)
-        watch = Watch(Marked(agent=Process(pid=agent.pid, start=start)))
         try:
+            start = next(stat.start for stat in table() if stat.pid == agent.pid)
+            watch = Watch(Marked(agent=Process(pid=agent.pid, start=start)))
             until(lambda: sorted(one.kind for one in watch.look()) == ["agent", "process"])
         finally:
             os.killpg(agent.pid, signal.SIGKILL)
@@ -114,13 +112,12 @@ def test_without_a_mark_those_count_that_began_in_the_work_tree_since(tmp_path: 
     inside.mkdir()
     since = time.time()
     marked = Marked(root=tmp_path, since=since - 1)
-    with subprocess.Popen(["sleep", "60"], cwd=inside) as helper:
+    with ending(subprocess.Popen(["sleep", "60"], cwd=inside)) as helper:
         until(
             lambda: [one.process.pid for one in Watch(marked).look() if one.process] == [helper.pid]
         )
         assert Watch(Marked(root=tmp_path, since=time.time() + 5)).look() == ()
         assert Watch(Marked(root=tmp_path / "elsewhere", since=since - 1)).look() == ()
-        helper.kill()
 
 
 @pytest.mark.parametrize("between", ["cat", "(cd / && exec cat)"], ids=["inside", "elsewhere"])
@@ -137,7 +134,7 @@ print([one.name for one in found])
 """
     done = subprocess.run(
         ["sh", "-c", f'"$0" -c "$1" | {between} | tee out.txt', sys.executable, code],
-        cwd=repository, capture_output=True, text=True, check=True,
+        cwd=repository, capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     assert done.stdout == "[]\n"
 

@@ -91,10 +91,14 @@ def test_a_flush_ends_at_ctrl_c(pipe: tuple[int, int]) -> None:
     outlet = Outlet(pipe[1])
     for _ in range(8):
         outlet.put(CHUNK)
-    press = threading.Timer(0.5, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
-    with pytest.raises(KeyboardInterrupt):
-        press.start()
+
+    def flush() -> None:
+        words = (threading.get_ident(), signal.SIGINT)
+        threading.Timer(0.5, signal.pthread_kill, words).start()
         outlet.flush()
+
+    with pytest.raises(KeyboardInterrupt):
+        flush()
 
 
 def test_a_writer_that_never_stops_holds_no_flush(pipe: tuple[int, int]) -> None:

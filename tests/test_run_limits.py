@@ -114,6 +114,7 @@ def test_an_interruption_ends_the_program(tmp_path: Path) -> None:
     def interrupt() -> None:
         while not pid_file.exists() or not pid_file.read_text():
             sleep(0.05)
+        sleep(1)  # On a busy machine the program may be up before whoever started it waits for it.
         signal.raise_signal(signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()

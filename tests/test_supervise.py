@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support import commit, run
+from tests.support.sessions import ending, until
 
 GUARD = (sys.executable, "-m", "guard", "-q", "run", "--no-probe", "--")
+TIME_LIMIT = 120
 
 
 @pytest.fixture(autouse=True)
@@ -25,18 +28,17 @@ def begun(repository: Path) -> Path:
 
 def test_much_output_is_passed_on_whole(begun: Path) -> None:
     code = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 40000)"
-    done = subprocess.run([*GUARD, sys.executable, "-c", code], capture_output=True, check=False)
+    words = [*GUARD, sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, check=False, timeout=TIME_LIMIT)
     assert done.stdout[: 256 * 40000] == bytes(range(256)) * 40000
 
 
 def test_a_reader_that_goes_away_does_not_end_the_agent(begun: Path) -> None:
     code = "import sys\nfor _ in range(2000): print('x' * 500, flush=True)\nopen('ended', 'w')"
     command = " ".join([*GUARD, sys.executable, "-c", f'"{code}"'])
-    subprocess.run(["bash", "-c", f"{command} | head -n 1"], capture_output=True, check=False)
-    deadline = time.monotonic() + 90
-    while not (begun / "ended").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    line = f"{command} | head -n 1"
+    subprocess.run(["bash", "-c", line], capture_output=True, check=False, timeout=TIME_LIMIT)
+    until((begun / "ended").exists, 90)
 
 
 def test_a_leftover_process_that_holds_the_output_open_is_not_waited_for(begun: Path) -> None:
@@ -61,13 +63,11 @@ def test_a_leftover_process_that_holds_the_output_open_is_not_waited_for(begun: 
 def test_signals_reach_the_whole_group(number: int, begun: Path) -> None:
     name = signal.Signals(number).name.removeprefix("SIG")
     agent = f"trap 'echo got > got; exit 0' {name}; (sleep 50) & echo up > up; wait; wait"
-    with subprocess.Popen([*GUARD, "sh", "-c", agent], stdout=subprocess.PIPE) as guard:
-        deadline = time.monotonic() + 90
-        while not (begun / "up").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    started = subprocess.Popen([*GUARD, "sh", "-c", agent], stdout=subprocess.PIPE)
+    with ending(started) as guard:
+        until((begun / "up").exists, 90)
         guard.send_signal(number)
-        guard.communicate(timeout=120)
+        guard.communicate(timeout=TIME_LIMIT)
     assert guard.returncode == 130
     assert (begun / "got").exists()
 
@@ -79,52 +79,63 @@ def test_the_exit_code_of_the_agent_is_in_the_evidence(begun: Path) -> None:
     assert result.json["exit_code"] == -9
 
 
-def on_a_terminal(agent: str) -> tuple[int, int]:
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(sys.executable, [*GUARD, "sh", "-c", agent])
-    return pid, terminal
+# In a session of its own, with the terminal that is its stdin as the one that Ctrl-C is pressed on.
+ON_IT = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, sys.argv[1:])
+"""
+
+
+@contextmanager
+def on_a_terminal(agent: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-c", ON_IT, *GUARD, "sh", "-c", agent]
+    started = subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    with ending(started) as guard:
+        yield guard, ours
+    os.close(ours)
 
 
 def test_on_a_terminal_ctrl_c_stops_the_agent_and_is_known_to_guard() -> None:
-    pid, terminal = on_a_terminal(
-        "trap 'echo stopped; exit 0' INT; echo up; while :; do sleep 0.1; done"
-    )
-    _read_until(terminal, b"up")
-    os.write(terminal, b"\x03")
-    assert b"stopped" in _read_until(terminal, b"interrupted: stopped")
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
-    os.close(terminal)
+    agent = "trap 'echo stopped; exit 0' INT; echo up; while :; do sleep 0.1; done"
+    with on_a_terminal(agent) as (guard, terminal):
+        _read_until(terminal, b"up")
+        os.write(terminal, b"\x03")
+        assert b"stopped" in _read_until(terminal, b"interrupted: stopped")
+        assert guard.wait(TIME_LIMIT) == 130
 
 
 def test_on_a_terminal_the_agent_may_read_keys() -> None:
-    pid, terminal = on_a_terminal("echo up; read line; echo got $line; read line")
-    _read_until(terminal, b"up")
-    os.write(terminal, b"hello\n")
-    _read_until(terminal, b"got hello")
-    os.write(terminal, b"\x03")
-    _read_until(terminal, b"interrupted: stopped")
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
-    os.close(terminal)
+    agent = "echo up; read line; echo got $line; read line"
+    with on_a_terminal(agent) as (guard, terminal):
+        _read_until(terminal, b"up")
+        os.write(terminal, b"hello\n")
+        _read_until(terminal, b"got hello")
+        os.write(terminal, b"\x03")
+        _read_until(terminal, b"interrupted: stopped")
+        assert guard.wait(TIME_LIMIT) == 130
 
 
 def test_on_a_terminal_an_agent_may_wait_for_keys_as_long_as_it_likes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GUARD_RUN__MAX_IDLE_SECONDS", "1")
-    pid, terminal = on_a_terminal("echo up; read line; echo got $line")
-    _read_until(terminal, b"up")
-    time.sleep(5)
-    os.write(terminal, b"hello\n")
-    assert b"got hello" in _read_until(terminal, b"timeout: ")
-    os.waitpid(pid, 0)
-    os.close(terminal)
+    with on_a_terminal("echo up; read line; echo got $line") as (guard, terminal):
+        _read_until(terminal, b"up")
+        time.sleep(5)
+        os.write(terminal, b"hello\n")
+        assert b"got hello" in _read_until(terminal, b"timeout: ")
+        guard.wait(TIME_LIMIT)
 
 
 def _read_until(terminal: int, words: bytes) -> bytes:
     seen, deadline = b"", time.monotonic() + 90
     while words not in seen:
-        ready = select.select([terminal], [], [], deadline - time.monotonic())[0]
+        ready = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))[0]
         assert ready, seen
         try:
             seen += os.read(terminal, 4096)

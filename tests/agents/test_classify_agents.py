@@ -166,9 +166,11 @@ def _killed(agent: AgentCli, ended_by: str, after: str) -> Result:
     """The session's process group gets a signal once the output has a line with that text."""
     with agent.started([*agent.command, "do it"]) as process:
         assert process.stdout is not None
-        seen = process.stdout.readline()
+        line = seen = process.stdout.readline()
         while after not in seen:
-            seen += process.stdout.readline()
+            assert line, f"it ended without {after!r}: {seen}"
+            line = process.stdout.readline()
+            seen += line
         os.killpg(process.pid, signal.Signals[ended_by])
         out, err = process.communicate(timeout=120)
     return Result(process.returncode, seen + out, err)

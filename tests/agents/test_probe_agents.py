@@ -13,6 +13,7 @@ from tests.agents.status import QUESTION, status
 from tests.support import write
 from tests.support.agent_clis import AgentCli, session_in
 from tests.support.model import Model, Step, hang, in_turn, refuse, say
+from tests.support.sessions import until
 
 _NOBODYS = "01a1e2e8-0000-7000-8000-000000000000"
 
@@ -66,8 +67,8 @@ def test_a_session_at_work_can_be_asked_and_goes_on(agent: AgentCli, model: Mode
     with agent.started([*agent.command, "make the page"]) as process:
         assert process.stdout is not None
         seen = process.stdout.readline()
-        while not Path("begun").exists():
-            time.sleep(0.05)
+        until(lambda: Path("begun").exists() or process.poll() is not None, 120)
+        assert Path("begun").exists(), process.communicate(timeout=120)
         result = _ask(agent, session_in(seen))
         write(Path("asked"), "")
         out, err = process.communicate(timeout=120)

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from tests.agents.status import QUESTION, status
 from tests.support import ROOT, Result, commit, git, run
 from tests.support.agent_clis import AgentCli, session_in
 from tests.support.model import Model, refuse, say
+from tests.support.sessions import until
 
 _QUICK = ("--format", "json", "--max-probes", "2", "--probe-interval", "0.2")
 _COMMIT = "echo page > page.html && git add page.html && git commit -qm 'Add the page'"
@@ -137,8 +137,8 @@ def test_a_session_that_a_person_stops_is_never_complete(agent: AgentCli, model:
     model.script("make the page", agent.shell("touch begun; sleep 20"))
     words = ["run", *_QUICK, "--", *agent.command, "make the page"]
     with agent.started([sys.executable, "-m", "guard", *words], {"PYTHONPATH": str(ROOT)}) as guard:
-        while not Path("begun").exists() and guard.poll() is None:
-            time.sleep(0.05)
+        until(lambda: Path("begun").exists() or guard.poll() is not None, 120)
+        assert Path("begun").exists(), guard.communicate(timeout=120)
         os.killpg(guard.pid, signal.SIGINT)
         out, err = guard.communicate(timeout=120)
     assert guard.returncode == 130, err

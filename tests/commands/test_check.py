@@ -14,7 +14,7 @@ import pytest
 from guard.alive import is_alive
 from guard.git.dirty import MOST_LISTED
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering, asked, script, started, until
+from tests.support.sessions import QUICK, answering, asked, ending, script, started, until
 
 
 @pytest.fixture
@@ -456,11 +456,8 @@ def _cost_of_one_look() -> float:
 def _busy(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A helper that computes until it is killed, at the latest at the end of the block."""
     code = "while True: sum(range(50000))"
-    with subprocess.Popen([sys.executable, "-c", code], cwd=folder) as helper:
-        try:
-            yield helper
-        finally:
-            helper.kill()
+    with ending(subprocess.Popen([sys.executable, "-c", code], cwd=folder)) as helper:
+        yield helper
 
 
 def _until_said(process: subprocess.Popen[str], words: str) -> None:
@@ -471,10 +468,13 @@ def _until_said(process: subprocess.Popen[str], words: str) -> None:
     pytest.fail(f"it never said {words!r}")
 
 
-def _started(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def _started(*words: str) -> Iterator[subprocess.Popen[str]]:
+    guard = subprocess.Popen(
         [sys.executable, "-m", "guard", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    with ending(guard):
+        yield guard

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import commit, run, write
-from tests.support.sessions import answering, asked
+from tests.support.sessions import answering, asked, ending
 
 WINDOW = "GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS"
 LIMIT = "GUARD_COMPLETION_CHECK__MAX_WAIT_SECONDS"
@@ -28,25 +28,21 @@ def begun(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def silent(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "600"], cwd=folder) as helper:
-        try:
-            yield helper
-        finally:
-            helper.kill()
+    with ending(subprocess.Popen(["sleep", "600"], cwd=folder)) as helper:
+        yield helper
 
 
 def test_it_is_waited_for_and_its_end_ends_the_wait(begun: Path, tmp_path: Path) -> None:
     write(begun / "half.py", "half\n")
     says = answering(tmp_path, "waiting", agents_active=True)
     command = [sys.executable, "-m", "guard", "check", *SHORT, "--probe-command", says]
-    with (
-        silent(begun) as helper,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as it,
-    ):
-        assert it.stderr is not None
-        assert any("waits for helpers, and sleep" in line for line in it.stderr)
-        helper.kill()
-        out, err = it.communicate(timeout=120)
+    with silent(begun) as helper:
+        guard = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with ending(guard) as it:
+            assert it.stderr is not None
+            assert any("waits for helpers, and sleep" in line for line in it.stderr)
+            helper.kill()
+            out, err = it.communicate(timeout=120)
     assert (it.returncode, json.loads(out)["reason"]) == (10, "uncommitted"), err
     assert asked(tmp_path) == 2
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering, started, until
+from tests.support.sessions import QUICK, answering, ending, started, until
 
 WORK = "date +%s%N >> work.txt; git add work.txt; git commit -q -m 'feat: work'"
 
@@ -151,11 +151,11 @@ def test_a_loop_goes_on_with_an_iteration_that_is_still_waited_for(
     monkeypatch.setenv("GUARD_COMPLETION_CHECK__MAX_WAIT_SECONDS", "1")
     helper = f"(timeout 100 sh -c 'while [ ! -e go ]; do :; done'; {WORK}) > /dev/null 2>&1 &"
     words = ("--no-probe", "--max-iterations", "1", "--", "sh", "-c", helper)
-    guard = started("loop", *QUICK, *words, listen=True)
-    assert guard.stdout is not None
-    assert "waiting" in guard.stdout.readline()
-    write(begun / "go", "")
-    out, err = guard.communicate(timeout=120)
+    with ending(started("loop", *QUICK, *words, listen=True)) as guard:
+        assert guard.stdout is not None
+        assert "waiting" in guard.stdout.readline()
+        write(begun / "go", "")
+        out, err = guard.communicate(timeout=120)
     assert (guard.returncode, "iteration 1  complete: commits" in out) == (0, True), err
 
 

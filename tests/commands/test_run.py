@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering, killed, seen_by_guard, started, until
+from tests.support.sessions import (
+    QUICK,
+    answering,
+    ending,
+    killed,
+    seen_by_guard,
+    started,
+    until,
+)
 
 COMMIT = "echo done > done.txt && git add done.txt && git commit -q -m 'feat: done'"
 LIMIT = json.dumps(
@@ -437,10 +445,11 @@ def test_a_reader_that_pauses_keeps_guard_from_hearing_nothing(begun: Path, tmp_
     agent = write(tmp_path / "agent.py", f"print('x' * 300_000)\nprint({LIMIT!r}, flush=True)\n")
     report = tmp_path / "report.json"
     words = ["run", "--agent", "claude", "--no-probe", "--report", str(report), "--"]
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "guard", "-q", *words, sys.executable, str(agent)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-    ) as guard:  # fmt: skip
+    )  # fmt: skip
+    with ending(process) as guard:
         assert guard.stdout is not None
         until(lambda: run("log", "--type", "check_made").out != "")
         data = guard.stdout.read()
@@ -512,10 +521,11 @@ def test_an_agent_that_waits_for_a_slow_reader_has_not_hung(begun: Path) -> None
     agent = f"head -c 6000000 /dev/zero | tr '\\0' x; {COMMIT}"
     words = ("-q", "run", "--no-probe", "--", "sh", "-c", agent)
     env = {**os.environ, "GUARD_RUN__MAX_IDLE_SECONDS": "2"}
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "guard", *words],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env,
-    ) as guard:  # fmt: skip
+    )  # fmt: skip
+    with ending(process) as guard:
         assert guard.stdout is not None
         time.sleep(8)
         data = guard.stdout.read()

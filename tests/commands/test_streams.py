@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import script, until
+from tests.support.sessions import ending, script, until
 
 WORK = "date +%s%N >> work.txt; git add work.txt; git commit -q -m 'feat: work'"
 COMMIT = "echo done > done.txt && git add done.txt && git commit -q -m 'feat: done'"
@@ -52,11 +52,12 @@ def statuses() -> list[str]:
 def test_an_ignored_hangup_ends_neither_guard_nor_the_agent(begun: Path) -> None:
     agent = f"echo up > up; while [ ! -e hung-up ]; do sleep 0.1; done; sleep 1; {COMMIT}"
     words = [sys.executable, "-m", "guard", "run", "--no-probe", "--", "sh", "-c", agent]
-    with subprocess.Popen(
+    process = subprocess.Popen(
         ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-    ) as guard:
+    )
+    with ending(process) as guard:
         until((begun / "up").exists)
         guard.send_signal(signal.SIGHUP)
         write(begun / "hung-up", "")

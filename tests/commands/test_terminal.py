@@ -12,6 +12,7 @@ from guard import agents
 from guard.store.files import FileStore
 from tests.support import TIME_LIMIT, run
 from tests.support.events import MOMENT
+from tests.support.sessions import ending
 
 EVIL = "a\x1b[2Jb\rc\u202ed\x9b31me\x07f\u2066g"
 
@@ -26,8 +27,9 @@ def on_terminal(*words: str | Path, env: dict[str, str]) -> str:
     """What guard writes to a terminal."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "guard", *(os.fspath(word) for word in words)]
-    with subprocess.Popen(command, stdout=theirs, env={**os.environ, **env}) as process:
-        os.close(theirs)
+    started = subprocess.Popen(command, stdout=theirs, env={**os.environ, **env})
+    os.close(theirs)
+    with ending(started) as process:
         seen = b""
         try:
             while chunk := os.read(ours, 4096):

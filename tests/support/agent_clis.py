@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.support import TIME_LIMIT, Result, write
 from tests.support.model import Reply, call
+from tests.support.sessions import ending
 
 _SESSION: re.Pattern[str] = re.compile(r'"(?:session_id|thread_id)":"([0-9a-f-]{36})"')
 _NOWHERE = "http://127.0.0.1:9"
@@ -68,7 +69,7 @@ class AgentCli:
         """A running command in a process group of its own, which ends with the block."""
         environ = {**self.environ, **(env or {})}
         program = shutil.which(argv[0], path=environ["PATH"]) or argv[0]
-        with subprocess.Popen(
+        process = subprocess.Popen(
             [program, *argv[1:]],
             env=environ,
             stdin=subprocess.DEVNULL,
@@ -76,7 +77,8 @@ class AgentCli:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-        ) as process:
+        )
+        with ending(process):
             try:
                 yield process
             finally:

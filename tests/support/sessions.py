@@ -5,10 +5,12 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, AnyStr
 
 from tests.support import write
 
@@ -49,6 +51,25 @@ def started(*words: str | Path, listen: bool = False) -> subprocess.Popen[str]:
     return subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=heard, stderr=heard, text=True, errors="replace"
     )
+
+
+@contextmanager
+def ending(
+    process: subprocess.Popen[AnyStr], seconds: float = 240
+) -> Iterator[subprocess.Popen[AnyStr]]:
+    """A process that does not outlive the block, however that ends: `with Popen` alone would wait for it for ever.
+
+    After some minutes it is killed, so that nobody who listens to it in the block waits for ever either.
+    """
+    limit = threading.Timer(seconds, process.kill)
+    limit.daemon = True
+    limit.start()
+    with process:
+        try:
+            yield process
+        finally:
+            limit.cancel()
+            process.kill()
 
 
 def killed(process: subprocess.Popen[str]) -> None:
