@@ -1,6 +1,8 @@
 """Whose a file is: the user's work is never committed by a rescue, whatever an agent does with it or to guard."""
 
+import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -81,10 +83,12 @@ def cut_off_in_the_check(tmp_path: Path, folder: Path) -> None:
 
 
 def killed_with_its_agent(tmp_path: Path, folder: Path) -> None:
-    agent = "echo x > agents.txt; exec sleep 8"
+    agent = "echo $$ > ../pid; echo x > agents.txt; exec sleep 300"
     guard = started("run", "--no-probe", "--", "sh", "-c", agent)
     seen_by_guard(folder / "agents.txt")
     killed(guard)
+    pid = int((tmp_path / "pid").read_text())
+    threading.Timer(6, os.kill, (pid, signal.SIGKILL)).start()
 
 
 @pytest.mark.parametrize("how", [cut_off_in_the_check, killed_with_its_agent])

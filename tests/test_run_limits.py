@@ -11,6 +11,7 @@ from time import monotonic, sleep
 import pytest
 
 from guard.processes import Finished, run
+from tests.support.sessions import until
 
 
 def python(code: str, *, time_limit: float = 20, **limits: int | bytes) -> Finished:
@@ -43,7 +44,7 @@ def test_output_beyond_the_limit_ends_the_program() -> None:
     begun = monotonic()
     done = python("while True: sys.stdout.write('x' * 100000)", most_stdout=100_000)
     assert (done.code, len(done.stdout), done.overflowed) == (None, 100_000, True)
-    assert monotonic() - begun < 10
+    assert monotonic() - begun < 90
 
 
 def test_of_errors_the_end_is_kept() -> None:
@@ -62,13 +63,13 @@ def test_what_was_said_before_the_time_limit_is_kept() -> None:
 
 def test_a_program_that_closed_its_output_still_has_a_time_limit() -> None:
     begun = monotonic()
-    assert python("os.close(1); os.close(2); time.sleep(60)", time_limit=1).code is None
-    assert monotonic() - begun < 10
+    assert python("os.close(1); os.close(2); time.sleep(120)", time_limit=1).code is None
+    assert monotonic() - begun < 90
 
 
 LEFT_BEHIND = {
-    "in its group": "subprocess.Popen(['sleep', '30'])",
-    "in a session of its own": "subprocess.Popen(['sleep', '30'], start_new_session=True)",
+    "in its group": "subprocess.Popen(['sleep', '120'])",
+    "in a session of its own": "subprocess.Popen(['sleep', '120'], start_new_session=True)",
     "and talkative": "subprocess.Popen(['sh', '-c', 'while echo x; do sleep 0.01; done'])",
 }
 
@@ -78,22 +79,18 @@ def test_a_child_that_is_left_behind_does_not_hold_us(code: str) -> None:
     begun = monotonic()
     done = python(f"print('said', flush=True); {code}; sys.exit(3)")
     assert (done.code, done.stdout[:5]) == (3, b"said\n")
-    assert monotonic() - begun < 10
+    assert monotonic() - begun < 90
 
 
 def test_a_child_that_is_left_behind_in_the_group_and_holds_the_output_is_ended() -> None:
-    done = python("print(subprocess.Popen(['sleep', '30']).pid, flush=True)")
+    done = python("print(subprocess.Popen(['sleep', '120']).pid, flush=True)")
     pid = int(done.stdout)
-    for _ in range(50):
-        if _state(pid) in ("Z", ""):
-            break
-        sleep(0.1)
-    assert _state(pid) in ("Z", "")
+    until(lambda: _state(pid) in ("Z", ""))
 
 
 def test_a_child_that_is_left_behind_without_holding_anything_lives() -> None:
     """What a git hook starts in the background is the user's."""
-    code = "child = subprocess.Popen(['sleep', '30'], stdout=-3, stderr=-3); print(child.pid)"
+    code = "child = subprocess.Popen(['sleep', '120'], stdout=-3, stderr=-3); print(child.pid)"
     pid = int(python(code).stdout)
     try:
         assert _state(pid) not in ("Z", "")

@@ -103,7 +103,7 @@ def test_a_bad_answer_is_one_line_and_an_exit_code_in_time(
     begun = monotonic()
     limit = "1.5" if "sleep" in body else "20"
     result = probe("--probe-command", "program", "--probe-timeout", limit)
-    assert monotonic() - begun < 15
+    assert monotonic() - begun < 50
     assert (result.code, result.err) == (15, "")
     assert result.out == f"no answer from command: {said}\n"
 

@@ -39,7 +39,7 @@ def test_a_program_that_does_not_read_is_killed_at_its_limit() -> None:
         with pytest.raises(BrokenPipeError):
             feed_for_ever(program)
         assert program.finish().code is None
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50
 
 
 def test_it_does_not_outlive_the_block() -> None:
