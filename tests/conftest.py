@@ -18,8 +18,12 @@ settings.register_profile(
 )
 settings.load_profile("guard")
 
-# A shell without job control lets what it starts in the background ignore Ctrl-C, and all that starts from there inherits it.
+# A shell without job control lets what it starts in the background ignore Ctrl-C, and all that starts from there inherits it;
+# so it is with `nohup` and a hangup. A handler that does nothing is not inherited: what the tests start can be told to end.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for _number in (signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, lambda *_: None)
 
 _KEPT = ("PATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_START", "PYTHONPATH", "VIRTUAL_ENV")
 
