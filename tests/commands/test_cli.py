@@ -21,6 +21,7 @@ from guard.errors import EXIT_CODES
 from guard.store.files import FileStore
 from tests.support import NOW, TIME_LIMIT, Result, commit, git, run, write
 from tests.support.events import MOMENT
+from tests.support.sessions import ending
 
 HEAVY = ("pydantic", "pydantic_core", "git", "jsonschema", "requests", "rich", "guard.store")
 
@@ -193,7 +194,7 @@ def with_agents(workspace: Path, number: int, message: str = "") -> FileStore:
 
 def test_a_reader_that_leaves_is_no_trouble(workspace: Path) -> None:
     with_agents(workspace, 60, "x" * 5000)
-    with started("--workspace", workspace, "log") as process:
+    with ending(started("--workspace", workspace, "log")) as process:
         assert process.stdout
         assert process.stderr
         assert b"segment_opened" in process.stdout.readline()
@@ -203,7 +204,7 @@ def test_a_reader_that_leaves_is_no_trouble(workspace: Path) -> None:
 
 def test_ctrl_c_ends_following_with_130(workspace: Path) -> None:
     with_agents(workspace, 1)
-    with started("--workspace", workspace, "log", "--follow") as process:
+    with ending(started("--workspace", workspace, "log", "--follow")) as process:
         assert process.stdout
         assert process.stderr
         process.stdout.readline()
