@@ -31,6 +31,10 @@ class Box:
     text: str
     done: bool
     optional: bool
+    mark: int
+    """Where in the line the sign between its brackets stands."""
+    parent: int | None
+    """The line of the box in whose list item this one is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class _Scanner:
         self.found: list[Box] = []
         self._items: list[int] = []
         """The columns at which the contents of the open list items begin."""
+        self._boxes: list[int | None] = []
+        """For each open list item, the line of the innermost box around its contents."""
         self._paragraph = False
         self._paragraph_is_optional = False
         self._began_empty = False
@@ -183,6 +189,8 @@ class _Scanner:
         rest = len(line) - len(line[end:].lstrip(" \t"))
         space = _columns(line, rest) - _columns(line, end)
         is_code = space > _CODE_INDENT
+        del self._boxes[len(self._items) :]
+        self._boxes.append(self._boxes[-1] if self._boxes else None)
         self._items.append(column + width + (1 if is_code or rest == len(line) else space))
         return rest, column + width + space
 
@@ -221,8 +229,11 @@ class _Scanner:
                 text=line[box.end() :].strip(),
                 done=box[1] in "xX",
                 optional=self._optional_level is not None,
+                mark=box.start(1),
+                parent=self._boxes[-1],
             )
         )
+        self._boxes[-1] = number
 
 
 def _verbatim(text: str, column: int) -> _Verbatim | None:

@@ -157,6 +157,22 @@ def test_optional(markdown: str, expected: list[bool]) -> None:
     assert [box.optional for box in boxes(markdown)] == expected
 
 
+PARENTS = {
+    "none beside each other": ("- [ ] a\n- [ ] b\n", [None, None]),
+    "nested": ("- [ ] a\n  - [ ] b\n    - [ ] c\n  - [ ] d\n- [ ] e\n", [None, 1, 2, 1, None]),
+    "through an item without a box": ("- [ ] a\n  - x\n    - [ ] b\n", [None, 1]),
+    "not from the list before": ("- [ ] a\n\n# H\n\n- x\n  - [ ] b\n", [None, None]),
+    "not from an item that is over": ("- [ ] a\n- x\n  - [ ] b\n", [None, None]),
+    "in one line": ("- [ ] a\n  1. - [ ] b\n", [None, 1]),
+    "behind a paragraph": ("- [ ] a\n\n  more\n\n  - [ ] b\n", [None, 1]),
+}
+
+
+@pytest.mark.parametrize(("markdown", "expected"), PARENTS.values(), ids=PARENTS)
+def test_what_a_box_is_nested_in(markdown: str, expected: list[int | None]) -> None:
+    assert [box.parent for box in boxes(markdown)] == expected
+
+
 FILE = """\
 # Tasks
 
@@ -171,7 +187,9 @@ FILE = """\
 
 
 def test_what_a_box_says_and_what_is_left() -> None:
-    assert boxes(FILE)[0] == Box(line=3, text="1.1 Read the spec", done=True, optional=False)
+    assert boxes(FILE)[0] == Box(
+        line=3, text="1.1 Read the spec", done=True, optional=False, mark=3, parent=None
+    )
     assert [box.text for box in open_boxes(FILE)] == ["1.2 Write the code", "the printer"]
     assert [box.done for box in boxes(FILE)] == [True, False, True, False, False]
 
@@ -244,5 +262,7 @@ def test_any_text_has_boxes_in_order_with_their_marker(markdown: str) -> None:
     assert [box.line for box in found] == sorted({box.line for box in found})
     rows = markdown.split("\n")
     for box in found:
+        assert rows[box.line - 1][box.mark] == ("x" if box.done else " ")
+        assert box.parent is None or box.parent < box.line
         assert "[x]" in rows[box.line - 1] if box.done else "[ ]" in rows[box.line - 1]
         assert box.text
