@@ -219,18 +219,22 @@ def commit_message(
     message: str | None, changes: Sequence[tuple[str, bytes]], run: str, iteration: int
 ) -> bytes:
     """The message of a rescue commit: the one given, or the files by letter and name; the trailer ends it."""
-    text = _clean(message or "") or "chore: rescue uncommitted work\n\n" + _listed(changes)
+    text = cleaned(message or "")
+    if not text:
+        lines = [f"{letter} {shown(path)}" for letter, path in changes]
+        text = f"chore: rescue uncommitted work\n\nThe iteration ended without committing:\n\n{listed(lines)}"
     return f"{text}\n\n{trailer(run, iteration)}\n".encode()
 
 
-def _listed(changes: Sequence[tuple[str, bytes]]) -> str:
-    lines = [f"{letter} {shown(path)}" for letter, path in changes[:_MOST_IN_A_MESSAGE]]
-    more = len(changes) - len(lines)
-    lines += [f"and {plural(more, 'more file')}"] if more else []
-    return "The iteration ended without committing:\n\n" + "\n".join(lines)
+def listed(files: Sequence[str]) -> str:
+    """As many lines as a message has room for; one more says how many are left out."""
+    more = len(files) - _MOST_IN_A_MESSAGE
+    rest = [f"and {plural(more, 'more file')}"] if more > 0 else []
+    return "\n".join([*files[:_MOST_IN_A_MESSAGE], *rest])
 
 
-def _clean(text: str) -> str:
+def cleaned(text: str) -> str:
+    """The text without what a terminal would obey, and without blanks at its ends."""
     lines = (visible(line.expandtabs(4).rstrip()) for line in text.splitlines())
     return "\n".join(lines).strip()
 

@@ -1,0 +1,157 @@
+"""The names that lines of a file declare: functions and types, headings, and the packages that a manifest asks for."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+MOST_NAMES = 200
+_LONGEST_LINE = 300
+_LONGEST_NAME = 48
+_WORD = r"[^\W\d][\w$]*"
+_KEYWORD = re.compile(
+    r"(?P<indent>[ \t]*)(?:(?:export|default|declare|abstract|async|pub(?:\([\w: ]{1,20}\))?|public|private"
+    r"|protected|internal|static|final|sealed|open|data|override|inline|const|unsafe|suspend|partial|local"
+    r"|virtual|case|readonly|extern)[ \t]+)*+"
+    r"(?:class|interface|struct|enum|trait|protocol|record|object|actor|module|namespace|type|function\*?"
+    r"|func|fun|fn|def|defmodule|defp|defmacro|sub|proc|union|mod|message|service|rpc|input|contract)[ \t]+"
+    rf"(?:\([^()]{{0,80}}\)[ \t]*)?(?:{_WORD}(?:\.|::))*+(?P<name>{_WORD}[?!]?)"
+    r"(?=[ \t]*(?:[(<:{=;\[,]|$|(?:extends|implements|where|struct|interface|func|do|is|returns)\b"
+    r"|(?:int|string|float|bool|byte|error|map|chan)))"
+)
+_C_LIKE = re.compile(
+    rf"(?P<indent>[ \t]*)(?!return\b|else\b|new\b|throw\b|await\b|using\b|case\b|goto\b)"
+    rf"(?:{_WORD}[\w:<>,*&\[\]?. \t]{{0,100}}?)[ \t*&](?P<name>{_WORD})[ \t]*\([^;=]*$"
+)
+_EXTRA = {
+    "c cc cpp cxx h hh hpp hxx m mm": (
+        _C_LIKE,
+        re.compile(rf"(?P<indent>)#[ \t]*define[ \t]+(?P<name>{_WORD})"),
+    ),
+    "java cs dart groovy": (_C_LIKE,),
+    "js jsx ts tsx mjs cjs mts vue svelte astro": (
+        re.compile(rf"(?P<indent>)export[ \t]+(?:const|let|var)[ \t]+(?P<name>{_WORD})"),
+        re.compile(rf"(?P<indent>)(?:module\.)?exports\.(?P<name>{_WORD})[ \t]*="),
+        re.compile(
+            rf"(?P<indent>)const[ \t]+(?P<name>{_WORD})[ \t]*=[ \t]*(?:async\b|function\b|\()"
+        ),
+    ),
+    "sh bash zsh fish": (re.compile(r"(?P<indent>)(?P<name>[A-Za-z_][\w-]*)[ \t]*\(\)"),),
+    "sql": (
+        re.compile(
+            r"(?P<indent>)create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:unique[ \t]+)?"
+            r"(?:table|view|function|procedure|index|trigger|type|schema)[ \t]+(?:if[ \t]+not[ \t]+exists[ \t]+)?"
+            rf"[\"`\[]?(?P<name>{_WORD})",
+            re.IGNORECASE,
+        ),
+    ),
+    "hs": (
+        re.compile(rf"(?P<indent>)(?P<name>{_WORD})[ \t]*::"),
+        re.compile(rf"(?P<indent>)(?:data|newtype)[ \t]+(?P<name>{_WORD})"),
+    ),
+    "clj cljs cljc": (
+        re.compile(r"(?P<indent>)\((?:defn-?|defmacro|def)[ \t]+(?P<name>[\w?!*-]+)"),
+    ),
+    "r": (re.compile(r"(?P<indent>)(?P<name>[A-Za-z][\w.]*)[ \t]*<-[ \t]*function"),),
+    "ml mli": (re.compile(rf"(?P<indent>)let[ \t]+(?:rec[ \t]+)?(?P<name>{_WORD})"),),
+    "tf hcl": (re.compile(r'(?P<indent>)resource[ \t]+"[\w-]+"[ \t]+"(?P<name>[\w-]+)"'),),
+    "zig": (
+        re.compile(rf"(?P<indent>)(?:pub[ \t]+)?const[ \t]+(?P<name>{_WORD})[ \t]*=[ \t]*struct"),
+    ),
+}
+_BY_EXTENSION = {one: patterns for many, patterns in _EXTRA.items() for one in many.split()}
+_NO_NAMES = frozenset(
+    (
+        "of",
+        "that",
+        "is",
+        "for",
+        "the",
+        "a",
+        "an",
+        "to",
+        "in",
+        "and",
+        "with",
+        "which",
+        "this",
+        "tests",
+    ),
+) | {"if", "while", "switch", "catch", "return", "main", "constructor", "default", "test", "setUp"}
+_HEADING = re.compile(r"(?:#{1,6}|={1,6})[ \t]+(?P<text>.*\S)")
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_MARKUP = re.compile(r"[*_`]{1,2}(?=\S)|(?<=\S)[*_`]{1,2}|<[^>]*>|\[([^\]]*)\]\([^)]*\)|#+$")
+_TRAILER = re.compile(r"[\w-]+-[\w-]+[ \t]*:")
+_NO_TOPICS = re.compile(
+    r"\W*(?:unreleased|added|changed|fixed|removed|deprecated|security|overview|introduction|summary"
+    r"|notes?|examples?|usage|v?\d[\w.-]*(?:\W.*)?)\W*",
+    re.IGNORECASE,
+)
+_VERSION = r"[\^~<>=*!]*[ \t]*v?\d|[\^~<>=*!]{1,3}|workspace:|npm:|file:|git|latest"
+_PACKAGE = tuple(
+    re.compile(one)
+    for one in (
+        rf'\s*"(?P<name>[@\w./-]+)"\s*:\s*"(?:{_VERSION})',
+        r'\s*[\w-]*(?:=\s*\[)?\s*"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w, -]*\])?\s*[<>=~!]=?',
+        rf'\s*"?(?P<name>[A-Za-z][\w.-]*)"?\s*=\s*(?:"(?:{_VERSION})|\{{.*(?:version|path|git|workspace)\s*=)',
+        r"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w, -]*\])?\s*[<>=~!]=",
+        r"\s*gem\s+[\"'](?P<name>[\w-]+)",
+        r"\s*(?:require\s+)?[\w.-]+\.[a-z]+/(?:[\w./-]*?/)?(?P<name>[\w.-]+?)(?:/v\d+)?\s+v\d",
+        r"\s*<artifactId>(?P<name>[\w.-]+)</artifactId>",
+        r"\s*<PackageReference\s+Include=\"(?P<name>[\w.-]+)",
+        r"\s*\w*(?:[iI]mplementation|[aA]pi|[cC]ompileOnly|[rR]untimeOnly)\s*\(?[\"'][\w.-]+:(?P<name>[\w.-]+)",
+    )
+)
+_NO_PACKAGES = frozenset(
+    {"version", "requires-python", "python", "edition", "rust-version", "node"}
+)
+
+
+def declared(extension: str, text: bytes) -> tuple[str, ...]:
+    """The public names of functions and types, those of the outermost level if there are any, in their order."""
+    patterns = (_KEYWORD, *_BY_EXTENSION.get(extension.lower(), ()))
+    found: list[tuple[str, str]] = []
+    for line in _lines(text):
+        match = next((one for pattern in patterns if (one := pattern.match(line))), None)
+        if match and match["name"] not in _NO_NAMES and len(match["name"]) <= _LONGEST_NAME:
+            found.append((match["indent"], match["name"]))
+    public = [one for one in found if not one[1].startswith("_")]
+    outer = [name for indent, name in public if not indent] or [name for _indent, name in public]
+    return tuple(islice(dict.fromkeys(outer), MOST_NAMES))
+
+
+def headings(text: bytes) -> tuple[str, ...]:
+    """What sections are about, but for those that every document has."""
+    found = []
+    is_code = False
+    for line in _lines(text):
+        if _FENCE.match(line):
+            is_code = not is_code
+        heading = None if is_code else _HEADING.match(line)
+        topic = _topic(heading["text"]) if heading else ""
+        if topic:
+            found.append(topic)
+    return tuple(islice(dict.fromkeys(found), MOST_NAMES))
+
+
+def _topic(heading: str) -> str:
+    text = " ".join(_MARKUP.sub(r"\1", heading).split()).strip(" .:#=")
+    if not text or len(text) > _LONGEST_NAME or _NO_TOPICS.fullmatch(text) or _TRAILER.match(text):
+        return ""
+    first, space, rest = text.partition(" ")
+    return (first.lower() if first[1:].islower() else first) + space + rest
+
+
+def packages(text: bytes) -> tuple[str, ...]:
+    """The packages that lines of a manifest ask for."""
+    found = (
+        match["name"]
+        for line in _lines(text)
+        if (match := next((one for pattern in _PACKAGE if (one := pattern.match(line))), None))
+    )
+    named = (name for name in found if name not in _NO_PACKAGES and len(name) <= _LONGEST_NAME)
+    return tuple(islice(dict.fromkeys(named), MOST_NAMES))
+
+
+def _lines(text: bytes) -> Iterator[str]:
+    lines = text.decode(errors="replace").split("\n")
+    return (line.rstrip("\r \t") for line in lines if len(line) <= _LONGEST_LINE)
