@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.files import close
 from guard.git.locate import Repository
 
 _MOST_BYTES = 8 * 1024 * 1024
@@ -26,10 +27,11 @@ def contents(path: Path, offset: int = 0, most: int = _MOST_BYTES) -> Portion | 
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size < offset:
+        close(descriptor)
+        return None
     with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size < offset:
-            return None
         start = max(offset, status.st_size - most)
         file.seek(start)
         return Portion(start, file.read(most))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
+from guard.files import close
 
 _MOST_BYTES = 4096
 
@@ -75,9 +76,10 @@ def _line_in(path: Path) -> str | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        close(descriptor)
+        return None
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
         return os.fsdecode(file.read(_MOST_BYTES)).rstrip("\r\n")
 
 
