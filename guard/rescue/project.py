@@ -6,6 +6,7 @@ import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeGuard
 
 from guard.core.paths import spelled
 from guard.core.rescuing import State, full_ref
@@ -31,6 +32,8 @@ _LOCKS = {"index.lock": "index_lock", "HEAD.lock": "head_lock"}
 _MOST_BYTES = 1024**3
 _BRIEF_SHARE = 0.1
 _OWN_IDENTITY = ("guard", "guard@localhost")
+_NO_PART_OF_A_NAME = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
+_FSCK = "see what `git fsck` says"
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,12 @@ class Project:
 
     def commit_of(self, name: str) -> str | None:
         """The commit that HEAD or a branch names; None before the first one."""
-        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-        return self.line_if_any(*words)
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options")
+        found = self.line_if_any(*words, f"{name}^{{commit}}")
+        missing = self.line_if_any(*words, name) if found is None else None
+        if missing is not None and missing.strip("0"):
+            raise RepositoryProblem(f"{name} names a commit that is missing: {missing}", _FSCK)
+        return found
 
     def tree(self, treeish: str | None) -> Listing:
         """Every file of a commit, with its mode and object id; nothing for no commit."""
@@ -95,20 +102,25 @@ class Project:
         if not _is_folder(self.repository.git_dir):
             return State(git_dir=False)
         branch = self.line_if_any("symbolic-ref", "--quiet", "HEAD")
+        damaged = self._index_is_damaged()
         return State(
             branch=branch and spelled(os.fsencode(branch)),
             baseline_branch=full_ref(baseline_branch),
             operation=self._first(_OPERATIONS),
             misplaced=self._misplaced(),
-            conflicts=bool(self.call("ls-files", "--unmerged", "-z")),
-            lock=self._first(_LOCKS),
-            index_damaged=self._index_is_damaged(),
+            conflicts=not damaged and bool(self.call("ls-files", "--unmerged", "-z")),
+            lock=self._first(_LOCKS) or self._branch_lock(branch),
+            index_damaged=damaged,
             elsewhere=branch is not None and self._checkouts(branch) > 1,
         )
 
     def _first(self, names: Mapping[str, str]) -> str | None:
         there = (name for name in names if os.path.lexists(self.repository.git_dir / name))
         return next((names[name] for name in there), None)
+
+    def _branch_lock(self, branch: str | None) -> str | None:
+        lock = self.repository.common_dir / f"{branch}.lock"
+        return "branch_lock" if branch is not None and os.path.lexists(lock) else None
 
     def _index_is_damaged(self) -> bool:
         """Git itself reads half an index as if it were one; the hash at its end tells, where there is one."""
@@ -142,13 +154,18 @@ class Project:
     def _identity(self) -> dict[str, str]:
         name = self.environ.get("GIT_AUTHOR_NAME") or self._config("user.name")
         mail = self.environ.get("GIT_AUTHOR_EMAIL") or self._config("user.email")
-        name, mail = (name, mail) if name and mail else _OWN_IDENTITY
+        name, mail = (name, mail) if _is_name(name) and _is_name(mail) else _OWN_IDENTITY
         return {
             "GIT_AUTHOR_NAME": name,
             "GIT_AUTHOR_EMAIL": mail,
             "GIT_COMMITTER_NAME": name,
             "GIT_COMMITTER_EMAIL": mail,
         }
+
+
+def _is_name(text: str | None) -> TypeGuard[str]:
+    """Whether anything is left of it when git has taken away what may not stand at its ends."""
+    return bool(text and text.strip(_NO_PART_OF_A_NAME))
 
 
 def _is_folder(path: Path) -> bool:
