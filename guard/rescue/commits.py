@@ -35,7 +35,8 @@ def tree_of(project: Project, plan: Plan) -> str:
     if plan.add:
         words = ("update-index", "--add", "--replace", "-z", "--stdin")
         project.call(*words, stdin=listed(plan.add))
-    return project.line("write-tree")
+    # Blobs that the last commit names and the repository has not, as in a partial clone, are none of ours.
+    return project.line("write-tree", "--missing-ok")
 
 
 def changes(project: Project, head: str | None, tree: str) -> list[Change]:
