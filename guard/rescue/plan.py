@@ -13,6 +13,7 @@ from guard.core.rescuing import (
     shown,
 )
 from guard.core.secrets import added_secret, secrets_in
+from guard.errors import RepositoryProblem
 from guard.rescue.blobs import blobs
 from guard.rescue.index import GITLINK
 from guard.rescue.limits import Limits
@@ -22,6 +23,7 @@ from guard.rescue.snapshots import Taken
 from guard.rescue.stream import Listing
 from guard.rescue.table import above
 
+_ENCODING = "working-tree-encoding"
 _NO_FILTER = (b"unspecified", b"unset", b"set", b"")
 
 
@@ -56,7 +58,8 @@ class Planner:
         gone = self._taken.absent | self._taken.folders
         delete = [path for path in named if path not in held and path in gone]
         present = [path for path in named if path not in held and path not in gone]
-        held |= self._ignored(present) | self._filtered(present) | dict(self._secrets(present))
+        held |= self._ignored(present) | dict(self._secrets(present))
+        held |= self._converted([path for path in present if path not in held])
         return Plan(
             add=tuple(path for path in present if path not in held),
             delete=tuple(path for path in delete if path in self._committed),
@@ -115,14 +118,30 @@ class Planner:
         found = asking.call("check-ignore", "-z", "--stdin", stdin=asked, codes=(0, 1))
         return {path[len(b"./") :]: "ignored" for path in found.split(b"\0")[:-1]}
 
-    def _filtered(self, paths: Sequence[bytes]) -> dict[bytes, str]:
+    def _converted(self, paths: Sequence[bytes]) -> dict[bytes, str]:
+        """What a program of the user's would have to convert, or git itself cannot."""
         if not paths:
             return {}
-        words = ("check-attr", "-z", "--stdin", "filter")
+        words = ("check-attr", "-z", "--stdin", "filter", _ENCODING)
         fields = self._project.call(*words, stdin=listed(paths)).split(b"\0")[:-1]
-        triples = zip(fields[::3], fields[2::3], strict=True)
-        named = ((path, value) for path, value in triples if value not in _NO_FILTER)
-        return {path: f"filter: {shown(value)}" for path, value in named}
+        triples = zip(fields[::3], fields[1::3], fields[2::3], strict=True)
+        named = [triple for triple in triples if triple[2] not in _NO_FILTER]
+        held = {path: f"filter: {shown(value)}" for path, name, value in named if name == b"filter"}
+        for path, name, value in named:
+            if name != b"filter" and path not in held and not self._can_be_encoded(path):
+                held[path] = f"encoding: not {shown(value)}"
+        return held
+
+    def _can_be_encoded(self, path: bytes) -> bool:
+        """Git says no only when it is to write the object."""
+        kept = self._taken.kept[path]
+        data = self._shadow.call("cat-file", "blob", kept.oid)
+        try:
+            words = ("hash-object", "-w", f"--path={os.fsdecode(path)}", "--stdin")
+            self._project.call(*words, stdin=data)
+        except RepositoryProblem:
+            return False
+        return True
 
     def _secrets(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str]]:
         named: dict[str, list[bytes]] = defaultdict(list)
