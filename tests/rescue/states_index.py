@@ -15,7 +15,6 @@ from tests.rescue.states_start import (
 )
 from tests.support import commit, git, write
 
-
 OLD = 1_600_000_000
 
 
