@@ -61,6 +61,13 @@ class Snapshot(Frozen):
     """A command that brings it back into the folder DIR."""
 
 
+class PlannedCommit(Frozen):
+    """What one commit of a rescue says, and the paths in it; no more than a result lists."""
+
+    subject: Line
+    paths: tuple[Line, ...]
+
+
 class Rescue(Frozen):
     """What became of the work that an iteration left uncommitted."""
 
@@ -70,8 +77,12 @@ class Rescue(Frozen):
     branch: Line | None
     """The rescue branch, where the commits are not on the branch of the work tree."""
     reason: Line
-    """`rescued`, `nothing`, `held_back`, `refused`, or `not_plain:` and what is not."""
+    """`rescued`, `on_branch`, `planned`, `nothing`, `held_back`, `refused`, or `not_plain:` and what is not."""
     detail: Line
+    plan: tuple[PlannedCommit, ...] = ()
+    """The commits, in their order: made, or planned only."""
+    ticked: tuple[Line, ...] = ()
+    """Tasks whose boxes were ticked in the task file."""
 
 
 class Skipped(Frozen):
@@ -215,15 +226,10 @@ def trailer(run: str, iteration: int) -> str:
     return f"Guard-Rescue: {run}/{iteration}"
 
 
-def commit_message(
-    message: str | None, changes: Sequence[tuple[str, bytes]], run: str, iteration: int
-) -> bytes:
-    """The message of a rescue commit: the one given, or the files by letter and name; the trailer ends it."""
-    text = cleaned(message or "")
-    if not text:
-        lines = [f"{letter} {shown(path)}" for letter, path in changes]
-        text = f"chore: rescue uncommitted work\n\nThe iteration ended without committing:\n\n{listed(lines)}"
-    return f"{text}\n\n{trailer(run, iteration)}\n".encode()
+def commit_message(subject: str, body: str, run: str, iteration: int) -> bytes:
+    """The message of a rescue commit; the trailer ends it."""
+    parts = (cleaned(subject) or "chore: rescue uncommitted work", cleaned(body))
+    return "\n\n".join([*filter(None, parts), f"{trailer(run, iteration)}\n"]).encode()
 
 
 def listed(files: Sequence[str]) -> str:

@@ -99,6 +99,14 @@ def config_value(key: str, git_dir: Path, environ: Mapping[str, str], kind: str 
     return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
 
 
+def users_config_value(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
+    """What the user's own configuration says, whatever a repository's does; None if nothing."""
+    plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    words = ["config", "--global", "--includes", *([f"--type={kind}"] if kind else [])]
+    answer = _run([*words, "--get", key], plain, None, TIME_LIMIT_SECONDS)
+    return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
+
+
 def _run(
     words: list[str],
     environ: Mapping[str, str],

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from guard.core.rescuing import Occasion, Rescue, Snapshot
 from guard.git.locate import Repository
-from guard.rescue.attempt import Attempt
+from guard.rescue.attempt import Attempt, Rewritten
 from guard.rescue.deadline import Deadline
 from guard.rescue.limits import Limits
+from guard.rescue.orders import Orders
 from guard.rescue.project import Project
-from guard.rescue.snapshots import ready, take
+from guard.rescue.shadow import Shadow
+from guard.rescue.snapshots import promote, ready, take
 
 _SNAPSHOT_SHARE = 0.6
 _USUAL = Limits()
@@ -41,24 +43,30 @@ def rescue(
     repository: Repository,
     workspace_path: Path,
     environ: Mapping[str, str],
+    orders: Orders,
     *,
     at: datetime,
-    run: str,
-    iteration: int,
-    baseline_branch: str | None,
-    paths: Sequence[bytes],
     time_limit: float,
-    message: str | None = None,
-    limits: Limits = _USUAL,
 ) -> Rescue:
-    """Keep the work tree, then commit these paths; a baseline that was on no branch allows no commit on one."""
-    occasion = Occasion("rescue", at, run, iteration)
+    """Keep the work tree, then commit what is ordered; a baseline that was on no branch allows no commit on one."""
+    occasion = Occasion("rescue", at, orders.run, orders.iteration)
     project = Project(repository, environ, Deadline(time_limit))
-    wanted = sorted({path.rstrip(b"/") for path in paths})
+    wanted = sorted({path.rstrip(b"/") for path in orders.paths})
+    orders = replace(orders, paths=wanted)
     with ready(project, workspace_path, occasion) as shadow:
-        early = project.deadline.part(_SNAPSHOT_SHARE)
-        hurried = replace(project, deadline=early), replace(shadow, deadline=early)
-        taken = take(*hurried, occasion, wanted, limits)
-        return Attempt(project, shadow, taken, run, iteration, limits).commit(
-            baseline_branch, wanted, message
-        )
+        try:
+            done = _attempted(project, shadow, occasion, orders, last=not orders.hooks)
+        except Rewritten:
+            done = _attempted(project, shadow, occasion, orders, last=True)
+        if done.reason in ("rescued", "nothing") and not done.held_back and done.snapshot:
+            promote(shadow, done.snapshot)
+        return done
+
+
+def _attempted(
+    project: Project, shadow: Shadow, occasion: Occasion, orders: Orders, *, last: bool
+) -> Rescue:
+    early = project.deadline.part(_SNAPSHOT_SHARE)
+    hurried = replace(project, deadline=early), replace(shadow, deadline=early)
+    taken = take(*hurried, occasion, orders.paths, orders.limits)
+    return Attempt(project, shadow, taken, orders, last).commit()

@@ -1,51 +1,77 @@
-"""From a snapshot that is safe to a commit, as far as the state of the repository allows one."""
+"""From a snapshot that is safe to commits, as far as the state of the repository allows them."""
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
 
+from guard.core.grouping import Group
 from guard.core.paths import unspelled
 from guard.core.rescuing import (
-    HeldBack,
+    MOST_NAMED,
+    PlannedCommit,
     Rescue,
     State,
     capped_held,
     cut,
     is_mass_deletion,
     obstacle,
+    shown,
     snapshot_only,
 )
 from guard.core.text import plural, visible
 from guard.errors import RepositoryProblem, StoreUnavailable
-from guard.rescue.commits import Change, Committer, changes, prove, tell_index, tree_of
-from guard.rescue.limits import Limits
+from guard.rescue.commits import (
+    Change,
+    Committer,
+    changes,
+    empty_tree,
+    prove,
+    put_into_index,
+    tell_index,
+    tree_of,
+    written_tree,
+)
+from guard.rescue.describing import described
+from guard.rescue.hooks import HookRefused, run_hook
+from guard.rescue.orders import Orders
 from guard.rescue.plan import Plan, Planner
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow, scratch
 from guard.rescue.snapshots import Taken
+from guard.rescue.ticks import Ticks, ticks
+
+
+class Rewritten(Exception):
+    """A hook rewrote what was to be committed: it takes a new snapshot to go on."""
+
+
+class _Proven(NamedTuple):
+    """A tree that has the planned changes and no others."""
+
+    head: str | None
+    tree: str
+    changed: Sequence[Change]
 
 
 class Attempt:
     """One try at committing what a snapshot has; whatever stops it, the snapshot is named."""
 
     def __init__(
-        self,
-        project: Project,
-        shadow: Shadow,
-        taken: Taken,
-        run: str,
-        iteration: int,
-        limits: Limits,
+        self, project: Project, shadow: Shadow, taken: Taken, orders: Orders, last: bool = True
     ) -> None:
         self._project, self._shadow, self._taken = project, shadow, taken
-        self._run, self._iteration, self._limits = run, iteration, limits
-        self._held_back: tuple[HeldBack, ...] = ()
+        self._orders, self._last = orders, last
+        self._held_back = orders.held
+        self._groups: Sequence[Group] = ()
+        self._ticks: Ticks | None = None
+        self._notes: list[str] = []
 
-    def commit(
-        self, baseline_branch: str | None, paths: Sequence[bytes], message: str | None
-    ) -> Rescue:
-        """What became of it."""
+    def commit(self) -> Rescue:
+        """What became of it; `Rewritten` if a hook made another attempt necessary, and this is not the last one."""
         try:
-            state = self._project.state(baseline_branch)
+            state = self._project.state(self._orders.baseline_branch)
         except RepositoryProblem as error:
             return self._result("not_plain:git", error.message)
         what = obstacle(state)
@@ -54,21 +80,20 @@ class Attempt:
         try:
             with scratch(self._shadow.path.parent) as folder:
                 own = self._project.with_index(folder / "index")
-                return self._committed(own, state, paths, message)
+                return self._committed(own, state, folder)
         except (RepositoryProblem, StoreUnavailable) as error:
             return self._result("refused", error.message)
         except OSError as error:
             return self._result("refused", f"no room for an index: {error.strerror}")
 
-    def _committed(
-        self, own: Project, state: State, paths: Sequence[bytes], message: str | None
-    ) -> Rescue:
+    def _committed(self, own: Project, state: State, folder: Path) -> Rescue:
         branch = os.fsdecode(unspelled(state.branch)) if state.branch else None
         head = own.commit_of(branch or "HEAD")
         own.call("read-tree", head or "--empty")
         before = own.tree(head)
-        plan = Planner(own, self._shadow, self._taken, before, self._limits).plan(paths)
-        self._held_back = plan.held_back
+        planner = Planner(own, self._shadow, self._taken, before, self._orders.limits)
+        plan = planner.plan(self._orders.paths)
+        self._held_back = (*self._orders.held, *plan.held_back)
         if is_mass_deletion(len(plan.delete), len(before)):
             return self._only_snapshot("mass_deletion")
         tree = tree_of(own, plan) if plan.add or plan.delete else None
@@ -76,34 +101,98 @@ class Attempt:
         if tree is None or not changed:
             return self._nothing(own, state, head, plan, tree)
         prove(own, self._shadow, self._taken, plan, changed)
-        committer = Committer(own, self._run, self._iteration)
-        commit = committer.commit(tree, head, changed, message)
-        what = obstacle(state)
-        if what is None and branch is not None:
-            committer.advance(branch, commit, head)
-            return self._rescued(branch, commit, tell_index(self._project, head, changed), changed)
-        other = committer.new_branch(commit)
-        detail = f"{_words(f'{what}')}: committed on {other}"
-        return self._result(f"not_plain:{what}", detail, (commit,), other)
+        proven = _Proven(head, tree, changed)
+        what = obstacle(state) or ("on_branch" if self._orders.on_branch else None)
+        self._group(own, proven, what)
+        if self._orders.dry:
+            return self._planned(branch, what)
+        refused = self._asked_hooks(own, plan, proven, folder) if self._orders.hooks else None
+        return self._put_on_branch(own, proven, branch, what or refused)
+
+    def _group(self, own: Project, proven: _Proven, what: str | None) -> None:
+        """In commits of one thought each; boxes are ticked only where the work is."""
+        before = proven.head or empty_tree(own)
+        self._groups = self._orders.grouping(described(own, before, proven.tree))
+        if self._orders.tasks is None or what is not None:
+            return
+        self._ticks = ticks(
+            own, self._shadow, self._taken, proven.tree, self._orders.tasks, proven.changed
+        )
+
+    def _planned(self, branch: str | None, what: str | None) -> Rescue:
+        where = f"on {visible(_short(branch))}" if what is None and branch else f"({what})"
+        return self._result("planned", f"{plural(len(self._groups), 'commit')} {where}")
+
+    def _asked_hooks(self, own: Project, plan: Plan, proven: _Proven, folder: Path) -> str | None:
+        """Whether the repository's hooks refuse; one that rewrites files is asked once more with what it wrote."""
+        committer = Committer(own, self._orders.run, self._orders.iteration)
+        refused = None
+        try:
+            if run_hook(self._project, "pre-commit", index=folder / "index"):
+                self._notes.append("the hooks were run")
+            for group in self._groups:
+                path = folder / "message"
+                path.write_bytes(committer.message(group))
+                run_hook(self._project, "commit-msg", os.fspath(path), index=folder / "index")
+        except HookRefused as error:
+            self._notes.append(str(error))
+            refused = "hook_refused"
+        own.call("read-tree", proven.head or "--empty")
+        if tree_of(own, plan) == proven.tree:
+            return refused
+        if not self._last:
+            raise Rewritten
+        self._notes.append("a hook rewrites files each time")
+        return "hook_refused"
+
+    def _put_on_branch(
+        self, own: Project, proven: _Proven, branch: str | None, what: str | None
+    ) -> Rescue:
+        committer = Committer(own, self._orders.run, self._orders.iteration)
+        commits = committer.chain(self._groups, proven.changed, proven.head)
+        if written_tree(own) != proven.tree:
+            raise RepositoryProblem("the commits do not add up to what was proven", "try again")
+        if committer.unsigned:
+            self._notes.append(f"not signed: {committer.unsigned}")
+        if what is not None or branch is None:
+            other = committer.new_branch(commits[-1])
+            reason = what if what == "on_branch" else f"not_plain:{what}"
+            why = "as asked" if what == "on_branch" else _words(f"{what}")
+            return self._result(reason, f"{why}: committed on {other}", commits, other)
+        changed = proven.changed
+        if self._ticks is not None:
+            put_into_index(own, [self._ticks.change])
+            message = committer.message(self._ticks.group)
+            commits.append(committer.commit(written_tree(own), commits[-1], message))
+            kept = [one for one in changed if one.path != self._ticks.change.path]
+            changed = [*kept, self._ticks.change]
+        committer.advance(branch, commits[-1], proven.head)
+        if self._ticks is not None and not self._ticks.write(self._project):
+            self._notes.append("the task file was changed meanwhile: its ticks are in the commit")
+        trouble = tell_index(self._project, proven.head, changed)
+        return self._rescued(branch, commits, trouble, len(proven.changed))
 
     def _rescued(
-        self, branch: str, commit: str, trouble: str | None, changed: Sequence[Change]
+        self, branch: str, commits: Sequence[str], trouble: str | None, files: int
     ) -> Rescue:
-        where = visible(branch.removeprefix("refs/heads/"))
-        detail = f"{plural(len(changed), 'file')} committed on {where}; no hook was run"
+        where = visible(_short(branch))
+        detail = f"{plural(files, 'file')} committed on {where}"
+        if not self._orders.hooks:
+            self._notes.append("no hook was run")
         if trouble is not None:
-            detail += f"; its index still has the state before: {trouble}"
-        return self._result("rescued", detail, (commit,))
+            self._notes.append(f"its index still has the state before: {trouble}")
+        return self._result("rescued", detail, commits)
 
     def _nothing(
         self, own: Project, state: State, head: str | None, plan: Plan, tree: str | None
     ) -> Rescue:
-        if head is not None and tree is not None and obstacle(state) is None:
-            self._mend_index(own, head, plan, tree)
+        mends = head is not None and tree is not None and obstacle(state) is None
+        if mends and not self._orders.dry:
+            with suppress(RepositoryProblem):
+                self._mend_index(own, f"{head}", plan, f"{tree}")
         if not self._held_back:
             return self._result("nothing", "nothing was left to commit")
-        count = plural(len(self._held_back), "path")
-        return self._result("held_back", f"{count} held back, nothing else to commit")
+        return self._result("held_back", "nothing else to commit")
 
     def _mend_index(self, own: Project, head: str, plan: Plan, tree: str) -> None:
         """A rescue that was killed after its commit left the index behind, which shows the work as deleted."""
@@ -117,16 +206,40 @@ class Attempt:
         return self._result(f"not_plain:{what}", f"{_words(what)}: kept in the snapshot only")
 
     def _result(
-        self, reason: str, detail: str, commits: tuple[str, ...] = (), branch: str | None = None
+        self,
+        reason: str,
+        detail: str,
+        commits: Sequence[str] = (),
+        branch: str | None = None,
     ) -> Rescue:
+        held = self._held_back
+        if held:
+            self._notes.append(f"{plural(len(held), 'path')} held back: {held[0].why}")
         return Rescue(
-            commits=commits,
+            commits=tuple(commits),
             snapshot=self._taken.snapshot,
-            held_back=capped_held(self._held_back),
+            held_back=capped_held(held),
             branch=branch,
             reason=reason,
-            detail=cut(detail),
+            detail=cut("; ".join([detail, *self._notes])),
+            plan=self._plan(),
+            ticked=tuple(cut(task) for task in self._ticks.tasks) if self._ticks else (),
         )
+
+    def _plan(self) -> tuple[PlannedCommit, ...]:
+        """What each commit says and has."""
+        groups = [*self._groups, *([self._ticks.group] if self._ticks else [])]
+        return tuple(
+            PlannedCommit(
+                subject=cut(group.subject),
+                paths=tuple(shown(one.path) for one in group.changes[:MOST_NAMED]),
+            )
+            for group in groups
+        )
+
+
+def _short(branch: str | None) -> str:
+    return (branch or "").removeprefix("refs/heads/")
 
 
 def _words(what: str) -> str:

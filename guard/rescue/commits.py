@@ -1,18 +1,20 @@
-"""A commit made by plumbing, in an index of our own: invisible until one `update-ref`, and proven before it.
+"""Commits made by plumbing, in an index of our own: invisible until one `update-ref`, and proven before it.
 
-Nothing that the project can configure has a part in it: no hook, no filter, no signature. Its own index is told afterwards,
-and only of the paths that were committed.
+Nothing that the project can configure has a part in it: no hook unless the user wants it, no filter, no signature but the
+user's own. The project's index is told afterwards, and only of the paths that were committed.
 """
 
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from guard.core.grouping import Group
 from guard.core.rescuing import commit_message, shown
 from guard.errors import RepositoryProblem
 from guard.rescue.plan import Plan, listed
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
+from guard.rescue.signing import signing_words
 from guard.rescue.snapshots import Taken
 
 _LINK = b"120000"
@@ -20,7 +22,7 @@ _MOST_BRANCHES = 50
 
 
 class Change(NamedTuple):
-    """One path that the commit changes."""
+    """One path that is changed."""
 
     letter: str
     mode: bytes
@@ -35,19 +37,28 @@ def tree_of(project: Project, plan: Plan) -> str:
     if plan.add:
         words = ("update-index", "--add", "--replace", "-z", "--stdin")
         project.call(*words, stdin=listed(plan.add))
-    # Blobs that the last commit names and the repository has not, as in a partial clone, are none of ours.
+    return written_tree(project)
+
+
+def written_tree(project: Project) -> str:
+    """The tree in the index; blobs that the last commit names and a partial clone has not are none of ours."""
     return project.line("write-tree", "--missing-ok")
 
 
 def changes(project: Project, head: str | None, tree: str) -> list[Change]:
     """What a tree changes against the last commit."""
-    before = head or project.line("hash-object", "-t", "tree", "--stdin")
+    before = head or empty_tree(project)
     fields = project.call("diff-tree", "-r", "-z", "--no-renames", before, tree).split(b"\0")[:-1]
     found = []
     for about, path in zip(fields[::2], fields[1::2], strict=True):
         _old_mode, mode, _old, oid, letter = about.split()
         found.append(Change(letter.decode(), mode, oid.decode(), path))
     return found
+
+
+def empty_tree(project: Project) -> str:
+    """What to compare the first commit with."""
+    return project.line("hash-object", "-t", "tree", "--stdin")
 
 
 def prove(
@@ -59,11 +70,14 @@ def prove(
         deleted = change.letter == "D"
         if change.path not in (delete if deleted else add):
             raise _unproven(change, "it was not to be committed")
-        if not deleted and not _is_as_kept(project, shadow, taken, change):
+        if not deleted and not is_as_kept(project, shadow, taken, change):
             raise _unproven(change, "it changed since the snapshot")
 
 
-def _is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: Change) -> bool:
+def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: Change) -> bool:
+    """Whether a blob is git's own conversion of what the snapshot has under its path."""
+    if change.path not in taken.kept:
+        return False
     kept = taken.kept[change.path]
     if (kept.mode == _LINK) != (change.mode == _LINK):
         return False
@@ -82,20 +96,42 @@ def _unproven(change: Change, why: str) -> RepositoryProblem:
 
 
 class Committer:
-    """Puts a proven tree on a branch."""
+    """Puts proven trees on a branch."""
 
     def __init__(self, project: Project, run: str, iteration: int) -> None:
         self._project, self._run, self._iteration = project, run, iteration
+        self._signing = signing_words(project.environ)
+        self.unsigned = ""
+        """Why commits are not signed, though the user signs."""
 
-    def commit(
-        self, tree: str, head: str | None, changed: Sequence[Change], message: str | None
-    ) -> str:
-        """The commit, which no ref names yet."""
-        named = [(change.letter, change.path) for change in changed]
-        text = commit_message(message, named, self._run, self._iteration)
-        parents = ("-p", head) if head else ()
-        words = ("commit-tree", "--no-gpg-sign", *parents, "-F", "-", tree)
-        return self._project.line(*words, stdin=text)
+    def chain(
+        self, groups: Sequence[Group], changed: Sequence[Change], head: str | None
+    ) -> list[str]:
+        """One commit for each group, the first upon the last commit; no ref names them yet."""
+        by_path = {change.path: change for change in changed}
+        self._project.call("read-tree", head or "--empty")
+        made: list[str] = []
+        for group in groups:
+            named = [path for one in group.changes for path in (one.old_path, one.path) if path]
+            put_into_index(self._project, [by_path[path] for path in named])
+            parent = made[-1] if made else head
+            made.append(self.commit(written_tree(self._project), parent, self.message(group)))
+        return made
+
+    def message(self, group: Group) -> bytes:
+        """What a commit says."""
+        return commit_message(group.subject, group.body, self._run, self._iteration)
+
+    def commit(self, tree: str, parent: str | None, message: bytes) -> str:
+        """A commit, signed if the user signs and it can be done without asking."""
+        words = ("commit-tree", *(("-p", parent) if parent else ()), "-F", "-")
+        if self._signing is not None and not self.unsigned:
+            options, sign = self._signing
+            try:
+                return self._project.line(*options, *words, *sign, tree, stdin=message)
+            except RepositoryProblem as error:
+                self.unsigned = error.message
+        return self._project.line(*words, "--no-gpg-sign", tree, stdin=message)
 
     def advance(self, branch: str, commit: str, head: str | None) -> None:
         """Move the branch, if it still is where it was."""
@@ -126,13 +162,18 @@ def tell_index(project: Project, head: str | None, changed: Sequence[Change]) ->
     """
     if head is not None and not os.path.lexists(project.repository.git_dir / "index"):
         return "there is no index"
-    ordered = sorted(changed, key=lambda change: change.letter != "D")
-    lines = (b"%s %s\t%s\0" % _info(change) for change in ordered)
     try:
-        project.call("update-index", "-z", "--index-info", stdin=b"".join(lines))
+        put_into_index(project, changed)
     except RepositoryProblem as error:
         return error.message
     return None
+
+
+def put_into_index(project: Project, changed: Sequence[Change]) -> None:
+    """These changes in an index, deletions first: a file may have become a folder."""
+    ordered = sorted(changed, key=lambda change: change.letter != "D")
+    lines = (b"%s %s\t%s\0" % _info(change) for change in ordered)
+    project.call("update-index", "-z", "--index-info", stdin=b"".join(lines))
 
 
 def _info(change: Change) -> tuple[bytes, bytes, bytes]:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,7 +81,7 @@ class Index:
 
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """The bytes of these objects, as far as they are there and not too large."""
-        return blobs(self.shadow, oids, self._lent())
+        return blobs(partial(self.shadow.call, extra=self._lent()), oids)
 
     @property
     def _path(self) -> Path:

@@ -147,7 +147,7 @@ class Planner:
         named: dict[str, list[bytes]] = defaultdict(list)
         for path in paths:
             named[self._taken.kept[path].oid].append(path)
-        for oid, data in blobs(self._shadow, list(named)):
+        for oid, data in blobs(self._shadow.call, list(named)):
             if next(secrets_in(data), None) is not None:
                 for path in named[oid]:
                     found = added_secret(data, self._before(path))

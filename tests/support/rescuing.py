@@ -12,6 +12,7 @@ from typing import Any
 from guard.core.rescuing import Occasion, Rescue, Snapshot
 from guard.git.locate import find
 from guard.rescue import rescue, snapshot
+from guard.rescue.orders import Orders
 from tests.support import TIME_LIMIT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -63,11 +64,16 @@ def take_snapshot(root: Path, workspace: Path, **options: Any) -> Snapshot:
 
 
 def attempt_rescue(
-    root: Path, workspace: Path, paths: Sequence[bytes | str], **options: Any
+    root: Path,
+    workspace: Path,
+    paths: Sequence[bytes | str],
+    time_limit: float = TIME_LIMIT,
+    **options: Any,
 ) -> Rescue:
     """A rescue of these paths, as after the second iteration of the run r1 that began on main."""
     workspace.mkdir(mode=0o700, exist_ok=True)
     named = [path if isinstance(path, bytes) else path.encode() for path in paths]
-    options = {"at": NOW, "baseline_branch": "refs/heads/main", "time_limit": TIME_LIMIT, **options}
+    options = {"baseline_branch": "refs/heads/main", **options}
+    orders = Orders(run="r1", iteration=2, paths=named, **options)
     found = find(root, lambda _: None)
-    return rescue(found, workspace, os.environ, run="r1", iteration=2, paths=named, **options)
+    return rescue(found, workspace, os.environ, orders, at=NOW, time_limit=time_limit)

@@ -1,0 +1,33 @@
+"""What a rescue is asked to do."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from guard.core.changed import Changed
+from guard.core.grouping import Group, grouped
+from guard.core.rescuing import HeldBack
+from guard.rescue.limits import Limits
+
+Grouping = Callable[[Sequence[Changed]], list[Group]]
+"""Which changes become one commit, and what it says; each change in exactly one of them."""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Whose work it is, which paths, and how they are to be committed."""
+
+    run: str
+    iteration: int
+    baseline_branch: str | None
+    paths: Sequence[bytes]
+    held: tuple[HeldBack, ...] = ()
+    """What is left out from the start, because it is not the agent's alone."""
+    grouping: Grouping = grouped
+    on_branch: bool = False
+    """Whether a branch of its own is wanted in any case."""
+    dry: bool = False
+    """Whether to say what would be done, and no more."""
+    hooks: bool = False
+    tasks: bytes | None = None
+    """The task file whose boxes are ticked by what is committed."""
+    limits: Limits = field(default_factory=Limits)
