@@ -142,7 +142,16 @@ def _code(pieces: Sequence[Piece]) -> Text:
     if is_fix(pieces):
         both = [name for name in dict.fromkeys(added) if name in removed]
         return "fix", "correct", both or _files(code), ""
-    return _told("feat", added, removed, len(code)) or _by_letter(_type_of(code), code)
+    told = _told("feat", added, removed, len(code)) or _migrations(pieces)
+    return told or _by_letter(_type_of(code), code)
+
+
+def _migrations(pieces: Sequence[Piece]) -> Text | None:
+    new = [
+        one.place for one in pieces if one.place.role == "migration" and one.change.letter == "A"
+    ]
+    steps = [one.folders[-1] if one.stem == "migration" else one.stem for one in new]
+    return ("feat", "add migration", [_name((), step) for step in steps], "") if steps else None
 
 
 def _new_code(new: Sequence[Piece]) -> Text:

@@ -64,16 +64,20 @@ def linked(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def _tests(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
-    by_stem = _by_folder(pieces, roles["source"]) | _by_stem(pieces, roles["source"])
+    """What was deleted was tested by what was deleted with it."""
+    sources = {gone: _sources(pieces, roles, gone=gone) for gone in (True, False)}
     for at in roles["test"]:
-        test = pieces[at].place
-        stems = (*_shorter(test.tested), *test.parts[-1:])
-        found = (
-            _nearest(pieces, by_stem[_key(one)], test) for one in stems if _key(one) in by_stem
-        )
+        test, known = pieces[at].place, sources[pieces[at].change.letter == "D"]
+        keys = map(_key, (*_shorter(test.tested), *test.parts[-1:]))
+        found = (_nearest(pieces, known[key], test) for key in keys if key in known)
         source = next((one for one in found if one is not None), None)
         if source is not None:
             yield at, source
+
+
+def _sources(pieces: Sequence[Piece], roles: Roles, *, gone: bool) -> dict[str, list[int]]:
+    these = [at for at in roles["source"] if (pieces[at].change.letter == "D") == gone]
+    return _by_folder(pieces, these) | _by_stem(pieces, these)
 
 
 def _shorter(stem: str) -> Iterator[str]:
@@ -90,10 +94,11 @@ def _nearest(pieces: Sequence[Piece], candidates: Sequence[int], to: Place) -> i
         place = pieces[at].place
         return len(set(place.parts) & set(to.parts)), -len(place.folders)
 
-    best = max(candidates[:_MOST_ALIKE], key=nearness)
-    if _key(pieces[best].place.stem) in _SAYS_NOTHING and pieces[best].place.parts != to.parts:
-        return None
-    return best
+    def may_be(place: Place) -> bool:
+        return _key(place.stem) not in _SAYS_NOTHING or place.parts == to.parts
+
+    likely = (at for at in candidates[:_MOST_ALIKE] if may_be(pieces[at].place))
+    return max(likely, key=nearness, default=None)
 
 
 def _by_stem(pieces: Sequence[Piece], these: Iterable[int]) -> dict[str, list[int]]:
@@ -105,12 +110,15 @@ def _by_stem(pieces: Sequence[Piece], these: Iterable[int]) -> dict[str, list[in
 
 
 def _by_folder(pieces: Sequence[Piece], these: Iterable[int]) -> dict[str, list[int]]:
-    """A test in the folder above says both, folder and file, or the folder only."""
-    found = defaultdict(list)
+    """A test may say both, folder and file, or the folder only; that tells enough if nothing in it is new beside others."""
+    found, folders = defaultdict(list), defaultdict(list)
     for at in these:
         for folder in map(_key, pieces[at].place.parts[-1:]):
-            found[folder].append(at)
+            folders[folder].append(at)
             found[folder + _key(pieces[at].place.stem)].append(at)
+    for folder, many in folders.items():
+        if len(many) == 1 or all(pieces[at].change.letter != "A" for at in many):
+            found[folder] = many
     return found
 
 
@@ -120,15 +128,16 @@ def _key(stem: str) -> str:
 
 
 def _locks(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
-    manifests = defaultdict(list)
+    """A lock holds what the manifests in its folder and below ask for."""
+    below = defaultdict(list)
     for at in roles["manifest"]:
-        manifests[pieces[at].place.name].append(at)
+        name, folders = pieces[at].place.name, pieces[at].place.folders
+        for depth in range(len(folders) + 1):
+            below[name, folders[:depth]].append(at)
     for at in roles["lock"]:
         lock = pieces[at].place
-        for manifest in manifests[_ASKS_FOR.get(lock.name, "package.json")]:
-            folders = pieces[manifest].place.folders
-            if folders[: len(lock.folders)] == lock.folders:
-                yield at, manifest
+        for manifest in below[_ASKS_FOR.get(lock.name, "package.json"), lock.folders]:
+            yield at, manifest
 
 
 def _fixtures(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:

@@ -13,7 +13,7 @@ Role = Literal[
 ]  # fmt: skip
 
 _SOURCE = re.compile(
-    r"\.(?:astro|bash|bat|c|cc|cjs|clj[cs]?|coffee|cpp|cs|css|cxx|dart|elm|erl|exs?|fish|fs|go|gql"
+    r"\.(?:astro|ejs|erb|haml|hbs|jinja2?|j2|jsp|liquid|slim|tmpl|twig|bash|bat|c|cc|cjs|clj[cs]?|coffee|cpp|cs|css|cxx|dart|elm|erl|exs?|fish|fs|go|gql"
     r"|graphql|groovy|h|hcl|hh|hpp|hrl|hs|html?|hxx|ipynb|java|jl|jsx?|kts?|less|lua|m|mjs|mli?|mm|mts"
     r"|nim|nix|php|p[lm]|prisma|proto|ps1|pyi?|pyx|r|rb|rs|sass|scala|scss|sh|sol|sql|svelte|swift|tf"
     r"|tsx?|vue|zig|zsh)",
@@ -114,8 +114,19 @@ _TRANSPARENT = frozenset(
             "main",
             "java",
         ),
-        *("kotlin", "scala", "python", "unit", "integration", "functional", "__snapshots__"),
-        *("__mocks__", "__fixtures__", "fixtures", "testdata", "com", "org", "net", "io"),
+        *(
+            "migrations",
+            "migration",
+            "migrate",
+            "kotlin",
+            "scala",
+            "python",
+            "unit",
+            "integration",
+            "functional",
+            "__snapshots__",
+        ),
+        *("__mocks__", "__fixtures__", "fixtures", "testdata", "com", "org"),
         *(_TEST_FOLDERS | _SPEC_FOLDERS),
     )
 )
@@ -178,6 +189,7 @@ def _is_test(folders: tuple[str, ...], name: str) -> bool:
         bool((_TEST_FOLDERS | _SPEC_FOLDERS) & set(folders))
         or bool(_TEST_AFFIX.search(_without_extension(name)))
         or name.endswith(".bats")
+        or name in ("tests.py", "test.py", "conftest.py")
     )
 
 

@@ -95,6 +95,8 @@ def plan_from(answer: str, changes: Sequence[Changed]) -> list[Group] | Discarde
     if isinstance(plan, Discarded):
         return plan
     names = {_name(number, change): change for number, change in enumerate(changes, 1)}
+    if len(names) < len(changes):
+        return Discarded("twice", "a path changed in two ways")
     return _unsound(plan, names) or [_group(commit, names) for commit in plan.commits]
 
 

@@ -15,7 +15,7 @@ from guard.core.places import place, scope
 ROLES = {
     "source": "src/a.py a.go lib/x.rb web/App.vue cmd/x/main.go Sources/App/App.swift bin/run app/latest.py",
     "test": "tests/test_a.py a_test.go x.test.ts x.spec.tsx spec/x_spec.rb src/__tests__/x.js FooTest.java"
-    " FooTests.cs FooSpec.scala src/test/java/A.java test/a.exs a_tests.rs tests/conftest.py run.test.mjs",
+    " FooTests.cs FooSpec.scala src/test/java/A.java test/a.exs a_tests.rs tests/conftest.py run.test.mjs shop/tests.py",
     "fixture": "tests/data.json src/__snapshots__/x.test.ts.snap pkg/testdata/in.txt tests/fixtures/a.md a.snap",
     "docs": "README.md docs/conf.py LICENSE CHANGELOG.rst tasks.md specs/x/tasks.md guide.adoc packages/x/README",
     "manifest": "package.json packages/x/package.json Cargo.toml pyproject.toml requirements-dev.txt go.mod Makefile"
@@ -100,8 +100,8 @@ DECLARED = {
     "Java": ("java", "public final class A<T> {\n    public int size() {\n", "A"),
     "Java, methods only": (
         "java",
-        "    public static Map<K, V> of(K k) {\n    return f(x)\n",
-        "of",
+        "    public static Map<K, V> copy(K k) {\n    return f(x)\n",
+        "copy",
     ),
     "Kotlin": ("kt", "data class A(val x: Int)\nsuspend fun b() {\nobject C {\n", "A b C"),
     "Swift": ("swift", "public protocol A {\nfunc b() {\n", "A b"),
@@ -233,6 +233,14 @@ SUBJECTS: dict[str, tuple[Kind, list[Changed], str]] = {
         "docs(x): add README.md",
     ),
     "a picture": ("code", [Changed("A", b"web/logo.png")], "chore(web): add logo.png"),
+    "a migration": (
+        "code",
+        [
+            Changed("M", b"shop/models.py", None, b"    paid = Field()\n"),
+            Changed("A", b"shop/migrations/0004_paid.py", None, b"class Migration(M):\n"),
+        ],
+        "feat(shop): add migration 0004_paid",
+    ),
     "a package marker": (
         "code",
         [Changed("A", b"a/__init__.py"), Changed("A", b"a/b.py")],

@@ -199,6 +199,64 @@ STORIES: dict[str, tuple[list[Changed], dict[str, list[str]]]] = {
             "feat(app): update other.py": ["app/other.py"],
         },
     ),
+    "a C function, its header and its test": (
+        [
+            change("M src/net/socket.c", "int sock_open(const char *host)\n{\n"),
+            change("M src/net/socket.h", "int sock_open(const char *host);\n"),
+            change("A tests/test_socket.c", "void test_open(void)\n"),
+        ],
+        {
+            "feat(net): add sock_open": [
+                "src/net/socket.c",
+                "src/net/socket.h",
+                "tests/test_socket.c",
+            ]
+        },
+    ),
+    "a test of what remains beside what was deleted": (
+        [
+            change("D shop/legacy.py"),
+            change("M shop/views.py", "def checkout(request):\n"),
+            change("M shop/tests.py", "class CheckoutTests(TestCase):\n"),
+        ],
+        {
+            "chore(shop): remove legacy.py": ["shop/legacy.py"],
+            "feat(shop): add checkout": ["shop/tests.py", "shop/views.py"],
+        },
+    ),
+    "code that was deleted with its test": (
+        [change("D src/old.py"), change("D tests/test_old.py")],
+        {"chore: remove old.py": ["src/old.py", "tests/test_old.py"]},
+    ),
+    "tests alone": (
+        [change("A tests/parser/test_dates.py"), change("M tests/parser/test_times.py")],
+        {
+            "test(parser): cover dates and times": [
+                "tests/parser/test_dates.py",
+                "tests/parser/test_times.py",
+            ]
+        },
+    ),
+    "a test that says the folder too": (
+        [
+            change("M guard/classify/claude.py", "def limits(text):\n"),
+            change("M tests/test_classify_claude.py"),
+        ],
+        {
+            "feat(classify): add limits": [
+                "guard/classify/claude.py",
+                "tests/test_classify_claude.py",
+            ]
+        },
+    ),
+    "Rust with its integration test": (
+        [
+            change("M src/lib.rs", "pub mod lexer;\n"),
+            change("A src/lexer.rs", "pub enum Token {\npub struct Lexer<'a> {\n"),
+            change("A tests/lexer.rs", "fn lexes_numbers() {\n"),
+        ],
+        {"feat: add Token and Lexer": ["src/lexer.rs", "src/lib.rs", "tests/lexer.rs"]},
+    ),
     "nothing": ([], {}),
 }
 

@@ -164,6 +164,13 @@ def test_a_file_that_is_named_like_a_number() -> None:
     assert [group.changes[0].path for group in result] == [b"a b", b"#2"]
 
 
+def test_a_path_that_changed_in_two_ways_cannot_be_planned() -> None:
+    changes = [Changed("D", b"a"), Changed("A", b"a")]
+    result = plan_from(plan(("fix: x", ["a"])), changes)
+    assert isinstance(result, Discarded)
+    assert result.why == "twice"
+
+
 @given(st.text(max_size=200))
 @settings(deadline=None)
 def test_any_answer_is_taken_or_discarded(answer: str) -> None:
