@@ -7,6 +7,7 @@ to save what would be lost (a snapshot before any verdict, a rescue where the ju
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from guard.attribution import not_the_agents, unwatched
 from guard.baselines import keep_lost
@@ -30,6 +31,9 @@ from guard.living import Watch
 from guard.subject import Subject
 from guard.taskfiles import open_tasks
 from guard.waiting import until_news
+
+if TYPE_CHECKING:
+    from guard.leftovers import Leftovers
 
 _NOTHING_BEFORE = "no baseline was recorded before: everything dirty counts as the iteration's"
 
@@ -199,12 +203,31 @@ class Check:
             )
         )
 
-    def _rescued(self) -> Rescue:
-        from guard.leftovers import committed
+    def rescue(self, *, dry: bool, on_branch: bool) -> tuple[Evidence, Rescue]:
+        """Look once, and commit what was left, whatever the verdict would be; not while anything of it is at work."""
+        try:
+            evidence = self._look()
+            if may_commit(evidence, self.policy):
+                return evidence, self._leftovers().committed(dry=dry, on_branch=on_branch)
+            return evidence, self._leftovers().only_kept([one.name for one in evidence.living])
+        except RepositoryProblem as error:
+            raise self._after_snapshot(error) from None
 
-        held = self._not_the_agents()
-        now = self.clock.now()
-        return committed(self.subject, self.settings, self._left, self._dirty, held, now, self.warn)
+    def _rescued(self) -> Rescue:
+        return self._leftovers().committed()
+
+    def _leftovers(self) -> "Leftovers":
+        from guard.leftovers import Leftovers
+
+        return Leftovers(
+            self.subject,
+            self.settings,
+            self._left,
+            self._dirty,
+            self._not_the_agents(),
+            self.clock.now(),
+            self.warn,
+        )
 
     def _set_aside(self, changed: tuple[DirtyFile, ...]) -> frozenset[str]:
         """What changed while nobody watched, as of this check's first look: from then on guard is watching again."""

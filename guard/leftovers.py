@@ -1,21 +1,28 @@
 """What an iteration left uncommitted, turned into commits: by the user's own rescue program, or by guard's rescue."""
 
+import os
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
+from guard.core.changed import Changed
 from guard.core.events.baseline import DirtyFile
-from guard.core.rescuing import MOST_NAMED, HeldBack, Occasion, Rescue, Snapshot
+from guard.core.grouping import Group, grouped
+from guard.core.planning import Discarded, plan_from, planning_prompt
+from guard.core.rescuing import HeldBack, Occasion, Rescue, Snapshot, capped_held, cut
 from guard.core.settings import Settings
 from guard.core.text import plural
 from guard.core.work import CommitLine, count_work
-from guard.git.dirty import Dirty
+from guard.git.dirty import Dirty, dirty
 from guard.git.history import history
 from guard.processes import run
 from guard.rescue import rescue, snapshot
 from guard.rescue.limits import Limits
+from guard.rescue.orders import Orders
 from guard.subject import Subject
+from guard.taskfiles import task_file
 
 
 def kept(subject: Subject, settings: Settings, now: datetime) -> Snapshot:
@@ -30,78 +37,152 @@ def kept(subject: Subject, settings: Settings, now: datetime) -> Snapshot:
     )
 
 
-def committed(
-    subject: Subject,
-    settings: Settings,
-    left: tuple[DirtyFile, ...],
-    dirty: Dirty,
-    held: Mapping[str, str],
-    now: datetime,
-    warn: Callable[[str], None],
-) -> Rescue:
-    """Commit what was left of all that is dirty, or say why not; `held` are paths that are not the agent's alone, and why."""
-    argv = shlex.split(settings.rescue.command)
-    if argv:
-        if shutil.which(argv[0], path=subject.environ.get("PATH")) is not None:
-            return _by_program(subject, settings, argv, now)
-        warn(f"there is no rescue command {argv[0]!r}; guard's own rescue is used instead")
-    agents = [one for one in left if one.path not in held]
-    done = rescue(
-        subject.repository,
-        subject.workspace,
-        subject.environ,
-        at=now,
-        run=subject.run,
-        iteration=subject.iteration,
-        baseline_branch=subject.baseline.branch,
-        paths=sorted(dirty.paths(agents)),
-        time_limit=settings.rescue.time_limit_seconds,
-        limits=Limits.of(settings.rescue),
-    )
-    return _without(done, held)
+@dataclass(frozen=True)
+class Leftovers:
+    """What an iteration left of all that is dirty; `held` are paths that are not the agent's alone, and why."""
 
+    subject: Subject
+    settings: Settings
+    left: tuple[DirtyFile, ...]
+    dirty: Dirty
+    held: Mapping[str, str]
+    now: datetime
+    warn: Callable[[str], None]
 
-def _without(done: Rescue, held: Mapping[str, str]) -> Rescue:
-    """The rescue with what was held back: to commit it would commit the user's work too."""
-    if not held:
-        return done
-    named = [HeldBack(path=path[:512], why=held[path]) for path in sorted(held)[:MOST_NAMED]]
-    note = f"{plural(len(held), 'file')} held back: {named[0].why}"
-    return done.model_copy(
-        update={
-            "held_back": (*done.held_back, *named),
-            "reason": done.reason if done.commits else "held_back",
-            "detail": f"{done.detail}; {note}"[:512] if done.commits else note,
-        }
-    )
+    def committed(self, *, dry: bool = False, on_branch: bool = False) -> Rescue:
+        """Commit it, or say why not."""
+        argv = shlex.split(self.settings.rescue.command)
+        if argv and not dry and not on_branch:
+            if shutil.which(argv[0], path=self.subject.environ.get("PATH")) is not None:
+                return self._by_program(argv)
+            self.warn(f"there is no rescue command {argv[0]!r}; guard's own rescue is used instead")
+        return self._by_guard(dry, on_branch)
 
+    def only_kept(self, alive: Sequence[str]) -> Rescue:
+        """Commit nothing, because these are at work."""
+        return Rescue(
+            commits=(),
+            snapshot=kept(self.subject, self.settings, self.now),
+            held_back=(),
+            branch=None,
+            reason="alive",
+            detail=cut(f"nothing is committed while the iteration is at work: {', '.join(alive)}"),
+        )
 
-def _by_program(subject: Subject, settings: Settings, argv: list[str], now: datetime) -> Rescue:
-    """The program's commits are what it is judged by, not what it says."""
-    safe = kept(subject, settings, now)
-    before = _commits(subject, settings)
-    done = run(
-        [*argv, subject.spec] if subject.spec else argv,
-        environ={**subject.environ, "GUARD_RESCUE": f"{subject.run}/{subject.iteration}"},
-        time_limit=settings.rescue.time_limit_seconds,
-        cwd=subject.repository.root,
-    )
-    made = [line for line in _commits(subject, settings) if line not in before]
-    home = [line for line in made if line.branch == (subject.baseline.branch or "HEAD")]
-    how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"
-    elsewhere = made[0].branch if made and not home else None
-    where = f" on {elsewhere}" if elsewhere else ""
-    return Rescue(
-        commits=tuple(line.oid for line in home or made),
-        snapshot=safe,
-        held_back=(),
-        branch=elsewhere,
-        reason="rescued" if home else "not_plain:branch_changed" if made else "refused",
-        detail=f"the rescue command {how}, and made {plural(len(made), 'commit')}{where}",
-    )
+    def _by_guard(self, dry: bool, on_branch: bool) -> Rescue:
+        subject, settings = self.subject, self.settings.rescue
+        orders = Orders(
+            run=subject.run,
+            iteration=subject.iteration,
+            baseline_branch=subject.baseline.branch,
+            paths=self._paths(),
+            held=self._held(),
+            grouping=self._planned_by_agent if settings.planner == "agent" else grouped,
+            on_branch=on_branch,
+            dry=dry,
+            hooks=settings.rescue_hooks == "run",
+            tasks=self._task_file(),
+            limits=Limits.of(settings),
+        )
+        return rescue(
+            subject.repository,
+            subject.workspace,
+            subject.environ,
+            orders,
+            at=self.now,
+            time_limit=settings.time_limit_seconds,
+        )
 
+    def _paths(self) -> list[bytes]:
+        return sorted(self.dirty.paths([one for one in self.left if one.path not in self.held]))
 
-def _commits(subject: Subject, settings: Settings) -> tuple[CommitLine, ...]:
-    limit = settings.completion_check.git_timeout_seconds
-    facts = history(subject.repository, subject.baseline, subject.environ, limit, subject.others())
-    return count_work(facts).commits
+    def _held(self) -> tuple[HeldBack, ...]:
+        """To commit these would commit the user's work too."""
+        return tuple(HeldBack(path=cut(path), why=self.held[path]) for path in sorted(self.held))
+
+    def _task_file(self) -> bytes | None:
+        """The spec's task file, or the only one that there can be; below the work tree, not through a link."""
+        root = self.subject.repository.root
+        path = task_file(root, self.subject.spec or "", self.settings)
+        if path is None or path.resolve() != path or not path.is_relative_to(root):
+            return None
+        return os.fsencode(path.relative_to(root))
+
+    def _planned_by_agent(self, changes: Sequence[Changed]) -> list[Group]:
+        """The agent's own plan, where it has one that is sound; else the rules'."""
+        from guard.probe import Question, Topic, consult
+
+        check, subject = self.settings.completion_check, self.subject
+        prompt = planning_prompt(changes)
+        if prompt is None or subject.agent is None:
+            why = "no agent is known" if subject.agent is None else "too many files for a question"
+            self.warn(f"the commits are planned by rules: {why}")
+            return grouped(changes)
+        words, detail = consult(
+            Question(
+                agent=subject.agent,
+                session=subject.session,
+                command=check.probe_command or None,
+                model=check.probe_model or None,
+                cwd=subject.repository.root,
+                time_limit=check.probe_timeout_seconds,
+                environ=subject.environ,
+                now=self.now,
+                topic=Topic(prompt),
+            )
+        )
+        if words is None:
+            self.warn(f"the commits are planned by rules: {detail}")
+            return grouped(changes)
+        plan = plan_from(words, changes)
+        if isinstance(plan, Discarded):
+            self.warn(f"the agent's plan is discarded ({plan.why}): {plan.detail}")
+            return grouped(changes)
+        return plan
+
+    def _by_program(self, argv: list[str]) -> Rescue:
+        """The program is judged by its commits and by what is still uncommitted, not by what it says."""
+        subject, settings = self.subject, self.settings
+        safe = kept(subject, settings, self.now)
+        before = self._commits()
+        done = run(
+            [*argv, subject.spec] if subject.spec else argv,
+            environ={**subject.environ, "GUARD_RESCUE": f"{subject.run}/{subject.iteration}"},
+            time_limit=settings.rescue.time_limit_seconds,
+            cwd=subject.repository.root,
+        )
+        made = [line for line in self._commits() if line not in before]
+        home = [line for line in made if line.branch == (subject.baseline.branch or "HEAD")]
+        how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"
+        elsewhere = made[0].branch if made and not home else None
+        where = f" on {elsewhere}" if elsewhere else ""
+        said = f"the rescue command {how}, and made {plural(len(made), 'commit')}{where}"
+        held = (*self._held(), *self._still_uncommitted())
+        note = f"; {plural(len(held), 'path')} held back: {held[0].why}" if held and made else ""
+        return Rescue(
+            commits=tuple(line.oid for line in home or made),
+            snapshot=safe,
+            held_back=capped_held(held),
+            branch=elsewhere,
+            reason="rescued" if home else "not_plain:branch_changed" if made else "refused",
+            detail=cut(said + note),
+        )
+
+    def _still_uncommitted(self) -> list[HeldBack]:
+        """What was left to the program and is still there as it was."""
+        limit = self.settings.completion_check.git_timeout_seconds
+        subject = self.subject
+        now = dirty(subject.repository, subject.environ, limit, like=subject.baseline.dirty)
+        there = {(one.path, one.kind, one.content) for one in now.files}
+        agents = (one for one in self.left if one.path not in self.held)
+        return [
+            HeldBack(path=cut(one.path), why="not_committed: by the rescue command")
+            for one in agents
+            if (one.path, one.kind, one.content) in there
+        ]
+
+    def _commits(self) -> tuple[CommitLine, ...]:
+        limit, subject = self.settings.completion_check.git_timeout_seconds, self.subject
+        others = subject.others()
+        facts = history(subject.repository, subject.baseline, subject.environ, limit, others)
+        return count_work(facts).commits

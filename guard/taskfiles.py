@@ -42,11 +42,14 @@ def _text(path: Path) -> str | None:
 
 
 def task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:
-    """The task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file."""
+    """The task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file.
+
+    A spec without a name has only the latter.
+    """
     if spec is None:
         return None
     pattern = settings.completion_check.task_file
-    for name in (pattern.replace("{spec}", spec), "tasks.md"):
+    for name in (*([pattern.replace("{spec}", spec)] if spec else []), "tasks.md"):
         path = root / name
         if path.is_file():
             return path

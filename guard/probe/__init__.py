@@ -12,10 +12,10 @@ from time import monotonic
 from guard.core.answer import Answer, ProbeFailure, ProbeResult
 from guard.errors import Refused, WrongUsage
 from guard.probe.attempt import Attempt
-from guard.probe.interface import Cli, Question
+from guard.probe.interface import Cli, Question, Topic
 from guard.probe.surroundings import MARK
 
-__all__ = ["AGENTS", "Answer", "ProbeFailure", "ProbeResult", "Question", "ask"]
+__all__ = ["AGENTS", "Answer", "ProbeFailure", "ProbeResult", "Question", "Topic", "ask", "consult"]
 
 AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "command")
 
@@ -25,6 +25,24 @@ _MOST_ATTEMPTS = 3
 
 def ask(question: Question) -> ProbeResult:
     """Ask once; a service that is overloaded is asked again, within the time limit."""
+    cli, began = _cli(question), monotonic()
+    return _patiently(lambda: Attempt(cli, question, began).result(), question.time_limit)
+
+
+def consult(question: Question) -> tuple[str | None, str]:
+    """Ask about the question's topic: the answer in the agent's words, or None and why there is none."""
+    cli, began = _cli(question), monotonic()
+    attempts: list[Attempt] = []
+
+    def once() -> ProbeResult:
+        attempts.append(Attempt(cli, question, began))
+        return attempts[-1].result()
+
+    result = _patiently(once, question.time_limit)
+    return attempts[-1].words, f"{result.failure}: {result.detail}"
+
+
+def _cli(question: Question) -> Cli:
     if question.environ.get(MARK):
         raise Refused(
             "guard runs inside a probe, and a probe does not probe",
@@ -35,8 +53,7 @@ def ask(question: Question) -> ProbeResult:
     if question.model and not _MODEL.fullmatch(question.model):
         raise WrongUsage(f"{question.model!r} is no name of a model", "check probe_model")
     cli: Cli = import_module(f"guard.probe.{question.agent}").CLI
-    began = monotonic()
-    return _patiently(lambda: Attempt(cli, question, began).result(), question.time_limit)
+    return cli
 
 
 def _patiently(attempt: Callable[[], ProbeResult], time_limit: float) -> ProbeResult:

@@ -39,6 +39,8 @@ class Attempt:
         self._began = began
         self._nonce = os.urandom(8).hex()
         self._said = Said(None)
+        self.words: str | None = None
+        """The answer to a question about something else than the session's state."""
 
     def result(self) -> ProbeResult:
         """The answer, or why there is none."""
@@ -110,6 +112,9 @@ class Attempt:
         return self._result(failure="timeout", detail=late)
 
     def _answered(self, text: bytes) -> ProbeResult:
+        if self._question.topic is not None:
+            self.words = text.decode(errors="replace")
+            return self._result(failure="unreadable", detail="an answer in words")
         may_omit = self._cli.whole_may_omit_nonce
         answer = extract(text, self._nonce, whole_may_omit_nonce=may_omit)
         return self._result(answer=answer, detail=f"says {answer.status}")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,14 @@ from guard.core.answer import ProbeFailure, answer_schema, question
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """Claude Code, Codex and Copilot take a title as well, and would find somebody else's session by it."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Something else to ask about than the session's state; the answer is taken as it is."""
+
+    prompt: str
+    schema: Mapping[str, object] = field(default_factory=lambda: {"type": "object"})
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class Question:
     command: str | None = None
     """For the agent `command`: what to run, split as a shell would, without a shell."""
     model: str | None = None
+    topic: Topic | None = None
 
 
 @dataclass(frozen=True)
@@ -43,12 +52,14 @@ class Asked:
     @cached_property
     def text(self) -> str:
         """The prompt."""
-        return question(self.nonce)
+        topic = self.question.topic
+        return topic.prompt if topic else question(self.nonce)
 
     @cached_property
     def schema(self) -> dict[str, object]:
         """What the answer must look like."""
-        return answer_schema(self.nonce)
+        topic = self.question.topic
+        return dict(topic.schema) if topic else answer_schema(self.nonce)
 
     @property
     def session(self) -> str:

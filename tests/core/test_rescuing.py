@@ -15,6 +15,7 @@ from guard.core.rescuing import (
     full_ref,
     is_mass_deletion,
     is_relative,
+    listed,
     obstacle,
     rebuilt,
     refused_by_git,
@@ -155,21 +156,20 @@ def test_a_branch_by_its_full_name(branch: str | None, ref: str | None) -> None:
 
 
 def test_a_message_lists_the_files_and_ends_with_the_trailer() -> None:
-    text = commit_message(None, [("A", b"new\x1b.py"), ("D", b"lat\xe9")], "run-1", 3).decode()
-    assert text.splitlines()[0] == "chore: rescue uncommitted work"
-    assert "\nA new\\x1b.py\nD lat\\xe9\n" in text
-    assert text.endswith("\n\nGuard-Rescue: run-1/3\n")
+    text = commit_message("feat: add\x1b", "A a.py\nD b.py\n", "run-1", 3).decode()
+    assert text == "feat: add\\x1b\n\nA a.py\nD b.py\n\nGuard-Rescue: run-1/3\n"
+    assert commit_message("fix: x", "", "r", 1) == b"fix: x\n\nGuard-Rescue: r/1\n"
 
 
 def test_a_message_lists_at_most_fifty_files() -> None:
-    text = commit_message(None, [("A", b"%d" % number) for number in range(60)], "r", 1).decode()
-    assert text.count("\nA ") == 50
-    assert "\nand 10 more files\n" in text
+    text = listed([f"A {number}" for number in range(60)])
+    assert text.count("A ") == 50
+    assert text.endswith("\nand 10 more files")
 
 
 @pytest.mark.parametrize("message", ["", "  \n\t", "\n\n"])
 def test_an_empty_message_is_none(message: str) -> None:
-    assert commit_message(message, [("A", b"x")], "r", 1).startswith(b"chore: rescue")
+    assert commit_message(message, "", "r", 1).startswith(b"chore: rescue")
 
 
 @pytest.mark.parametrize("count", [0, MOST_NAMED, MOST_NAMED + 1, MOST_NAMED + 50])

@@ -290,7 +290,7 @@ def tracked_packages(root: Path) -> Left:
 def installed_packages(root: Path) -> Left:
     write(root / "node_modules/a/index.js", "installed\n")
     write(root / "env/pyvenv.cfg", "home = /usr\n")
-    write(root / "env/lib/module.py", "installed\n")
+    write(root / "env/bin/module.py", "installed\n")
     return dirty(root)
 
 
@@ -446,7 +446,7 @@ CONTENT = {
     ),
     "installed packages": State(
         installed_packages,
-        remains=("?? env/lib/module.py", "?? env/pyvenv.cfg", "?? node_modules/a/index.js"),
+        remains=("?? env/bin/module.py", "?? env/pyvenv.cfg", "?? node_modules/a/index.js"),
         skipped=("env: a virtual environment", "node_modules: installed packages"),
     ),
     "a database": State(database),

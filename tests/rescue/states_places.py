@@ -245,11 +245,10 @@ def grafted(root: Path) -> None:
     write(root / ".git/info/grafts", git(root, "rev-parse", "HEAD"))
 
 
-def nested_state(build: object, path: str, status: str, inner: str = "") -> State:
+def nested_state(build: object, path: str, status: str) -> State:
     assert callable(build)
     held = {path: "nested_repository"}
-    skipped = (f"{inner}/.git: the git directory",) if inner else ()
-    return State(build, held=held, remains=(status,), skipped=skipped, naive_loses=True)
+    return State(build, held=held, remains=(status,), naive_loses=True)
 
 
 def unreadable(build: object, reason: str = "not_plain:git", skipped: str = "") -> State:
@@ -266,13 +265,12 @@ def without_git_dir(build: object) -> State:
 LOST = "index/0/edited.txt: its object is missing"
 PLACES = {
     "nested repository": nested_state(
-        lambda root: nested(root, commits=True), "vendor/lib", "?? vendor/lib/", "vendor/lib"
+        lambda root: nested(root, commits=True), "vendor/lib", "?? vendor/lib/"
     ),
     "nested repository without commits": nested_state(
         lambda root: nested(root, commits=False),
         "vendor/lib/code.c",
         "?? vendor/lib/",
-        "vendor/lib",
     ),
     "submodule dirty": nested_state(submodule_dirty, "lib", " M lib"),
     "submodule ahead": nested_state(submodule_ahead, "lib", " M lib"),

@@ -13,6 +13,7 @@ from guard.git.locate import find
 from guard.rescue import rescue
 from guard.rescue.commits import Change, Committer, changes, prove, tell_index, tree_of
 from guard.rescue.deadline import Deadline
+from guard.rescue.orders import Orders
 from guard.rescue.plan import Plan
 from guard.rescue.project import Project
 from guard.rescue.snapshots import ready, take
@@ -129,11 +130,8 @@ def test_without_a_git_directory_there_is_only_the_snapshot(
         known,
         workspace,
         os.environ,
+        Orders("r1", 2, "main", [name.encode() for name in left if isinstance(name, str)]),
         at=NOW,
-        run="r1",
-        iteration=2,
-        baseline_branch="main",
-        paths=[name.encode() for name in left if isinstance(name, str)],
         time_limit=TIME_LIMIT,
     )
     assert result.reason == "not_plain:no_git_dir"
@@ -154,11 +152,8 @@ def test_a_git_directory_replaced_by_a_pointer_is_not_trusted(
         known,
         workspace,
         os.environ,
+        Orders("r1", 2, "main", [b"new.txt"]),
         at=NOW,
-        run="r1",
-        iteration=2,
-        baseline_branch="main",
-        paths=[b"new.txt"],
         time_limit=TIME_LIMIT,
     )
     assert result.reason == "not_plain:no_git_dir"
@@ -265,22 +260,6 @@ def test_without_an_identity_the_commit_is_guards(repository: Path, workspace: P
     left = STATES["no identity"].build(repository)
     attempt_rescue(repository, workspace, left)
     assert git(repository, "show", "-s", "--format=%cn <%ce>").strip() == "guard <guard@localhost>"
-
-
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("feat: add login\n\nWith tests.", "feat: add login\n\nWith tests.\n\nGuard-Rescue: r1/2"),
-        ("# 123\x00\x1b[31m", "# 123\\x00\\x1b[31m\n\nGuard-Rescue: r1/2"),
-    ],
-    ids=["given", "hostile"],
-)
-def test_a_message_may_be_given(
-    message: str, expected: str, repository: Path, workspace: Path
-) -> None:
-    left = STATES["plain"].build(repository)
-    attempt_rescue(repository, workspace, left, message=message)
-    assert git(repository, "show", "-s", "--format=%B").strip() == expected
 
 
 def test_a_branch_that_moved_meanwhile_is_not_moved_back(repository: Path) -> None:

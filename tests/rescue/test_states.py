@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from guard.core.conventional import is_conventional
 from guard.core.rescuing import Rescue, Snapshot
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find
 from guard.rescue import rescue, snapshot
+from guard.rescue.orders import Orders
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import ANYTHING
 from tests.support import TIME_LIMIT, git
@@ -82,11 +84,8 @@ class Scene:
             self.repository,
             self.workspace,
             self.environ,
+            Orders("r1", 2, self.state.branch, self.left),
             at=NOW,
-            run="r1",
-            iteration=2,
-            baseline_branch=self.state.branch,
-            paths=self.left,
             time_limit=TIME_LIMIT,
         )
 
@@ -150,7 +149,7 @@ def test_a_rescue_comes_to_what_the_table_says(state: State, scene: Scene) -> No
     assert result.snapshot is not None
     scene.assert_recoverable(result.snapshot)
     assert (result.branch is not None) == state.on_branch
-    assert len(result.commits) == (state.on_branch or state.reason == "rescued")
+    assert bool(result.commits) == (state.on_branch or state.reason == "rescued")
     assert_only_objects_and_branches_are_new(scene)
     if state.sound and scene.repository.git_dir.is_dir():
         assert asked(scene.repository.git_dir, "fsck", "--strict") is not None
@@ -188,7 +187,7 @@ def assert_committed(result: Rescue, scene: Scene) -> None:
         assert changed
         assert all(name in scene.left or inside(name, scene.left) for name in changed)
         message = asked(git_dir, "show", "-s", "--format=%B", commit) or ""
-        assert message.startswith("chore: rescue uncommitted work\n")
+        assert is_conventional(message.partition("\n")[0])
         assert message.rstrip().endswith("\n\nGuard-Rescue: r1/2")
     if result.reason == "rescued":
         assert asked(git_dir, "rev-parse", "HEAD") == result.commits[-1] + "\n"
