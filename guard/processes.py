@@ -41,11 +41,13 @@ def run(
     most_stdout: int | None = None,
     most_stderr: int | None = None,
     leaves_nothing: bool = False,
+    lends: Sequence[int] = (),
 ) -> Finished:
     """Run a program to its end; FileNotFoundError if there is none of that name.
 
     It is killed if it prints more than `most_stdout` bytes, and of its stderr the last `most_stderr` bytes are kept. With
-    `leaves_nothing` whatever it left running in its group ends with it; else that is its own affair.
+    `leaves_nothing` whatever it left running in its group ends with it; else that is its own affair. Descriptors that it
+    `lends` stay open as long as the program runs, so that a lock on one outlives a guard that is killed.
     """
     deadline = monotonic() + time_limit
     process = subprocess.Popen(  # noqa: S603
@@ -57,15 +59,16 @@ def run(
         env=dict(environ),
         cwd=cwd,
         start_new_session=True,
+        pass_fds=lends,
     )
     with _Pipes(process, stdin or b"", most_stdout, most_stderr) as pipes:
         try:
             ended = _listen(process, pipes, deadline)
         except BaseException:
-            _end_group(process)
+            end_group(process)
             raise
         if not ended or pipes.held or leaves_nothing:
-            _end_group(process)
+            end_group(process)
         code = process.returncode if ended else None
         return Finished(code, bytes(pipes.stdout), bytes(pipes.stderr), pipes.overflowed)
 
@@ -169,7 +172,8 @@ class _Pipes:
             pipe.close()
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program with everything in its group, and take its pipes from it."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -206,7 +210,7 @@ class Fed:
         """Kill it if it still runs."""
         self._timer.cancel()
         if self._process.poll() is None:
-            _end_group(self._process)
+            end_group(self._process)
         for pipe in (self._process.stdin, self._process.stderr):
             if pipe is not None:
                 with suppress(BrokenPipeError):
@@ -226,6 +230,7 @@ def fed(
     environ: Mapping[str, str],
     time_limit: float,
     cwd: str | os.PathLike[str] | None = None,
+    lends: Sequence[int] = (),
 ) -> Iterator[Fed]:
     """Run a program that reads what is written to it; it does not outlive the block."""
     process = subprocess.Popen(  # noqa: S603
@@ -236,6 +241,7 @@ def fed(
         env=dict(environ),
         cwd=cwd,
         start_new_session=True,
+        pass_fds=lends,
     )
     program = Fed(process, time_limit)
     try:

@@ -6,10 +6,11 @@ another repository.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from guard.dialogue import Dialogue, asked
 from guard.errors import RepositoryProblem
 from guard.processes import Fed, Finished, fed, run
 
@@ -62,22 +63,37 @@ def git(
     stdin: bytes | None = None,
     extra: Mapping[str, str] | None = None,
     most_bytes: int | None = None,
+    lends: Sequence[int] = (),
 ) -> Finished:
     """Run git and return what it said, whatever its exit status; trouble with running it at all is an error.
 
-    `extra` are variables on top of the usual ones, such as an index of our own.
+    `extra` are variables on top of the usual ones, such as an index of our own. A lock on a descriptor that it `lends` is
+    held until git itself has ended, whatever becomes of guard.
     """
     surroundings = {**environment(environ), **(extra or {})}
     argv = [*_options(git_dir, work_tree), *words]
-    return _run(argv, surroundings, work_tree, time_limit, stdin, most_bytes)
+    return _run(argv, surroundings, work_tree, time_limit, stdin, most_bytes, lends)
 
 
 def git_fed(
-    *words: str, environ: Mapping[str, str], git_dir: Path, time_limit: float
+    *words: str,
+    environ: Mapping[str, str],
+    git_dir: Path,
+    time_limit: float,
+    lends: Sequence[int] = (),
 ) -> AbstractContextManager[Fed]:
     """Run git while its input is written piece by piece; it does not outlive the block."""
     argv = ["git", *_options(git_dir, None), *words]
-    return fed(argv, environ=environment(environ), time_limit=time_limit, cwd=os.sep)
+    surroundings = environment(environ)
+    return fed(argv, environ=surroundings, time_limit=time_limit, cwd=os.sep, lends=lends)
+
+
+def git_asked(
+    *words: str, environ: Mapping[str, str], git_dir: Path, time_limit: float
+) -> AbstractContextManager[Dialogue]:
+    """Run git while it is asked one thing after another; it does not outlive the block."""
+    argv = ["git", *_options(git_dir, None), *words]
+    return asked(argv, environ=environment(environ), time_limit=time_limit, cwd=os.sep)
 
 
 def _options(git_dir: Path | None, work_tree: Path | None) -> list[str]:
@@ -114,6 +130,7 @@ def _run(
     time_limit: float,
     stdin: bytes | None = None,
     most_bytes: int | None = None,
+    lends: Sequence[int] = (),
 ) -> Finished:
     argv = ["git", *words]
     try:
@@ -125,6 +142,7 @@ def _run(
             stdin=stdin,
             most_stdout=most_bytes,
             most_stderr=_MOST_WORDS,
+            lends=lends,
         )
     except FileNotFoundError:
         if cwd is not None and not cwd.is_dir():
