@@ -163,6 +163,8 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "rescue.rescue_hooks": ("skip", True),
     "rescue.snapshot_max_file_bytes": (1024**3, True),
     "rescue.commit_max_file_bytes": (50 * 1024**2, True),
+    "rescue.keep_snapshots": (50, True),
+    "rescue.keep_days": (14, True),
     "breaker.stall_limit": (3, True),
     "breaker.same_error_limit": (5, True),
     "breaker.denied_limit": (2, True),
