@@ -37,6 +37,7 @@ COMMANDS = {
     "rebuild": "Make every view again from the log.",
     "run": "Run the agent for one iteration, and find out what became of it.",
     "schema": "Print a JSON Schema, or list them all.",
+    "snapshots": "List the snapshots of the work tree, the newest last.",
     "validate": "Check state and configuration files against their schemas.",
     "verify": "Check the whole log, and each view against a fresh fold of it.",
     "where": "Print where guard keeps the state of this repository.",

@@ -28,6 +28,7 @@ from guard.core.reports.classify import ClassifyReport
 from guard.core.reports.loop import LoopReport
 from guard.core.reports.metrics import MetricsReport
 from guard.core.reports.probe import ProbeReport
+from guard.core.reports.rescue import RestoreDiffReport, RestoreReport, SnapshotsReport
 from guard.core.reports.state import (
     ConfigReport,
     DoctorReport,
@@ -61,7 +62,10 @@ OUTPUTS: tuple[type[Report], ...] = (
     MetricsReport,
     ProbeReport,
     RebuildReport,
+    RestoreDiffReport,
+    RestoreReport,
     SchemaList,
+    SnapshotsReport,
     ValidateReport,
     VerifyReport,
     WhereReport,

@@ -25,7 +25,7 @@ from guard.rescue.deadline import Deadline
 from guard.rescue.stream import Changes, Listing, Stream
 
 NAME = "shadow.git"
-_LOCK = "guard.lock"
+LOCK = "guard.lock"
 _ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
 _SETTINGS = {
     "core.compression": "1",
@@ -180,7 +180,7 @@ def opened(
         if not os.path.lexists(path):
             _make(workspace, environ, deadline, object_format)
         _refuse_borrowed(workspace)
-        descriptor = os.open(path / _LOCK, _OPEN_LOCK, 0o600)
+        descriptor = os.open(path / LOCK, _OPEN_LOCK, 0o600)
     except OSError as error:
         raise unavailable(path, f"{error.strerror}") from None
     try:

@@ -1,0 +1,92 @@
+"""`guard snapshots`."""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from guard.core.listing import sized, table
+from guard.core.paths import spelled
+from guard.core.reports.rescue import SnapshotsReport
+from guard.core.text import plural
+from guard.invocation import Invocation
+from guard.output import format_option
+
+if TYPE_CHECKING:
+    from guard.rescue.retention import Pruned
+
+
+@click.command("snapshots")
+@click.option("--all", "everywhere", is_flag=True, help="Those of all work trees of the workspace.")
+@click.option("--prune", is_flag=True, help="First delete those that need not be kept any longer.")
+@click.option(
+    "--promoted",
+    metavar="ID",
+    help="Say that the work in this one has been taken over: it may be pruned.",
+)
+@format_option
+@click.pass_obj
+def command(
+    guard: Invocation, everywhere: bool, prune: bool, promoted: str | None, form: str
+) -> None:
+    """List the snapshots of the work tree, the newest last.
+
+    A snapshot is unpromoted while it has the work of a rescue in it that is not all on the branch; it is never pruned. Nor is
+    the newest of a work tree, one of the newest `rescue.keep_snapshots`, or one younger than `rescue.keep_days`.
+    `guard restore` brings one back.
+    """
+    from guard.rescue.retention import Pruned
+    from guard.rescue.shelf import opened_shelf
+
+    place = guard.workspace
+    root = None if everywhere or place.repository is None else place.repository.root
+    worktree = None if root is None else spelled(os.fsencode(root))
+    let_go = _promote(guard, promoted, worktree) if promoted is not None else None
+    gone = _prune(guard) if prune else Pruned()
+    limit = guard.users_config.settings.completion_check.git_timeout_seconds
+    with opened_shelf(place.path, guard.environ, time_limit=limit) as shelf:
+        report = shelf.report(worktree).model_copy(
+            update={"pruned": gone.ids, "freed_bytes": gone.freed_bytes, "promoted": let_go}
+        )
+    for one in report.damaged:
+        guard.output.warn(f"snapshot {one.id} is damaged: {one.why}")
+    guard.output.document(report, form, _text)
+
+
+def _promote(guard: Invocation, word: str, worktree: str | None) -> str:
+    from guard.rescue.retention import promote
+    from guard.rescue.shelf import opened_shelf
+
+    place, limit = guard.workspace.path, guard.users_config.settings.rescue.time_limit_seconds
+    with opened_shelf(place, guard.environ, time_limit=limit) as shelf:
+        found = shelf.find(word, worktree)
+    if found.unpromoted:
+        promote(place, guard.environ, found.id, time_limit=limit)
+    return found.id
+
+
+def _prune(guard: Invocation) -> "Pruned":
+    from guard.rescue.retention import Keeping, prune
+
+    settings = guard.users_config.settings.rescue
+    gone = prune(
+        guard.workspace.path,
+        guard.environ,
+        Keeping(settings.keep_snapshots, settings.keep_days),
+        now=guard.clock.now(),
+        time_limit=settings.time_limit_seconds,
+    )
+    if gone.left:
+        guard.output.warn(gone.left)
+    return gone
+
+
+def _text(report: SnapshotsReport) -> str:
+    lines = []
+    if report.promoted is not None:
+        lines.append(f"{report.promoted}: its work has been taken over, it may be pruned")
+    if report.pruned:
+        freed = sized(report.freed_bytes)
+        lines.append(f"pruned {plural(len(report.pruned), 'snapshot')}, {freed} given back:")
+        lines += [f"  {identity}" for identity in report.pruned]
+    return "\n".join([*lines, table(report)])

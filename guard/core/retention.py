@@ -1,0 +1,57 @@
+"""Which snapshots may go: never the last of a work tree, never one whose work nobody has taken over."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+Fate = Literal["unreadable", "unpromoted", "newest", "among_newest", "young", "due"]
+"""Why a snapshot stays, or `due`: it goes."""
+
+
+class Held(NamedTuple):
+    """What decides over one snapshot."""
+
+    id: str
+    worktree: str
+    at: datetime | None
+    """None if its manifest cannot be read."""
+    unpromoted: bool
+
+
+def fates(
+    held: Sequence[Held], *, keep_snapshots: int, keep_days: float, now: datetime
+) -> dict[str, Fate]:
+    """What becomes of each snapshot; they are given from the oldest to the newest."""
+    youth = timedelta(days=keep_days)
+    seen: dict[str, int] = {}
+    found: dict[str, Fate] = {}
+    for one in reversed(held):
+        if one.at is None:
+            found[one.id] = "unreadable"
+            continue
+        rank = seen[one.worktree] = seen.get(one.worktree, 0) + 1
+        found[one.id] = _fate(one, rank, keep_snapshots, young=now - one.at < youth)
+    return found
+
+
+def _fate(one: Held, rank: int, keep_snapshots: int, *, young: bool) -> Fate:
+    if one.unpromoted:
+        return "unpromoted"
+    if rank == 1:
+        return "newest"
+    if rank <= keep_snapshots:
+        return "among_newest"
+    return "young" if young else "due"
+
+
+def due(
+    held: Sequence[Held], *, keep_snapshots: int, keep_days: float, now: datetime
+) -> tuple[str, ...]:
+    """Those that go, the oldest first."""
+    found = fates(held, keep_snapshots=keep_snapshots, keep_days=keep_days, now=now)
+    return tuple(one.id for one in held if found[one.id] == "due")
+
+
+def slack(keep_snapshots: int) -> int:
+    """How many must be due before the space is given back unasked: it costs a copy of all that stays."""
+    return max(1, keep_snapshots // 10)
