@@ -35,6 +35,7 @@ COMMANDS = {
     "metrics": "Print how well it goes: the figures of the completion check, with their targets.",
     "probe": "Ask an agent's session about its state, once.",
     "rebuild": "Make every view again from the log.",
+    "restore": "Bring back files from a snapshot, or list the snapshots that there are.",
     "run": "Run the agent for one iteration, and find out what became of it.",
     "schema": "Print a JSON Schema, or list them all.",
     "snapshots": "List the snapshots of the work tree, the newest last.",

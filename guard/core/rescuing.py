@@ -150,6 +150,19 @@ def _escaped(name: bytes) -> bytes:
     return _ESCAPE + name.replace(b"%", b"%25").replace(b"\\", b"%5c")
 
 
+def own_path(place: bytes) -> bytes:
+    """The path of the file that stands at this place in a snapshot: the way back from `tree_path`."""
+    if _ESCAPE not in place:
+        return place
+    return b"/".join(_unescaped(name) for name in place.split(b"/"))
+
+
+def _unescaped(name: bytes) -> bytes:
+    if not name.startswith(_ESCAPE):
+        return name
+    return name.removeprefix(_ESCAPE).replace(b"%5c", b"\\").replace(b"%25", b"%")
+
+
 _REBUILT = frozenset(
     b"node_modules __pycache__ .mypy_cache .pytest_cache .ruff_cache .tox .nox".split()
 )

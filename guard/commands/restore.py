@@ -1,0 +1,186 @@
+"""`guard restore`."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guard.core.listing import table
+from guard.core.paths import spelled
+from guard.core.reports.rescue import RestoreDiffReport, RestoreReport
+from guard.core.text import plural, visible
+from guard.errors import WrongUsage
+from guard.invocation import Invocation
+from guard.output import coloured, format_option
+
+if TYPE_CHECKING:
+    from guard.rescue.restoring import Chosen, Source
+
+_DAMAGED = 5
+_NOT_ALL = 1
+
+
+@click.command("restore")
+@click.argument("identity", metavar="[ID|latest]", required=False)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder that does not exist or is empty; by default a new one outside of the work tree.",
+)
+@click.option(
+    "--in-place",
+    is_flag=True,
+    help="Write into the work tree, over what differs; a snapshot of it is taken first.",
+)
+@click.option("--diff", is_flag=True, help="Show what would change, and write nothing.")
+@click.option(
+    "--staged",
+    is_flag=True,
+    help="What was staged, by stage, and the files of an operation in progress, instead of the work tree.",
+)
+@format_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    identity: str | None,
+    paths: tuple[str, ...],
+    to: Path | None,
+    in_place: bool,
+    diff: bool,
+    staged: bool,
+    form: str,
+) -> None:
+    """Bring back files from a snapshot, or list the snapshots that there are.
+
+    The files go to a new folder, or with --in-place to the work tree; nothing is ever deleted there. PATHs are files or
+    folders, taken from the current folder if it lies in the work tree, else from the work tree's root; without one,
+    everything comes back. Exit code 1 if a path was not written, 5 if the snapshot is damaged; whatever can come back does.
+    """
+    if in_place and (to is not None or staged):
+        raise WrongUsage("--in-place goes with neither --to nor --staged", "leave one of them out")
+    if staged and diff:
+        raise WrongUsage("--staged versions cannot be compared", "leave out --diff")
+    guard = ctx.find_object(Invocation)
+    assert guard is not None
+    if identity is None:
+        ctx.exit(_list(guard, form))
+    from guard.rescue.restoring import chosen
+
+    with chosen(_source(guard), identity, staged=staged) as snapshot:
+        wanted = snapshot.wanted(paths, None if staged else _here())
+        if diff:
+            ctx.exit(_diff(guard, snapshot, wanted, to, form))
+        ctx.exit(_restore(guard, snapshot, wanted, to, in_place, form))
+
+
+def _source(guard: Invocation) -> "Source":
+    from guard.rescue.restoring import Source
+
+    place = guard.workspace
+    limit = guard.users_config.settings.rescue.time_limit_seconds
+    return Source(place.path, place.repository, guard.environ, limit)
+
+
+def _here() -> Path | None:
+    try:
+        return Path(os.path.realpath(Path.cwd()))
+    except FileNotFoundError:
+        return None
+
+
+def _list(guard: Invocation, form: str) -> int:
+    from guard.rescue.shelf import opened_shelf
+
+    source = _source(guard)
+    with opened_shelf(source.workspace, source.environ, time_limit=source.silence_limit) as shelf:
+        report = shelf.report(source.worktree)
+    for one in report.damaged:
+        guard.output.warn(f"snapshot {one.id} is damaged: {one.why}")
+    guard.output.document(report, form, table)
+    return 0
+
+
+def _restore(
+    guard: Invocation,
+    snapshot: "Chosen",
+    wanted: list[bytes],
+    to: Path | None,
+    in_place: bool,
+    form: str,
+) -> int:
+    live = guard.output.live()
+
+    def progress(done: int, of: int) -> None:
+        live.say(f"restoring {snapshot.reference.id}; {done} of {plural(of, 'file')}")
+
+    try:
+        if in_place:
+            limit = guard.users_config.settings.rescue.time_limit_seconds
+            place, found = snapshot.in_place(wanted, guard.clock.now(), limit, progress)
+        else:
+            place, found = snapshot.to_folder(to, _here(), wanted, progress)
+    finally:
+        live.clear()
+    report = RestoreReport(
+        id=snapshot.reference.id,
+        to=spelled(os.fsencode(place)),
+        in_place=in_place,
+        files=found.written,
+        unchanged=found.unchanged,
+        not_restored=found.not_restored(),
+        left=found.left_lines(),
+        snapshot=found.snapshot,
+    )
+    guard.output.verdict(report, form, _text)
+    return _DAMAGED if found.trouble else _NOT_ALL if found.refused else 0
+
+
+def _text(report: RestoreReport) -> str:
+    lines = []
+    if report.snapshot is not None:
+        lines.append(f"snapshot {report.snapshot.id} has the work tree as it was before")
+    said = f"restored {plural(report.files, 'file')} from {report.id} to {visible(report.to)}"
+    lines.append(said + (f", {report.unchanged} unchanged" if report.unchanged else ""))
+    lines += [
+        f"{coloured('not restored', 'problem')} {visible(one.path)}: {visible(one.why)}"
+        for one in report.not_restored
+    ]
+    if report.left:
+        lines.append("left alone, because the snapshot does not have them:")
+        lines += [f"  {visible(path)}" for path in report.left]
+    return "\n".join(lines)
+
+
+def _diff(
+    guard: Invocation, snapshot: "Chosen", wanted: list[bytes], to: Path | None, form: str
+) -> int:
+    from guard.rescue.writing import named
+
+    limit = guard.users_config.settings.rescue.time_limit_seconds
+    place, found = snapshot.compared(to, wanted, limit)
+    report = RestoreDiffReport(
+        id=snapshot.reference.id,
+        against=spelled(os.fsencode(place)),
+        changes=tuple(found.changes),
+        unchanged=found.unchanged,
+        not_read=named(found.not_read),
+    )
+    guard.output.verdict(report, form, _diff_text)
+    return _DAMAGED if found.damaged else _NOT_ALL if found.not_read else 0
+
+
+def _diff_text(report: RestoreDiffReport) -> str:
+    if not report.changes and not report.not_read:
+        return f"{visible(report.against)} is as snapshot {report.id} has it"
+    lines = []
+    for change in report.changes:
+        note = f" ({visible(change.note)})" if change.note else ""
+        lines.append(f"{coloured(change.letter, 'bold')} {visible(change.path)}{note}")
+    lines += [f"? {visible(one.path)}: {visible(one.why)}" for one in report.not_read]
+    for change in report.changes:
+        if change.diff is not None:
+            lines += ["", *(visible(line) for line in change.diff.split("\n"))]
+    return "\n".join(lines)
