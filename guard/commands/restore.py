@@ -55,7 +55,8 @@ def command(
 ) -> None:
     """Bring back files from a snapshot, or list the snapshots that there are.
 
-    The files go to a new folder, or with --in-place to the work tree; nothing is ever deleted there. PATHs are files or
+    The files go to a new folder, or with --in-place to the work tree; nothing is ever deleted there, and of a nested
+    repository the git directory comes back only if it is gone. PATHs are files or
     folders, taken from the current folder if it lies in the work tree, else from the work tree's root; without one,
     everything comes back. Exit code 1 if a path was not written, 5 if the snapshot is damaged; whatever can come back does.
     """
@@ -77,11 +78,13 @@ def command(
 
 
 def _source(guard: Invocation) -> "Source":
+    from guard.rescue.limits import Limits
     from guard.rescue.restoring import Source
 
-    place = guard.workspace
-    limit = guard.users_config.settings.rescue.time_limit_seconds
-    return Source(place.path, place.repository, guard.environ, limit)
+    place, settings = guard.workspace, guard.users_config.settings.rescue
+    limits = Limits.of(settings)
+    limit = settings.time_limit_seconds
+    return Source(place.path, place.repository, guard.environ, limit, limits)
 
 
 def _here() -> Path | None:

@@ -85,6 +85,20 @@ def why_unsafe(path: bytes) -> str | None:
     return None
 
 
+def why_unsafe_nested(path: bytes) -> str | None:
+    """The same for a path that should lie in the git directory of a nested repository, and in no other."""
+    if not is_relative(path):
+        return "it leads out of the folder"
+    return None if git_folder(path) else "it does not lie in a nested repository"
+
+
+def git_folder(path: bytes) -> bytes:
+    """The git directory of a nested repository that a path lies in; empty if it lies in none."""
+    folder, found, rest = path.partition(b"/.git/")
+    own = folder.partition(b"/")[0] == b".git"
+    return folder + b"/.git" if found and rest and not own else b""
+
+
 def text_diff(path: bytes, before: bytes, after: bytes) -> str | None:
     """What would change, for people; None if one of them is no text."""
     if b"\0" in before or b"\0" in after:

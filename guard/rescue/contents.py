@@ -1,16 +1,24 @@
 """What a snapshot has in it, found by walking its trees, so that one that is damaged hides no more than itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from guard.core.paths import unspelled
 from guard.core.rescuing import Manifest, own_path
-from guard.core.restoring import USUAL, File, asked_for, known, why_unsafe
+from guard.core.restoring import (
+    USUAL,
+    File,
+    asked_for,
+    known,
+    why_unsafe,
+    why_unsafe_nested,
+)
 from guard.errors import StateProblem
 from guard.rescue.objects import TREE, Objects, TreeEntry, Unreadable
 from guard.rescue.shelf import Reference, read_manifest
 
 WORKTREE = b"worktree"
+NESTED = b"nested"
 MANIFEST = b"manifest.json of the snapshot"
 _MOST_DEPTH = 1000
 
@@ -20,6 +28,8 @@ class Contents:
     """The files of a snapshot, in the order of their paths, and what cannot be had of it."""
 
     files: list[File] = field(default_factory=list)
+    nested: list[File] = field(default_factory=list)
+    """The git directories of nested repositories, file by file."""
     empty_folders: list[bytes] = field(default_factory=list)
     trouble: dict[bytes, str] = field(default_factory=dict)
     """Folders that cannot be read, and why."""
@@ -30,7 +40,8 @@ class Contents:
     def check(self, wanted: Sequence[bytes]) -> None:
         """Refuse a path under which it has nothing, unless that may be in a folder that cannot be read."""
         sure = [one for one in wanted if not any(self.concerns(at, [one]) for at in self.trouble)]
-        known(sure, {*(file.path for file in self.files), *self.empty_folders, *self.refused})
+        there = {file.path for file in (*self.files, *self.nested)}
+        known(sure, {*there, *self.empty_folders, *self.refused})
 
     def lost(self, wanted: Sequence[bytes]) -> dict[bytes, str]:
         """What the snapshot should have, may be asked for, and cannot be read."""
@@ -53,6 +64,8 @@ def of_worktree(objects: Objects, reference: Reference) -> Contents:
     for entry in _top(objects, reference):
         if entry.name == WORKTREE:
             _walk(objects, entry, b"", found, bits)
+        elif entry.name == NESTED:
+            _walk_nested(objects, entry, found)
     for name in manifest.empty_folders if manifest else ():
         path = unspelled(name)
         if why_unsafe(path + b"/inside") is None:
@@ -65,10 +78,18 @@ def of_index(objects: Objects, reference: Reference) -> Contents:
     """What was staged, by stage, and the files of the operation that was in progress."""
     found = Contents()
     for entry in _top(objects, reference):
-        if entry.mode == TREE and entry.name != WORKTREE:
+        if entry.mode == TREE and entry.name not in (WORKTREE, NESTED):
             _walk(objects, entry, entry.name + b"/", found, {})
     found.files.sort()
     return found
+
+
+def _walk_nested(objects: Objects, top: TreeEntry, found: Contents) -> None:
+    inner = Contents()
+    _walk(objects, top, b"", inner, {}, why_unsafe_nested)
+    found.nested = sorted(inner.files)
+    found.trouble.update(inner.trouble)
+    found.refused.update(inner.refused)
 
 
 def _manifest(objects: Objects, reference: Reference, found: Contents) -> Manifest | None:
@@ -101,14 +122,19 @@ def _top(objects: Objects, reference: Reference) -> list[TreeEntry]:
 
 
 def _walk(
-    objects: Objects, top: TreeEntry, prefix: bytes, found: Contents, bits: dict[bytes, int]
+    objects: Objects,
+    top: TreeEntry,
+    prefix: bytes,
+    found: Contents,
+    bits: dict[bytes, int],
+    why_not: Callable[[bytes], str | None] = why_unsafe,
 ) -> None:
     waiting = [(prefix, top.oid, 0)]
     while waiting:
         prefix, oid, depth = waiting.pop()
         for entry in _entries(objects, prefix, oid, found):
             path = own_path(prefix + entry.name)
-            why = why_unsafe(path) if depth < _MOST_DEPTH else "it lies too deep"
+            why = why_not(path) if depth < _MOST_DEPTH else "it lies too deep"
             if entry.mode == TREE and depth < _MOST_DEPTH:
                 waiting.append((prefix + entry.name + b"/", entry.oid, depth + 1))
             elif why is not None or entry.mode not in USUAL:

@@ -16,11 +16,14 @@ from guard.rescue import snapshot
 from guard.rescue.comparing import Comparing, Comparison
 from guard.rescue.contents import Contents, of_index, of_worktree
 from guard.rescue.deadline import Deadline
+from guard.rescue.limits import Limits
 from guard.rescue.objects import Objects
 from guard.rescue.places import made, new_folder
 from guard.rescue.shelf import Reference, Shelf, opened_shelf
 from guard.rescue.target import Target
 from guard.rescue.writing import Progress, Restored, Writing
+
+_USUAL = Limits()
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Source:
     environ: Mapping[str, str]
     silence_limit: float
     """How long git may say nothing."""
+    limits: Limits = _USUAL
 
     @property
     def worktree(self) -> str | None:
@@ -103,6 +107,7 @@ class Chosen:
                 occasion=Occasion("restore", now),
                 time_limit=time_limit,
                 paths=paths,
+                limits=self.source.limits,
             )
             with self.shelf.objects() as objects:
                 return taken, of_worktree(objects, self.shelf.find(taken.id, None))

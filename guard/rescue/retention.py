@@ -22,8 +22,8 @@ from guard.errors import GuardError, StoreUnavailable
 from guard.files import Folder, close
 from guard.git.call import git
 from guard.rescue.shadow import LOCK, NAME, OPTIONS
-from guard.rescue.shelf import UNPROMOTED, Reference, opened_shelf
-from guard.rescue.snapshots import REFS
+from guard.rescue.shelf import Reference, opened_shelf
+from guard.rescue.snapshots import REFS, UNPROMOTED
 
 _OWED = "guard.owed"
 """Stands in the shadow while there may be packs with deleted snapshots in them."""

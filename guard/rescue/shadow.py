@@ -51,6 +51,8 @@ class Shadow:
     environ: Mapping[str, str]
     deadline: Deadline
     object_format: str = "sha1"
+    lock: tuple[int, ...] = ()
+    """Held by git too while it imports: it may outlive a guard that is killed, and counts on objects not to be pruned."""
 
     def call(
         self, *words: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None
@@ -84,6 +86,7 @@ class Shadow:
             environ=self.environ,
             git_dir=self.path,
             time_limit=self.deadline.left(),
+            lends=self.lock,
         ) as program:
             with suppress(BrokenPipeError):
                 stream = Stream(program, self.object_format)
@@ -190,7 +193,7 @@ def opened(
                 raise unavailable(path, f"another process held it for {deadline.seconds:g} s")
             time.sleep(_PAUSE)
         found = Shadow(path, environ, deadline).call("rev-parse", "--show-object-format")
-        yield Shadow(path, environ, deadline, found.decode().strip())
+        yield Shadow(path, environ, deadline, found.decode().strip(), (descriptor,))
     finally:
         _sweep(workspace, descriptor)
         close(descriptor)

@@ -19,9 +19,8 @@ from guard.files import Folder, close
 from guard.git.call import git
 from guard.rescue.objects import Objects, Unreadable
 from guard.rescue.shadow import LOCK, NAME, OPTIONS
-from guard.rescue.snapshots import REFS, recovery
+from guard.rescue.snapshots import REFS, UNPROMOTED, recovery
 
-UNPROMOTED = "refs/guard/unpromoted"
 LATEST = "latest"
 _BROKEN = re.compile(rb"broken ref (\S+)")
 _MOST_NEAR = 5

@@ -74,6 +74,14 @@ class Target:
         mode = b"100755" if status.st_mode & 0o100 else b"100644"
         return There(mode, digest.hexdigest(), stat.S_IMODE(status.st_mode))
 
+    def has(self, path: bytes) -> bool:
+        """Whether anything is there, or in the way."""
+        try:
+            folder = self._found(path)
+        except (Refused, OSError):
+            return True
+        return folder is not None and _exists(folder, path.rpartition(b"/")[2])
+
     def read(self, path: bytes, most: int) -> bytes | None:
         """The bytes of a file, or the text of a link; None if they are more than that."""
         folder, name = self._found(path), path.rpartition(b"/")[2]

@@ -9,13 +9,15 @@ from typing import TypeVar
 
 from guard.core.reports.rescue import NotRestored
 from guard.core.rescuing import MOST_NAMED, Snapshot, cut, shown
-from guard.core.restoring import File, There, asked_for, same
+from guard.core.restoring import File, There, asked_for, git_folder, same
 from guard.core.text import plural
 from guard.errors import StoreUnavailable
 from guard.rescue.contents import Contents
 from guard.rescue.objects import LINK, Objects, Unreadable
 from guard.rescue.target import Refused, Target
 
+_NEEDED_BY_GIT = (b"/refs", b"/objects")
+"""Without these folders, empty or not, git takes a directory for no repository."""
 _LONGEST_LINK = 65536
 _SAY_EVERY = 0.1
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -72,9 +74,9 @@ class Writing:
     def all_new(self, contents: Contents, wanted: Sequence[bytes]) -> Restored:
         """Into a folder that has nothing in it."""
         result = _begun(contents, wanted)
-        files = [file for file in contents.files if asked_for(file.path, wanted)]
-        for file in self._told(files):
+        for file in self._told([file for file in contents.files if asked_for(file.path, wanted)]):
             self._write(file, None, result)
+        self._nested(contents, wanted, result)
         self._folders(contents, wanted, result)
         return result
 
@@ -93,8 +95,19 @@ class Writing:
             known = {file.path for file in contents.files}
             rest = (file.path for file in safe.files if file.path not in known)
             result.left = [path for path in rest if asked_for(path, wanted)]
+        self._nested(contents, wanted, result)
         self._folders(contents, wanted, result)
         return result
+
+    def _nested(self, contents: Contents, wanted: Sequence[bytes], result: Restored) -> None:
+        """Git directories of nested repositories that are not there any more; one that is there is left as it is."""
+        asked = [file for file in contents.nested if asked_for(file.path, wanted)]
+        folders = {git_folder(file.path) for file in asked}
+        gone = {folder for folder in folders if not self.target.has(folder)}
+        for file in self._told([file for file in asked if git_folder(file.path) in gone]):
+            self._write(file, None, result)
+        for folder in gone:
+            self._make([folder + name for name in _NEEDED_BY_GIT], result)
 
     def _replace(
         self, differing: list[tuple[File, There | None]], safe: Contents, result: Restored
@@ -150,14 +163,16 @@ class Writing:
             result.refused[file.path] = f"{error.strerror}"
 
     def _folders(self, contents: Contents, wanted: Sequence[bytes], result: Restored) -> None:
-        for path in contents.empty_folders:
-            if asked_for(path, wanted):
-                try:
-                    self.target.make_folder(path)
-                except Refused as error:
-                    result.refused[path] = str(error)
-                except OSError as error:
-                    result.refused[path] = f"{error.strerror}"
+        self._make([path for path in contents.empty_folders if asked_for(path, wanted)], result)
+
+    def _make(self, folders: Sequence[bytes], result: Restored) -> None:
+        for path in folders:
+            try:
+                self.target.make_folder(path)
+            except Refused as error:
+                result.refused[path] = str(error)
+            except OSError as error:
+                result.refused[path] = f"{error.strerror}"
 
     def _told(self, files: Sequence[T]) -> Iterator[T]:
         last = monotonic()

@@ -18,7 +18,7 @@ from guard.rescue import restoring, snapshot
 from guard.rescue.restoring import Source, chosen
 from guard.validation import validator
 from tests.rescue.states import start
-from tests.support import Result, git, run, write
+from tests.support import Result, commit, git, run, write
 from tests.support.rescuing import NOW, contents, fingerprint, take_snapshot
 from tests.support.shelves import (
     damage,
@@ -406,6 +406,31 @@ def test_what_the_first_snapshot_does_not_have_is_not_replaced(
     assert (repository / "kept.txt").read_text() == "nowhere else\n"
     assert found.refused == {b"kept.txt": "it is not in the snapshot that was taken first"}
     assert (repository / "edited.txt").exists()
+
+
+def test_a_nested_repository_comes_back_with_its_commits(
+    repository: Path, workspace: Path, tmp_path: Path
+) -> None:
+    inner = repository / "lib"
+    inner.mkdir()
+    git(inner, "init", "-q", "-b", "main")
+    git(inner, "config", "user.name", "x")
+    git(inner, "config", "user.email", "x")
+    only_here = commit(inner, "code.c", "code\n")
+    git(inner, "gc", "-q")
+    git(inner, "pack-refs", "--all")
+    made = keep(repository, workspace)
+    report(workspace, made, "--to", tmp_path / "back")
+    assert git(tmp_path / "back/lib", "rev-parse", "HEAD").strip() == only_here
+    git(tmp_path / "back/lib", "fsck", "--full")
+    later = commit(inner, "more.c", "more\n")
+    (inner / "code.c").unlink()
+    report(workspace, made, "--in-place")
+    assert git(inner, "rev-parse", "HEAD").strip() == later
+    shutil.rmtree(inner)
+    report(workspace, made, "lib", "--in-place")
+    assert git(inner, "rev-parse", "HEAD").strip() == only_here
+    assert git(inner, "status", "--porcelain") == ""
 
 
 UNSAFE: dict[str, bytes] = {

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.rescuing import own_path, tree_path
-from guard.core.restoring import UnknownPath, asked_for, known, text_diff, why_unsafe, within
+from guard.core.restoring import (
+    UnknownPath,
+    asked_for,
+    known,
+    text_diff,
+    why_unsafe,
+    why_unsafe_nested,
+    within,
+)
 
 names = st.binary(min_size=1, max_size=30).filter(lambda name: not {0, 0x2F} & set(name))
 refused = st.sampled_from(
@@ -97,6 +105,23 @@ def test_an_unknown_path_is_refused_with_those_that_are_near(word: bytes, near: 
 )
 def test_what_may_be_written(path: bytes, safe: bool) -> None:
     assert (why_unsafe(path) is None) is safe
+
+
+@pytest.mark.parametrize(
+    ("path", "safe"),
+    [
+        (b"lib/.git/HEAD", True),
+        (b".github/x/.git/HEAD", True),
+        (b"lib/.git", False),
+        (b"lib/code.c", False),
+        (b".git/HEAD", False),
+        (b".git/x/.git/HEAD", False),
+        (b"../lib/.git/HEAD", False),
+        (b"lib/.git/../../x", False),
+    ],
+)
+def test_what_may_be_written_of_nested_repositories(path: bytes, safe: bool) -> None:
+    assert (why_unsafe_nested(path) is None) is safe
 
 
 def test_a_difference_goes_from_what_is_there_to_the_snapshot() -> None:
