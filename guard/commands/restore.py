@@ -39,7 +39,7 @@ _NOT_ALL = 1
 @click.option(
     "--staged",
     is_flag=True,
-    help="What was staged, by stage, and the files of an operation in progress, instead of the work tree.",
+    help="What was staged (by stage) or stashed, and the files of an operation in progress, instead of the work tree.",
 )
 @format_option
 @click.pass_context

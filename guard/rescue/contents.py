@@ -75,7 +75,7 @@ def of_worktree(objects: Objects, reference: Reference) -> Contents:
 
 
 def of_index(objects: Objects, reference: Reference) -> Contents:
-    """What was staged, by stage, and the files of the operation that was in progress."""
+    """What was staged, by stage, what was stashed, and the files of the operation that was in progress."""
     found = Contents()
     for entry in _top(objects, reference):
         if entry.mode == TREE and entry.name not in (WORKTREE, NESTED):

@@ -16,6 +16,8 @@ DAMAGED = "its object is damaged"
 TREE = b"40000"
 LINK = b"120000"
 _ALGORITHMS = {40: "sha1", 64: "sha256"}
+_IN_MEMORY = 8 * 1024**2
+"""Larger objects git hands out piece by piece."""
 _LONGEST_MANIFEST = 256 * 1024**2
 
 
@@ -93,7 +95,7 @@ class Objects:
     def _called(self) -> Dialogue:
         return self._stack.enter_context(
             git_asked(
-                *(*OPTIONS, "cat-file", "--batch"),
+                *(*OPTIONS, "-c", f"core.bigFileThreshold={_IN_MEMORY}", "cat-file", "--batch"),
                 environ=self._environ,
                 git_dir=self._shadow,
                 time_limit=self._time_limit,

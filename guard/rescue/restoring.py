@@ -62,8 +62,9 @@ class Chosen:
 
     def wanted(self, words: Sequence[str], here: Path | None) -> list[bytes]:
         """The paths that a person typed, each one that the snapshot has; in their spelling, if not as they are."""
-        root = os.fspath(self.source.repository.root) if self.source.repository else os.sep
-        base = os.fspath(here) if here else root
+        repository = self.source.repository
+        root = os.fspath(repository.root) if repository else os.sep
+        base = os.fspath(here) if here and repository else root
         return [self._one(root, base, word) for word in words]
 
     def _one(self, root: str, base: str, word: str) -> bytes:

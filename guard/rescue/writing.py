@@ -176,10 +176,10 @@ class Writing:
 
     def _told(self, files: Sequence[T]) -> Iterator[T]:
         last = monotonic()
-        for number, file in enumerate(files):
+        for done, file in enumerate(files, 1):
             yield file
-            if monotonic() - last >= _SAY_EVERY:
-                self.progress(number + 1, len(files))
+            if done < len(files) and monotonic() - last >= _SAY_EVERY:
+                self.progress(done, len(files))
                 last = monotonic()
 
 

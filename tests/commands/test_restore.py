@@ -171,6 +171,9 @@ def test_paths_are_taken_from_the_current_folder(
     outside = ("--repo", repository, "--workspace", workspace, "restore", "latest")
     assert run(*outside, "folder/inside.txt", "--to", tmp_path / "out", cwd=tmp_path).code == 0
     assert set(contents(tmp_path / "out")) == {b"folder/inside.txt"}
+    made = keep(repository, workspace)
+    alone = report(workspace, made, "folder/inside.txt", "--to", tmp_path / "alone", cwd=tmp_path)
+    assert alone["files"] == 1
 
 
 @pytest.mark.parametrize("name", ODD, ids=repr)
@@ -581,11 +584,14 @@ def test_staged_versions_come_back_into_a_folder(
 ) -> None:
     write(repository / "kept.txt", "staged\n")
     write(repository / ".GIT", "staged too\n")
+    write(repository / "edited.txt", "stashed\n")
+    git(repository, "stash", "push", "-q", "edited.txt")
     git(repository, "add", "kept.txt")
     write(repository / "kept.txt", "unstaged\n")
     made = keep(repository, workspace)
     found = report(workspace, made, "--staged", "--to", tmp_path / "back")
     assert (tmp_path / "back/index/0/kept.txt").read_text() == "staged\n"
+    assert (tmp_path / "back/stash/0/worktree/edited.txt").read_text() == "stashed\n"
     assert (tmp_path / "back/gitdir/HEAD").read_text() == "ref: refs/heads/main\n"
     assert found["files"] == len(contents(tmp_path / "back"))
     report(workspace, made, "index/0/kept.txt", "--staged", "--to", tmp_path / "one")

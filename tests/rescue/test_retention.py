@@ -176,9 +176,9 @@ prune(Path(sys.argv[1]), os.environ, Keeping(2, 0), now=NOW, time_limit=60)
 """
 
 
-def started_pruning(workspace: Path, **env: str) -> subprocess.Popen[bytes]:
+def started_pruning(workspace: Path) -> subprocess.Popen[bytes]:
     """A guard that prunes, once it has begun to delete."""
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(workspace)], env=environ, cwd=ROOT)
     while not (workspace / "shadow.git/guard.owed").exists() and child.poll() is None:
         time.sleep(0.001)
@@ -203,22 +203,36 @@ def test_killed_at_any_moment_what_stays_is_whole(repository: Path, workspace: P
     assert recovered(kept, workspace.parent / "back") == contents(repository)
 
 
+TAKING = """
+import sys
+from pathlib import Path
+from tests.support.rescuing import take_snapshot
+take_snapshot(Path(sys.argv[2]), Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "word"), [(CHILD, "repack"), (TAKING, "fast-import")], ids=["pruning", "taking"]
+)
 def test_git_holds_the_lock_after_its_guard_was_killed(
-    repository: Path, workspace: Path, tmp_path: Path
+    script: str, word: str, repository: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    real = shutil.which("git")
-    slow = f'#!/bin/sh\ncase "$*" in *repack*) touch {tmp_path}/begun; sleep 1;; esac\n'
-    write(tmp_path / "bin/git", f'{slow}exec {real} "$@"\n').chmod(0o755)
     several(repository, workspace, range(4, 0, -1))
-    child = started_pruning(workspace, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    slow = f'case "$*" in *{word}*) touch {tmp_path}/begun; sleep 1;; esac'
+    write(tmp_path / "bin/git", f'#!/bin/sh\n{slow}\nexec {shutil.which("git")} "$@"\n')
+    (tmp_path / "bin/git").chmod(0o755)
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environ["PATH"] = f"{tmp_path / 'bin'}:{environ['PATH']}"
+    words = [sys.executable, "-c", script, str(workspace), str(repository)]
+    child = subprocess.Popen(words, env=environ, cwd=ROOT)
     until(lambda: (tmp_path / "begun").exists())
     child.kill()
     child.wait()
     with open(workspace / "shadow.git/guard.lock", "rb") as lock:
         with pytest.raises(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        fcntl.flock(lock, fcntl.LOCK_SH)
-    assert packs(workspace) == 1
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    shadow_git(workspace, "fsck", "--full")
 
 
 @pytest.mark.long
