@@ -1,12 +1,20 @@
-"""Secrets in what an iteration added, by patterns precise enough that a hit is worth keeping a file out of a commit.
+"""Secrets in what an iteration added, by rules precise enough that a hit is worth keeping a file out of a commit.
 
-Every pattern begins with fixed text that is looked for first, and repeats only single character classes, so that time stays
-linear in the size of the file. What was found is never shown: a rule and a line number are enough to find it again.
+What was found is never shown: a rule and a line number are enough to find it again.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
 from typing import NamedTuple
+
+from guard.core.secret_rules import RULES
+from guard.core.secret_tokens import Rule
+
+SENSITIVE_NAME = "sensitive_name"
+_MOST_HITS = 1000
+_MOST_TOLD = 8
 
 
 class Secret(NamedTuple):
@@ -17,75 +25,88 @@ class Secret(NamedTuple):
     value: bytes
 
 
-class _Rule(NamedTuple):
-    name: str
-    needle: bytes
-    pattern: re.Pattern[bytes]
+class Hit(NamedTuple):
+    """One hit as it may be shown."""
 
-
-def _rule(name: str, needle: bytes, pattern: bytes) -> _Rule:
-    return _Rule(name, needle, re.compile(rb"(?<![A-Za-z0-9_-])" + pattern))
-
-
-_WORD = rb"[A-Za-z0-9_-]"
-_RULES = (
-    _rule("anthropic", b"sk-ant-", rb"sk-ant-" + _WORD + rb"{24,256}"),
-    _rule("openai_project", b"sk-proj-", rb"sk-proj-" + _WORD + rb"{24,256}"),
-    _rule("openai", b"T3BlbkFJ", rb"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"),
-    _rule("github", b"gh", rb"gh[pousr]_[A-Za-z0-9]{36,255}"),
-    _rule("github_fine_grained", b"github_pat_", rb"github_pat_[A-Za-z0-9_]{60,255}"),
-    _rule("gitlab", b"glpat-", rb"glpat-" + _WORD + rb"{20,64}"),
-    _rule("aws_access_key", b"AKIA", rb"AKIA[A-Z2-7]{16}(?![A-Za-z0-9])"),
-    _rule("aws_session_key", b"ASIA", rb"ASIA[A-Z2-7]{16}(?![A-Za-z0-9])"),
-    _rule("slack", b"xox", rb"xox[abeprs]-[0-9A-Za-z-]{10,250}"),
-    _rule("slack_webhook", b"hooks.slack.com", rb"hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B"),
-    _rule("google", b"AIza", rb"AIza" + _WORD + rb"{35}"),
-    _rule("npm", b"npm_", rb"npm_[A-Za-z0-9]{36}"),
-    _rule("pypi", b"pypi-AgEIcHlwaS5vcmc", rb"pypi-AgEIcHlwaS5vcmc" + _WORD + rb"{50,1000}"),
-    _rule("stripe", b"_live_", rb"[sr]k_live_[A-Za-z0-9]{20,100}"),
-    _rule("hugging_face", b"hf_", rb"hf_[A-Za-z0-9]{34}"),
-    _rule(
-        "jwt",
-        b"eyJ",
-        rb"eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{20,1000}",
-    ),
-    _rule(
-        "private_key",
-        b"PRIVATE KEY",
-        rb"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY(?: BLOCK)?-----",
-    ),
-    _rule(
-        "url_with_password",
-        b"://",
-        rb"[a-z][a-z0-9+.]{1,20}://[^\s:/@'\"<>$%{}]{1,64}:[^\s:/@'\"<>${}*]{3,128}@[A-Za-z0-9]",
-    ),
-)
-_EXAMPLES = frozenset((b"password", b"passwd", b"pass", b"secret", b"xxx", b"changeme", b"example"))
+    rule: str
+    line: int
 
 
 def secrets_in(data: bytes) -> Iterator[Secret]:
-    """What looks like a secret, rule by rule."""
-    for rule in _RULES:
-        if rule.needle not in data:
-            continue
-        for found in rule.pattern.finditer(data):
-            if rule.name == "url_with_password" and _is_example(found[0]):
-                continue
-            yield Secret(rule.name, found.start(), found[0])
+    """What looks like a secret, rule by rule; an offset is one in the text as UTF-8."""
+    text = _as_utf8(data)
+    folded = text.lower()
+    for rule in RULES:
+        for needle in rule.needles:
+            yield from _of_rule(rule, needle, text, folded if rule.ignores_case else text)
 
 
-def added_secret(data: bytes, before: bytes) -> str | None:
-    """The first secret that was not there before, as rule and line."""
+def _of_rule(rule: Rule, needle: bytes, text: bytes, searched: bytes) -> Iterator[Secret]:
+    at = searched.find(needle)
+    while at >= 0:
+        end = at + len(needle)
+        found = rule.pattern.match(text, at)
+        if found is not None and rule.genuine(found):
+            yield Secret(rule.name, at, found[0])
+            end = max(end, found.end())
+        at = searched.find(needle, end)
+
+
+def _as_utf8(data: bytes) -> bytes:
+    """UTF-16 is told by its mark, or by a beginning in which every second byte is zero."""
+    head = data[:512]
+    if head.startswith(b"\xff\xfe") or (len(head) >= 16 and not any(head[1:64:2])):
+        data = data.decode("utf-16-le", "replace").encode()
+    elif head.startswith(b"\xfe\xff") or (len(head) >= 16 and not any(head[0:64:2])):
+        data = data.decode("utf-16-be", "replace").encode()
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def added_secrets(data: bytes, before: bytes) -> list[Hit]:
+    """The secrets that were not there before, each once by rule and line, in the order of the lines."""
     if next(secrets_in(data), None) is None:
-        return None
+        return []
     known = {secret.value for secret in secrets_in(before)}
-    for secret in secrets_in(data):
-        if secret.value not in known:
-            line = data.count(b"\n", 0, secret.offset) + 1
-            return f"{secret.rule}, line {line}"
-    return None
+    added = (secret for secret in secrets_in(data) if secret.value not in known)
+    hits: dict[Hit, None] = {}
+    text, line, counted = _as_utf8(data), 1, 0
+    for secret in sorted(islice(added, _MOST_HITS), key=lambda one: one.offset):
+        line += text.count(b"\n", counted, secret.offset)
+        counted = secret.offset
+        hits[Hit(secret.rule, line)] = None
+    return list(hits)
 
 
-def _is_example(url: bytes) -> bool:
-    user, _, password = url.partition(b"://")[2].rpartition(b"@")[0].partition(b":")
-    return password.lower() in _EXAMPLES or password == user or len(set(password)) == 1
+def told(hits: Sequence[Hit]) -> str:
+    """Hits in one line: the rule, and where."""
+    lines = [f"{hit.rule}, line {hit.line}" for hit in hits[:_MOST_TOLD]]
+    more = len(hits) - len(lines)
+    return "; ".join([*lines, f"and {more} more"] if more else lines)
+
+
+_NAMES = re.compile(
+    rb"\.env(?:\.[^/]+)?|[._]netrc|\.pgpass|\.pypirc|\.git-credentials|\.my\.cnf|\.s3cfg|\.htpasswd"
+    rb"|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|[^/]+\.(?:p12|pfx|jks|keystore|kdbx|ppk)",
+    re.IGNORECASE,
+)
+_PLACES = re.compile(
+    rb"(?:.*/)?(?:\.aws/credentials|\.kube/config|\.docker/config\.json)", re.DOTALL
+)
+_TEMPLATES = re.compile(
+    rb"\.env\.(?:.*[._-])?(?:example|sample|template|tmpl|tpl|dist|defaults?|schema|test|ci)(?:\..*)?",
+    re.IGNORECASE,
+)
+
+
+def has_sensitive_name(path: bytes) -> bool:
+    """Whether a new file of this name is for secrets, whatever it holds by now."""
+    name = path.rpartition(b"/")[2]
+    if _TEMPLATES.fullmatch(name):
+        return False
+    return _NAMES.fullmatch(name) is not None or _PLACES.fullmatch(path) is not None
+
+
+def is_allowed(rule: str, path: str, allowed: str) -> bool:
+    """Whether the user lets this rule pass at this path: `rule:glob` after `rule:glob`, `*` for any rule."""
+    pairs = (entry.strip().partition(":") for entry in allowed.split(","))
+    return any(name in (rule, "*") and fnmatchcase(path, glob) for name, _, glob in pairs if glob)

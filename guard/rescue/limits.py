@@ -2,20 +2,36 @@
 
 from dataclasses import dataclass
 
-from guard.core.rescuing import COMMIT_MAX_FILE_BYTES, SNAPSHOT_MAX_FILE_BYTES
+from guard.core.rescuing import (
+    COMMIT_MAX_FILE_BYTES,
+    KEEP_DAYS,
+    KEEP_SNAPSHOTS,
+    SNAPSHOT_MAX_FILE_BYTES,
+)
 from guard.core.settings import Rescue
 from guard.rescue.table import Progress
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes up to which a file is kept, and committed."""
+    """What is kept and what is committed, and how long it is kept."""
 
     snapshot_max_file_bytes: int = SNAPSHOT_MAX_FILE_BYTES
     commit_max_file_bytes: int = COMMIT_MAX_FILE_BYTES
+    allow_secrets: str = ""
+    """Hits that the user lets pass, as in the setting of that name."""
+    keep_snapshots: int = KEEP_SNAPSHOTS
+    keep_days: float = KEEP_DAYS
     progress: Progress | None = None
 
     @classmethod
     def of(cls, settings: Rescue, progress: Progress | None = None) -> "Limits":
         """As the settings say."""
-        return cls(settings.snapshot_max_file_bytes, settings.commit_max_file_bytes, progress)
+        return cls(
+            snapshot_max_file_bytes=settings.snapshot_max_file_bytes,
+            commit_max_file_bytes=settings.commit_max_file_bytes,
+            allow_secrets=settings.allow_secrets,
+            keep_snapshots=settings.keep_snapshots,
+            keep_days=settings.keep_days,
+            progress=progress,
+        )

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from guard.core.paths import spelled
 from guard.core.rescuing import (
     HeldBack,
     cut,
@@ -12,7 +13,7 @@ from guard.core.rescuing import (
     refused_by_git,
     shown,
 )
-from guard.core.secrets import added_secret, secrets_in
+from guard.core.secrets import SENSITIVE_NAME, added_secrets, has_sensitive_name, is_allowed, secrets_in, told
 from guard.errors import RepositoryProblem
 from guard.rescue.blobs import blobs
 from guard.rescue.index import GITLINK
@@ -24,6 +25,7 @@ from guard.rescue.stream import Listing
 from guard.rescue.table import above
 
 _ENCODING = "working-tree-encoding"
+_LINK = b"120000"
 _NO_FILTER = (b"unspecified", b"unset", b"set", b"")
 
 
@@ -146,13 +148,24 @@ class Planner:
     def _secrets(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str]]:
         named: dict[str, list[bytes]] = defaultdict(list)
         for path in paths:
-            named[self._taken.kept[path].oid].append(path)
+            if self._is_sensitive(path) and not self._allows(SENSITIVE_NAME, path):
+                yield path, f"secret: {SENSITIVE_NAME}"
+            else:
+                named[self._taken.kept[path].oid].append(path)
         for oid, data in blobs(self._shadow.call, list(named)):
-            if next(secrets_in(data), None) is not None:
-                for path in named[oid]:
-                    found = added_secret(data, self._before(path))
-                    if found is not None:
-                        yield path, f"secret: {found}"
+            for path in named[oid] if next(secrets_in(data), None) is not None else ():
+                found = added_secrets(data, self._before(path))
+                hits = [hit for hit in found if not self._allows(hit.rule, path)]
+                if hits:
+                    yield path, f"secret: {told(hits)}"
+
+    def _is_sensitive(self, path: bytes) -> bool:
+        """A file that is committed already has its name by the user's own choice."""
+        is_new = path not in self._committed and self._taken.kept[path].mode != _LINK
+        return is_new and has_sensitive_name(path)
+
+    def _allows(self, rule: str, path: bytes) -> bool:
+        return is_allowed(rule, spelled(path), self._limits.allow_secrets)
 
     def _before(self, path: bytes) -> bytes:
         _mode, oid = self._committed.get(path, (b"", ""))

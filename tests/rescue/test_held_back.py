@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from guard.core.rescuing import COMMIT_MAX_FILE_BYTES
+from guard.rescue.limits import Limits
 from tests.rescue.states import start
-from tests.support import commit, git, write
+from tests.support import commit, git, run, write
 from tests.support.rescuing import attempt_rescue, contents, fingerprint, recovered
+from tests.support.sessions import answering
 
 Build = Callable[[Path], str]
 KEY = "sk-ant-api03-" + "k3Y" * 12
@@ -28,6 +30,21 @@ def secret_in_new(root: Path) -> str:
 def secret_in_edited(root: Path) -> str:
     write(root / "edited.txt", f"edited\n\n{KEY}\n")
     return "edited.txt"
+
+
+def secrets_in_many_lines(root: Path) -> str:
+    write(root / "many.py", f'KEY = "{KEY}"\n\nOTHER = "gh' + "p_" + "a1B2" * 9 + '"\n')
+    return "many.py"
+
+
+def secret_in_wide_characters(root: Path) -> str:
+    write(root / "wide.txt", f"first\r\nkey {KEY}\r\n".encode("utf-16"))
+    return "wide.txt"
+
+
+def new_env(root: Path) -> str:
+    write(root / ".env", "PORT=80\n")
+    return ".env"
 
 
 def large(root: Path) -> str:
@@ -108,6 +125,9 @@ def through_a_link(root: Path) -> str:
 HELD: dict[Build, str | None] = {
     secret_in_new: "secret: anthropic, line 2",
     secret_in_edited: "secret: anthropic, line 3",
+    secrets_in_many_lines: "secret: anthropic, line 1; github, line 3",
+    secret_in_wide_characters: "secret: anthropic, line 2",
+    new_env: "secret: sensitive_name",
     large: f"too_large: {COMMIT_MAX_FILE_BYTES + 10 * 1024**2} bytes",
     nested: "nested_repository",
     nested_without_commits: "nested_repository",
@@ -180,3 +200,84 @@ def test_many_that_are_held_back_are_counted_not_listed(repository: Path, worksp
     result = attempt_rescue(repository, workspace, [f"{number:03}.py" for number in range(130)])
     assert len(result.held_back) == 101
     assert result.held_back[-1].why == "and 30 more paths"
+
+
+@pytest.mark.parametrize("name", [".env", "id_rsa", "release.p12"])
+def test_a_sensitive_name_that_is_committed_already_holds_nothing_back(
+    name: str, repository: Path, workspace: Path
+) -> None:
+    commit(repository, name, "PORT=80\n")
+    write(repository / name, "PORT=81\n")
+    assert attempt_rescue(repository, workspace, [name]).held_back == ()
+
+
+def test_an_example_is_no_sensitive_name(repository: Path, workspace: Path) -> None:
+    write(repository / ".env.example", "API_KEY=your-key-here\n")
+    assert attempt_rescue(repository, workspace, [".env.example"]).held_back == ()
+
+
+def test_a_link_of_a_sensitive_name_has_no_secret(repository: Path, workspace: Path) -> None:
+    (repository / ".env").symlink_to("settings/local")
+    assert attempt_rescue(repository, workspace, [".env"]).held_back == ()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "held"),
+    {
+        "anthropic:keys.py": [".env", "many.py"],
+        "sensitive_name:.env, *:*.py": [],
+        "anthropic:*": [".env", "many.py"],
+        "github:*, sensitive_name:web/*": [".env", "keys.py", "many.py"],
+    }.items(),
+)
+def test_the_user_lets_hits_pass(
+    allowed: str, held: list[str], repository: Path, workspace: Path
+) -> None:
+    paths = [build(repository) for build in (secret_in_new, secrets_in_many_lines, new_env)]
+    result = attempt_rescue(
+        repository, workspace, paths, limits=Limits(allow_secrets=allowed)
+    )
+    assert [one.path for one in result.held_back] == held
+
+
+def test_a_secret_is_in_the_snapshot_and_nowhere_else(
+    repository: Path, workspace: Path, tmp_path: Path
+) -> None:
+    write(repository / "new.txt", "new\n")
+    result = attempt_rescue(
+        repository, workspace, [secret_in_new(repository), secret_in_edited(repository), "new.txt"]
+    )
+    assert [one.why for one in result.held_back] == [
+        "secret: anthropic, line 3",
+        "secret: anthropic, line 2",
+    ]
+    assert KEY not in git(repository, "log", "--all", "-p")
+    objects = git(repository, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+    assert not any(KEY in git(repository, "cat-file", "-p", oid) for oid in objects.split())
+    assert KEY not in result.model_dump_json()
+    assert result.snapshot is not None
+    back = recovered(result.snapshot, tmp_path / "back")
+    assert KEY.encode() in back[b"keys.py"][1]
+    assert KEY.encode() in back[b"edited.txt"][1]
+    private = [
+        path for path in workspace.rglob("*") if path.is_file() and "shadow" not in str(path)
+    ]
+    assert not any(KEY.encode() in path.read_bytes() for path in private)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_check_and_its_log_name_the_line_and_never_the_secret(
+    form: str, repository: Path, workspace: Path, tmp_path: Path
+) -> None:
+    own = ("--workspace", workspace)
+    assert run(*own, "baseline").code == 0
+    secret_in_new(repository)
+    write(repository / "new.txt", "new\n")
+    probe = ("--probe-command", answering(tmp_path, "complete"))
+    result = run(*own, "check", *probe, "--format", form)
+    log = run(*own, "log", "--format", "json")
+    assert "secret: anthropic, line 2" in log.out
+    assert KEY not in result.out + result.err + log.out + log.err
+    assert KEY not in (workspace / "events.jsonl").read_text()
+    assert KEY not in git(repository, "log", "--all", "-p")
+    assert git(repository, "status", "--porcelain") == "?? keys.py\n"
