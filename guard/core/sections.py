@@ -14,6 +14,7 @@ from guard.core.rescuing import (
 )
 
 _USERS = {"user_only": True}
+_ALLOWED = r"^( *([a-z0-9_]+|\*):[^,]+(,|$))*$"
 
 Agent = Literal["claude", "codex", "gemini", "qwen", "opencode", "copilot", "command"]
 
@@ -84,6 +85,10 @@ class Rescue(Section):
     """How many snapshots of each work tree are kept, whatever their age (the newest)."""
     keep_days: Annotated[float, Field(ge=0, le=36500, json_schema_extra=_USERS)] = KEEP_DAYS
     """How many days every snapshot is kept; one whose work nobody has taken over stays longer."""
+    allow_secrets: Annotated[
+        str, Field(max_length=4096, pattern=_ALLOWED, json_schema_extra=_USERS)
+    ] = ""
+    """Secrets that are none: `rule:glob` after `rule:glob`, with commas; they hold no file back."""
 
 
 class Breaker(Section):

@@ -238,6 +238,7 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "rescue.commit_max_file_bytes": ("1000", 1000),
         "rescue.keep_snapshots": ("7", 7),
         "rescue.keep_days": ("0.5", 0.5),
+        "rescue.allow_secrets": ("jwt:docs/*", "jwt:docs/*"),
         "breaker.stall_limit": ("9", 9),
         "breaker.same_error_limit": ("9", 9),
         "breaker.denied_limit": ("9", 9),

@@ -165,6 +165,7 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "rescue.commit_max_file_bytes": (50 * 1024**2, True),
     "rescue.keep_snapshots": (50, True),
     "rescue.keep_days": (14, True),
+    "rescue.allow_secrets": ("", True),
     "breaker.stall_limit": (3, True),
     "breaker.same_error_limit": (5, True),
     "breaker.denied_limit": (2, True),
