@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.__main__ import NAMES
 from benchmarks.measure import at_least, at_most, table
+from benchmarks.secrets import rows
 from tests.support import ROOT
 
 pytestmark = pytest.mark.long
@@ -19,6 +20,13 @@ def test_a_benchmark_prints_a_table(words: str) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "| what | target | measured | reached | detail |" in done.stdout
+
+
+def test_secrets_are_counted_by_scanning_files() -> None:
+    recall, fooled, clean = rows(rounds=1, every=200)
+    assert recall.reached, recall.detail
+    assert fooled.value == 0, fooled.detail
+    assert clean.what.startswith("files of installed packages")
 
 
 def test_an_unknown_name_is_refused() -> None:

@@ -13,7 +13,14 @@ from guard.core.rescuing import (
     refused_by_git,
     shown,
 )
-from guard.core.secrets import SENSITIVE_NAME, added_secrets, has_sensitive_name, is_allowed, secrets_in, told
+from guard.core.secrets import (
+    SENSITIVE_NAME,
+    added_secrets,
+    has_sensitive_name,
+    is_allowed,
+    secrets_in,
+    told,
+)
 from guard.errors import RepositoryProblem
 from guard.rescue.blobs import blobs
 from guard.rescue.index import GITLINK

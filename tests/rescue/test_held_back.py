@@ -234,9 +234,7 @@ def test_the_user_lets_hits_pass(
     allowed: str, held: list[str], repository: Path, workspace: Path
 ) -> None:
     paths = [build(repository) for build in (secret_in_new, secrets_in_many_lines, new_env)]
-    result = attempt_rescue(
-        repository, workspace, paths, limits=Limits(allow_secrets=allowed)
-    )
+    result = attempt_rescue(repository, workspace, paths, limits=Limits(allow_secrets=allowed))
     assert [one.path for one in result.held_back] == held
 
 
