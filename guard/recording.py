@@ -11,6 +11,7 @@ from guard.core.events.run import GOES_ON
 from guard.core.evidence import Policy
 from guard.core.holding import holds
 from guard.core.reports.check import BreakerLine, CheckReport, facts
+from guard.core.rescuing import Rescue
 from guard.core.runs import RUN, OpenIteration
 from guard.core.text import shortened, valid
 from guard.ids import new_id
@@ -60,7 +61,7 @@ def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> N
     with guard.writable_store.change() as change:
         run = change.view(RUN, key)
         if checked.rescue is not None:
-            change.append(_rescue_event(checked, {**common, "id": new_id()}))
+            change.append(_rescue_event(checked.rescue, {**common, "id": new_id()}))
         change.append(_check_event(checked, policy, feeds != "never", {**common, "id": new_id()}))
         opened = run.opened(subject.run, subject.iteration) if run is not None else None
         waited_out = check.checked_before and (
@@ -147,9 +148,20 @@ def _check_event(
     )
 
 
-def _rescue_event(checked: Checked, common: dict[str, Any]) -> RescueMade:
-    rescue = checked.rescue
-    assert rescue is not None
+def record_rescue(guard: Invocation, subject: Subject, rescue: Rescue) -> None:
+    """A rescue that somebody asked for."""
+    common = {
+        "at": guard.clock.now(),
+        "id": new_id(),
+        "run": subject.run,
+        "iteration": subject.iteration,
+        "worktree": key_of(guard),
+    }
+    with guard.writable_store.change() as change:
+        change.append(_rescue_event(rescue, common))
+
+
+def _rescue_event(rescue: Rescue, common: dict[str, Any]) -> RescueMade:
     return RescueMade(
         **common,
         commits=rescue.commits,

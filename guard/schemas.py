@@ -28,7 +28,13 @@ from guard.core.reports.classify import ClassifyReport
 from guard.core.reports.loop import LoopReport
 from guard.core.reports.metrics import MetricsReport
 from guard.core.reports.probe import ProbeReport
-from guard.core.reports.rescue import RestoreDiffReport, RestoreReport, SnapshotsReport
+from guard.core.reports.rescue import (
+    RescueReport,
+    RestoreDiffReport,
+    RestoreReport,
+    SnapshotReport,
+    SnapshotsReport,
+)
 from guard.core.reports.state import (
     ConfigReport,
     DoctorReport,
@@ -62,9 +68,11 @@ OUTPUTS: tuple[type[Report], ...] = (
     MetricsReport,
     ProbeReport,
     RebuildReport,
+    RescueReport,
     RestoreDiffReport,
     RestoreReport,
     SchemaList,
+    SnapshotReport,
     SnapshotsReport,
     ValidateReport,
     VerifyReport,

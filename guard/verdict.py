@@ -11,6 +11,7 @@ from guard.core.classify import Classification
 from guard.core.evidence import Cutoff
 from guard.core.judge import Verdict
 from guard.core.reports.check import CheckReport
+from guard.core.reports.rescue import RescueReport
 from guard.core.settings import Settings
 from guard.invocation import Invocation
 from guard.iteration import (
@@ -24,7 +25,7 @@ from guard.iteration import (
 from guard.kept_output import KeptOutput, left_alone_since, output_left_by
 from guard.living import MARK, Watch
 from guard.neighbours import names_of_others
-from guard.recording import Feeds, record, report
+from guard.recording import Feeds, record, record_rescue, report
 from guard.subject import Subject
 
 
@@ -80,6 +81,27 @@ def stopped(
         checked = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
     record(guard, check, checked, "always")
     return report(guard, check.subject, checked)
+
+
+def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> RescueReport:
+    """Commit what the newest iteration left, because somebody asked for it."""
+    guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
+    iteration = current(guard, terms)
+    settings = guard.settings(iteration.frozen, terms.flags)
+    last = last_check(guard, iteration)
+    subject = replace(
+        _subject(guard, iteration, terms, settings, output_left_by(guard, iteration)),
+        watched_until=left_alone_since(guard, iteration),
+        aside=frozenset(last.aside) if last else frozenset(),
+    )
+    watch = watch_of(guard, iteration)
+    with _prepared(guard, terms, settings, watch, subject, last, _nothing) as check:
+        evidence, rescue = check.rescue(dry=dry, on_branch=on_branch)
+    for warning in evidence.work.warnings:
+        guard.output.warn(warning)
+    if not dry:
+        record_rescue(guard, subject, rescue)
+    return RescueReport(run=subject.run, iteration=subject.iteration, dry_run=dry, **dict(rescue))
 
 
 def _subject(

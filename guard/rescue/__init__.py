@@ -36,7 +36,9 @@ def snapshot(
     """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
     project = Project(repository, environ, Deadline(time_limit))
     with ready(project, workspace_path, occasion) as shadow:
-        return take(project, shadow, occasion, paths, limits).snapshot
+        taken = take(project, shadow, occasion, paths, limits).snapshot
+    _tidy(project, workspace_path, limits, occasion.at)
+    return taken
 
 
 def rescue(
@@ -60,7 +62,8 @@ def rescue(
             done = _attempted(project, shadow, occasion, orders, last=True)
         if done.reason in ("rescued", "nothing") and not done.held_back and done.snapshot:
             promote(shadow, done.snapshot)
-        return done
+    _tidy(project, workspace_path, orders.limits, at)
+    return done
 
 
 def _attempted(
@@ -70,3 +73,13 @@ def _attempted(
     hurried = replace(project, deadline=early), replace(shadow, deadline=early)
     taken = take(*hurried, occasion, orders.paths, orders.limits)
     return Attempt(project, shadow, taken, orders, last).commit()
+
+
+def _tidy(project: Project, workspace_path: Path, limits: Limits, now: datetime) -> None:
+    """Old snapshots go, as far as there is time for it, and only if there may be any to go."""
+    from guard.rescue import retention
+
+    keeping = retention.Keeping(limits.keep_snapshots, limits.keep_days)
+    if not project.deadline.passed() and retention.may_be_due(workspace_path, keeping):
+        left = project.deadline.left()
+        retention.tidy(workspace_path, project.environ, keeping, now=now, time_limit=left)

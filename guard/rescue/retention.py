@@ -48,6 +48,16 @@ class Keeping:
     days: float
 
 
+def may_be_due(workspace: Path, keeping: Keeping) -> bool:
+    """Whether it is worth to look: there are more snapshots than are kept in any case, or very many packs."""
+    shadow = workspace / NAME
+    try:
+        snapshots, packs = os.listdir(shadow / REFS), os.listdir(shadow / "objects/pack")
+    except OSError:
+        return True
+    return len(snapshots) > keeping.snapshots or len(packs) > 2 * _MOST_PACKS
+
+
 def tidy(
     workspace: Path,
     environ: Mapping[str, str],

@@ -1,0 +1,68 @@
+"""`guard rescue`."""
+
+from typing import Any, get_args
+
+import click
+
+from guard.core.reports.rescue import RescueReport
+from guard.core.settings import Agent
+from guard.core.text import plural, visible
+from guard.invocation import Invocation
+from guard.iteration import Terms
+from guard.output import coloured, format_option
+
+_MOST_LINES = 20
+
+
+@click.command("rescue")
+@click.option("--dry-run", is_flag=True, help="Say what would be committed, and commit nothing.")
+@click.option(
+    "--planner",
+    type=click.Choice(["rules", "agent"]),
+    help="Who groups the changes into commits: fixed rules, or the agent's CLI, whose plan is checked.",
+)
+@click.option("--branch", is_flag=True, help="Commit on a rescue branch, whatever the state.")
+@click.option("--baseline", metavar="REV", help="Rescue what is uncommitted since this revision.")
+@click.option(
+    "--spec", metavar="NAME", help="The spec whose task file is ticked where files prove it."
+)
+@click.option("--agent", type=click.Choice(get_args(Agent)), help="Which agent plans.")
+@click.option("--session", metavar="ID", help="The agent's session that plans.")
+@format_option
+@click.pass_obj
+def command(
+    guard: Invocation,
+    /,
+    dry_run: bool,
+    planner: str | None,
+    branch: bool,
+    form: str,
+    **told: Any,
+) -> int:
+    """Commit what the iteration left uncommitted, in commits that say what changed.
+
+    First a snapshot, always. Then commits on the branch if the state is plain, else on a branch guard/rescue/RUN-N, and it is
+    said why. The user's own earlier work, secrets, ignored and very large files are not committed. Exit code 0 if nothing is
+    left to be done, 1 if something was held back or could not be committed.
+    """
+    from guard.verdict import rescued
+
+    terms = Terms(**told, flags={"rescue.planner": planner})
+    report = rescued(guard, terms, dry=dry_run, on_branch=branch)
+    guard.output.verdict(report, form, _text)
+    return 0 if report.is_settled else 1
+
+
+def _text(report: RescueReport) -> str:
+    word = coloured(report.reason, "ok" if report.is_settled else "warning")
+    lines = [f"guard restore {report.snapshot.id} --to DIR"] if report.snapshot else []
+    lines.append(f"  {word}: {visible(report.detail)}")
+    oids = [oid[:10] for oid in report.commits] or ["planned"] * len(report.plan)
+    for oid, planned in zip(oids, report.plan, strict=False):
+        files = plural(len(planned.paths), "file")
+        lines.append(f"  {oid} {visible(planned.subject)} ({files})")
+    lines += [f"  ticked: {visible(task)}" for task in report.ticked]
+    held = [f"  held back: {one.path} ({one.why})" for one in report.held_back]
+    more = len(held) - _MOST_LINES
+    held = [*held[:_MOST_LINES], f"  and {plural(more, 'more path')}"] if more > 0 else held
+    return "\n".join([*lines, *map(visible, held)])

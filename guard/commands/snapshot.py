@@ -1,0 +1,55 @@
+"""`guard snapshot`."""
+
+import click
+
+from guard.core.reports.rescue import SnapshotReport
+from guard.core.rescuing import Occasion
+from guard.core.text import plural, visible
+from guard.invocation import Invocation
+from guard.output import format_option
+
+_MOST_LINES = 20
+
+
+@click.command("snapshot")
+@format_option
+@click.pass_obj
+def command(guard: Invocation, form: str) -> int:
+    """Keep the work tree as it is, byte for byte, without touching it.
+
+    Also what is ignored, staged, stashed, and what git is in the middle of; whatever state the repository is in, and without a
+    `.git` too. It is read back before it counts as saved. `guard restore` brings it back. Exit code 1 if something could not
+    be saved: it is named.
+    """
+    from guard.rescue import snapshot
+    from guard.rescue.limits import Limits
+
+    guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
+    settings, live = guard.config.settings.rescue, guard.output.live()
+    try:
+        taken = snapshot(
+            guard.repository,
+            guard.workspace.path,
+            guard.environ,
+            occasion=Occasion("by_hand", guard.clock.now()),
+            time_limit=settings.time_limit_seconds,
+            limits=Limits.of(settings, live.files),
+        )
+    finally:
+        live.clear()
+    report = SnapshotReport(**dict(taken))
+    guard.output.document(report, form, _text)
+    return 0 if report.whole else 1
+
+
+def _text(report: SnapshotReport) -> str:
+    saved = "saved" if report.whole else "saved, but not all of it"
+    lines = [
+        f"guard restore {report.id} --to DIR",
+        f"  {saved}: {plural(report.files, 'file')} in snapshot {report.id}",
+        f"  by git alone: {report.recover}",
+    ]
+    lines += [f"  not in it: {line}" for line in report.skipped[:_MOST_LINES]]
+    more = len(report.skipped) - _MOST_LINES
+    lines += [f"  and {plural(more, 'more line')}"] if more > 0 else []
+    return "\n".join(visible(line) for line in lines)
