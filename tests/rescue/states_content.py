@@ -290,7 +290,7 @@ def tracked_packages(root: Path) -> Left:
 def installed_packages(root: Path) -> Left:
     write(root / "node_modules/a/index.js", "installed\n")
     write(root / "env/pyvenv.cfg", "home = /usr\n")
-    write(root / "env/bin/module.py", "installed\n")
+    write(root / "env/bin/python", "installed\n")
     return dirty(root)
 
 
@@ -446,7 +446,7 @@ CONTENT = {
     ),
     "installed packages": State(
         installed_packages,
-        remains=("?? env/bin/module.py", "?? env/pyvenv.cfg", "?? node_modules/a/index.js"),
+        remains=("?? env/bin/python", "?? env/pyvenv.cfg", "?? node_modules/a/index.js"),
         skipped=("env: a virtual environment", "node_modules: installed packages"),
     ),
     "a database": State(database),
@@ -457,6 +457,7 @@ CONTENT = {
     "work of the user's own": State(
         users_own, remains=("?? notes.txt", "MM mine.txt"), naive_loses=True
     ),
+    "stash": State(stashed, naive_loses=True),
     "looks like a bare repository": State(looks_bare),
     "attributes are a link": State(attributes_are_a_link),
     "attributes and ignore rules are folders": State(attributes_in_the_way, sound=False),

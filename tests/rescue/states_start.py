@@ -1,11 +1,13 @@
 """What all states are made from: a first commit, a little work left in it, and what has to be known of a state."""
 
+import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support import commit, git, write
+from tests.support.rescuing import Contents, contents
 
 Left = list[bytes | str]
 Build = Callable[[Path], Left]
@@ -42,6 +44,15 @@ class State:
     """How long somebody waits for a naive commit."""
     runs: bool = False
     """Whether code of the repository's writes a file `ran` beside it when a careless git runs there."""
+
+    def kept(self, root: Path, left: Sequence[bytes | str]) -> Contents:
+        """What there is in the work tree, but for what a snapshot is said to leave out."""
+        named = {os.fsencode(path) for path in left}
+        left_out = tuple(os.fsencode(line.partition(": ")[0]) + b"/" for line in self.skipped)
+        found = contents(root).items()
+        return {
+            path: what for path, what in found if path in named or not path.startswith(left_out)
+        }
 
 
 def start(root: Path) -> None:

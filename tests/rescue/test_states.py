@@ -20,6 +20,7 @@ from tests.rescue.states_start import ANYTHING
 from tests.support import TIME_LIMIT, git
 from tests.support.losses import (
     Imprint,
+    as_blobs,
     asked,
     brought_back,
     git_dir_of,
@@ -56,7 +57,7 @@ class Scene:
         known = find(root, lambda _: None) if state.known else None
         self.left = [os.fsencode(path) for path in state.build(root)]
         self.repository: Repository = known or find(root, lambda _: None)
-        self.project = self._contents()
+        self.project = state.kept(root, self.left)
         self.work = work_in(root, self.project)
         self.status = status(root)
         (root.parent / "ran").unlink(missing_ok=True)
@@ -65,15 +66,6 @@ class Scene:
     def imprint(self) -> Imprint:
         """Everything that was built, wherever it lies."""
         return imprint(self.root.parent, OWN)
-
-    def _contents(self) -> dict[bytes, tuple[str, bytes]]:
-        """The work tree but for what is said to be left out."""
-        left_out = [os.fsencode(line.partition(": ")[0]) + b"/" for line in self.state.skipped]
-        return {
-            path: what
-            for path, what in contents(self.root).items()
-            if path in self.left or not path.startswith(tuple(left_out))
-        }
 
     def snapshot(self) -> Snapshot:
         options: dict[str, Any] = {"occasion": BY_HAND, "time_limit": TIME_LIMIT}
@@ -205,6 +197,26 @@ def remaining(scene: Scene) -> tuple[str, ...]:
 
 def inside(name: bytes, folders: list[bytes]) -> bool:
     return any(folder.endswith(b"/") and name.startswith(folder) for folder in folders)
+
+
+@pytest.mark.parametrize(
+    ("state", "inner"),
+    [
+        (STATES["nested repository"], "vendor/lib/.git"),
+    ],
+    ids=["nested repository"],
+)
+def test_the_history_of_a_repository_inside_is_kept(state: State, inner: str, scene: Scene) -> None:
+    """Its commits may be nowhere else."""
+    scene.snapshot()
+    files = {
+        os.fsencode(path): ("file", path.read_bytes())
+        for folder in ("objects", "refs")
+        for path in (scene.root / inner / folder).rglob("*")
+        if path.is_file()
+    }
+    assert len(files) > 3
+    assert lost_by_snapshot(as_blobs(files, "sha1"), scene.shadow) == 0
 
 
 def test_there_are_many_states_and_naive_loses_in_many() -> None:

@@ -77,7 +77,7 @@ def git_dir_of(root: Path) -> Path:
 def work_in(root: Path, files: Contents) -> Work:
     """All work, given what there is in the work tree."""
     git_dir = git_dir_of(root)
-    every = _as_blobs(files, _object_format(git_dir)) | _in_index(git_dir) | put_aside(git_dir)
+    every = as_blobs(files, _object_format(git_dir)) | _in_index(git_dir) | put_aside(git_dir)
     return frozenset(every - committed(git_dir, "HEAD"))
 
 
@@ -117,13 +117,14 @@ def _object_format(git_dir: Path) -> str:
     return (asked(git_dir, "rev-parse", "--show-object-format") or "sha1").strip()
 
 
-def _as_blobs(files: Contents, object_format: str) -> set[tuple[str, str]]:
+def as_blobs(files: Contents, object_format: str) -> Work:
+    """Files by the ids that git would give them."""
     found = set()
     for kind, data in files.values():
         digest = hashlib.new(object_format, b"blob %d\0" % len(data), usedforsecurity=False)
         digest.update(data)
         found.add((kind, digest.hexdigest()))
-    return found
+    return frozenset(found)
 
 
 def _in_index(git_dir: Path) -> set[tuple[str, str]]:
