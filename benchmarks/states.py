@@ -1,0 +1,73 @@
+"""The states of a repository that the tests build: what a naive commit loses in them, and beside it what a snapshot does."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.measure import Row, none_of, scratch
+from guard.git.locate import find
+from guard.rescue import snapshot
+from tests.rescue.states import STATES, State, start
+from tests.rescue.states_start import identify
+from tests.support import TIME_LIMIT, git
+from tests.support.losses import Loss, lost_by_snapshot, naive_commit, work_in
+from tests.support.rescuing import BY_HAND
+
+Both = tuple[Loss, Loss]
+
+
+def rows() -> Iterator[Row]:
+    measured = {name: _measured(state) for name, state in STATES.items()}
+    naive = [loss for loss, _ours in measured.values() if loss.lost]
+    silent = sum(loss.silent for loss in naive)
+    yield none_of(
+        f"states in which a snapshot loses work, of {len(measured)}",
+        sum(ours.lost > 0 for _naive, ours in measured.values()),
+        f"`git add -A && git commit` loses work in {len(naive)}, in {silent} of them silently",
+        below=_table(measured),
+    )
+
+
+def _measured(state: State) -> Both:
+    """What a naive commit loses, and what a snapshot that was taken before it."""
+    with scratch() as folder, _surroundings(folder):
+        root, workspace = folder / "project", folder / "workspace"
+        workspace.mkdir(mode=0o700)
+        git(folder, "init", "-q", "-b", "main", "project")
+        identify(root)
+        start(root)
+        known = find(root, lambda _: None) if state.known else None
+        left = state.build(root)
+        work = work_in(root, state.kept(root, left))
+        more = {name: value.format(root=root) for name, value in state.environ.items()}
+        snapshot(
+            known or find(root, lambda _: None),
+            workspace,
+            {**os.environ, **more},
+            occasion=BY_HAND,
+            time_limit=TIME_LIMIT,
+        )
+        ours = Loss(lost_by_snapshot(work, workspace / "shadow.git"), len(work))
+        return naive_commit(root, work, more, state.patience), ours
+
+
+@contextmanager
+def _surroundings(folder: Path) -> Iterator[None]:
+    """A home of its own, and no variables that git would heed."""
+    before = dict(os.environ)
+    (folder / "home").mkdir()
+    for name in [name for name in before if name.startswith("GIT_")]:
+        del os.environ[name]
+    os.environ.update(HOME=str(folder / "home"), GIT_CONFIG_NOSYSTEM="1", LC_ALL="C.UTF-8")
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _table(measured: dict[str, Both]) -> str:
+    lines = ["| state | naive: contents lost | ours |", "|---|---|---|"]
+    lines += [f"| {name} | {naive} | {ours} |" for name, (naive, ours) in measured.items()]
+    return "\n".join(lines)
