@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -75,7 +76,7 @@ def _all_at_once(order: Order) -> Any:
     """Many rescues, each of one path, while somebody rewrites files and commits."""
     writer, commits = _forked(lambda: _write_and_commit(Path(order["root"])))
     rescues = [
-        _forked(lambda path=path: _done({**order, "what": "rescue", "paths": [path]}))
+        _forked(partial(_done, {**order, "what": "rescue", "paths": [path]}))
         for path in order["paths"]
     ]
     for child, _said in [*rescues, (writer, commits)]:
