@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from guard.core.fields import Count, Frozen, Id, Instant, Line, Oid, Seq
+from guard.core.fields import Count, Digest, Frozen, Id, Instant, Line, Oid, Seq
 from guard.core.paths import Spelled, spelled
 from guard.core.text import plural, visible
 
@@ -61,6 +61,15 @@ class Snapshot(Frozen):
     """A command that brings it back into the folder DIR."""
 
 
+class Anchor(NamedTuple):
+    """What a snapshot remembers of the log."""
+
+    snapshot: str
+    at: datetime
+    seq: int
+    hash: str
+
+
 class PlannedCommit(Frozen):
     """What one commit of a rescue says, and the paths in it; no more than a result lists."""
 
@@ -92,6 +101,13 @@ class Skipped(Frozen):
     why: Line
 
 
+class LogHead(Frozen):
+    """A record of the log, by its number and its hash."""
+
+    seq: Seq
+    hash: Digest
+
+
 class Manifest(Frozen):
     """What git's trees cannot say of a snapshot. Paths are relative to the work tree."""
 
@@ -103,6 +119,8 @@ class Manifest(Frozen):
     iteration: Seq | None
     worktree: Spelled
     """Where the work tree was."""
+    log: LogHead | None
+    """The last record of the log by then; null if there was none. A log that was rewritten since has another one there."""
     files: Count
     bytes: Count
     whole: bool

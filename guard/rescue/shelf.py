@@ -4,7 +4,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from guard.core.fields import is_id, parsed
 from guard.core.reports.rescue import DamagedSnapshot, SnapshotEntry, SnapshotsReport
-from guard.core.rescuing import Manifest, capped_lines, cut
+from guard.core.rescuing import Anchor, Manifest, capped_lines, cut
 from guard.core.text import visible
 from guard.errors import StateProblem, WrongUsage
 from guard.files import Folder, close
@@ -97,6 +97,18 @@ class Shelf:
                     entries.append((manifest.at, one.written_ns, self._entry(one, manifest)))
         entries.sort(key=lambda entry: (*entry[:2], entry[2].id))
         return Inventory(tuple(entry for *_, entry in entries), tuple(damaged))
+
+    def anchors(self) -> list[Anchor]:
+        """What the snapshots remember of the log, as far as they can be read."""
+        found = []
+        with self.objects() as objects:
+            for one in self.references():
+                with suppress(Unreadable):
+                    manifest = read_manifest(objects, one.commit)
+                    if manifest.log is not None:
+                        log = manifest.log
+                        found.append(Anchor(one.id, manifest.at, log.seq, log.hash))
+        return found
 
     def report(self, worktree: str | None) -> SnapshotsReport:
         """The snapshots of a work tree, or of all."""

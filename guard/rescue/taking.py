@@ -6,11 +6,14 @@ import stat
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from guard.core.paths import spelled
-from guard.core.rescuing import Manifest, Occasion, Skipped, cut, is_relative, tree_path
-from guard.errors import StoreUnavailable
-from guard.files import close
+from guard.core.rescuing import LogHead, Manifest, Occasion, Skipped, cut, is_relative, tree_path
+from guard.errors import GuardError, StoreUnavailable
+from guard.files import Folder, close
+from guard.lock import read_mark
 from guard.rescue.index import GITLINK
 from guard.rescue.limits import Limits
 from guard.rescue.project import Project
@@ -41,7 +44,8 @@ class Taking:
         wanted: Sequence[bytes],
         limits: Limits,
     ) -> None:
-        place = os.stat(shadow.path.parent)
+        self._workspace = shadow.path.parent
+        place = os.stat(self._workspace)
         self._own = frozenset({(place.st_dev, place.st_ino)})
         self._deadline = project.deadline.part(_WALK_SHARE)
         self.walk = Walk(project.repository.root, self._own, self._deadline)
@@ -192,6 +196,7 @@ class Taking:
             run=occasion.run,
             iteration=occasion.iteration,
             worktree=spelled(os.fsencode(self._project.repository.root)),
+            log=_head_of_log(self._workspace),
             files=len(self.worktree.now),
             bytes=self._bytes,
             whole=self.whole,
@@ -212,3 +217,14 @@ class Taking:
     def whole(self) -> bool:
         """Whether nothing is missing that somebody could miss."""
         return not self.trouble
+
+
+def _head_of_log(workspace: Path) -> LogHead | None:
+    """Where the log stands; a log that cannot be read is no reason to save nothing."""
+    with suppress(GuardError, OSError):
+        folder = Folder.open(os.fspath(workspace))
+        if folder is not None:
+            with folder:
+                mark = read_mark(folder)
+            return LogHead(seq=mark.seq, hash=mark.hash) if mark and mark.seq else None
+    return None

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from guard.core.records import START, Entry, Position
 from guard.core.replay import paths_touched
 from guard.core.reports.state import RebuildReport, VerifyReport
+from guard.core.rescuing import Anchor
 from guard.core.settings import StoreSettings
 from guard.core.views import ViewDocument, ViewKind
 from guard.errors import StoreUnavailable
@@ -100,11 +101,11 @@ class FileStore:
 
         return self._reading(find) or []
 
-    def verify(self) -> VerifyReport:
-        """What a check of the whole log and of every view finds."""
+    def verify(self, anchors: Sequence[Anchor] = ()) -> VerifyReport:
+        """What a check of the whole log and of every view finds, also against what snapshots remember of it."""
         from guard.store.verify import verify
 
-        report = self._reading(verify)
+        report = self._reading(lambda folder: verify(folder, anchors))
         return report or VerifyReport(
             ok=True,
             segments=0,

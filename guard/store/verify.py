@@ -1,12 +1,15 @@
 """The whole log, record by record, and each view against a fresh fold of it. Nothing is written."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
-from guard.core.records import Position
+from guard.core.events import LogSalvaged
+from guard.core.records import Entry, Position
 from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, Checkpoint, Replay
 from guard.core.reports.state import Finding, VerifyReport
+from guard.core.rescuing import Anchor
 from guard.core.views import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
 from guard.files import Folder
@@ -16,21 +19,25 @@ from guard.store.segments import BrokenLog
 from guard.store.views import ViewFiles
 
 _REBUILD = "`guard rebuild` makes it again from the log"
+_REPLACED = (
+    "the log was replaced since then: find out by whom; it is said until that snapshot is pruned"
+)
 _SALVAGE = "`guard rebuild --salvage` goes on with what the log still has"
 
 
-def verify(folder: Folder) -> VerifyReport:
+def verify(folder: Folder, anchors: Sequence[Anchor] = ()) -> VerifyReport:
     """Everything that can be found out about a workspace. Views are read before the log, so that no writer can make
     them look ahead of it."""
-    audit = _Audit(folder)
+    audit = _Audit(folder, anchors)
     audit.read_views()
     audit.read_log()
     audit.compare_rest()
+    audit.compare_anchors()
     return audit.report()
 
 
 class _Audit:
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, anchors: Sequence[Anchor]) -> None:
         self._log = Log(folder)
         self._files = ViewFiles(folder, self._log, lambda _message: None)
         self._mark = read_mark(folder)
@@ -40,6 +47,11 @@ class _Audit:
         self._agreed: dict[str, int] = {}
         self._findings: list[Finding] = []
         self._broken = False
+        self._anchors: dict[int, list[Anchor]] = defaultdict(list)
+        for anchor in anchors:
+            self._anchors[anchor.seq].append(anchor)
+        self._contradicted: list[Anchor] = []
+        self._salvaged: datetime | None = None
 
     def read_views(self) -> None:
         """Note what each view file says it has reached."""
@@ -81,6 +93,7 @@ class _Audit:
                     self._compare(entry.position)
                 if self._mark and entry.position.seq == self._mark.seq:
                     self._check_mark(entry.position)
+                self._check_anchors(entry)
         except BrokenLog as error:
             self._broken = True
             place = f"record {error.seq}, byte {error.offset}"
@@ -92,6 +105,23 @@ class _Audit:
     def _check_mark(self, position: Position) -> None:
         if self._mark and position.hash != self._mark.hash:
             self._find(LOCK, f"record {position.seq}", "remembers another history", _SALVAGE)
+
+    def _check_anchors(self, entry: Entry) -> None:
+        anchors = self._anchors.pop(entry.position.seq, ())
+        self._contradicted += [one for one in anchors if one.hash != entry.position.hash]
+        if isinstance(entry.event, LogSalvaged):
+            self._salvaged = entry.event.at
+
+    def compare_anchors(self) -> None:
+        """What the snapshots remember of another log; not from before a salvage, which made this one."""
+        beyond = [] if self._broken else [one for many in self._anchors.values() for one in many]
+        for one in sorted((*self._contradicted, *beyond), key=lambda one: (one.seq, one.snapshot)):
+            if self._salvaged is None or one.at > self._salvaged:
+                cut_off = one not in self._contradicted
+                problem = (
+                    "remembers a record that is gone" if cut_off else "remembers another history"
+                )
+                self._find(f"snapshot {one.snapshot}", f"record {one.seq}", problem, _REPLACED)
 
     def _compare(self, position: Position) -> None:
         for path in self._waiting.pop(position.seq):

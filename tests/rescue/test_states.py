@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from guard.core.conventional import is_conventional
 from guard.core.rescuing import Rescue, Snapshot
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find
