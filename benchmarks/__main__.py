@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row, machine, progress, table
 
-NAMES = ("startup", "appends", "contention", "growth", "replay", "states", "verdicts")
+NAMES = ("startup", "appends", "contention", "growth", "replay", "secrets", "states", "verdicts")
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 

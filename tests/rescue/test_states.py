@@ -4,7 +4,6 @@ Beside it stands what `git add -A && git commit` loses in the same state.
 """
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +173,7 @@ def assert_committed(result: Rescue, scene: Scene) -> None:
         assert changed
         assert all(name in scene.left or inside(name, scene.left) for name in changed)
         message = asked(git_dir, "show", "-s", "--format=%B", commit) or ""
-        assert re.match(r"[a-z]+(\([^)]+\))?: \S", message)
+        assert is_conventional(message.partition("\n")[0])
         assert message.rstrip().endswith("\nGuard-Rescue: r1/2")
     if result.reason == "rescued":
         assert asked(git_dir, "rev-parse", "HEAD") == result.commits[-1] + "\n"
