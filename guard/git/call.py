@@ -12,6 +12,7 @@ from pathlib import Path
 
 from guard.dialogue import Dialogue, asked
 from guard.errors import RepositoryProblem
+from guard.git.search_path import outside
 from guard.processes import Fed, Finished, fed, run
 
 TIME_LIMIT_SECONDS = 10.0
@@ -50,8 +51,11 @@ _ENVIRONMENT = {
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment for git: the caller's without its `GIT_*` variables, and with ours."""
-    kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-    return {**kept, **_ENVIRONMENT}
+    return {**_plain(environ), **_ENVIRONMENT}
+
+
+def _plain(environ: Mapping[str, str]) -> dict[str, str]:
+    return outside({name: text for name, text in environ.items() if not name.startswith("GIT_")})
 
 
 def git(
@@ -109,17 +113,15 @@ def config_value(key: str, git_dir: Path, environ: Mapping[str, str], kind: str 
 
     Reading a value runs nothing of the repository's.
     """
-    plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     words = [f"--git-dir={git_dir}", "config", *([f"--type={kind}"] if kind else []), "--get", key]
-    answer = _run(words, plain, None, TIME_LIMIT_SECONDS)
+    answer = _run(words, _plain(environ), None, TIME_LIMIT_SECONDS)
     return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
 
 
 def users_config_value(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
     """What the user's own configuration says, whatever a repository's does; None if nothing."""
-    plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     words = ["config", "--global", "--includes", *([f"--type={kind}"] if kind else [])]
-    answer = _run([*words, "--get", key], plain, None, TIME_LIMIT_SECONDS)
+    answer = _run([*words, "--get", key], _plain(environ), None, TIME_LIMIT_SECONDS)
     return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from guard.core.rescuing import Occasion, Rescue, Snapshot
 from guard.git.locate import Repository
+from guard.git.search_path import outside
 from guard.rescue.attempt import Attempt, Rewritten
 from guard.rescue.deadline import Deadline
 from guard.rescue.limits import Limits
@@ -34,7 +35,7 @@ def snapshot(
     limits: Limits = _USUAL,
 ) -> Snapshot:
     """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
-    project = Project(repository, environ, Deadline(time_limit))
+    project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
     with ready(project, workspace_path, occasion) as shadow:
         taken = take(project, shadow, occasion, paths, limits).snapshot
     _tidy(project, workspace_path, limits, occasion.at)
@@ -52,7 +53,7 @@ def rescue(
 ) -> Rescue:
     """Keep the work tree, then commit what is ordered; a baseline that was on no branch allows no commit on one."""
     occasion = Occasion("rescue", at, orders.run, orders.iteration)
-    project = Project(repository, environ, Deadline(time_limit))
+    project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
     wanted = sorted({path.rstrip(b"/") for path in orders.paths})
     orders = replace(orders, paths=wanted)
     with ready(project, workspace_path, occasion) as shadow:

@@ -1,6 +1,7 @@
 """Code planted in a repository: a careless git runs it, as controls show; baseline, check, snapshot and rescue don't."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from guard.git.locate import find
+from guard.rescue import rescue
+from guard.rescue.orders import Orders
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, commit, git, run, write
-from tests.support.rescuing import attempt_rescue, take_snapshot
+from tests.support.rescuing import NOW, attempt_rescue, take_snapshot
 from tests.support.sessions import QUICK, answering
 
 
@@ -347,14 +351,21 @@ def test_none_runs_in_a_baseline_or_a_check(
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="git is looked for in all of PATH, the work tree included")
+@pytest.mark.parametrize("gone", [False, True], ids=["there", "without its git directory"])
 def test_a_git_in_the_work_tree_does_not_run(
-    begun: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gone: bool, begun: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a virtual environment of the project's that is first in PATH."""
     plant(begun, Planted(STATUS, more=planted_git))
     monkeypatch.setenv("PATH", f"{begun}/bin:{os.environ['PATH']}")
-    assert attempt_rescue(begun, workspace, left(begun)).reason == "rescued"
+    known = find(begun, lambda _: None)
+    paths = [os.fsencode(path) for path in left(begun)]
+    if gone:
+        shutil.rmtree(begun / ".git")
+    workspace.mkdir(mode=0o700)
+    orders = Orders("r1", 2, "main", paths)
+    result = rescue(known, workspace, os.environ, orders, at=NOW, time_limit=TIME_LIMIT)
+    assert result.reason == ("not_plain:no_git_dir" if gone else "rescued")
     assert not (tmp_path / "ran").exists()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from guard.core.conventional import is_conventional
 from guard.core.rescuing import Rescue, Snapshot
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find
