@@ -1,7 +1,7 @@
 """Changes in atomic commits by rules alone: the same changes in any order give the same commits."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from guard.core.linking import linked
 from guard.core.places import common, member
 from guard.core.rescuing import listed
 
-__all__ = ["MOST_GROUPS", "Changed", "Group", "grouped"]
+__all__ = ["MOST_GROUPS", "Changed", "Group", "grouped", "untangled"]
 
 MOST_GROUPS = 12
 _MOST_COMPARED = 200
@@ -78,6 +78,40 @@ def grouped(changes: Sequence[Changed]) -> list[Group]:
     units += [_Unit("style", tuple(compress(pieces, layout)))] if any(layout) else []
     units = _bounded(_merged(units, _natural))
     return [_group(unit) for unit in sorted(units, key=_turn)]
+
+
+def untangled(groups: Sequence[Group]) -> list[Group]:
+    """The same commits, but a file that became a folder, or a folder that became a file, is in one of them as a whole."""
+    places: dict[bytes, int] = {}
+    joined = list(range(len(groups)))
+
+    def top(at: int) -> int:
+        return at if joined[at] == at else top(joined[at])
+
+    for at, group in enumerate(groups):
+        places |= {path: at for one in group.changes for path in (one.path, one.old_path) if path}
+    for path, at in places.items():
+        for folder in _above(path):
+            if folder in places:
+                low, high = sorted((top(at), top(places[folder])))
+                joined[high] = low
+    together: defaultdict[int, list[Group]] = defaultdict(list)
+    for at, group in enumerate(groups):
+        together[top(at)].append(group)
+    return [_one(many) for many in together.values()]
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
+
+
+def _one(many: Sequence[Group]) -> Group:
+    if len(many) == 1:
+        return many[0]
+    changes = tuple(change for group in many for change in group.changes)
+    return Group(many[0].subject, listed([change.line for change in changes]), changes)
 
 
 def _order(change: Changed) -> tuple[bytes, ...]:

@@ -7,7 +7,7 @@ exactly one commit, and no message carries a trailer.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -22,12 +22,12 @@ from guard.core.text import visible
 
 MOST_FILES = 400
 MOST_PROMPT = 48 * 1024
+"""In bytes: it goes to some programs as one argument, and the system has a limit for that."""
 MOST_ANSWER = 256 * 1024
 MOST_COMMITS = 40
 LONGEST_SUBJECT = 100
 _MOST_BODY = 4000
 _PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+@/-]*")
-_FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _TRAILER = re.compile(
     r"\s*(?:[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+|cc|fixes|closes|resolves|refs?|link|bug|issue)\s*:.*",
     re.IGNORECASE,
@@ -55,6 +55,17 @@ class _Plan(Frozen):
     commits: tuple[_Commit, ...]
 
 
+def _schema() -> dict[str, Any]:
+    """In one piece: not every program that takes a schema follows its references."""
+    whole = _Plan.model_json_schema()
+    whole["properties"]["commits"]["items"] = whole.pop("$defs")[_Commit.__name__]
+    return whole
+
+
+PLAN_SCHEMA = _schema()
+"""A plan as a JSON Schema: closed and with every key required, as the strict modes of models want it."""
+
+
 def planning_prompt(changes: Sequence[Changed]) -> str | None:
     """The question; None if there is nothing to ask about, or too much for one question."""
     if not 0 < len(changes) <= MOST_FILES:
@@ -71,7 +82,7 @@ def planning_prompt(changes: Sequence[Changed]) -> str | None:
         "Every file is in exactly one commit.\n"
         f"The files (A added, M modified, D deleted, R renamed):\n{files}"
     )
-    return prompt if len(prompt) <= MOST_PROMPT else None
+    return prompt if len(prompt.encode()) <= MOST_PROMPT else None
 
 
 def _asked(number: int, change: Changed) -> str:
@@ -101,9 +112,7 @@ def plan_from(answer: str, changes: Sequence[Changed]) -> list[Group] | Discarde
 
 
 def _read(answer: str) -> _Plan | Discarded:
-    text = answer.strip()
-    fenced = _FENCE.fullmatch(text)
-    data = (fenced[1] if fenced else text).encode(errors="replace")
+    data = _document(answer.strip()).encode(errors="replace")
     try:
         document = loads(data)
     except ValueError as error:
@@ -114,6 +123,16 @@ def _read(answer: str) -> _Plan | Discarded:
         return _Plan.model_validate_json(data)
     except ValidationError as error:
         return _discarded("not_a_plan", first_problem(error))
+
+
+def _document(text: str) -> str:
+    """What is in the only fence, if there is one that is not inside the document itself."""
+    lines = text.splitlines()
+    marks = [at for at, line in enumerate(lines) if line.strip().startswith("```")]
+    if text.startswith("{") or len(marks) != 2 or lines[marks[1]].strip() != "```":
+        return text
+    begin, end = marks
+    return "\n".join(lines[begin + 1 : end])
 
 
 def _unsound(plan: _Plan, names: dict[str, Changed]) -> Discarded | None:

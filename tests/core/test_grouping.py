@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guard.core.conventional import MOST_SUBJECT, is_conventional
-from guard.core.grouping import MOST_GROUPS, Changed, Group, grouped
+from guard.core.grouping import MOST_GROUPS, Changed, Group, grouped, untangled
 from guard.core.text import visible
 
 
@@ -352,3 +352,32 @@ def test_any_changes_are_each_in_one_commit_whatever_their_order(
     shuffled = list(many)
     Random(seed).shuffle(shuffled)
     assert grouped(shuffled) == groups
+
+
+UNTANGLED = {
+    "nothing to do": ([["A a", "M b"], ["D c"]], [["A a", "M b"], ["D c"]]),
+    "a file became a folder": ([["A a/b"], ["M x"], ["D a"]], [["A a/b", "D a"], ["M x"]]),
+    "a folder became a file": ([["D a/b/c"], ["D a/d"], ["A a"]], [["D a/b/c", "D a/d", "A a"]]),
+    "a file moved into its own place": ([["R a b"], ["A a/c"]], [["R a b", "A a/c"]]),
+    "two of them": ([["D a"], ["D b"], ["A b/x"], ["A a/x"]], [["D a", "A a/x"], ["D b", "A b/x"]]),
+    "a name that only begins alike": ([["D a"], ["A ab/c"]], [["D a"], ["A ab/c"]]),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), UNTANGLED.values(), ids=UNTANGLED)
+def test_what_stands_in_the_same_place_is_in_one_commit(
+    before: list[list[str]], after: list[list[str]]
+) -> None:
+    groups = [Group(f"chore: {at}", "", tuple(map(change, some))) for at, some in enumerate(before)]
+    found = untangled(groups)
+    assert [list(one.changes) for one in found] == [list(map(change, some)) for some in after]
+    assert {one.subject for one in found} <= {one.subject for one in groups}
+
+
+@given(changes)
+@settings(deadline=None)
+def test_untangled_keeps_every_change(many: list[Changed]) -> None:
+    found = untangled([Group("chore: x", "", (one,)) for one in many])
+    assert sorted(map(repr, (one for group in found for one in group.changes))) == sorted(
+        map(repr, many)
+    )

@@ -1,10 +1,12 @@
 """Plans that an agent's program proposes: the question, what is taken, and why others are discarded."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from guard.core.grouping import Changed, Group
 from guard.core.planning import (
@@ -12,6 +14,7 @@ from guard.core.planning import (
     MOST_ANSWER,
     MOST_COMMITS,
     MOST_FILES,
+    PLAN_SCHEMA,
     Discarded,
     plan_from,
     planning_prompt,
@@ -45,15 +48,28 @@ def test_the_question_lists_each_file_by_the_name_that_a_plan_uses() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [[], [Changed("A", b"%d" % n) for n in range(MOST_FILES + 1)], [Changed("A", b"x" * 60_000)]],
-    ids=["nothing", "too many files", "too long"],
+    [
+        [],
+        [Changed("A", b"%d" % n) for n in range(MOST_FILES + 1)],
+        [Changed("A", b"%d" % n + b"x" * 200) for n in range(300)],
+        [Changed("A", f"{n}{'文' * 100}".encode()) for n in range(300)],
+    ],
+    ids=["nothing", "too many files", "too long", "too long in bytes"],
 )
 def test_no_question(changes: list[Changed]) -> None:
     assert planning_prompt(changes) is None
 
 
 @pytest.mark.parametrize(
-    "answer", [GOOD, f"\n{GOOD}\n", f"```json\n{GOOD}\n```", f"```\n{GOOD}\n```\n"]
+    "answer",
+    [
+        GOOD,
+        f"\n{GOOD}\n",
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```\n",
+        f"Here is the plan:\n\n```json\n{GOOD}\n```\n\nShall I go on?",
+    ],
+    ids=["plain", "with blanks", "fenced", "fenced without a language", "fenced in prose"],
 )
 def test_a_plan_is_taken_with_its_order(answer: str) -> None:
     assert plan_from(answer, CHANGES) == [
@@ -75,6 +91,8 @@ DISCARDED = {
     "prose": ("Here is the plan.", "not_json"),
     "prose around it": (f"Here you are: {GOOD}", "not_json"),
     "two objects": (GOOD + GOOD, "not_json"),
+    "two fences": (f"```json\n{GOOD}\n```\nor\n```json\n{GOOD}\n```", "not_json"),
+    "something else in the fence": ("So:\n```json\n{}\n```", "not_a_plan"),
     "a list": ("[]", "not_json"),
     "cut off": (GOOD[:-3], "not_json"),
     "a key twice": ('{"commits": [], "commits": []}', "not_json"),
@@ -186,3 +204,26 @@ def test_a_plan_that_is_taken_has_each_change_once(text: str, paths: list[str]) 
             one.path for one in CHANGES
         )
         assert "Guard-Rescue:" not in result[0].body
+
+
+def closed(schema: dict[str, Any]) -> bool:
+    """Whether a strict mode takes it: every object closed, with all its keys required."""
+    if schema.get("type") == "array":
+        return closed(schema["items"])
+    if schema.get("type") != "object":
+        return "$ref" not in schema
+    keys = schema["properties"]
+    return (
+        schema["additionalProperties"] is False
+        and set(schema["required"]) == set(keys)
+        and all(map(closed, keys.values()))
+    )
+
+
+def test_the_schema_is_that_of_a_plan() -> None:
+    assert closed(PLAN_SCHEMA)
+    validator = Draft202012Validator(PLAN_SCHEMA)
+    assert validator.is_valid(json.loads(GOOD))
+    for name in ("no commits", "other keys", "another shape", "numbers for paths"):
+        valid = validator.is_valid(json.loads(DISCARDED[name][0]))
+        assert valid == (name == "no commits"), name
