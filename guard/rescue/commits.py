@@ -6,6 +6,7 @@ user's own. The project's index is told afterwards, and only of the paths that w
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from guard.core.grouping import Group
@@ -14,11 +15,12 @@ from guard.errors import RepositoryProblem
 from guard.rescue.plan import Plan, listed
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
-from guard.rescue.signing import signing_words
+from guard.rescue.signing import Signing, signing
 from guard.rescue.snapshots import Taken
 
 _LINK = b"120000"
 _MOST_BRANCHES = 50
+_SIGNING_SHARE = 0.4
 
 
 class Change(NamedTuple):
@@ -28,6 +30,14 @@ class Change(NamedTuple):
     mode: bytes
     oid: str
     path: bytes
+
+
+class Proven(NamedTuple):
+    """A tree that has the planned changes and no others."""
+
+    head: str | None
+    tree: str
+    changed: Sequence[Change]
 
 
 def tree_of(project: Project, plan: Plan) -> str:
@@ -100,22 +110,27 @@ class Committer:
 
     def __init__(self, project: Project, run: str, iteration: int) -> None:
         self._project, self._run, self._iteration = project, run, iteration
-        self._signing = signing_words(project.environ)
-        self.unsigned = ""
+        self._signing = signing(project.environ, project.committer)
+        self.unsigned = "no key is set" if self._signing and not self._signing.key else ""
         """Why commits are not signed, though the user signs."""
 
     def chain(
-        self, groups: Sequence[Group], changed: Sequence[Change], head: str | None
+        self,
+        groups: Sequence[Group],
+        changed: Sequence[Change],
+        head: str | None,
+        messages: Sequence[bytes] = (),
     ) -> list[str]:
         """One commit for each group, the first upon the last commit; no ref names them yet."""
         by_path = {change.path: change for change in changed}
+        messages = messages or [self.message(group) for group in groups]
         self._project.call("read-tree", head or "--empty")
         made: list[str] = []
-        for group in groups:
+        for group, message in zip(groups, messages, strict=True):
             named = [path for one in group.changes for path in (one.old_path, one.path) if path]
             put_into_index(self._project, [by_path[path] for path in named])
             parent = made[-1] if made else head
-            made.append(self.commit(written_tree(self._project), parent, self.message(group)))
+            made.append(self.commit(written_tree(self._project), parent, message))
         return made
 
     def message(self, group: Group) -> bytes:
@@ -126,12 +141,17 @@ class Committer:
         """A commit, signed if the user signs and it can be done without asking."""
         words = ("commit-tree", *(("-p", parent) if parent else ()), "-F", "-")
         if self._signing is not None and not self.unsigned:
-            options, sign = self._signing
             try:
-                return self._project.line(*options, *words, *sign, tree, stdin=message)
+                return self._signed(self._signing, words, tree, message)
             except RepositoryProblem as error:
                 self.unsigned = error.message
         return self._project.line(*words, "--no-gpg-sign", tree, stdin=message)
+
+    def _signed(self, how: Signing, words: Sequence[str], tree: str, message: bytes) -> str:
+        """A program that waits for a person, who is not there, must leave time for a commit without it."""
+        project = replace(self._project, deadline=self._project.deadline.part(_SIGNING_SHARE))
+        sign = f"--gpg-sign={how.key}"
+        return project.line(*how.settings, *words, sign, tree, stdin=message)
 
     def advance(self, branch: str, commit: str, head: str | None) -> None:
         """Move the branch, if it still is where it was."""

@@ -53,6 +53,21 @@ class Project:
         """The same with more variables in git's environment."""
         return replace(self, extra={**self.extra, **extra})
 
+    def writing_objects_to(self, folder: Path) -> "Project":
+        """The same, but whatever it writes goes to a folder of our own."""
+        folder.mkdir(mode=0o700)
+        usual = os.fspath(self.repository.common_dir / "objects")
+        quoted = usual.replace("\\", "\\\\").replace('"', '\\"')
+        return self.with_variables(
+            GIT_OBJECT_DIRECTORY=os.fspath(folder), GIT_ALTERNATE_OBJECT_DIRECTORIES=f'"{quoted}"'
+        )
+
+    @property
+    def committer(self) -> str:
+        """Under whose name commits are made, as git writes it."""
+        who = self._identity()
+        return f"{who['GIT_COMMITTER_NAME']} <{who['GIT_COMMITTER_EMAIL']}>"
+
     def briefly(self) -> "Project":
         """The same for a question that can stay unanswered: a repository that hangs must not use up the time."""
         return replace(self, deadline=self.deadline.part(_BRIEF_SHARE))
