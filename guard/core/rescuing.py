@@ -74,6 +74,7 @@ class PlannedCommit(Frozen):
     """What one commit of a rescue says, and the paths in it; no more than a result lists."""
 
     subject: Line
+    files: Count
     paths: tuple[Line, ...]
 
 
@@ -92,6 +93,10 @@ class Rescue(Frozen):
     """The commits, in their order: made, or planned only."""
     ticked: tuple[Line, ...] = ()
     """Tasks whose boxes were ticked in the task file."""
+
+    def with_note(self, note: str) -> "Rescue":
+        """The same with one more thing to know."""
+        return self.model_copy(update={"detail": cut(f"{self.detail}; {note}")})
 
 
 class Skipped(Frozen):

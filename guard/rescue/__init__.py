@@ -52,17 +52,21 @@ def rescue(
     time_limit: float,
 ) -> Rescue:
     """Keep the work tree, then commit what is ordered; a baseline that was on no branch allows no commit on one."""
-    occasion = Occasion("rescue", at, orders.run, orders.iteration)
+    occasion = Occasion("by_hand" if orders.dry else "rescue", at, orders.run, orders.iteration)
     project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
     wanted = sorted({path.rstrip(b"/") for path in orders.paths})
     orders = replace(orders, paths=wanted)
     with ready(project, workspace_path, occasion) as shadow:
+        before = None
         try:
             done = _attempted(project, shadow, occasion, orders, last=not orders.hooks)
-        except Rewritten:
+        except Rewritten as rewritten:
+            before = rewritten.before
             done = _attempted(project, shadow, occasion, orders, last=True)
-        if done.reason in ("rescued", "nothing") and not done.held_back and done.snapshot:
-            promote(shadow, done.snapshot)
+            done = done.with_note(f"before a hook rewrote files: snapshot {before.id}")
+        if done.reason in ("rescued", "nothing") and not done.held_back:
+            for one in filter(None, (before, done.snapshot)):
+                promote(shadow, one)
     _tidy(project, workspace_path, orders.limits, at)
     return done
 

@@ -4,14 +4,14 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
-from guard.core.grouping import Group
+from guard.core.grouping import Group, untangled
 from guard.core.paths import unspelled
 from guard.core.rescuing import (
     MOST_NAMED,
     PlannedCommit,
     Rescue,
+    Snapshot,
     State,
     capped_held,
     cut,
@@ -19,12 +19,14 @@ from guard.core.rescuing import (
     obstacle,
     shown,
     snapshot_only,
+    trailer,
 )
 from guard.core.text import plural, visible
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.rescue.commits import (
     Change,
     Committer,
+    Proven,
     changes,
     empty_tree,
     prove,
@@ -34,7 +36,7 @@ from guard.rescue.commits import (
     written_tree,
 )
 from guard.rescue.describing import described
-from guard.rescue.hooks import HookRefused, run_hook
+from guard.rescue.hooks import HookRefused, Hooks
 from guard.rescue.orders import Orders
 from guard.rescue.plan import Plan, Planner
 from guard.rescue.project import Project
@@ -46,13 +48,9 @@ from guard.rescue.ticks import Ticks, ticks
 class Rewritten(Exception):
     """A hook rewrote what was to be committed: it takes a new snapshot to go on."""
 
-
-class _Proven(NamedTuple):
-    """A tree that has the planned changes and no others."""
-
-    head: str | None
-    tree: str
-    changed: Sequence[Change]
+    def __init__(self, before: Snapshot) -> None:
+        super().__init__(before.id)
+        self.before = before
 
 
 class Attempt:
@@ -65,6 +63,7 @@ class Attempt:
         self._orders, self._last = orders, last
         self._held_back = orders.held
         self._groups: Sequence[Group] = ()
+        self._messages: Sequence[bytes] = ()
         self._ticks: Ticks | None = None
         self._notes: list[str] = []
 
@@ -80,6 +79,7 @@ class Attempt:
         try:
             with scratch(self._shadow.path.parent) as folder:
                 own = self._project.with_index(folder / "index")
+                own = own.writing_objects_to(folder / "objects") if self._orders.dry else own
                 return self._committed(own, state, folder)
         except (RepositoryProblem, StoreUnavailable) as error:
             return self._result("refused", error.message)
@@ -101,87 +101,121 @@ class Attempt:
         if tree is None or not changed:
             return self._nothing(own, state, head, plan, tree)
         prove(own, self._shadow, self._taken, plan, changed)
-        proven = _Proven(head, tree, changed)
+        proven = Proven(head, tree, changed)
         what = obstacle(state) or ("on_branch" if self._orders.on_branch else None)
         self._group(own, proven, what)
         if self._orders.dry:
             return self._planned(branch, what)
-        refused = self._asked_hooks(own, plan, proven, folder) if self._orders.hooks else None
-        return self._put_on_branch(own, proven, branch, what or refused)
+        if self._orders.hooks and what is None:
+            what = self._asked_hooks(own, plan, proven, folder)
+        else:
+            self._notes.append("no hook was run")
+        if what is not None or branch is None:
+            return self._put_on_new_branch(own, proven, f"{what}")
+        return self._put_on_branch(own, proven, branch)
 
-    def _group(self, own: Project, proven: _Proven, what: str | None) -> None:
+    def _group(self, own: Project, proven: Proven, what: str | None) -> None:
         """In commits of one thought each; boxes are ticked only where the work is."""
         before = proven.head or empty_tree(own)
-        self._groups = self._orders.grouping(described(own, before, proven.tree))
+        self._groups = untangled(self._orders.grouping(described(own, before, proven.tree)))
         if self._orders.tasks is None or what is not None:
             return
         self._ticks = ticks(
-            own, self._shadow, self._taken, proven.tree, self._orders.tasks, proven.changed
+            self._project, own, self._shadow, self._taken, proven, self._orders.tasks
         )
 
     def _planned(self, branch: str | None, what: str | None) -> Rescue:
-        where = f"on {visible(_short(branch))}" if what is None and branch else f"({what})"
+        plain = what is None and branch
+        where = f"on {visible(_short(branch))}" if plain else f"on a branch of its own ({what})"
         return self._result("planned", f"{plural(len(self._groups), 'commit')} {where}")
 
-    def _asked_hooks(self, own: Project, plan: Plan, proven: _Proven, folder: Path) -> str | None:
+    def _asked_hooks(self, own: Project, plan: Plan, proven: Proven, folder: Path) -> str | None:
         """Whether the repository's hooks refuse; one that rewrites files is asked once more with what it wrote."""
-        committer = Committer(own, self._orders.run, self._orders.iteration)
+        own.call("update-index", "-q", "--refresh", codes=(0, 1))
+        hooks = Hooks(own, folder / "index")
         refused = None
         try:
-            if run_hook(self._project, "pre-commit", index=folder / "index"):
-                self._notes.append("the hooks were run")
-            for group in self._groups:
-                path = folder / "message"
-                path.write_bytes(committer.message(group))
-                run_hook(self._project, "commit-msg", os.fspath(path), index=folder / "index")
+            hooks.allow()
+            mark = trailer(self._orders.run, self._orders.iteration)
+            committer = self._committer(own)
+            self._messages = hooks.worded([*map(committer.message, self._all_groups())], mark)
         except HookRefused as error:
             self._notes.append(str(error))
             refused = "hook_refused"
+        else:
+            self._notes.append(f"{' and '.join(dict.fromkeys(hooks.ran)) or 'no hook'} was run")
+        return self._after_hooks(own, plan, proven) or refused
+
+    def _after_hooks(self, own: Project, plan: Plan, proven: Proven) -> str | None:
+        """Whether what was to be committed is still there; what a hook deleted is not committed as deleted."""
+        root = os.fsencode(self._project.repository.root)
+        gone = [path for path in plan.add if not os.path.lexists(os.path.join(root, path))]
+        if gone:
+            self._notes.append(f"a hook deleted {shown(gone[0])}; the snapshot has it")
+            return "hook_refused"
         own.call("read-tree", proven.head or "--empty")
         if tree_of(own, plan) == proven.tree:
-            return refused
+            return None
         if not self._last:
-            raise Rewritten
+            raise Rewritten(self._taken.snapshot)
         self._notes.append("a hook rewrites files each time")
         return "hook_refused"
 
-    def _put_on_branch(
-        self, own: Project, proven: _Proven, branch: str | None, what: str | None
-    ) -> Rescue:
-        committer = Committer(own, self._orders.run, self._orders.iteration)
-        commits = committer.chain(self._groups, proven.changed, proven.head)
+    def _put_on_new_branch(self, own: Project, proven: Proven, what: str) -> Rescue:
+        committer = self._committer(own)
+        self._ticks = None
+        commits = self._chain(own, committer, proven)
+        other = committer.new_branch(commits[-1])
+        reason = what if what == "on_branch" else f"not_plain:{what}"
+        why = "as asked" if what == "on_branch" else _words(what)
+        return self._result(reason, f"{why}: committed on {other}", commits, other)
+
+    def _put_on_branch(self, own: Project, proven: Proven, branch: str) -> Rescue:
+        committer = self._committer(own)
+        commits = self._chain(own, committer, proven)
+        changed = self._with_ticks(own, committer, proven, commits)
+        try:
+            committer.advance(branch, commits[-1], proven.head)
+        except RepositoryProblem:
+            if self._ticks is not None:
+                self._ticks.take_back(self._project)
+                self._ticks = None
+            raise
+        trouble = tell_index(self._project, proven.head, changed)
+        if trouble is not None:
+            self._notes.append(f"its index still has the state before: {trouble}")
+        files = plural(len(proven.changed), "file")
+        return self._result("rescued", f"{files} committed on {visible(_short(branch))}", commits)
+
+    def _committer(self, own: Project) -> Committer:
+        return Committer(own, self._orders.run, self._orders.iteration)
+
+    def _chain(self, own: Project, committer: Committer, proven: Proven) -> list[str]:
+        """Commits that add up to what was proven; nothing names them yet."""
+        messages = self._messages[: len(self._groups)]
+        commits = committer.chain(self._groups, proven.changed, proven.head, messages)
         if written_tree(own) != proven.tree:
             raise RepositoryProblem("the commits do not add up to what was proven", "try again")
         if committer.unsigned:
             self._notes.append(f"not signed: {committer.unsigned}")
-        if what is not None or branch is None:
-            other = committer.new_branch(commits[-1])
-            reason = what if what == "on_branch" else f"not_plain:{what}"
-            why = "as asked" if what == "on_branch" else _words(f"{what}")
-            return self._result(reason, f"{why}: committed on {other}", commits, other)
-        changed = proven.changed
-        if self._ticks is not None:
-            put_into_index(own, [self._ticks.change])
-            message = committer.message(self._ticks.group)
-            commits.append(committer.commit(written_tree(own), commits[-1], message))
-            kept = [one for one in changed if one.path != self._ticks.change.path]
-            changed = [*kept, self._ticks.change]
-        committer.advance(branch, commits[-1], proven.head)
-        if self._ticks is not None and not self._ticks.write(self._project):
-            self._notes.append("the task file was changed meanwhile: its ticks are in the commit")
-        trouble = tell_index(self._project, proven.head, changed)
-        return self._rescued(branch, commits, trouble, len(proven.changed))
+        return commits
 
-    def _rescued(
-        self, branch: str, commits: Sequence[str], trouble: str | None, files: int
-    ) -> Rescue:
-        where = visible(_short(branch))
-        detail = f"{plural(files, 'file')} committed on {where}"
-        if not self._orders.hooks:
-            self._notes.append("no hook was run")
-        if trouble is not None:
-            self._notes.append(f"its index still has the state before: {trouble}")
-        return self._result("rescued", detail, commits)
+    def _with_ticks(
+        self, own: Project, committer: Committer, proven: Proven, commits: list[str]
+    ) -> Sequence[Change]:
+        """One more commit, if boxes can be ticked; first in the work tree, so that a guard that is killed unticks none."""
+        ticks = self._ticks
+        if ticks is None:
+            return proven.changed
+        put_into_index(own, [ticks.change])
+        message = (*self._messages[len(self._groups) :], committer.message(ticks.group))[0]
+        commit = committer.commit(written_tree(own), commits[-1], message)
+        if not ticks.write(self._project):
+            self._notes.append("the task file was changed meanwhile: nothing is ticked in it")
+            self._ticks = None
+            return proven.changed
+        commits.append(commit)
+        return [*(one for one in proven.changed if one.path != ticks.change.path), ticks.change]
 
     def _nothing(
         self, own: Project, state: State, head: str | None, plan: Plan, tree: str | None
@@ -228,14 +262,17 @@ class Attempt:
 
     def _plan(self) -> tuple[PlannedCommit, ...]:
         """What each commit says and has."""
-        groups = [*self._groups, *([self._ticks.group] if self._ticks else [])]
         return tuple(
             PlannedCommit(
                 subject=cut(group.subject),
+                files=len(group.changes),
                 paths=tuple(shown(one.path) for one in group.changes[:MOST_NAMED]),
             )
-            for group in groups
+            for group in self._all_groups()
         )
+
+    def _all_groups(self) -> list[Group]:
+        return [*self._groups, *([self._ticks.group] if self._ticks else [])]
 
 
 def _short(branch: str | None) -> str:

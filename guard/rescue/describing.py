@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from guard.core.changed import MOST_TEXT, Changed
+from guard.errors import RepositoryProblem
 from guard.rescue.blobs import blobs
 from guard.rescue.project import Project
 
@@ -23,10 +24,19 @@ class _Raw(NamedTuple):
 
 def described(project: Project, before: str, tree: str) -> list[Changed]:
     """Every changed path once; a rename has both of its paths."""
-    raw = list(_raw(project.call("diff-tree", "-r", "-z", "-M", before, tree)))
+    raw = list(_raw(_diff(project, before, tree)))
     wanted = {oid for one in raw[:_MOST_DESCRIBED] for oid in (one.old, one.oid) if oid.strip("0")}
     texts = dict(blobs(project.call, sorted(wanted), _MOST_BLOB_BYTES))
     return [_changed(one, texts.get(one.old, b""), texts.get(one.oid, b"")) for one in raw]
+
+
+def _diff(project: Project, before: str, tree: str) -> bytes:
+    """With renames, unless that takes a blob that a partial clone has not; the repository sets no limit for them."""
+    words = ("diff-tree", "-r", "-z")
+    try:
+        return project.call(*words, "-M", f"-l{_MOST_DESCRIBED}", before, tree)
+    except RepositoryProblem:
+        return project.call(*words, "--no-renames", before, tree)
 
 
 def _raw(listed: bytes) -> Iterator[_Raw]:

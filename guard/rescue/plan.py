@@ -33,7 +33,7 @@ from guard.rescue.table import above
 
 _ENCODING = "working-tree-encoding"
 _LINK = b"120000"
-_NO_FILTER = (b"unspecified", b"unset", b"set", b"")
+NO_FILTER = (b"unspecified", b"unset", b"set", b"")
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Planner:
         words = ("check-attr", "-z", "--stdin", "filter", _ENCODING)
         fields = self._project.call(*words, stdin=listed(paths)).split(b"\0")[:-1]
         triples = zip(fields[::3], fields[1::3], fields[2::3], strict=True)
-        named = [triple for triple in triples if triple[2] not in _NO_FILTER]
+        named = [triple for triple in triples if triple[2] not in NO_FILTER]
         held = {path: f"filter: {shown(value)}" for path, name, value in named if name == b"filter"}
         for path, name, value in named:
             if name != b"filter" and path not in held and not self._can_be_encoded(path):

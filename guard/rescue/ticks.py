@@ -1,7 +1,6 @@
 """The boxes of a task file that a rescue may tick, committed with the work that they are about."""
 
 import os
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -11,7 +10,8 @@ from guard.core.paths import spelled
 from guard.core.text import plural
 from guard.core.ticking import ticked
 from guard.files import close
-from guard.rescue.commits import Change, is_as_kept
+from guard.rescue.commits import Change, Proven, is_as_kept
+from guard.rescue.plan import NO_FILTER
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
 from guard.rescue.snapshots import Taken
@@ -39,51 +39,86 @@ class Ticks:
 
     def write(self, project: Project) -> bool:
         """Put it into the work tree, if nobody wrote there since."""
-        path = os.path.join(os.fsencode(project.repository.root), self.change.path)
-        beside = path + b".guard-%s" % os.urandom(4).hex().encode()
+        return _replaced(self._path(project), self.before, self.after)
+
+    def take_back(self, project: Project) -> None:
+        """Nothing came of the commit: the boxes are as they were."""
+        _replaced(self._path(project), self.after, self.before)
+
+    def _path(self, project: Project) -> bytes:
+        return os.path.join(os.fsencode(project.repository.root), self.change.path)
+
+
+def _replaced(path: bytes, before: bytes, after: bytes) -> bool:
+    """Write a file that still has these bytes; whether it had."""
+    beside = path + b".guard-%s" % os.urandom(4).hex().encode()
+    try:
+        descriptor = os.open(path, _FILE_FLAGS)
         try:
-            descriptor = os.open(path, _FILE_FLAGS)
-            try:
-                if os.read(descriptor, len(self.before) + 1) != self.before:
-                    return False
-                mode = os.fstat(descriptor).st_mode & 0o777
-            finally:
-                close(descriptor)
-            new = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-            with open(new, "wb") as file:
-                file.write(self.after)
-                file.flush()
-                os.fsync(file.fileno())
-            os.rename(beside, path)
-        except OSError:
-            with suppress(OSError):
-                os.unlink(beside)
-            return False
-        return True
+            if os.read(descriptor, len(before) + 1) != before:
+                return False
+            mode = os.fstat(descriptor).st_mode & 0o777
+        finally:
+            close(descriptor)
+        new = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(new, "wb") as file:
+            file.write(after)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        os.rename(beside, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(beside)
+        return False
+    return True
 
 
 def ticks(
-    project: Project,
-    shadow: Shadow,
-    taken: Taken,
-    tree: str,
-    path: bytes,
-    changed: Sequence[Change],
+    project: Project, own: Project, shadow: Shadow, taken: Taken, proven: Proven, path: bytes
 ) -> Ticks | None:
-    """The boxes whose named files are all in these changes; None if there are none, or if the file is not as committed."""
-    listed = project.call("ls-tree", "-z", "--full-tree", tree, "--", os.fsdecode(path))
-    about, _, found = listed.rstrip(b"\0").partition(b"\t")
-    if found != path or path not in taken.kept or path in taken.trouble:
+    """The boxes whose named files are all in these changes; None if there are none.
+
+    None too if the file is not as it would be committed, in the work tree or in the index: somebody has plans for it.
+    """
+    here = _entry(own.call("ls-tree", "-z", "--full-tree", proven.tree, "--", os.fsdecode(path)))
+    if here is None or path not in taken.kept or path in taken.trouble or _is_filtered(own, path):
         return None
-    mode, _kind, oid = about.split()
-    now = Change("M", mode, oid.decode(), path)
-    if mode not in _PLAIN or not is_as_kept(project, shadow, taken, now):
+    mode, oid = here
+    is_new = any(one.path == path for one in proven.changed)
+    staged = _entry(project.call("ls-files", "--stage", "-z", "--", os.fsdecode(path)))
+    if mode not in _PLAIN or not (is_new or staged == here):
         return None
-    committed = [spelled(one.path) for one in changed if one.letter != "D" and one.path != path]
-    blob, tasks = ticked(project.call("cat-file", "blob", oid.decode()), committed)
+    if not is_as_kept(own, shadow, taken, Change("M", mode, oid, path)):
+        return None
+    committed = [
+        spelled(one.path) for one in proven.changed if one.letter != "D" and one.path != path
+    ]
+    blob, tasks = ticked(own.call("cat-file", "blob", oid), committed)
     before = shadow.call("cat-file", "blob", taken.kept[path].oid)
     after, _ = ticked(before, committed)
-    if not tasks:
+    if not tasks or _hashed(own, path, after) != _hashed(own, None, blob):
         return None
-    new = project.line("hash-object", "-w", "--stdin", stdin=blob)
+    new = own.line("hash-object", "-w", "--stdin", stdin=blob)
     return Ticks(Change("M", mode, new, path), tasks, before, after)
+
+
+def _entry(listed: bytes) -> tuple[bytes, str] | None:
+    """Mode and id of the one path in a listing of a tree (mode, kind, id) or of an index (mode, id, stage 0)."""
+    lines = listed.split(b"\0")[:-1]
+    if len(lines) != 1:
+        return None
+    mode, *about = lines[0].partition(b"\t")[0].split()
+    oid = about[1] if about[0] == b"blob" else about[0]
+    return mode, oid.decode()
+
+
+def _is_filtered(project: Project, path: bytes) -> bool:
+    """Whether git would run a program to convert it."""
+    words = ("check-attr", "-z", "--stdin", "filter")
+    return project.call(*words, stdin=path + b"\0").split(b"\0")[2] not in NO_FILTER
+
+
+def _hashed(project: Project, path: bytes | None, data: bytes) -> str:
+    named = (f"--path={os.fsdecode(path)}",) if path is not None else ()
+    return project.line("hash-object", *named, "--stdin", stdin=data)
