@@ -75,6 +75,7 @@ class Leftovers:
             run=subject.run,
             iteration=subject.iteration,
             baseline_branch=subject.baseline.branch,
+            baseline_head=subject.baseline.head,
             paths=self._paths(),
             held=self._held(),
             grouping=self._planned_by_agent if settings.planner == "agent" else grouped,

@@ -79,6 +79,13 @@ def git(
     return _run(argv, surroundings, work_tree, time_limit, stdin, most_bytes, lends)
 
 
+def git_command(
+    *words: str, environ: Mapping[str, str], git_dir: Path, work_tree: Path
+) -> tuple[list[str], dict[str, str]]:
+    """The same as a program and its environment, for one who runs it in between other things."""
+    return ["git", *_options(git_dir, work_tree), *words], environment(environ)
+
+
 def git_fed(
     *words: str,
     environ: Mapping[str, str],

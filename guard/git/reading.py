@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from guard.core.text import visible
 from guard.errors import RepositoryProblem
-from guard.git.call import TIME_LIMIT_SECONDS, git
+from guard.git.call import TIME_LIMIT_SECONDS, git, git_command
 from guard.git.locate import Repository
 
 _MOST_BYTES = 512 * 1024 * 1024
@@ -44,6 +44,12 @@ class Reader:
                 f"git {words[0]} failed: {said}", "see what `git status` and `git fsck` say"
             )
         return finished.stdout
+
+    def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
+        """What to run for an answer, and in which environment."""
+        place = {"git_dir": self.repository.git_dir, "work_tree": self.repository.root}
+        argv, environ = git_command(*words, environ=self.environ, **place)
+        return argv, {**environ, **self.extra}
 
     def line(self, *words: str) -> str | None:
         """An answer of one line; None if git says no by its exit status alone."""

@@ -14,8 +14,10 @@ from guard.git.locate import Repository
 from guard.git.search_path import outside
 from guard.rescue.attempt import Attempt, Rewritten
 from guard.rescue.deadline import Deadline
+from guard.rescue.index_swap import sweep_index
 from guard.rescue.limits import Limits
 from guard.rescue.orders import Orders
+from guard.rescue.own_locks import sweep_locks
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
 from guard.rescue.snapshots import promote, ready, take
@@ -53,10 +55,13 @@ def rescue(
 ) -> Rescue:
     """Keep the work tree, then commit what is ordered; a baseline that was on no branch allows no commit on one."""
     occasion = Occasion("by_hand" if orders.dry else "rescue", at, orders.run, orders.iteration)
-    project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
+    safely = outside(environ, repository.root)
+    project = Project(repository, safely, Deadline(time_limit), callers=environ)
     wanted = sorted({path.rstrip(b"/") for path in orders.paths})
     orders = replace(orders, paths=wanted)
     with ready(project, workspace_path, occasion) as shadow:
+        sweep_locks(shadow.path)
+        sweep_index(repository.git_dir)
         before = None
         try:
             done = _attempted(project, shadow, occasion, orders, last=not orders.hooks)

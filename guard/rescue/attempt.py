@@ -31,12 +31,12 @@ from guard.rescue.commits import (
     empty_tree,
     prove,
     put_into_index,
-    tell_index,
     tree_of,
     written_tree,
 )
 from guard.rescue.describing import described
 from guard.rescue.hooks import HookRefused, Hooks
+from guard.rescue.index_swap import IndexLocked, with_index
 from guard.rescue.orders import Orders
 from guard.rescue.plan import Plan, Planner
 from guard.rescue.project import Project
@@ -89,6 +89,8 @@ class Attempt:
     def _committed(self, own: Project, state: State, folder: Path) -> Rescue:
         branch = os.fsdecode(unspelled(state.branch)) if state.branch else None
         head = own.commit_of(branch or "HEAD")
+        gone = head is None and self._orders.baseline_head is not None
+        head = own.commit_of(f"{self._orders.baseline_head}") if gone else head
         own.call("read-tree", head or "--empty")
         before = own.tree(head)
         planner = Planner(own, self._shadow, self._taken, before, self._orders.limits)
@@ -102,7 +104,8 @@ class Attempt:
             return self._nothing(own, state, head, plan, tree)
         prove(own, self._shadow, self._taken, plan, changed)
         proven = Proven(head, tree, changed)
-        what = obstacle(state) or ("on_branch" if self._orders.on_branch else None)
+        asked = "on_branch" if self._orders.on_branch else None
+        what = obstacle(state) or ("branch_gone" if gone else asked)
         self._group(own, proven, what)
         if self._orders.dry:
             return self._planned(branch, what)
@@ -175,20 +178,22 @@ class Attempt:
         commits = self._chain(own, committer, proven)
         changed = self._with_ticks(own, committer, proven, commits)
         try:
-            committer.advance(branch, commits[-1], proven.head)
-        except RepositoryProblem:
+            with committer.moving(branch, commits[-1], proven.head) as words:
+                trouble = with_index(self._project, proven.head, changed, words)
+        except (RepositoryProblem, IndexLocked) as error:
             if self._ticks is not None:
                 self._ticks.take_back(self._project)
-                self._ticks = None
+            if isinstance(error, IndexLocked):
+                return self._put_on_new_branch(own, proven, "index_lock")
+            self._ticks = None
             raise
-        trouble = tell_index(self._project, proven.head, changed)
         if trouble is not None:
             self._notes.append(f"its index still has the state before: {trouble}")
         files = plural(len(proven.changed), "file")
         return self._result("rescued", f"{files} committed on {visible(_short(branch))}", commits)
 
     def _committer(self, own: Project) -> Committer:
-        return Committer(own, self._orders.run, self._orders.iteration)
+        return Committer(own, self._shadow.path, self._orders.run, self._orders.iteration)
 
     def _chain(self, own: Project, committer: Committer, proven: Proven) -> list[str]:
         """Commits that add up to what was proven; nothing names them yet."""
@@ -234,7 +239,8 @@ class Attempt:
         behind = set(plan.add) & set(differing.split(b"\0"))
         if behind:
             there = [change for change in changes(own, None, tree) if change.path in behind]
-            tell_index(self._project, head, there)
+            with suppress(IndexLocked):
+                with_index(self._project, head, there, ("rev-parse", "--git-dir"))
 
     def _only_snapshot(self, what: str) -> Rescue:
         return self._result(f"not_plain:{what}", f"{_words(what)}: kept in the snapshot only")

@@ -5,13 +5,16 @@ user's own. The project's index is told afterwards, and only of the paths that w
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from guard.core.grouping import Group
 from guard.core.rescuing import commit_message, shown
 from guard.errors import RepositoryProblem
+from guard.rescue.own_locks import noted
 from guard.rescue.plan import Plan, listed
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
@@ -108,8 +111,9 @@ def _unproven(change: Change, why: str) -> RepositoryProblem:
 class Committer:
     """Puts proven trees on a branch."""
 
-    def __init__(self, project: Project, run: str, iteration: int) -> None:
+    def __init__(self, project: Project, notes: Path, run: str, iteration: int) -> None:
         self._project, self._run, self._iteration = project, run, iteration
+        self._notes = notes
         self._signing = signing(project.environ, project.committer)
         self.unsigned = "no key is set" if self._signing and not self._signing.key else ""
         """Why commits are not signed, though the user signs."""
@@ -155,9 +159,18 @@ class Committer:
 
     def advance(self, branch: str, commit: str, head: str | None) -> None:
         """Move the branch, if it still is where it was."""
+        with self.moving(branch, commit, head) as words:
+            self._project.call(*words)
+
+    @contextmanager
+    def moving(self, branch: str, commit: str, head: str | None) -> Iterator[Sequence[str]]:
+        """The command that moves the branch; the locks that it makes are noted meanwhile."""
         old = head or "0" * len(commit)
         reason = f"guard: rescue {self._run}/{self._iteration}"
-        self._project.call("update-ref", "-m", reason, branch, commit, old)
+        repository = self._project.repository
+        locks = (repository.common_dir / f"{branch}.lock", repository.git_dir / "HEAD.lock")
+        with noted(self._notes, locks, commit):
+            yield "update-ref", "-m", reason, branch, commit, old
 
     def new_branch(self, commit: str) -> str:
         """A rescue branch at the commit; a name that is taken is never moved."""
@@ -173,20 +186,6 @@ class Committer:
             else:
                 return name
         raise RepositoryProblem(f"there is no free name like {name}", "delete old rescue branches")
-
-
-def tell_index(project: Project, head: str | None, changed: Sequence[Change]) -> str | None:
-    """Bring the committed paths in the project's own index to the commit, and no others; why not, if it cannot be done.
-
-    An index that is missing is left so: one with these paths alone would show all others as deleted.
-    """
-    if head is not None and not os.path.lexists(project.repository.git_dir / "index"):
-        return "there is no index"
-    try:
-        put_into_index(project, changed)
-    except RepositoryProblem as error:
-        return error.message
-    return None
 
 
 def put_into_index(project: Project, changed: Sequence[Change]) -> None:

@@ -83,5 +83,6 @@ def _environ(project: Project, index: Path) -> Mapping[str, str]:
     The repository is where it runs. Were it named here, whatever a hook does in another repository (a test that makes one)
     would be done to this one.
     """
-    plain = {name: text for name, text in project.environ.items() if not name.startswith("GIT_")}
+    callers = project.callers or project.environ
+    plain = {name: text for name, text in callers.items() if not name.startswith("GIT_")}
     return {**plain, "GIT_INDEX_FILE": os.fspath(index), "GIT_EDITOR": ":", "GIT_PREFIX": ""}

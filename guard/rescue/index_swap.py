@@ -1,8 +1,9 @@
-"""The project's index, brought to new commits in the same moment as the branch.
+"""The branch and the project's index, brought to new commits in one go.
 
 The new index is made beside the old one, and takes git's own lock before the branch moves: whoever commits at that moment is
-told so, instead of committing the old index upon our commits. The lock is a second name of a file that is called ours and that
-is locked while its guard lives, so that one left by a kill can be told from anybody else's.
+told so, instead of committing the old index upon our commits. All of this is done by a program of its own, which goes on when
+guard is killed. Should it be killed too, its lock is a second name of a file that is called ours, and that nobody holds any
+more: so it can be told from anybody else's.
 """
 
 import errno
@@ -14,8 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from guard.core.text import visible
 from guard.errors import RepositoryProblem
 from guard.files import close
+from guard.processes import run
 from guard.rescue.commits import Change, put_into_index
 from guard.rescue.project import Project
 
@@ -23,104 +26,107 @@ _NAME = "guard-index."
 _PATIENCE_SECONDS = 2.0
 _PAUSE = 0.05
 _LEFT_SECONDS = 3600.0
+_LOCKED, _CHANGED, _NOT_MOVED = 90, 91, 92
+_SCRIPT = f"""
+new=$1 old=$2 index=$3
+shift 3
+ln "$new" "$index.lock" || exit {_LOCKED}
+if [ -e "$index" ] || [ -e "$old" ]; then
+    cmp -s "$old" "$index" || {{ rm -f "$index.lock"; exit {_CHANGED}; }}
+fi
+"$@" || {{ code=$?; rm -f "$index.lock"; exit "$code"; }}
+mv -f "$index.lock" "$index" || {{ rm -f "$index.lock"; exit {_NOT_MOVED}; }}
+"""
 
 
 class IndexLocked(Exception):
     """Somebody else holds the index."""
 
 
-class Swap:
-    """A new index that waits for its moment."""
-
-    def __init__(self, index: Path, new: Path | None, trouble: str | None) -> None:
-        self._index, self._new = index, new
-        self.trouble = trouble
-        """Why the index stays as it was."""
-
-    def put_in_place(self) -> None:
-        """The branch has moved: so does the index."""
-        if self._new is None:
-            return
-        try:
-            os.rename(_lock_of(self._index), self._index)
-        except OSError as error:
-            self.trouble = f"{error.strerror}"
-
-
-@contextmanager
-def swapped_index(project: Project, head: str | None, changed: Sequence[Change]) -> Iterator[Swap]:
-    """The index with these changes, locked until the block ends; `IndexLocked` if somebody else holds it.
+def with_index(
+    project: Project, head: str | None, changed: Sequence[Change], words: Sequence[str]
+) -> str | None:
+    """Run this git command, which moves the branch, and put the changes into the index; why not the latter.
 
     An index that is missing is left so: one with these paths alone would show all others as deleted.
     """
     index = project.repository.git_dir / "index"
-    if head is not None and not os.path.lexists(index):
-        yield Swap(index, None, "there is no index")
-        return
-    new = index.with_name(f"{_NAME}{os.urandom(6).hex()}")
-    held: list[int] = []
-    try:
-        trouble = _locked_with_changes(project, index, new, changed, held)
-        try:
-            yield Swap(index, None if trouble else new, trouble)
-        finally:
-            if trouble is None and _is_same(new, _lock_of(index)):
-                os.unlink(_lock_of(index))
-    finally:
-        for descriptor in held:
-            close(descriptor)
-        for left in (new, _lock_of(new)):
-            with suppress(OSError):
-                os.unlink(left)
-
-
-def _locked_with_changes(
-    project: Project, index: Path, new: Path, changed: Sequence[Change], held: list[int]
-) -> str | None:
-    """Make it and take the lock; why not, if it cannot be done. What is held is to be closed."""
+    if os.path.islink(index) or (head is not None and not os.path.lexists(index)):
+        project.call(*words)
+        return "there is no index"
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            before = _stamp(index)
-            if before is not None:
-                shutil.copy2(index, new, follow_symlinks=False)
-            put_into_index(project.with_variables(GIT_INDEX_FILE=os.fspath(new)), changed)
-            held.append(os.open(new, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
-            fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.link(new, _lock_of(index), follow_symlinks=False)
-        except FileExistsError:
-            if time.monotonic() > deadline:
-                raise IndexLocked from None
-            time.sleep(_PAUSE)
-            continue
-        except RepositoryProblem as error:
-            return error.message
-        except OSError as error:
-            return f"{error.strerror}"
-        if _stamp(index) == before:
-            return None
-        os.unlink(_lock_of(index))  # Somebody wrote the index while the new one was made.
+            with _prepared(project, index, changed) as (new, held):
+                code, said = _moved(project, index, new, held, words)
+        except (OSError, RepositoryProblem) as error:
+            project.call(*words)
+            return error.message if isinstance(error, RepositoryProblem) else f"{error.strerror}"
+        if code in (0, _NOT_MOVED):
+            return None if code == 0 else said
+        if code not in (_LOCKED, _CHANGED):
+            raise RepositoryProblem(f"git {words[0]} failed: {said}", "try again")
+        if code == _LOCKED and not os.path.lexists(_lock_of(index)):
+            project.call(*words)
+            return said
+        if time.monotonic() > deadline:
+            raise IndexLocked
+        time.sleep(_PAUSE)
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+@contextmanager
+def _prepared(
+    project: Project, index: Path, changed: Sequence[Change]
+) -> Iterator[tuple[Path, int]]:
+    """The new index in a file of ours, held for as long as anybody of ours is at work on it."""
+    new = index.with_name(f"{_NAME}{os.urandom(6).hex()}")
+    held = -1
     try:
-        status = os.lstat(path)
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            return None
-        raise
-    return status.st_ino, status.st_size, status.st_mtime_ns
+        with suppress(FileNotFoundError):
+            shutil.copy2(index, new)
+            shutil.copy2(new, _old_of(new))
+        put_into_index(project.with_variables(GIT_INDEX_FILE=os.fspath(new)), changed)
+        held = os.open(new, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield new, held
+    finally:
+        for left in (new, _old_of(new), _lock_of(new)):
+            with suppress(OSError):
+                os.unlink(left)
+        if held >= 0:
+            close(held)
+
+
+def _moved(
+    project: Project, index: Path, new: Path, held: int, words: Sequence[str]
+) -> tuple[int | None, str]:
+    argv, environ = project.command(*words)
+    done = run(
+        [
+            "sh",
+            "-c",
+            _SCRIPT,
+            "sh",
+            os.fspath(new),
+            os.fspath(_old_of(new)),
+            os.fspath(index),
+            *argv,
+        ],
+        environ=environ,
+        time_limit=project.deadline.left(),
+        cwd=project.repository.root,
+        lends=(held,),
+    )
+    said = visible("; ".join(done.stderr.decode(errors="replace").splitlines()))
+    return done.code, said or f"exit code {done.code}"
+
+
+def _old_of(new: Path) -> Path:
+    return new.with_name(f"{new.name}.old")
 
 
 def _lock_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return os.path.samestat(os.lstat(one), os.lstat(other))
-    except OSError:
-        return False
 
 
 def sweep_index(git_dir: Path) -> list[str]:
@@ -140,10 +146,19 @@ def sweep_index(git_dir: Path) -> list[str]:
 
 @contextmanager
 def _unheld(path: Path) -> Iterator[None]:
-    """For as long as no living guard has it; an error if one has."""
+    """For as long as nobody has it; an error if somebody has."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         close(descriptor)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samestat(os.lstat(one), os.lstat(other))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return False
+        raise

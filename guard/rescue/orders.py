@@ -20,6 +20,8 @@ class Orders:
     iteration: int
     baseline_branch: str | None
     paths: Sequence[bytes]
+    baseline_head: str | None = None
+    """Where the branch stood: one that is gone since is not begun anew."""
     held: tuple[HeldBack, ...] = ()
     """What is left out from the start, because it is not the agent's alone."""
     grouping: Grouping = grouped

@@ -1,8 +1,8 @@
 """Locks of git's that a killed rescue left in the project: taken away only where they are provably its own.
 
 Git locks a ref by a file that stays if git is killed, and that blocks everybody's git from then on. So before git is asked to
-move a branch, a note says which locks it will make and what they will hold. A note whose guard is gone, and a lock that was made
-in its time, that has what it should have and that no process has open: nobody else can have made that.
+move a branch, a note says which locks it will make and what they will hold. A note whose guard is gone, and a lock that was
+made in its time, that has what it should have and that no process has open: nobody else can have made that.
 """
 
 import fcntl
@@ -53,7 +53,7 @@ def noted(shadow: Path, locks: Sequence[Path], oid: str) -> Iterator[None]:
             close(descriptor)
 
 
-def sweep(shadow: Path) -> list[str]:
+def sweep_locks(shadow: Path) -> list[str]:
     """Take away what killed rescues left; the locks that went."""
     try:
         notes = sorted(path for path in (shadow / _FOLDER).iterdir() if path.suffix == ".json")

@@ -44,6 +44,8 @@ class Project:
     environ: Mapping[str, str]
     deadline: Deadline
     extra: Mapping[str, str] = field(default_factory=dict)
+    callers: Mapping[str, str] | None = None
+    """The environment for the repository's hooks, if they may run: with a search path that may lead into the work tree."""
 
     def with_index(self, path: Path) -> "Project":
         """The same with another index, and with the identity that commits are made under."""
@@ -74,8 +76,15 @@ class Project:
 
     def call(self, *words: str, stdin: bytes = b"", codes: Collection[int] = (0,)) -> bytes:
         """What git answers; its own words as an error if it refuses."""
+        return self._reader().ask(*words, stdin=stdin, codes=codes)
+
+    def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
+        """A git command as a program with its environment."""
+        return self._reader().command(*words)
+
+    def _reader(self) -> Reader:
         reader = Reader(self.repository, self.environ, self.deadline.left(), self.extra)
-        return reader.with_settings(_SETTINGS).ask(*words, stdin=stdin, codes=codes)
+        return reader.with_settings(_SETTINGS)
 
     def line(self, *words: str, stdin: bytes = b"") -> str:
         """An answer of one line."""

@@ -11,8 +11,9 @@ import pytest
 from guard.errors import RepositoryProblem
 from guard.git.locate import find
 from guard.rescue import rescue
-from guard.rescue.commits import Change, Committer, changes, prove, tell_index, tree_of
+from guard.rescue.commits import Change, Committer, changes, prove, tree_of
 from guard.rescue.deadline import Deadline
+from guard.rescue.index_swap import IndexLocked, with_index
 from guard.rescue.orders import Orders
 from guard.rescue.plan import Plan
 from guard.rescue.project import Project
@@ -262,20 +263,24 @@ def test_without_an_identity_the_commit_is_guards(repository: Path, workspace: P
     assert git(repository, "show", "-s", "--format=%cn <%ce>").strip() == "guard <guard@localhost>"
 
 
-def test_a_branch_that_moved_meanwhile_is_not_moved_back(repository: Path) -> None:
+def test_a_branch_that_moved_meanwhile_is_not_moved_back(repository: Path, tmp_path: Path) -> None:
     old = git(repository, "rev-parse", "HEAD").strip()
     new = commit(repository, "new.txt")
     with pytest.raises(RepositoryProblem, match="update-ref"):
-        Committer(project_of(repository), "r1", 2).advance("refs/heads/main", old, old)
+        Committer(project_of(repository), tmp_path, "r1", 2).advance("refs/heads/main", old, old)
     assert git(repository, "rev-parse", "HEAD").strip() == new
 
 
-def test_an_index_that_is_locked_meanwhile_is_said(repository: Path) -> None:
+def test_an_index_that_is_locked_meanwhile_is_not_waited_for_long(repository: Path) -> None:
     head = git(repository, "rev-parse", "HEAD").strip()
     write(repository / ".git/index.lock", "")
     change = Change("M", b"100644", git(repository, "rev-parse", ":kept.txt").strip(), b"kept.txt")
-    assert "index.lock" in (tell_index(project_of(repository), head, [change]) or "")
+    words = ("update-ref", "refs/heads/other", head)
+    with pytest.raises(IndexLocked):
+        with_index(project_of(repository), head, [change], words)
+    assert git(repository, "branch", "--list", "other") == ""
     assert (repository / ".git/index.lock").exists()
+    assert not list((repository / ".git").glob("guard-index*"))
 
 
 @pytest.mark.parametrize(
