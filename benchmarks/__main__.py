@@ -11,7 +11,10 @@ from pathlib import Path
 
 from benchmarks.measure import Row, machine, progress, table
 
-NAMES = ("startup", "appends", "contention", "growth", "replay", "secrets", "states", "verdicts")
+NAMES = (
+    *("startup", "appends", "contention", "growth", "replay"),
+    *("snapshots", "states", "secrets", "verdicts"),
+)
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 

@@ -8,6 +8,7 @@ import pytest
 from benchmarks.__main__ import NAMES
 from benchmarks.measure import at_least, at_most, table
 from benchmarks.secrets import rows
+from benchmarks.snapshots import rows as snapshot_rows
 from tests.support import ROOT
 
 pytestmark = pytest.mark.long
@@ -27,6 +28,13 @@ def test_secrets_are_counted_by_scanning_files() -> None:
     assert recall.reached, recall.detail
     assert fooled.value == 0, fooled.detail
     assert clean.what.startswith("files of installed packages")
+
+
+def test_snapshots_are_measured_beside_git() -> None:
+    first, later = snapshot_rows(files=150, firsts=1, nexts=1)
+    assert first.what == "first snapshot of 150 files beside `git add -A`"
+    assert later.what == "next snapshot of 150 files beside `git status`"
+    assert "in CPU time" in later.detail
 
 
 def test_an_unknown_name_is_refused() -> None:
