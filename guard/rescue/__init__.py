@@ -8,19 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from guard.core.rescuing import Occasion, Rescue, Snapshot
 from guard.git.locate import Repository
 from guard.git.search_path import outside
-from guard.rescue.attempt import Attempt, Rewritten
 from guard.rescue.deadline import Deadline
-from guard.rescue.index_swap import sweep_index
 from guard.rescue.limits import Limits
-from guard.rescue.orders import Orders
-from guard.rescue.own_locks import sweep_locks
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
 from guard.rescue.snapshots import promote, ready, take
+
+# Much to import, and not needed for a snapshot alone.
+if TYPE_CHECKING:
+    from guard.rescue.orders import Orders
 
 _SNAPSHOT_SHARE = 0.6
 _USUAL = Limits()
@@ -48,12 +49,16 @@ def rescue(
     repository: Repository,
     workspace_path: Path,
     environ: Mapping[str, str],
-    orders: Orders,
+    orders: "Orders",
     *,
     at: datetime,
     time_limit: float,
 ) -> Rescue:
     """Keep the work tree, then commit what is ordered; a baseline that was on no branch allows no commit on one."""
+    from guard.rescue.attempt import Rewritten
+    from guard.rescue.index_swap import sweep_index
+    from guard.rescue.own_locks import sweep_locks
+
     occasion = Occasion("by_hand" if orders.dry else "rescue", at, orders.run, orders.iteration)
     safely = outside(environ, repository.root)
     project = Project(repository, safely, Deadline(time_limit), callers=environ)
@@ -77,8 +82,10 @@ def rescue(
 
 
 def _attempted(
-    project: Project, shadow: Shadow, occasion: Occasion, orders: Orders, *, last: bool
+    project: Project, shadow: Shadow, occasion: Occasion, orders: "Orders", *, last: bool
 ) -> Rescue:
+    from guard.rescue.attempt import Attempt
+
     early = project.deadline.part(_SNAPSHOT_SHARE)
     hurried = replace(project, deadline=early), replace(shadow, deadline=early)
     taken = take(*hurried, occasion, orders.paths, orders.limits)
