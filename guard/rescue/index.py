@@ -53,9 +53,11 @@ class Index:
         own = {"GIT_INDEX_FILE": os.fspath(self._path)}
         with suppress(StoreUnavailable):
             words = ("diff-index", "--cached", "--no-renames", "-z", head or self.shadow.empty_tree)
-            changed = list(_changed(self._call(*words, **own)))
-            conflicts = _staged(self._call("ls-files", "--unmerged", "--stage", "-z", **own))
-            return [one for one in (*changed, *conflicts) if one.mode != GITLINK]
+            listed = self._call(*words, **own)
+            found = list(_changed(listed))
+            if b" U\0" in listed:
+                found += _staged(self._call("ls-files", "--unmerged", "--stage", "-z", **own))
+            return [one for one in found if one.mode != GITLINK]
         every = _staged(self._call("ls-files", "--stage", "-z", **own))
         return [one for one in every if one.mode != GITLINK]
 

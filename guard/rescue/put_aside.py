@@ -1,8 +1,9 @@
 """What the git directory holds of uncommitted work: what is staged, what is stashed, and the operation in progress."""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 
 from guard.core.rescuing import tree_path
@@ -13,9 +14,8 @@ from guard.rescue.project import Project
 from guard.rescue.reading import Content, mode_of, read
 from guard.rescue.shadow import Shadow
 from guard.rescue.stream import Stream
-from guard.rescue.walker import Entry, Walk, reached
+from guard.rescue.walker import FOLDER, Entry, Walk, reached
 
-_NOT_THERE = (FileNotFoundError, NotADirectoryError)
 _GIT_FILES = (
     *(b"HEAD", b"ORIG_HEAD", b"MERGE_HEAD", b"MERGE_MSG", b"MERGE_MODE", b"AUTO_MERGE"),
     *(b"SQUASH_MSG", b"CHERRY_PICK_HEAD", b"REVERT_HEAD", b"COMMIT_EDITMSG", b"REBASE_HEAD"),
@@ -37,6 +37,7 @@ class PutAside:
         self.index = Index(shadow, project.repository)
         self._project, self._shadow, self._stream = project, shadow, stream
         self._trouble = trouble
+        self._written: set[str] = set()
 
     def staged(self) -> None:
         """What is in the index and not in the last commit, with the sides of conflicts."""
@@ -78,17 +79,24 @@ class PutAside:
         places = [(repository.git_dir, name) for name in _GIT_FILES]
         places += [(repository.common_dir, name) for name in _COMMON_FILES]
         for folder, name in places:
-            with suppress(*_NOT_THERE), reached(folder, name) as found:
+            with reached(folder, name) as found:
                 if isinstance(found, tuple):
-                    self._keep_file(found[0], name)
+                    self._keep_file(*found, name)
+                elif found not in (None, FOLDER):
+                    self._trouble[b".git/" + name] = found
         for name in _GIT_FOLDERS:
-            with suppress(OSError):
-                walk = Walk(repository.git_dir, frozenset(), self._project.deadline, name)
-                for entry in walk.entries():
-                    self._keep_file(entry, entry.path)
+            walk = Walk(repository.git_dir, frozenset(), self._project.deadline, name)
+            for inside in walk.folders():
+                for file, status in inside.files:
+                    self._keep_file(inside.entry(file, status), status, inside.prefix + file)
+            self._trouble.update((b".git/" + path, why) for path, why in walk.not_read.items())
 
-    def _keep_file(self, entry: Entry, name: bytes) -> None:
+    def _keep_file(self, entry: Entry, status: os.stat_result, name: bytes) -> None:
+        if status.st_size > _MOST_FILE_BYTES:
+            return
         found = read(entry, _MOST_FILE_BYTES)
+        if isinstance(found, str):
+            self._trouble[b".git/" + name] = found
         if isinstance(found, Content):
             place = b"gitdir/" + tree_path(name)
             self._stream.put(place, mode_of(found.status.st_mode), found.data)
@@ -109,6 +117,7 @@ class PutAside:
             for place, one in places.pop(oid):
                 self._stream.refer(place, one.mode, oid)
         for oid, data in self.index.blobs(list(places)):
+            self._written.add(oid)
             for place, one in places.pop(oid):
                 self._stream.put(place, one.mode, data)
         for missing in places.values():
@@ -118,7 +127,9 @@ class PutAside:
     def _known(self, oids: Sequence[str]) -> list[str]:
         if not oids:
             return []
-        written = {oid for _mode, oid in self._stream.written.values()}
+        if not self._written:
+            self._written = {oid for _mode, oid in self._stream.written.values()}
+        written = self._written
         asked = "\n".join(oid for oid in oids if oid not in written).encode()
         answers = self._shadow.call("cat-file", "--batch-check", stdin=asked).splitlines()
         there = {line.split()[0].decode() for line in answers if line.split()[1:2] == [b"blob"]}

@@ -79,7 +79,8 @@ def _from(descriptor: int, most_bytes: int) -> Content | Large | str:
 
 def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
     """Whether nobody wrote to the file in between."""
-    return (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    stamps = [(one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in (before, after)]
+    return stamps[0] == stamps[1]
 
 
 def mode_of(mode: int) -> bytes:

@@ -7,6 +7,7 @@ counts, because the agent may have written it; only what a tool makes anew is le
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ _SPECIAL = "a special file"
 FOLDER = "a folder"
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _KEPT = (stat.S_IFREG, stat.S_IFLNK)
+_NAMES = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
 
 
 class Entry(NamedTuple):
@@ -71,7 +73,13 @@ class Walk:
         """Folder by folder, each before those in it, in the order of their names."""
         levels: list[_Level] = []
         try:
-            yield self._entered(levels, _opened_folder(self.root, self.below), self.below, b"")
+            top = _opened_folder(self.root, self.below)
+        except OSError as error:
+            if not self.below or error.errno not in _NOTHING_THERE:
+                self.not_read[self.below or b"."] = f"{error.strerror}"
+            return
+        try:
+            yield self._entered(levels, top, self.below, b"")
             while levels:
                 name = next(levels[-1].below, None)
                 if name is None:
@@ -119,29 +127,41 @@ class Walk:
         files: list[tuple[bytes, os.stat_result]] = []
         below: list[bytes] = []
         try:
-            statuses = _statuses(descriptor)
+            statuses = self._statuses(descriptor, prefix)
         except OSError as error:
-            self.not_read[path] = f"{error.strerror}"
+            self.not_read[path or b"."] = f"{error.strerror}"
             statuses = {}
         else:
             if path and self._is_left_out(path, folder_name, statuses):
                 statuses = {}
         for name, status in statuses.items():
-            kind = stat.S_IFMT(status.st_mode) if status is not None else 0
+            kind = stat.S_IFMT(status.st_mode)
             if kind == stat.S_IFDIR:
                 below.append(name)
             elif name == b".git" and not path:
                 continue
-            elif kind in _KEPT and status is not None:
+            elif kind in _KEPT:
                 files.append((name, status))
             else:
                 self.not_read[prefix + name] = _SPECIAL
         levels.append(_Level(descriptor, prefix, iter(sorted(below))))
         return Found(prefix, descriptor, files)
 
-    def _is_left_out(
-        self, path: bytes, name: bytes, inside: dict[bytes, os.stat_result | None]
-    ) -> bool:
+    def _statuses(self, descriptor: int, prefix: bytes) -> dict[bytes, os.stat_result]:
+        """Names with what each is."""
+        found: dict[bytes, os.stat_result] = {}
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                name = entry.name.encode(*_NAMES)
+                try:
+                    found[name] = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    self.not_read[prefix + name] = f"{error.strerror}"
+        return found
+
+    def _is_left_out(self, path: bytes, name: bytes, inside: dict[bytes, os.stat_result]) -> bool:
         why = rebuilt(name, inside) if not self.below else None
         if why is not None:
             self.not_needed[path] = why
@@ -151,19 +171,6 @@ class Walk:
         if b".git" in inside:
             self.nested.append(path)
         return False
-
-
-def _statuses(descriptor: int) -> dict[bytes, os.stat_result | None]:
-    """Names with what each is; what cannot be told is treated like a special file."""
-    with os.scandir(descriptor) as entries:
-        return {entry.name.encode("utf-8", "surrogateescape"): _status(entry) for entry in entries}
-
-
-def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
-    try:
-        return entry.stat(follow_symlinks=False)
-    except OSError:
-        return None
 
 
 @contextmanager
