@@ -121,7 +121,7 @@ def _with_all_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRec
             guard.environ,
             occasion=Occasion("baseline", recorded.at),
             time_limit=settings.time_limit_seconds,
-            limits=Limits.of(settings, live.files),
+            limits=Limits.of(settings, live.far),
         )
     except GuardError as error:
         guard.output.warn(f"what is in the work tree could not be kept: {error.message}")

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any, TextIO, TypeVar
 
 import click
@@ -13,7 +14,7 @@ from guard.core.text import harmless_json, visible
 from guard.errors import ReaderGone, StoreUnavailable
 
 F = TypeVar("F", bound=Callable[..., Any])
-_FILES_A_TIME = 1000
+_PAUSE_SECONDS = 0.1
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red", "bold": None}
 
 format_option = click.option(
@@ -88,7 +89,7 @@ class Live:
         self._quiet = quiet
         self._terminal = sys.stderr is not None and sys.stderr.isatty()
         self._last = ""
-        self._files = 0
+        self._said_at = 0.0
 
     def say(self, message: str) -> None:
         """What is going on; what follows a semicolon is how far it is."""
@@ -102,11 +103,15 @@ class Live:
             say(f"guard: {text}")
         self._last = text
 
-    def files(self, number: int) -> None:
-        """How many files are saved; only on a terminal, and only when it takes long enough to be read."""
-        if self._terminal and number >= self._files + _FILES_A_TIME:
-            self._files = number
-            self.say(f"saving the work tree; {number} files")
+    def far(self, message: str) -> None:
+        """The same for what changes all the time: only on a terminal, and only as often as it can be read."""
+        if not self._terminal:
+            return
+        now = monotonic()
+        other = message.partition(";")[0] != self._last.partition(";")[0]
+        if other or now >= self._said_at + _PAUSE_SECONDS:
+            self._said_at = now
+            self.say(message)
 
     def clear(self) -> None:
         """Leave the terminal as it was."""

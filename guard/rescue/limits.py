@@ -1,5 +1,6 @@
 """What the user sets for snapshots and rescues, and who is told how far they are."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from guard.core.rescuing import (
@@ -9,7 +10,9 @@ from guard.core.rescuing import (
     SNAPSHOT_MAX_FILE_BYTES,
 )
 from guard.core.settings import Rescue
-from guard.rescue.table import Progress
+
+Progress = Callable[[str], None]
+"""Told what is going on, very often; what follows a semicolon is how far it is."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,11 @@ class Limits:
     keep_snapshots: int = KEEP_SNAPSHOTS
     keep_days: float = KEEP_DAYS
     progress: Progress | None = None
+
+    def tell(self, message: str) -> None:
+        """Say what is going on, if anybody listens."""
+        if self.progress is not None:
+            self.progress(message)
 
     @classmethod
     def of(cls, settings: Rescue, progress: Progress | None = None) -> "Limits":

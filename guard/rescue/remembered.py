@@ -19,8 +19,8 @@ from guard.rescue.reading import mode_of
 
 _MOST = 2**64 - 1
 _RACY_NS = 2_000_000_000
-_HEAD = b"guard-memory-1"
-_FOLDER = "guard.memory"
+_HEAD = "guard-memory-2"
+FOLDER = "guard.memory"
 _MOST_BYTES = 1024**3
 
 
@@ -41,7 +41,7 @@ def is_same(known: Record, status: os.stat_result) -> bool:
     """Whether the file is as it was."""
     dev, ino, mtime, ctime, size, mode, _oid = known
     return (
-        ino == status.st_ino
+        0 != ino == status.st_ino
         and ctime == status.st_ctime_ns & _MOST
         and mtime == status.st_mtime_ns & _MOST
         and size == status.st_size
@@ -94,6 +94,8 @@ class Memory:
     """One snapshot by its commit, and the files in it: those of the work tree, and those of nested git directories."""
 
     commit: str = ""
+    packs: frozenset[str] = frozenset()
+    """Where its objects are."""
     worktree: Records = field(default_factory=dict)
     nested: Records = field(default_factory=dict)
 
@@ -101,7 +103,7 @@ class Memory:
 def recall(shadow: Path, root: Path, oid_size: int) -> Memory:
     """What is remembered of the work tree at this path; nothing if it cannot be trusted."""
     try:
-        folder = Folder.open(os.fspath(shadow / _FOLDER))
+        folder = Folder.open(os.fspath(shadow / FOLDER))
         if folder is None:
             return Memory()
         with folder:
@@ -115,14 +117,14 @@ def remember(shadow: Path, root: Path, memory: Memory, before: Memory) -> None:
     """Keep it for the next snapshot. A memory that cannot be written is no trouble: a later one checks what it finds."""
     same = before.worktree == memory.worktree and before.nested == memory.nested
     try:
-        folder = Folder.open(os.fspath(shadow / _FOLDER), create=True)
+        folder = Folder.open(os.fspath(shadow / FOLDER), create=True)
         assert folder is not None
         with folder:
             files = folder.read(f"{_name(root)}.files") if same else None
             if files is None:
                 files = _encoded(memory)
-                folder.replace(f"{_name(root)}.files", files)
-            folder.replace(_name(root), _pointer(memory.commit.encode(), files))
+                folder.replace(f"{_name(root)}.files", files, locked=False)
+            folder.replace(_name(root), _pointer(memory, files), locked=False)
     except (GuardError, OSError):
         return
 
@@ -131,8 +133,11 @@ def _name(root: Path) -> str:
     return hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
 
 
-def _pointer(commit: bytes, files: bytes) -> bytes:
-    return b"\0".join((_HEAD, commit, hashlib.sha256(files).hexdigest().encode()))
+def _pointer(memory: Memory, files: bytes) -> bytes:
+    """It names the table by its hash, and ends with its own."""
+    table = hashlib.sha256(files).hexdigest()
+    said = "\n".join((_HEAD, memory.commit, table, *sorted(memory.packs))).encode()
+    return said + b"\n" + hashlib.sha256(said).hexdigest().encode()
 
 
 def _layout(oid_size: int) -> struct.Struct:
@@ -149,10 +154,12 @@ def _encoded(memory: Memory) -> bytes:
 
 
 def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
-    if len(files) > _MOST_BYTES or pointer.count(b"\0") != 2:
+    try:
+        head, commit, _table, *packs, _hash = pointer.decode().split("\n")
+    except ValueError:
         return Memory()
-    commit = pointer.split(b"\0")[1]
-    if pointer != _pointer(commit, files):
+    said = Memory(commit, frozenset(packs))
+    if head != _HEAD or len(files) > _MOST_BYTES or pointer != _pointer(said, files):
         return Memory()
     many, few, rest = files.split(b"\0", 2)
     *paths, packed = rest.split(b"\0", int(many) + int(few))
@@ -160,5 +167,6 @@ def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
     if len(packed) != layout.size * len(paths):
         return Memory()
     records: Iterator[Any] = layout.iter_unpack(packed)
-    worktree = dict(zip(paths[: int(many)], records, strict=False))
-    return Memory(commit.decode(), worktree, dict(zip(paths[int(many) :], records, strict=True)))
+    said.worktree = dict(zip(paths[: int(many)], records, strict=False))
+    said.nested = dict(zip(paths[int(many) :], records, strict=True))
+    return said

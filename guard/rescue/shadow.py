@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,9 @@ from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.files import Folder, close
 from guard.git.call import git, git_fed
 from guard.processes import Finished
+from guard.rescue import packs
 from guard.rescue.deadline import Deadline
+from guard.rescue.remembered import FOLDER
 from guard.rescue.stream import Changes, Listing, Stream
 
 NAME = "shadow.git"
@@ -39,6 +41,10 @@ _SETTINGS = {
 OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}"))
 IMPORT = ("fast-import", "--quiet", "--done", "--date-format=now", "--depth=0")
 _OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_LEFTOVERS = (
+    *("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"),
+    f"{FOLDER}/.*.tmp",
+)
 _PAUSE = 0.01
 _TREE = b"040000"
 
@@ -121,27 +127,46 @@ class Shadow:
             found[path] = (mode, oid.decode())
         return found
 
-    def packs(self) -> set[str]:
-        """The packs that there are."""
-        names = os.listdir(self.path / "objects/pack")
-        return {name for name in names if name.startswith("pack-") and name.endswith(".idx")}
+    def trees_of(self, commit: str, in_packs: Set[str]) -> dict[bytes, str] | None:
+        """The trees at the top of an earlier snapshot; None if not all of its objects are there any more."""
+        try:
+            if not in_packs or in_packs - self._read_back():
+                self.call("rev-list", "--objects", "--quiet", commit, "--")
+            return self.folders(commit)
+        except StoreUnavailable:
+            return None
 
-    def verify(
-        self, commit: str, changes: Changes, base: Mapping[bytes, str], packs_before: set[str]
-    ) -> None:
-        """Read a new snapshot back: its tree against what was written, its new packs byte for byte.
+    def _read_back(self) -> Set[str]:
+        found, before = packs.stamps(self.path), packs.read_back(self.path)
+        return {name for name, stamp in found.items() if stamp == before.get(name)}
 
-        What it has in common with the one that it starts from was read back then.
+    def verify(self, commit: str, changes: Changes, base: Mapping[bytes, str]) -> frozenset[str]:
+        """Read a new snapshot back: its tree against what was written, byte for byte every pack that is new or was touched.
+
+        What it has in common with the one that it starts from was read back then. It returns the packs that it is in.
         """
-        new = sorted(self.packs() - packs_before)
+        found = packs.stamps(self.path)
+        new = sorted(found.keys() - self._read_back())
         if new:
-            self.call(
-                "verify-pack", *(os.fspath(self.path / "objects/pack" / name) for name in new)
-            )
+            self._read_packs(new)
         asked = "\n".join({oid for _mode, oid in changes.written.values()}).encode()
         answers = self.call("cat-file", "--batch-check", stdin=asked)
         if b" missing\n" in answers or self.changes(commit, base) != changes:
             raise unavailable(self.path, "what was read back is not what was written")
+        packs.note_read_back(self.path, found)
+        return frozenset(found)
+
+    def _read_packs(self, names: Sequence[str]) -> None:
+        try:
+            self.call("verify-pack", *(packs.path_of(self.path, name) for name in names))
+        except StoreUnavailable as error:
+            if self.deadline.passed():
+                raise
+            raise StoreUnavailable(
+                error.message,
+                f"nothing in the project was changed; if {self.path} itself is damaged, move it away: "
+                "the next snapshot makes a new one, and what is whole in the old one can still be had",
+            ) from None
 
     def changes(self, commit: str, base: Mapping[bytes, str]) -> Changes:
         """What a snapshot has that the trees it starts from have not, and what it has no longer."""
@@ -149,6 +174,8 @@ class Shadow:
         trees = self.folders(commit)
         for name, before in base.items():
             after = trees.pop(name, None) or self.empty_tree
+            if after == before:
+                continue
             fields = self.call("diff-tree", "-r", "-z", "--no-renames", before, after).split(b"\0")
             for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
                 _old_mode, mode, _old, oid, letter = about.split()
@@ -246,7 +273,7 @@ def _sweep(workspace: Path, descriptor: int) -> None:
         return
     shadow = workspace / NAME
     with suppress(OSError):
-        for pattern in ("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"):
+        for pattern in _LEFTOVERS:
             for leftover in shadow.glob(pattern):
                 leftover.unlink(missing_ok=True)
         for half in workspace.glob(f".{NAME}.*.tmp"):

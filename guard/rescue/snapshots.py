@@ -18,7 +18,7 @@ from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.rescue.limits import Limits
 from guard.rescue.project import Project
 from guard.rescue.remembered import Kept, Memory, recall, remember
-from guard.rescue.shadow import Shadow, opened, unavailable
+from guard.rescue.shadow import Shadow, opened
 from guard.rescue.taking import Taking
 
 REFS = "refs/guard/snapshot"
@@ -58,39 +58,42 @@ def take(
     """
     root = project.repository.root
     memory = recall(shadow.path, root, len(shadow.empty_tree) // 2)
-    base = _trees(shadow, memory)
-    if base is not None:
+    trees = shadow.trees_of(memory.commit, memory.packs) if memory.commit else None
+    if trees is not None:
+        base = {name: trees.get(name, shadow.empty_tree) for name in _REMEMBERED}
+        identity = _identity(occasion)
+        try:
+            return _taken(project, shadow, occasion, identity, wanted, limits, memory, base)
+        except StoreUnavailable:
+            if shadow.deadline.passed():
+                raise
+        _withdraw(shadow, identity)
+    identity, none = _identity(occasion), dict.fromkeys(_REMEMBERED, shadow.empty_tree)
+    return _taken(project, shadow, occasion, identity, wanted, limits, Memory(), none)
+
+
+def _identity(occasion: Occasion) -> str:
+    return f"{occasion.name[:_LONGEST_NAME]}-{os.urandom(4).hex()}"
+
+
+def _withdraw(shadow: Shadow, identity: str) -> None:
+    """One that was written and is not what it should be must not be found."""
+    for folder in (UNPROMOTED, REFS):
         with suppress(StoreUnavailable):
-            return _taken(project, shadow, occasion, wanted, limits, memory, base)
-        if shadow.deadline.passed():
-            raise unavailable(shadow.path, f"it took longer than {shadow.deadline.seconds:g} s")
-    none = dict.fromkeys(_REMEMBERED, shadow.empty_tree)
-    return _taken(project, shadow, occasion, wanted, limits, Memory(), none)
-
-
-def _trees(shadow: Shadow, memory: Memory) -> dict[bytes, str] | None:
-    """The trees of the snapshot that is remembered, if it is still there."""
-    if not memory.commit:
-        return None
-    try:
-        found = shadow.folders(memory.commit)
-    except StoreUnavailable:
-        return None
-    return {name: found.get(name, shadow.empty_tree) for name in _REMEMBERED}
+            shadow.call("update-ref", "-d", f"{folder}/{identity}")
 
 
 def _taken(
     project: Project,
     shadow: Shadow,
     occasion: Occasion,
+    identity: str,
     wanted: Sequence[bytes],
     limits: Limits,
     before: Memory,
     base: Mapping[bytes, str],
 ) -> Taken:
-    identity = f"{occasion.name[:_LONGEST_NAME]}-{os.urandom(4).hex()}"
     ref = f"{REFS}/{identity}"
-    packs = shadow.packs()
     with shadow.importing(ref) as stream:
         for name, tree in base.items():
             if tree != shadow.empty_tree:
@@ -101,14 +104,12 @@ def _taken(
         stream.put(b"manifest.json", b"100644", taking.manifest(identity, occasion, skipped))
         if occasion.kind == "rescue":
             stream.name_too(f"{UNPROMOTED}/{identity}", ref)
+        limits.tell("saving the work tree; waiting for the disk")
+    limits.tell("reading the snapshot back")
     commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
-    shadow.verify(commit, stream.changes, base, packs)
-    remember(
-        shadow.path,
-        project.repository.root,
-        Memory(commit, taking.worktree.now, taking.nested.now),
-        before,
-    )
+    packs = shadow.verify(commit, stream.changes, base)
+    now = Memory(commit, packs, taking.worktree.now, taking.nested.now)
+    remember(shadow.path, project.repository.root, now, before)
     kept = taking.worktree.files
     return Taken(
         snapshot=Snapshot(

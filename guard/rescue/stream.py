@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -56,16 +57,16 @@ class Stream:
 
     def oid_of(self, data: bytes) -> str:
         """The id that the blob with these bytes has."""
-        head = b"blob %d\0" % len(data)
-        return hashlib.new(self.object_format, head + data, usedforsecurity=False).hexdigest()
+        hashed = hashlib.sha1 if self.object_format == "sha1" else hashlib.sha256
+        return hashed(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
     def write(self, path: bytes, mode: bytes, data: bytes, oid: str) -> None:
         """The same for an id that is known."""
         self.program.write(b"M %s inline %s\ndata %d\n%s\n" % (mode, _named(path), len(data), data))
         self.written[path] = (mode, oid)
 
-    def put_large(self, path: bytes, large: Large) -> tuple[str, bool]:
-        """The same from an open file; whether it kept still.
+    def put_large(self, path: bytes, large: Large, tell: Callable[[int], None]) -> tuple[str, bool]:
+        """The same from an open file; whether it kept still. It is told the bytes done.
 
         Its length is announced before its bytes, so a file that shrinks meanwhile has to be filled up.
         """
@@ -77,6 +78,7 @@ class Stream:
             digest.update(piece)
             self.program.write(piece)
             missing -= len(piece)
+            tell(size - missing)
         steady = not missing and is_unchanged(before, os.fstat(large.descriptor))
         while missing:
             piece = _ZEROS[:missing]

@@ -42,10 +42,10 @@ class Table:
             self._stream.write(self.place(path), mode, found.data, oid)
         self._note(path, found.status, len(found.data), oid, found.steady)
 
-    def put_large(self, path: bytes, found: Large) -> bool:
-        """The same for a file that is read while it is written; whether it kept still."""
+    def put_large(self, path: bytes, found: Large, tell: Callable[[int], None]) -> bool:
+        """The same for a file that is read while it is written; whether it kept still. It is told the bytes done."""
         place = self.place(path)
-        oid, steady = self._stream.put_large(place, found)
+        oid, steady = self._stream.put_large(place, found, tell)
         known = self.before.get(path)
         if known is not None and kept(known)[:2] == self._stream.written[place]:
             del self._stream.written[place]
@@ -72,7 +72,3 @@ def above(path: bytes) -> Iterator[bytes]:
     while at >= 0:
         yield path[:at]
         at = path.find(b"/", at + 1)
-
-
-Progress = Callable[[int], None]
-"""Told the number of files that are done."""

@@ -18,7 +18,7 @@ from guard.rescue.index import GITLINK
 from guard.rescue.limits import Limits
 from guard.rescue.project import Project
 from guard.rescue.put_aside import PutAside
-from guard.rescue.reading import Large, read
+from guard.rescue.reading import Content, Large, read
 from guard.rescue.remembered import Memory, is_same
 from guard.rescue.shadow import Shadow
 from guard.rescue.stream import Stream
@@ -29,6 +29,11 @@ _USUAL_MODES = (0o100644, 0o100755)
 _WALK_SHARE = 0.6
 _LARGE_BYTES_PER_SECOND = 40e6
 _UNSTEADY = "changed while it was read"
+_NO_TIME = "time limit: nothing from here on"
+_TOO_LARGE = "time limit: too large for what is left of it"
+_OFTEN = 256
+"""So many files are read between two words on how far it is."""
+_MEGABYTE = 1_000_000
 _MAY_BE_ESCAPED = re.compile(rb"\.[gG]|[gG][iI][tT]~1|escaped%")
 
 
@@ -58,14 +63,16 @@ class Taking:
         self._project, self._stream, self._limits = project, stream, limits
         self._put_aside = PutAside(project, shadow, stream, self.trouble)
         self._wanted = frozenset(path for path in wanted if is_relative(path))
-        self._large: list[bytes] = []
+        self._large: dict[bytes, None] = {}
+        self._walked: set[bytes] = set()
         self._modes: dict[str, list[str]] = defaultdict(list)
         self._escaped: dict[str, str] = {}
         self._bytes = 0
-        self._seen = 0
+        self._read = 0
 
     def everything(self) -> None:
         """Small files first: should the time run out, the most is saved."""
+        self._limits.tell("saving the work tree")
         for found in self.walk.folders():
             self._look_into(found)
         for path in sorted(self._wanted | self._left_out()):
@@ -84,34 +91,47 @@ class Taking:
     def _look_into(self, found: Found) -> None:
         """What is as it was takes no more than a look: with very many files nothing else counts."""
         before, now, prefix = self.worktree.before, self.worktree.now, found.prefix
+        late = False
         plain = not _MAY_BE_ESCAPED.search(prefix + b"/".join([name for name, _ in found.files]))
         for name, status in found.files:
             path = prefix + name
             known = before.get(path)
             if known is None or not is_same(known, status):
-                self._keep(found.entry(name, status))
+                if not late and self._deadline.passed():
+                    self.trouble[path], late = _NO_TIME, True
+                if not late:
+                    self._keep(found.entry(name, status))
             else:
                 now[path] = known
                 if plain and status.st_mode in _USUAL_MODES:
                     self._bytes += status.st_size
                 else:
                     self._note(path, status)
-        self._seen += len(found.files)
-        if self._limits.progress is not None and found.files:
-            self._limits.progress(self._seen)
+        self._walked.add(prefix[:-1])
+        self._tell_files()
+
+    def _tell_files(self) -> None:
+        self._limits.tell(f"saving the work tree; {len(self.worktree.now)} files")
 
     def _keep(self, entry: Entry) -> None:
         found = read(entry, self._limits.snapshot_max_file_bytes)
-        if isinstance(found, str):
-            self.trouble[entry.path] = found
-        elif isinstance(found, Large):
+        if isinstance(found, Large):
             close(found.descriptor)
-            self._large.append(entry.path)
+            self._large[entry.path] = None
+        else:
+            self._put(entry.path, found)
+        self._read += 1
+        if self._read % _OFTEN == 0:
+            self._tell_files()
+
+    def _put(self, path: bytes, found: Content | str | None) -> None:
+        if isinstance(found, str):
+            self.trouble[path] = found
         elif found is not None:
-            self.worktree.put(entry.path, found)
-            self._note(entry.path, found.status)
+            self.worktree.put(path, found)
+            self._note(path, found.status)
             if not found.steady:
-                self.trouble[entry.path] = _UNSTEADY
+                self.trouble[path] = _UNSTEADY
 
     def _note(self, path: bytes, status: os.stat_result) -> None:
         self._bytes += status.st_size
@@ -142,6 +162,10 @@ class Taking:
                 self.folders.add(path)
             elif isinstance(found, str):
                 self.trouble[path] = found
+            elif path in self._walked or any(folder in self.worktree.now for folder in above(path)):
+                self.trouble[path] = (
+                    _UNSTEADY  # A folder became a file meanwhile, or a file a folder.
+                )
             elif large:
                 self._keep_large(found[0])
             elif self.worktree.knows(path, found[1]):
@@ -152,40 +176,48 @@ class Taking:
     def _keep_large(self, entry: Entry) -> None:
         found = read(entry, self._limits.snapshot_max_file_bytes)
         if not isinstance(found, Large):
-            self.trouble[entry.path] = found if isinstance(found, str) else _UNSTEADY
-            return
-        try:
-            size = found.status.st_size
-            if size > self._project.deadline.left() / 2 * _LARGE_BYTES_PER_SECOND:
-                self.trouble[entry.path] = "time limit: too large for what is left of it"
-                return
-            if not self.worktree.put_large(entry.path, found):
-                self.trouble[entry.path] = _UNSTEADY
+            self._put(entry.path, found)
+        elif self._put_large(self.worktree, entry.path, found):
             self._note(entry.path, found.status)
+
+    def _put_large(self, table: Table, path: bytes, found: Large) -> bool:
+        """Whether there was time for it."""
+        size, name = found.status.st_size, spelled(path)
+
+        def tell(done: int) -> None:
+            far = f"{done // _MEGABYTE} of {size // _MEGABYTE} MB"
+            self._limits.tell(f"saving the work tree; {far} of {name}")
+
+        try:
+            if size > self._project.deadline.left() / 2 * _LARGE_BYTES_PER_SECOND:
+                self.trouble[path] = _TOO_LARGE
+                return False
+            if not table.put_large(path, found, tell):
+                self.trouble[path] = _UNSTEADY
+            return True
         finally:
             close(found.descriptor)
 
     def _look_into_git(self, folder: bytes) -> None:
         """The git directory of a nested repository: its commits may be nowhere else."""
         walk = Walk(self.walk.root, self._own, self._deadline, folder)
-        try:
-            for found in walk.folders():
-                for name, status in found.files:
-                    if not self.nested.knows(found.prefix + name, status):
-                        self._keep_nested(found.entry(name, status))
-        except OSError:
-            return  # A pointer to a git directory elsewhere, kept as the file that it is.
+        for found in walk.folders():
+            self._limits.tell(f"saving a nested repository; {spelled(folder)}")
+            for name, status in found.files:
+                if not self.nested.knows(found.prefix + name, status):
+                    self._keep_nested(found.entry(name, status))
         self.trouble.update(walk.not_read)
 
     def _keep_nested(self, entry: Entry) -> None:
         found = read(entry, self._limits.snapshot_max_file_bytes)
         if isinstance(found, Large):
-            self.nested.put_large(entry.path, found)
-            close(found.descriptor)
+            self._put_large(self.nested, entry.path, found)
         elif isinstance(found, str):
             self.trouble[entry.path] = found
         elif found is not None:
             self.nested.put(entry.path, found)
+            if not found.steady:
+                self.trouble[entry.path] = _UNSTEADY
 
     def manifest(self, identity: str, occasion: Occasion, skipped: Sequence[Skipped]) -> bytes:
         """What trees cannot say, as a document."""

@@ -137,13 +137,13 @@ def test_a_tree_that_is_not_what_was_written_is_found_out(shadow: Shadow, worksp
     [ref] = refs(workspace)
     base = {b"worktree": shadow.empty_tree}
     found = shadow.changes(ref, base)
-    shadow.verify(ref, found, base, set())
+    shadow.verify(ref, found, base)
     mode, oid = found.written[b"worktree/kept.txt"]
     for wrong in ({b"more": (mode, oid)}, {b"worktree/kept.txt": (b"100755", oid)}):
         with pytest.raises(StoreUnavailable, match="not what was written"):
-            shadow.verify(ref, Changes(found.written | wrong, set()), base, set())
+            shadow.verify(ref, Changes(found.written | wrong, set()), base)
     with pytest.raises(StoreUnavailable, match="not what was written"):
-        shadow.verify(ref, Changes(found.written, {b"worktree/gone.txt"}), base, set())
+        shadow.verify(ref, Changes(found.written, {b"worktree/gone.txt"}), base)
 
 
 def test_a_pack_that_does_not_hold_what_was_written_is_found_out(
@@ -157,7 +157,7 @@ def test_a_pack_that_does_not_hold_what_was_written_is_found_out(
     pack.chmod(0o600)
     pack.write_bytes(data)
     with pytest.raises(StoreUnavailable):
-        shadow.verify(ref, found, base, set())
+        shadow.verify(ref, found, base)
 
 
 def test_a_stream_that_is_cut_off_is_no_snapshot(repository: Path, workspace: Path) -> None:
