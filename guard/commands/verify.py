@@ -4,7 +4,7 @@ import click
 
 from guard.core.reports.state import VerifyReport
 from guard.core.text import plural, visible
-from guard.errors import GuardError
+from guard.errors import GuardError, WrongUsage
 from guard.invocation import Invocation
 from guard.output import coloured, format_option
 
@@ -24,6 +24,8 @@ def command(guard: Invocation, form: str) -> int:
     try:
         with opened_shelf(guard.workspace.path, guard.environ, time_limit=limit) as shelf:
             anchors = shelf.anchors()
+    except WrongUsage:
+        raise
     except GuardError as error:
         guard.output.warn(f"the log is not held against the snapshots: {error.message}")
         anchors = []
