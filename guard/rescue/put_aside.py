@@ -1,12 +1,14 @@
 """What the git directory holds of uncommitted work: what is staged, what is stashed, and the operation in progress."""
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
 from guard.core.rescuing import tree_path
+from guard.core.text import visible
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.reflogs import stash
 from guard.rescue.index import Index, Staged
@@ -20,12 +22,15 @@ _GIT_FILES = (
     *(b"HEAD", b"ORIG_HEAD", b"MERGE_HEAD", b"MERGE_MSG", b"MERGE_MODE", b"AUTO_MERGE"),
     *(b"SQUASH_MSG", b"CHERRY_PICK_HEAD", b"REVERT_HEAD", b"COMMIT_EDITMSG", b"REBASE_HEAD"),
     *(b"BISECT_LOG", b"BISECT_START", b"BISECT_TERMS", b"BISECT_NAMES", b"index", b"logs/HEAD"),
+    b"MERGE_AUTOSTASH",
 )
 _COMMON_FILES = (b"config", b"info/exclude", b"packed-refs", b"logs/refs/stash", b"shallow")
 _GIT_FOLDERS = (b"rebase-merge", b"rebase-apply", b"sequencer")
 _MOST_FILE_BYTES = 1024**2
 """Larger ones, as the index of a large project, say nothing that is not kept otherwise."""
 _MOST_STASHED = 50
+_AUTOSTASHES = (b"MERGE_AUTOSTASH", b"rebase-merge/autostash", b"rebase-apply/autostash")
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class PutAside:
@@ -55,6 +60,16 @@ class PutAside:
             if len(entries) > _MOST_STASHED:
                 more = len(entries) - _MOST_STASHED
                 self._trouble[b".git/refs/stash"] = f"{more} more entries are not kept"
+
+    def set_aside(self) -> None:
+        """What a merge or a rebase stashed by itself: no ref leads to it."""
+        for name in _AUTOSTASHES:
+            with reached(self._project.repository.git_dir, name) as found:
+                told = read(found[0], _MOST_FILE_BYTES) if isinstance(found, tuple) else None
+            commit = told.data.decode(errors="replace").strip() if isinstance(told, Content) else ""
+            if _OID.fullmatch(commit):
+                with self._noted(b".git/" + name):
+                    self._keep_stashed(b"stash/" + name.rpartition(b"/")[2].lower(), commit)
 
     def _keep_stashed(self, place: bytes, commit: str) -> None:
         base, *others = self.index.parents(commit) or [self._shadow.empty_tree]
@@ -142,4 +157,5 @@ class PutAside:
         except StoreUnavailable as error:
             if self._project.deadline.passed():
                 raise
-            self._trouble[name] = error.message
+            _, _, why = error.message.partition(f"{visible(os.fspath(self._shadow.path))}: ")
+            self._trouble[name] = f"cannot be read: {why or error.message}"

@@ -10,6 +10,7 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,13 +92,19 @@ class Files(Mapping[bytes, Kept]):
 
 @dataclass
 class Memory:
-    """One snapshot by its commit, and the files in it: those of the work tree, and those of nested git directories."""
+    """One snapshot by its commit, and the files in it: of the work tree, of nested git directories, of submodules' ones."""
 
     commit: str = ""
     packs: frozenset[str] = frozenset()
     """Where its objects are."""
     worktree: Records = field(default_factory=dict)
     nested: Records = field(default_factory=dict)
+    modules: Records = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[Records, Records, Records]:
+        """All that it has, in the order in which it is written."""
+        return self.worktree, self.nested, self.modules
 
 
 def recall(shadow: Path, root: Path, oid_size: int) -> Memory:
@@ -115,7 +122,7 @@ def recall(shadow: Path, root: Path, oid_size: int) -> Memory:
 
 def remember(shadow: Path, root: Path, memory: Memory, before: Memory) -> None:
     """Keep it for the next snapshot. A memory that cannot be written is no trouble: a later one checks what it finds."""
-    same = before.worktree == memory.worktree and before.nested == memory.nested
+    same = before.tables == memory.tables
     try:
         folder = Folder.open(os.fspath(shadow / FOLDER), create=True)
         assert folder is not None
@@ -145,12 +152,12 @@ def _layout(oid_size: int) -> struct.Struct:
 
 
 def _encoded(memory: Memory) -> bytes:
-    tables = (memory.worktree, memory.nested)
-    records = [record for table in tables for record in table.values()]
+    records = [record for table in memory.tables for record in table.values()]
     layout = _layout(len(records[0][-1]) if records else 20)
     packed = b"".join([layout.pack(*record) for record in records])
-    counts = (b"%d" % len(table) for table in tables)
-    return b"\0".join((*counts, *memory.worktree, *memory.nested, packed))
+    counts = (b"%d" % len(table) for table in memory.tables)
+    paths = (path for table in memory.tables for path in table)
+    return b"\0".join((*counts, *paths, packed))
 
 
 def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
@@ -161,12 +168,13 @@ def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
     said = Memory(commit, frozenset(packs))
     if head != _HEAD or len(files) > _MOST_BYTES or pointer != _pointer(said, files):
         return Memory()
-    many, few, rest = files.split(b"\0", 2)
-    *paths, packed = rest.split(b"\0", int(many) + int(few))
+    *counts, rest = files.split(b"\0", len(said.tables))
+    *paths, packed = rest.split(b"\0", sum(map(int, counts)))
     layout = _layout(oid_size)
     if len(packed) != layout.size * len(paths):
         return Memory()
     records: Iterator[Any] = layout.iter_unpack(packed)
-    said.worktree = dict(zip(paths[: int(many)], records, strict=False))
-    said.nested = dict(zip(paths[int(many) :], records, strict=True))
+    named = iter(paths)
+    for table, count in zip(said.tables, counts, strict=True):
+        table.update(zip(islice(named, int(count)), records, strict=False))
     return said

@@ -1,8 +1,8 @@
 """Taking a snapshot: the work tree, what only the index has, and the operation in progress, in one commit of the shadow.
 
 `worktree/` is the work tree byte for byte, `index/<stage>/` what is staged and not committed, `stash/<n>/` what was stashed,
-`nested/` the git directories of nested repositories, `gitdir/` the small files that say which operation is in progress;
-`manifest.json` has what trees cannot say. The project is only read.
+`nested/` the git directories of nested repositories, `modules/` those of submodules, `gitdir/` the small files that say which
+operation is in progress; `manifest.json` has what trees cannot say. The project is only read.
 """
 
 import os
@@ -25,7 +25,7 @@ REFS = "refs/guard/snapshot"
 UNPROMOTED = "refs/guard/unpromoted"
 """A snapshot of a rescue has a second name here until all of its work is committed on its branch."""
 _LONGEST_NAME = 100
-_REMEMBERED = (b"worktree", b"nested")
+_REMEMBERED = (b"worktree", b"nested", b"modules")
 _USUAL = Limits()
 
 
@@ -108,7 +108,7 @@ def _taken(
     limits.tell("reading the snapshot back")
     commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
     packs = shadow.verify(commit, stream.changes, base)
-    now = Memory(commit, packs, taking.worktree.now, taking.nested.now)
+    now = Memory(commit, packs, *(table.now for table in taking.tables))
     remember(shadow.path, project.repository.root, now, before)
     kept = taking.worktree.files
     return Taken(

@@ -57,6 +57,7 @@ class Taking:
         looked = time.time_ns()
         self.worktree = Table(stream, b"worktree/", before.worktree, looked)
         self.nested = Table(stream, b"nested/", before.nested, looked)
+        self.modules = Table(stream, b"", before.modules, looked)
         self.absent: set[bytes] = set()
         self.trouble: dict[bytes, str] = self.walk.not_read
         self.folders: set[bytes] = set()
@@ -80,13 +81,21 @@ class Taking:
                 self._fetch(path)
         self._put_aside.staged()
         self._put_aside.stashed()
+        self._put_aside.set_aside()
         self._put_aside.operation()
+        root, git_dir = self.walk.root, self._project.repository.git_dir
         for path in self.walk.nested:
-            self._look_into_git(path + b"/.git")
+            self._look_into_git(root, path + b"/.git", self.nested)
+        self._look_into_git(git_dir, b"modules", self.modules)
         for path in self._large:
             self._fetch(path, large=True)
-        self.worktree.sweep()
-        self.nested.sweep()
+        for table in self.tables:
+            table.sweep()
+
+    @property
+    def tables(self) -> tuple[Table, Table, Table]:
+        """What the next snapshot starts from."""
+        return self.worktree, self.nested, self.modules
 
     def _look_into(self, found: Found) -> None:
         """What is as it was takes no more than a look: with very many files nothing else counts."""
@@ -198,24 +207,24 @@ class Taking:
         finally:
             close(found.descriptor)
 
-    def _look_into_git(self, folder: bytes) -> None:
-        """The git directory of a nested repository: its commits may be nowhere else."""
-        walk = Walk(self.walk.root, self._own, self._deadline, folder)
+    def _look_into_git(self, root: Path, folder: bytes, table: Table) -> None:
+        """The git directory of a repository inside this one: its commits may be nowhere else."""
+        walk = Walk(root, self._own, self._deadline, folder)
         for found in walk.folders():
             self._limits.tell(f"saving a nested repository; {spelled(folder)}")
             for name, status in found.files:
-                if not self.nested.knows(found.prefix + name, status):
-                    self._keep_nested(found.entry(name, status))
+                if not table.knows(found.prefix + name, status):
+                    self._keep_git(found.entry(name, status), table)
         self.trouble.update(walk.not_read)
 
-    def _keep_nested(self, entry: Entry) -> None:
+    def _keep_git(self, entry: Entry, table: Table) -> None:
         found = read(entry, self._limits.snapshot_max_file_bytes)
         if isinstance(found, Large):
-            self._put_large(self.nested, entry.path, found)
+            self._put_large(table, entry.path, found)
         elif isinstance(found, str):
             self.trouble[entry.path] = found
         elif found is not None:
-            self.nested.put(entry.path, found)
+            table.put(entry.path, found)
             if not found.steady:
                 self.trouble[entry.path] = _UNSTEADY
 

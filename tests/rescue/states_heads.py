@@ -250,6 +250,8 @@ HEADS = {
     "merge squashed": State(merge_squashed),
     "merge, both added": on_branch(merge_both_added, "merge"),
     "merge, deleted here": on_branch(merge_deleted, "merge"),
+    "merge with autostash": on_branch(merge_with_autostash, "merge", loses=True),
+    "rebase with autostash": on_branch(rebase_with_autostash, "rebase", loses=True),
     "rebase": on_branch(rebase, "rebase", loses=True),
     "rebase by patches": on_branch(rebase_by_patches, "rebase", loses=True),
     "rebase to edit": on_branch(rebase_to_edit, "rebase", loses=True),

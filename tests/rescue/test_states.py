@@ -198,8 +198,9 @@ def inside(name: bytes, folders: list[bytes]) -> bool:
     ("state", "inner"),
     [
         (STATES["nested repository"], "vendor/lib/.git"),
+        (STATES["submodule ahead"], ".git/modules/lib"),
     ],
-    ids=["nested repository"],
+    ids=["nested repository", "submodule"],
 )
 def test_the_history_of_a_repository_inside_is_kept(state: State, inner: str, scene: Scene) -> None:
     """Its commits may be nowhere else."""
