@@ -30,6 +30,8 @@ PROBES_AT_MOST = 2.0
 _MOST_REASONS = 20
 _MOST_DOLLARS = 1e6
 """More than any probe costs: what a CLI says beyond that is no figure."""
+_NOT_TRIED = ("nothing", "alive")
+"""Reasons of a rescue by hand that had nothing to do, or was asked for too early: it neither failed nor succeeded."""
 _Key = tuple[str, str | None, int | None]
 
 
@@ -69,7 +71,7 @@ class Metrics:
                 self._statuses[event.status] += 1
             case CheckMade():
                 self._check(event)
-            case RescueMade():
+            case RescueMade() if event.reason not in _NOT_TRIED:
                 self._counts["rescues"] += 1
                 self._counts["rescues_with_commits"] += bool(event.commits)
                 self._counts["rescued_commits"] += len(event.commits)
