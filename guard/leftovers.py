@@ -2,27 +2,35 @@
 
 import os
 import shlex
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from guard.core.changed import Changed
 from guard.core.events.baseline import DirtyFile
 from guard.core.grouping import Group, grouped
-from guard.core.planning import Discarded, plan_from, planning_prompt
+from guard.core.planning import PLAN_SCHEMA, Discarded, plan_from, planning_prompt
 from guard.core.rescuing import HeldBack, Occasion, Rescue, Snapshot, capped_held, cut
 from guard.core.settings import Settings
 from guard.core.text import plural
 from guard.core.work import CommitLine, count_work
-from guard.git.dirty import Dirty, dirty
+from guard.errors import GuardError
+from guard.git.dirty import Dirty
 from guard.git.history import history
 from guard.processes import run
 from guard.rescue import rescue, snapshot
+from guard.rescue.foreign import Expected, Foreign
 from guard.rescue.limits import Limits
 from guard.rescue.orders import Orders
 from guard.subject import Subject
 from guard.taskfiles import task_file
+
+_PLANNING_SHARE = 0.25
+"""Of the time for the whole rescue: the commits are still to be made then."""
+
+
+class _NoProgram(Exception):
+    """The user's rescue program cannot be run."""
 
 
 def kept(subject: Subject, settings: Settings, now: datetime) -> Snapshot:
@@ -51,11 +59,13 @@ class Leftovers:
 
     def committed(self, *, dry: bool = False, on_branch: bool = False) -> Rescue:
         """Commit it, or say why not."""
-        argv = shlex.split(self.settings.rescue.command)
-        if argv and not dry and not on_branch:
-            if shutil.which(argv[0], path=self.subject.environ.get("PATH")) is not None:
-                return self._by_program(argv)
-            self.warn(f"there is no rescue command {argv[0]!r}; guard's own rescue is used instead")
+        if self.settings.rescue.command and not dry and not on_branch:
+            try:
+                return self._by_program(self._program())
+            except _NoProgram as error:
+                self.warn(f"{error}; guard's own rescue is used instead")
+        elif self.settings.rescue.command:
+            self.warn("the rescue command has no part in this: guard's own rescue is used")
         return self._by_guard(dry, on_branch)
 
     def only_kept(self, alive: Sequence[str]) -> Rescue:
@@ -119,19 +129,22 @@ class Leftovers:
             why = "no agent is known" if subject.agent is None else "too many files for a question"
             self.warn(f"the commits are planned by rules: {why}")
             return grouped(changes)
-        words, detail = consult(
-            Question(
-                agent=subject.agent,
-                session=subject.session,
-                command=check.probe_command or None,
-                model=check.probe_model or None,
-                cwd=subject.repository.root,
-                time_limit=check.probe_timeout_seconds,
-                environ=subject.environ,
-                now=self.now,
-                topic=Topic(prompt),
-            )
+        longest = self.settings.rescue.time_limit_seconds * _PLANNING_SHARE
+        question = Question(
+            agent=subject.agent,
+            session=subject.session,
+            command=check.probe_command or None,
+            model=check.probe_model or None,
+            cwd=subject.repository.root,
+            time_limit=min(check.probe_timeout_seconds, longest),
+            environ=subject.environ,
+            now=self.now,
+            topic=Topic(prompt, PLAN_SCHEMA),
         )
+        try:
+            words, detail = consult(question)
+        except GuardError as error:
+            words, detail = None, error.message
         if words is None:
             self.warn(f"the commits are planned by rules: {detail}")
             return grouped(changes)
@@ -141,49 +154,64 @@ class Leftovers:
             return grouped(changes)
         return plan
 
+    def _program(self) -> list[str]:
+        """The user's own program and its arguments; one that lies in the work tree is found only by its path."""
+        from guard.probe.surroundings import environment, found
+
+        root, command = self.subject.repository.root, self.settings.rescue.command
+        try:
+            name, *words = shlex.split(command)
+        except ValueError as error:
+            raise _NoProgram(f"the rescue command cannot be split into words ({error})") from None
+        program = found(name, environment(self.subject.environ, root), root)
+        if program is None:
+            raise _NoProgram(f"there is no rescue command {name!r}")
+        return [program, *words]
+
     def _by_program(self, argv: list[str]) -> Rescue:
-        """The program is judged by its commits and by what is still uncommitted, not by what it says."""
-        subject, settings = self.subject, self.settings
-        safe = kept(subject, settings, self.now)
+        """The program is judged by its commits, held against a snapshot from before, and not by what it says."""
+        subject, limit = self.subject, self.settings.rescue.time_limit_seconds
+        expected = self._expected(limit)
         before = self._commits()
-        done = run(
-            [*argv, subject.spec] if subject.spec else argv,
-            environ={**subject.environ, "GUARD_RESCUE": f"{subject.run}/{subject.iteration}"},
-            time_limit=settings.rescue.time_limit_seconds,
-            cwd=subject.repository.root,
-        )
+        try:
+            done = run(
+                [*argv, subject.spec] if subject.spec else argv,
+                environ={**subject.environ, "GUARD_RESCUE": f"{subject.run}/{subject.iteration}"},
+                time_limit=limit,
+                cwd=subject.repository.root,
+            )
+        except OSError as error:
+            raise _NoProgram(f"the rescue command does not start: {error.strerror}") from None
         made = [line for line in self._commits() if line not in before]
         home = [line for line in made if line.branch == (subject.baseline.branch or "HEAD")]
-        how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"
         elsewhere = made[0].branch if made and not home else None
+        held = (*self._held(), *expected.missing(elsewhere or "HEAD"))
+        if home and not held:
+            expected.settle()
+        how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"
         where = f" on {elsewhere}" if elsewhere else ""
         said = f"the rescue command {how}, and made {plural(len(made), 'commit')}{where}"
-        held = (*self._held(), *self._still_uncommitted())
         note = f"; {plural(len(held), 'path')} held back: {held[0].why}" if held and made else ""
         return Rescue(
-            commits=tuple(line.oid for line in home or made),
-            snapshot=safe,
+            commits=tuple(line.oid for line in reversed(home or made)),
+            snapshot=expected.snapshot,
             held_back=capped_held(held),
             branch=elsewhere,
             reason="rescued" if home else "not_plain:branch_changed" if made else "refused",
             detail=cut(said + note),
         )
 
-    def _still_uncommitted(self) -> list[HeldBack]:
-        """What was left to the program and is still there as it was."""
-        limit = self.settings.completion_check.git_timeout_seconds
+    def _expected(self, time_limit: float) -> Expected:
         subject = self.subject
-        now = dirty(subject.repository, subject.environ, limit, like=subject.baseline.dirty)
-        there = {(one.path, one.kind, one.content) for one in now.files}
-        agents = (one for one in self.left if one.path not in self.held)
-        return [
-            HeldBack(path=cut(one.path), why="not_committed: by the rescue command")
-            for one in agents
-            if (one.path, one.kind, one.content) in there
-        ]
+        occasion = Occasion("rescue", self.now, subject.run, subject.iteration)
+        limits = Limits.of(self.settings.rescue)
+        place = (subject.repository, subject.workspace, subject.environ)
+        return Foreign(*place, occasion, limits, time_limit).before(self._paths())
 
     def _commits(self) -> tuple[CommitLine, ...]:
+        """Those with work in them, the newest first; a program may mark its own as guard does."""
         limit, subject = self.settings.completion_check.git_timeout_seconds, self.subject
         others = subject.others()
         facts = history(subject.repository, subject.baseline, subject.environ, limit, others)
-        return count_work(facts).commits
+        unmarked = {oid: one._replace(rescued=False) for oid, one in facts.commits.items()}
+        return count_work(replace(facts, commits=unmarked)).commits
