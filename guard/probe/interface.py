@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ class Topic:
     """Something else to ask about than the session's state; the answer is taken as it is."""
 
     prompt: str
-    schema: Mapping[str, object] = field(default_factory=lambda: {"type": "object"})
+    schema: Mapping[str, object]
 
 
 @dataclass(frozen=True)
