@@ -1,5 +1,6 @@
 """`guard rescue`."""
 
+from itertools import zip_longest
 from typing import Any, get_args
 
 import click
@@ -53,14 +54,20 @@ def command(
     return 0 if report.is_settled else 1
 
 
+def _commits(report: RescueReport) -> list[str]:
+    """Each commit in a line; of those that a rescue command made only the ids are known."""
+    said = [f"{one.subject} ({plural(one.files, 'file')})" for one in report.plan]
+    if report.dry_run:
+        return [visible(f"planned {line}") for line in said]
+    lines = zip_longest([oid[:10] for oid in report.commits], said[: len(report.commits)])
+    return [visible(" ".join(filter(None, line))) for line in lines]
+
+
 def _text(report: RescueReport) -> str:
     word = coloured(report.reason, "ok" if report.is_settled else "warning")
     lines = [f"guard restore {report.snapshot.id} --to DIR"] if report.snapshot else []
     lines.append(f"  {word}: {visible(report.detail)}")
-    oids = [oid[:10] for oid in report.commits] or ["planned"] * len(report.plan)
-    for oid, planned in zip(oids, report.plan, strict=False):
-        files = plural(len(planned.paths), "file")
-        lines.append(f"  {oid} {visible(planned.subject)} ({files})")
+    lines += [f"  {line}" for line in _commits(report)]
     lines += [f"  ticked: {visible(task)}" for task in report.ticked]
     held = [f"  held back: {one.path} ({one.why})" for one in report.held_back]
     more = len(held) - _MOST_LINES
