@@ -62,7 +62,7 @@ def test_one_that_passes_sees_what_is_to_be_committed(
         folder = repository / told if told != "absolute" else tmp_path / "hooks"
         git(repository, "config", "core.hooksPath", told if told != "absolute" else str(folder))
     write(repository / "users.txt", "the user's\n")
-    text = f"git diff --cached --name-only > {tmp_path}/seen; git diff --quiet; echo $? >> {tmp_path}/seen"
+    text = f"git diff --cached --name-only > {tmp_path}/seen; git diff-files --quiet; echo $? >> {tmp_path}/seen"
     script(folder / "pre-commit", text)
     result = rescued(repository, workspace)
     assert result.reason == "rescued"
