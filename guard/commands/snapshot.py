@@ -33,7 +33,7 @@ def command(guard: Invocation, form: str) -> int:
             guard.environ,
             occasion=Occasion("by_hand", guard.clock.now()),
             time_limit=settings.time_limit_seconds,
-            limits=Limits.of(settings, live.far),
+            limits=Limits.of(settings, live.far if form == "text" else None),
         )
     finally:
         live.clear()

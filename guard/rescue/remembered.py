@@ -19,6 +19,7 @@ from guard.files import Folder
 from guard.rescue.reading import mode_of
 
 _MOST = 2**64 - 1
+"""Times before 1970 do not fit, and so do not match: such a file is read every time."""
 _RACY_NS = 2_000_000_000
 _HEAD = "guard-memory-2"
 FOLDER = "guard.memory"
@@ -43,8 +44,8 @@ def is_same(known: Record, status: os.stat_result) -> bool:
     dev, ino, mtime, ctime, size, mode, _oid = known
     return (
         0 != ino == status.st_ino
-        and ctime == status.st_ctime_ns & _MOST
-        and mtime == status.st_mtime_ns & _MOST
+        and ctime == status.st_ctime_ns
+        and mtime == status.st_mtime_ns
         and size == status.st_size
         and mode == status.st_mode
         and dev == status.st_dev

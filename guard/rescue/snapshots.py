@@ -5,6 +5,7 @@
 operation is in progress; `manifest.json` has what trees cannot say. The project is only read.
 """
 
+import gc
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +57,29 @@ def take(
 
     It starts from the last one of the same work tree; if that turns out to be damaged, from nothing.
     """
+    with _no_collecting():
+        return _take(project, shadow, occasion, wanted, limits)
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """With very many files the garbage collector would look through all of them again and again, and find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _take(
+    project: Project,
+    shadow: Shadow,
+    occasion: Occasion,
+    wanted: Sequence[bytes],
+    limits: Limits,
+) -> Taken:
     root = project.repository.root
     memory = recall(shadow.path, root, len(shadow.empty_tree) // 2)
     trees = shadow.trees_of(memory.commit, memory.packs) if memory.commit else None

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,6 @@ _SPECIAL = "a special file"
 FOLDER = "a folder"
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _KEPT = (stat.S_IFREG, stat.S_IFLNK)
-_NAMES = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
 
 
 class Entry(NamedTuple):
@@ -124,44 +123,23 @@ class Walk:
         self, levels: list[_Level], descriptor: int, path: bytes, folder_name: bytes
     ) -> Found:
         prefix = path + b"/" if path else b""
-        files: list[tuple[bytes, os.stat_result]] = []
-        below: list[bytes] = []
+        listed = _Listed()
         try:
-            statuses = self._statuses(descriptor, prefix)
+            listed.fill(descriptor)
         except OSError as error:
             self.not_read[path or b"."] = f"{error.strerror}"
-            statuses = {}
+            listed = _Listed()
         else:
-            if path and self._is_left_out(path, folder_name, statuses):
-                statuses = {}
-        for name, status in statuses.items():
-            kind = stat.S_IFMT(status.st_mode)
-            if kind == stat.S_IFDIR:
-                below.append(name)
-            elif name == b".git" and not path:
-                continue
-            elif kind in _KEPT:
-                files.append((name, status))
-            else:
-                self.not_read[prefix + name] = _SPECIAL
-        levels.append(_Level(descriptor, prefix, iter(sorted(below))))
-        return Found(prefix, descriptor, files)
+            if path and self._is_left_out(path, folder_name, listed.names()):
+                listed = _Listed()
+        for name, why in listed.others.items():
+            self.not_read[prefix + name] = why
+        if not path:
+            listed.files = [file for file in listed.files if file[0] != b".git"]
+        levels.append(_Level(descriptor, prefix, iter(sorted(listed.folders))))
+        return Found(prefix, descriptor, listed.files)
 
-    def _statuses(self, descriptor: int, prefix: bytes) -> dict[bytes, os.stat_result]:
-        """Names with what each is."""
-        found: dict[bytes, os.stat_result] = {}
-        with os.scandir(descriptor) as entries:
-            for entry in entries:
-                name = entry.name.encode(*_NAMES)
-                try:
-                    found[name] = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                except OSError as error:
-                    self.not_read[prefix + name] = f"{error.strerror}"
-        return found
-
-    def _is_left_out(self, path: bytes, name: bytes, inside: dict[bytes, os.stat_result]) -> bool:
+    def _is_left_out(self, path: bytes, name: bytes, inside: Set[bytes]) -> bool:
         why = rebuilt(name, inside) if not self.below else None
         if why is not None:
             self.not_needed[path] = why
@@ -171,6 +149,39 @@ class Walk:
         if b".git" in inside:
             self.nested.append(path)
         return False
+
+
+@dataclass
+class _Listed:
+    """What is in one folder."""
+
+    files: list[tuple[bytes, os.stat_result]] = field(default_factory=list)
+    folders: list[bytes] = field(default_factory=list)
+    others: dict[bytes, str] = field(default_factory=dict)
+    """What is neither, or cannot be told."""
+
+    def fill(self, descriptor: int) -> None:
+        encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                name = entry.name.encode(encoding, errors)
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    self.others[name] = f"{error.strerror}"
+                    continue
+                kind = stat.S_IFMT(status.st_mode)
+                if kind in _KEPT:
+                    self.files.append((name, status))
+                elif kind == stat.S_IFDIR:
+                    self.folders.append(name)
+                else:
+                    self.others[name] = _SPECIAL
+
+    def names(self) -> Set[bytes]:
+        return {*(name for name, _status in self.files), *self.folders, *self.others}
 
 
 @contextmanager
