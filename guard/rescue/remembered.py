@@ -2,13 +2,16 @@
 
 A file is taken for unchanged if its device, inode, size, mode, time of change and time of its inode's change are what they
 were, and if both times lie well before the look: a file that is written in the same tick of the clock as it is read looks the
-same afterwards. The memory is never needed: without it, or if a byte of it is wrong, everything is read again.
+same afterwards. (A file that somebody goes on writing to through a map of memory that was there before the look shows no new
+time until the system has written it down; git itself cannot see that either.) The memory is never needed: without it, or if a
+byte of it is wrong, everything is read again.
 """
 
 import hashlib
 import os
 import struct
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,6 +25,7 @@ _MOST = 2**64 - 1
 """Times before 1970 do not fit, and so do not match: such a file is read every time."""
 _RACY_NS = 2_000_000_000
 _HEAD = "guard-memory-2"
+_FORGOTTEN_SECONDS = 30 * 86400
 FOLDER = "guard.memory"
 _MOST_BYTES = 1024**3
 
@@ -98,6 +102,8 @@ class Memory:
     commit: str = ""
     packs: frozenset[str] = frozenset()
     """Where its objects are."""
+    table: str = ""
+    """The hash of the table of files as it was found; that on the disk may be another's by now."""
     worktree: Records = field(default_factory=dict)
     nested: Records = field(default_factory=dict)
     modules: Records = field(default_factory=dict)
@@ -123,28 +129,37 @@ def recall(shadow: Path, root: Path, oid_size: int) -> Memory:
 
 def remember(shadow: Path, root: Path, memory: Memory, before: Memory) -> None:
     """Keep it for the next snapshot. A memory that cannot be written is no trouble: a later one checks what it finds."""
-    same = before.tables == memory.tables
+    table = before.table if before.tables == memory.tables else ""
     try:
         folder = Folder.open(os.fspath(shadow / FOLDER), create=True)
         assert folder is not None
         with folder:
-            files = folder.read(f"{_name(root)}.files") if same else None
-            if files is None:
+            if not table:
                 files = _encoded(memory)
+                table = hashlib.sha256(files).hexdigest()
                 folder.replace(f"{_name(root)}.files", files, locked=False)
-            folder.replace(_name(root), _pointer(memory, files), locked=False)
+            pointer = _pointer(memory.commit, table, memory.packs)
+            folder.replace(_name(root), pointer, locked=False)
+            _forget(folder)
     except (GuardError, OSError):
         return
+
+
+def _forget(folder: Folder) -> None:
+    """Work trees come and go; what was not needed for long is not needed any more."""
+    long_ago = time.time() - _FORGOTTEN_SECONDS
+    for name in folder.names():
+        if os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_mtime < long_ago:
+            folder.remove(name)
 
 
 def _name(root: Path) -> str:
     return hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
 
 
-def _pointer(memory: Memory, files: bytes) -> bytes:
+def _pointer(commit: str, table: str, packs: Set[str]) -> bytes:
     """It names the table by its hash, and ends with its own."""
-    table = hashlib.sha256(files).hexdigest()
-    said = "\n".join((_HEAD, memory.commit, table, *sorted(memory.packs))).encode()
+    said = "\n".join((_HEAD, commit, table, *sorted(packs))).encode()
     return said + b"\n" + hashlib.sha256(said).hexdigest().encode()
 
 
@@ -163,11 +178,13 @@ def _encoded(memory: Memory) -> bytes:
 
 def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
     try:
-        head, commit, _table, *packs, _hash = pointer.decode().split("\n")
+        head, commit, table, *packs, _hash = pointer.decode().split("\n")
     except ValueError:
         return Memory()
-    said = Memory(commit, frozenset(packs))
-    if head != _HEAD or len(files) > _MOST_BYTES or pointer != _pointer(said, files):
+    said = Memory(commit, frozenset(packs), table)
+    if head != _HEAD or pointer != _pointer(commit, table, said.packs):
+        return Memory()
+    if len(files) > _MOST_BYTES or hashlib.sha256(files).hexdigest() != table:
         return Memory()
     *counts, rest = files.split(b"\0", len(said.tables))
     *paths, packed = rest.split(b"\0", sum(map(int, counts)))

@@ -132,7 +132,7 @@ def _taken(
     limits.tell("reading the snapshot back")
     commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
     packs = shadow.verify(commit, stream.changes, base)
-    now = Memory(commit, packs, *(table.now for table in taking.tables))
+    now = Memory(commit, packs, "", *(table.now for table in taking.tables))
     remember(shadow.path, project.repository.root, now, before)
     kept = taking.worktree.files
     return Taken(
