@@ -40,7 +40,7 @@ class Index:
 
     def tracked(self, folders: Sequence[bytes]) -> list[Staged]:
         """What the index has in these folders."""
-        if not folders or not self._path.is_file():
+        if not folders or not os.path.isfile(self._path):
             return []
         named = folders if len(folders) <= _MOST_FOLDERS else ()
         words = ("ls-files", "--stage", "-z", "--", *map(os.fsdecode, named))
@@ -48,7 +48,7 @@ class Index:
 
     def only_staged(self, head: str | None) -> list[Staged]:
         """What the last commit does not have; all of it if that cannot be read."""
-        if not self._path.is_file():
+        if not os.path.isfile(self._path):
             return []
         own = {"GIT_INDEX_FILE": os.fspath(self._path)}
         with suppress(StoreUnavailable):

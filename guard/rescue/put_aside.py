@@ -1,5 +1,6 @@
 """What the git directory holds of uncommitted work: what is staged, what is stashed, and the operation in progress."""
 
+import errno
 import os
 import re
 from collections import defaultdict
@@ -91,6 +92,10 @@ class PutAside:
     def operation(self) -> None:
         """The small files that say what git is in the middle of."""
         repository = self._project.repository
+        for folder in (repository.git_dir, repository.common_dir):
+            if os.path.isdir(folder) and not os.access(folder, os.X_OK):
+                self._trouble[b".git"] = os.strerror(errno.EACCES)
+                return
         places = [(repository.git_dir, name) for name in _GIT_FILES]
         places += [(repository.common_dir, name) for name in _COMMON_FILES]
         for folder, name in places:

@@ -68,6 +68,34 @@ def test_what_cannot_be_read_any_more_is_not_kept_in_its_old_version(
     take_next(repository, workspace)
 
 
+SHUT_OUT = """
+import os, sys
+from pathlib import Path
+from guard.git.locate import find
+from guard.rescue import snapshot
+from tests.support.rescuing import BY_HAND
+root, workspace = map(Path, sys.argv[1:])
+known = find(root, lambda _: None)
+(root / ".git").chmod(0)
+print(snapshot(known, workspace, os.environ, occasion=BY_HAND, time_limit=60).model_dump_json())
+raise SystemExit
+"""
+
+
+def test_a_git_directory_that_cannot_be_entered_is_named_and_the_rest_is_kept(
+    repository: Path, workspace: Path
+) -> None:
+    start(repository)
+    take_snapshot(repository, workspace)
+    done = child(repository, workspace, WITHOUT_PRIVILEGE + SHUT_OUT)
+    said, trouble = done.communicate()
+    (repository / ".git").chmod(0o700)
+    assert done.returncode == 0, trouble
+    kept = Snapshot.model_validate_json(said)
+    assert kept.skipped == (".git: Permission denied",)
+    assert saved(workspace, kept) == contents(repository)
+
+
 @pytest.mark.usefixtures("no_window")
 def test_a_walk_without_time_keeps_no_old_versions_of_what_it_did_not_reach(
     repository: Path, workspace: Path
