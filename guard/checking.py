@@ -16,12 +16,12 @@ from guard.core.answer import ProbeResult
 from guard.core.events.baseline import DirtyFile
 from guard.core.events.check import MOST_LOOKS
 from guard.core.evidence import Evidence, Policy
-from guard.core.holding import may_commit
+from guard.core.holding import living_agent, may_commit
 from guard.core.judge import Step, Verdict, judge
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
-from guard.core.uncommitted import Uncommitted, changed_since, left_over
+from guard.core.uncommitted import changed_since, left_over, replaced_since
 from guard.core.work import Work, count_work
 from guard.errors import GuardError, RepositoryProblem
 from guard.git.dirty import Dirty, dirty
@@ -122,7 +122,7 @@ class Check:
         aside = self._set_aside(changed)
         self._left = tuple(file for file in changed if file.path not in aside)
         uncommitted = left_over(before, self._dirty.files, work.stashed, aside)
-        warnings = (*work.warnings, *self._warnings(aside, uncommitted))
+        warnings = (*work.warnings, *self._warnings(aside))
         return Evidence(
             at=self.clock.now(),
             round=self._round,
@@ -140,14 +140,14 @@ class Check:
             rescue=self._rescue,
         )
 
-    def _warnings(self, aside: Collection[str], uncommitted: Uncommitted) -> Iterator[str]:
+    def _warnings(self, aside: Collection[str]) -> Iterator[str]:
         """What whoever reads the verdict has to know of the files."""
         baseline = self.subject.baseline
         if baseline.at is None:
             yield _NOTHING_BEFORE
         if aside:
             yield f"{plural(len(aside), 'file')} changed when no guard was watching: the user's"
-        if uncommitted.gone and baseline.kept:
+        if replaced_since(baseline.dirty, self._dirty.files) and baseline.kept:
             yield f"what the user had before is safe: {baseline.kept}"[:512]
 
     def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:
@@ -203,20 +203,21 @@ class Check:
             )
         )
 
-    def rescue(self, *, dry: bool, on_branch: bool) -> tuple[Evidence, Rescue]:
-        """Look once, and commit what was left, whatever the verdict would be; not while anything of it is at work."""
+    def rescue(self, *, dry: bool, on_branch: bool) -> tuple[tuple[str, ...], Rescue]:
+        """Look once, and commit what was left, whatever the verdict would be; not while the agent itself lives."""
         try:
             evidence = self._look()
-            if may_commit(evidence, self.policy):
-                return evidence, self._leftovers().committed(dry=dry, on_branch=on_branch)
-            return evidence, self._leftovers().only_kept([one.name for one in evidence.living])
         except RepositoryProblem as error:
-            raise self._after_snapshot(error) from None
+            return (), self._leftovers({}).only_kept("not_plain:git", error.message)
+        warnings, agent = evidence.work.warnings, living_agent(evidence, self.policy)
+        if agent is not None:
+            return warnings, self._leftovers({}).only_kept("alive", f"{agent.name} is at work")
+        return warnings, self._leftovers().committed(dry=dry, on_branch=on_branch)
 
     def _rescued(self) -> Rescue:
         return self._leftovers().committed()
 
-    def _leftovers(self) -> "Leftovers":
+    def _leftovers(self, held: Mapping[str, str] | None = None) -> "Leftovers":
         from guard.leftovers import Leftovers
 
         return Leftovers(
@@ -224,7 +225,7 @@ class Check:
             self.settings,
             self._left,
             self._dirty,
-            self._not_the_agents(),
+            self._not_the_agents() if held is None else held,
             self.clock.now(),
             self.warn,
         )

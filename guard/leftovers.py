@@ -10,7 +10,7 @@ from guard.core.changed import Changed
 from guard.core.events.baseline import DirtyFile
 from guard.core.grouping import Group, grouped
 from guard.core.planning import PLAN_SCHEMA, Discarded, plan_from, planning_prompt
-from guard.core.rescuing import HeldBack, Occasion, Rescue, Snapshot, capped_held, cut
+from guard.core.rescuing import HeldBack, Kind, Occasion, Rescue, Snapshot, capped_held, cut
 from guard.core.settings import Settings
 from guard.core.text import plural
 from guard.core.work import CommitLine, count_work
@@ -33,13 +33,13 @@ class _NoProgram(Exception):
     """The user's rescue program cannot be run."""
 
 
-def kept(subject: Subject, settings: Settings, now: datetime) -> Snapshot:
+def kept(subject: Subject, settings: Settings, now: datetime, kind: Kind = "check") -> Snapshot:
     """A snapshot of the work tree as it is now."""
     return snapshot(
         subject.repository,
         subject.workspace,
         subject.environ,
-        occasion=Occasion("check", now, subject.run, subject.iteration),
+        occasion=Occasion(kind, now, subject.run, subject.iteration),
         time_limit=settings.rescue.time_limit_seconds,
         limits=Limits.of(settings.rescue),
     )
@@ -68,15 +68,15 @@ class Leftovers:
             self.warn("the rescue command has no part in this: guard's own rescue is used")
         return self._by_guard(dry, on_branch)
 
-    def only_kept(self, alive: Sequence[str]) -> Rescue:
-        """Commit nothing, because these are at work."""
+    def only_kept(self, reason: str, why: str) -> Rescue:
+        """Commit nothing, and say why."""
         return Rescue(
             commits=(),
-            snapshot=kept(self.subject, self.settings, self.now),
+            snapshot=kept(self.subject, self.settings, self.now, "rescue"),
             held_back=(),
             branch=None,
-            reason="alive",
-            detail=cut(f"nothing is committed while the iteration is at work: {', '.join(alive)}"),
+            reason=reason,
+            detail=cut(f"kept in the snapshot only: {why}"),
         )
 
     def _by_guard(self, dry: bool, on_branch: bool) -> Rescue:

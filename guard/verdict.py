@@ -96,8 +96,8 @@ def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> R
     )
     watch = watch_of(guard, iteration)
     with _prepared(guard, terms, settings, watch, subject, last, _nothing) as check:
-        evidence, rescue = check.rescue(dry=dry, on_branch=on_branch)
-    for warning in evidence.work.warnings:
+        warnings, rescue = check.rescue(dry=dry, on_branch=on_branch)
+    for warning in warnings:
         guard.output.warn(warning)
     if not dry:
         record_rescue(guard, subject, rescue)

@@ -1,10 +1,10 @@
-"""Which snapshots may go: never the last of a work tree, never one whose work nobody has taken over."""
+"""Which snapshots may go: never the last of a work tree, nor its last baseline, nor one whose work nobody has taken over."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-Fate = Literal["unreadable", "unpromoted", "newest", "among_newest", "young", "due"]
+Fate = Literal["unreadable", "unpromoted", "newest", "baseline", "among_newest", "young", "due"]
 """Why a snapshot stays, or `due`: it goes."""
 
 
@@ -16,6 +16,8 @@ class Held(NamedTuple):
     at: datetime | None
     """None if its manifest cannot be read."""
     unpromoted: bool
+    baseline: bool = False
+    """Whether it is from the beginning of an iteration: what the user had then may be nowhere else."""
 
 
 def fates(
@@ -24,6 +26,7 @@ def fates(
     """What becomes of each snapshot; they are given from the oldest to the newest."""
     youth = timedelta(days=keep_days)
     seen: dict[str, int] = {}
+    begun: set[str] = set()
     found: dict[str, Fate] = {}
     for one in reversed(held):
         if one.at is None:
@@ -31,6 +34,9 @@ def fates(
             continue
         rank = seen[one.worktree] = seen.get(one.worktree, 0) + 1
         found[one.id] = _fate(one, rank, keep_snapshots, young=now - one.at < youth)
+        if one.baseline and one.worktree not in begun:
+            begun.add(one.worktree)
+            found[one.id] = "baseline" if found[one.id] in ("young", "due") else found[one.id]
     return found
 
 

@@ -80,6 +80,18 @@ def _gone_since(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> It
             yield file.path
 
 
+def replaced_since(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> int:
+    """How many files of the user's are no longer what they were: gone, changed, or staged otherwise."""
+    there = {file.path: file for file in now}
+    users = (file for file in before if file.left_by == "user" and file.kind != "missing")
+    return sum(
+        file.path not in there
+        or not same_content(file, there[file.path])
+        or (file.index is not None and file.index != there[file.path].index)
+        for file in users
+    )
+
+
 def _unchanged(before: DirtyFile | None, now: DirtyFile) -> bool:
     """Whether it is what the user left: on disk, and nothing else is staged than before or than on disk."""
     if before is None or not same_content(before, now):

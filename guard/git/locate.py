@@ -32,9 +32,9 @@ def find(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
     for folder in (here, *here.parents):
         entry = _lstat(folder / ".git")
         found = at(folder) if entry is not None else None
-        if found is not None and found.git_dir.is_dir():
-            return found
         remembered = known(folder)
+        if found is not None and found.git_dir.is_dir() and not _is_replaced(found, remembered):
+            return found
         if remembered is not None:
             return remembered
         if found is not None:
@@ -47,6 +47,13 @@ def find(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
     raise RepositoryProblem(
         f"{here} is not in a git repository", "go to one, name one with --repo, or run `git init`"
     )
+
+
+def _is_replaced(found: Repository, remembered: Repository | None) -> bool:
+    """Whether a git directory of the work tree's own was replaced by a pointer to another one."""
+    if remembered is None or remembered.git_dir == found.git_dir:
+        return False
+    return remembered.git_dir == found.root / ".git"
 
 
 def at(root: Path) -> Repository:

@@ -56,6 +56,11 @@ class Tracked(NamedTuple):
 
 def unfiltered(git: Reader) -> Reader:
     """The same repository with every filter that its settings name made to do nothing."""
+    return git.with_settings({**_SETTINGS, **no_filters(git)})
+
+
+def no_filters(git: Reader) -> dict[str, str]:
+    """Settings by which every filter that the repository's settings name does nothing."""
     names = git.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
     drivers = sorted({name.rpartition(b".")[0] for name in names.split(b"\0") if name})
     if len(drivers) > _MOST_FILTERS:
@@ -63,11 +68,11 @@ def unfiltered(git: Reader) -> Reader:
             f"the settings of git name {len(drivers)} filters",
             "remove those that nothing needs: `git config --get-regexp '^filter'` lists them",
         )
-    settings = dict(_SETTINGS)
+    settings: dict[str, str] = {}
     for driver in map(os.fsdecode, drivers):
         settings |= {f"{driver}.{key}": "" for key in ("clean", "smudge", "process")}
         settings[f"{driver}.required"] = "false"
-    return git.with_settings(settings)
+    return settings
 
 
 def status(git: Reader) -> bytes:

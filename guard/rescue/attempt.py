@@ -9,6 +9,7 @@ from guard.core.grouping import Group, untangled
 from guard.core.paths import unspelled
 from guard.core.rescuing import (
     MOST_NAMED,
+    HeldBack,
     PlannedCommit,
     Rescue,
     Snapshot,
@@ -42,7 +43,9 @@ from guard.rescue.plan import Plan, Planner
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow, scratch
 from guard.rescue.snapshots import Taken
+from guard.rescue.taking import UNSTEADY
 from guard.rescue.ticks import Ticks, ticks
+from guard.rescue.walker import SPECIAL
 
 
 class Rewritten(Exception):
@@ -77,6 +80,7 @@ class Attempt:
         if what is not None and snapshot_only(state, what):
             return self._only_snapshot(what)
         try:
+            self._project = self._project.unfiltered()
             with scratch(self._shadow.path.parent) as folder:
                 own = self._project.with_index(folder / "index")
                 own = own.writing_objects_to(folder / "objects") if self._orders.dry else own
@@ -95,8 +99,8 @@ class Attempt:
         before = own.tree(head)
         planner = Planner(own, self._shadow, self._taken, before, self._orders.limits)
         plan = planner.plan(self._orders.paths)
-        self._held_back = (*self._orders.held, *plan.held_back)
-        if is_mass_deletion(len(plan.delete), len(before)):
+        self._held_back = (*self._orders.held, *plan.held_back, *self._not_saved(plan))
+        if is_mass_deletion(len(plan.delete) - plan.moved, len(before)):
             return self._only_snapshot("mass_deletion")
         tree = tree_of(own, plan) if plan.add or plan.delete else None
         changed = changes(own, head, tree) if tree else []
@@ -116,6 +120,15 @@ class Attempt:
         if what is not None or branch is None:
             return self._put_on_new_branch(own, proven, f"{what}")
         return self._put_on_branch(own, proven, branch)
+
+    def _not_saved(self, plan: Plan) -> list[HeldBack]:
+        """What could not be read: git does not see what is in it either."""
+        named = {one.path for one in plan.held_back}
+        return [
+            HeldBack(path=shown(path), why=cut(f"not_saved: {why}"))
+            for path, why in sorted(self._taken.unread.items())
+            if shown(path) not in named and why not in (SPECIAL, UNSTEADY)
+        ]
 
     def _group(self, own: Project, proven: Proven, what: str | None) -> None:
         """In commits of one thought each; boxes are ticked only where the work is."""

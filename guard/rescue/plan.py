@@ -25,6 +25,7 @@ from guard.errors import RepositoryProblem
 from guard.rescue.blobs import blobs
 from guard.rescue.index import GITLINK
 from guard.rescue.limits import Limits
+from guard.rescue.moved import half_moves
 from guard.rescue.project import Project
 from guard.rescue.shadow import Shadow
 from guard.rescue.snapshots import Taken
@@ -43,6 +44,8 @@ class Plan:
     add: tuple[bytes, ...]
     delete: tuple[bytes, ...]
     held_back: tuple[HeldBack, ...]
+    moved: int = 0
+    """How many of the deleted ones are among those that are added, under another name."""
 
 
 class Planner:
@@ -69,9 +72,15 @@ class Planner:
         present = [path for path in named if path not in held and path not in gone]
         held |= self._ignored(present) | dict(self._secrets(present))
         held |= self._converted([path for path in present if path not in held])
+        add = {path: None for path in present if path not in held}
+        delete = [path for path in delete if path in self._committed]
+        known = (self._project, self._shadow, self._taken, self._committed)
+        held |= half_moves(*known, delete, add, held)
+        there = {self._taken.kept[path].oid for path in add}
         return Plan(
-            add=tuple(path for path in present if path not in held),
-            delete=tuple(path for path in delete if path in self._committed),
+            add=tuple(add),
+            delete=tuple(path for path in delete if path not in held),
+            moved=sum(self._committed[path][1] in there for path in delete),
             held_back=tuple(
                 HeldBack(path=shown(path), why=cut(held[path])) for path in sorted(held)
             ),
@@ -93,6 +102,8 @@ class Planner:
         taken = self._taken
         if not is_relative(path):
             return "not a path in the work tree"
+        if self._is_guards(path):
+            return "guard's own state"
         if self._is_nested(path):
             return "nested_repository"
         passed_over = [taken.passed_over.get(folder) for folder in above(path)]
@@ -106,6 +117,12 @@ class Planner:
             return f"too_large: {taken.kept[path].size} bytes"
         known = path in taken.kept or path in taken.absent or path in taken.folders
         return None if known else "not_saved: it came or went meanwhile"
+
+    def _is_guards(self, path: bytes) -> bool:
+        """A workspace may lie in the work tree."""
+        root = os.fsencode(self._project.repository.root)
+        own = os.fsencode(self._shadow.path.parent)
+        return os.path.join(root, path, b"").startswith(os.path.join(own, b""))
 
     def _is_nested(self, path: bytes) -> bool:
         committed = self._committed

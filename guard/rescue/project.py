@@ -15,6 +15,7 @@ from guard.git.call import config_value
 from guard.git.folders import contents
 from guard.git.locate import Repository
 from guard.git.reading import Reader
+from guard.git.status import no_filters
 from guard.rescue.deadline import Deadline
 from guard.rescue.stream import Listing
 
@@ -44,8 +45,15 @@ class Project:
     environ: Mapping[str, str]
     deadline: Deadline
     extra: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """More settings that win over the repository's."""
     callers: Mapping[str, str] | None = None
     """The environment for the repository's hooks, if they may run: with a search path that may lead into the work tree."""
+
+    def unfiltered(self) -> "Project":
+        """The same, so that no filter of the repository's runs: git looks again at files that it was not asked about."""
+        reader = Reader(self.repository, self.environ, self.deadline.left(), self.extra)
+        return replace(self, settings={**self.settings, **no_filters(reader)})
 
     def with_index(self, path: Path) -> "Project":
         """The same with another index, and with the identity that commits are made under."""
@@ -84,7 +92,7 @@ class Project:
 
     def _reader(self) -> Reader:
         reader = Reader(self.repository, self.environ, self.deadline.left(), self.extra)
-        return reader.with_settings(_SETTINGS)
+        return reader.with_settings({**_SETTINGS, **self.settings})
 
     def line(self, *words: str, stdin: bytes = b"") -> str:
         """An answer of one line."""

@@ -193,6 +193,6 @@ def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
         return Memory()
     records: Iterator[Any] = layout.iter_unpack(packed)
     named = iter(paths)
-    for table, count in zip(said.tables, counts, strict=True):
-        table.update(zip(islice(named, int(count)), records, strict=False))
+    for known, count in zip(said.tables, counts, strict=True):
+        known.update(zip(islice(named, int(count)), records, strict=False))
     return said

@@ -108,7 +108,7 @@ def prune(
 
 
 def _held(entry: SnapshotEntry) -> Held:
-    return Held(entry.id, entry.worktree, entry.at, entry.unpromoted)
+    return Held(entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline")
 
 
 def promote(

@@ -38,6 +38,8 @@ class Taken:
     kept: Mapping[bytes, Kept]
     trouble: Mapping[bytes, str]
     """Why a path is not in it, or not as it was."""
+    unread: Mapping[bytes, str]
+    """Of these, what is in the work tree; else it is in the git directory."""
     absent: frozenset[bytes]
     """Wanted paths that are not in the work tree."""
     folders: frozenset[bytes]
@@ -146,6 +148,7 @@ def _taken(
         ),
         kept=kept,
         trouble=taking.trouble,
+        unread=taking.unread,
         absent=frozenset(taking.absent),
         folders=frozenset(taking.folders),
         passed_over=taking.walk.not_needed,

@@ -28,7 +28,7 @@ from guard.rescue.walker import FOLDER, Entry, Found, Walk, reached
 _USUAL_MODES = (0o100644, 0o100755)
 _WALK_SHARE = 0.6
 _LARGE_BYTES_PER_SECOND = 40e6
-_UNSTEADY = "changed while it was read"
+UNSTEADY = "changed while it was read"
 _NO_TIME = "time limit: nothing from here on"
 _TOO_LARGE = "time limit: too large for what is left of it"
 _OFTEN = 256
@@ -59,10 +59,11 @@ class Taking:
         self.nested = Table(stream, b"nested/", before.nested, looked)
         self.modules = Table(stream, b"", before.modules, looked)
         self.absent: set[bytes] = set()
-        self.trouble: dict[bytes, str] = self.walk.not_read
+        self.unread: dict[bytes, str] = self.walk.not_read
+        self._unread_of_git: dict[bytes, str] = {}
         self.folders: set[bytes] = set()
         self._project, self._stream, self._limits = project, stream, limits
-        self._put_aside = PutAside(project, shadow, stream, self.trouble)
+        self._put_aside = PutAside(project, shadow, stream, self._unread_of_git)
         self._wanted = frozenset(path for path in wanted if is_relative(path))
         self._large: dict[bytes, None] = {}
         self._walked: set[bytes] = set()
@@ -77,7 +78,7 @@ class Taking:
         for found in self.walk.folders():
             self._look_into(found)
         for path in sorted(self._wanted | self._left_out()):
-            if path not in self.worktree.now and path not in self.trouble:
+            if path not in self.worktree.now and path not in self.unread:
                 self._fetch(path)
         self._put_aside.staged()
         self._put_aside.stashed()
@@ -107,7 +108,7 @@ class Taking:
             known = before.get(path)
             if known is None or not is_same(known, status):
                 if not late and self._deadline.passed():
-                    self.trouble[path], late = _NO_TIME, True
+                    self.unread[path], late = _NO_TIME, True
                 if not late:
                     self._keep(found.entry(name, status))
             else:
@@ -135,12 +136,12 @@ class Taking:
 
     def _put(self, path: bytes, found: Content | str | None) -> None:
         if isinstance(found, str):
-            self.trouble[path] = found
+            self.unread[path] = found
         elif found is not None:
             self.worktree.put(path, found)
             self._note(path, found.status)
             if not found.steady:
-                self.trouble[path] = _UNSTEADY
+                self.unread[path] = UNSTEADY
 
     def _note(self, path: bytes, status: os.stat_result) -> None:
         self._bytes += status.st_size
@@ -157,7 +158,7 @@ class Taking:
         except StoreUnavailable as error:
             if self._project.deadline.passed():
                 raise
-            self.trouble[b".git/index"] = error.message
+            self._unread_of_git[b".git/index"] = error.message
             return set()
         paths = (entry.path for entry in tracked if entry.mode != GITLINK)
         return {path for path in paths if any(folder in passed_over for folder in above(path))}
@@ -170,10 +171,10 @@ class Taking:
             elif found == FOLDER:
                 self.folders.add(path)
             elif isinstance(found, str):
-                self.trouble[path] = found
+                self.unread[path] = found
             elif path in self._walked or any(folder in self.worktree.now for folder in above(path)):
-                self.trouble[path] = (
-                    _UNSTEADY  # A folder became a file meanwhile, or a file a folder.
+                self.unread[path] = (
+                    UNSTEADY  # A folder became a file meanwhile, or a file a folder.
                 )
             elif large:
                 self._keep_large(found[0])
@@ -199,10 +200,10 @@ class Taking:
 
         try:
             if size > self._project.deadline.left() / 2 * _LARGE_BYTES_PER_SECOND:
-                self.trouble[path] = _TOO_LARGE
+                self.unread[path] = _TOO_LARGE
                 return False
             if not table.put_large(path, found, tell):
-                self.trouble[path] = _UNSTEADY
+                self.unread[path] = UNSTEADY
             return True
         finally:
             close(found.descriptor)
@@ -215,18 +216,18 @@ class Taking:
             for name, status in found.files:
                 if not table.knows(found.prefix + name, status):
                     self._keep_git(found.entry(name, status), table)
-        self.trouble.update(walk.not_read)
+        self._unread_of_git.update(walk.not_read)
 
     def _keep_git(self, entry: Entry, table: Table) -> None:
         found = read(entry, self._limits.snapshot_max_file_bytes)
         if isinstance(found, Large):
             self._put_large(table, entry.path, found)
         elif isinstance(found, str):
-            self.trouble[entry.path] = found
+            self._unread_of_git[entry.path] = found
         elif found is not None:
             table.put(entry.path, found)
             if not found.steady:
-                self.trouble[entry.path] = _UNSTEADY
+                self._unread_of_git[entry.path] = UNSTEADY
 
     def manifest(self, identity: str, occasion: Occasion, skipped: Sequence[Skipped]) -> bytes:
         """What trees cannot say, as a document."""
@@ -253,6 +254,11 @@ class Taking:
         """What is not in it, the losses before what is not needed."""
         both = [*sorted(self.trouble.items()), *sorted(self.walk.not_needed.items())]
         return [Skipped(path=spelled(path), why=cut(why)) for path, why in both]
+
+    @property
+    def trouble(self) -> dict[bytes, str]:
+        """Why a path is not in it, or not as it was."""
+        return {**self.unread, **self._unread_of_git}
 
     @property
     def whole(self) -> bool:

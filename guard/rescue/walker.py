@@ -20,7 +20,7 @@ from guard.rescue.deadline import Deadline
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_DEPTH = 200
-_SPECIAL = "a special file"
+SPECIAL = "a special file"
 FOLDER = "a folder"
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _KEPT = (stat.S_IFREG, stat.S_IFLNK)
@@ -178,7 +178,7 @@ class _Listed:
                 elif kind == stat.S_IFDIR:
                     self.folders.append(name)
                 else:
-                    self.others[name] = _SPECIAL
+                    self.others[name] = SPECIAL
 
     def names(self) -> Set[bytes]:
         return {*(name for name, _status in self.files), *self.folders, *self.others}
@@ -199,7 +199,7 @@ def reached(root: Path, path: bytes) -> Iterator[tuple[Entry, os.stat_result] | 
         else:
             kind = stat.S_IFMT(status.st_mode)
             entry = Entry(path, here, name, kind == stat.S_IFLNK)
-            other = FOLDER if kind == stat.S_IFDIR else _SPECIAL
+            other = FOLDER if kind == stat.S_IFDIR else SPECIAL
             found = (entry, status) if kind in _KEPT else other
         yield found
     finally:
