@@ -281,9 +281,7 @@ def test_a_vanished_git_directory_is_an_error_and_the_work_is_safe(begun: Path) 
     assert "the work tree is safe: git --git-dir=" in result.err
 
 
-@pytest.mark.parametrize(
-    "words", [("--planner", "me"), ("--agent", "me"), ("now",), ("--branch=x",)]
-)
+@pytest.mark.parametrize("words", [("--planner", "me"), ("now",)])
 def test_wrong_usage(words: tuple[str, ...], begun: Path) -> None:
     assert run("rescue", *words).code == 2
 

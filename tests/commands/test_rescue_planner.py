@@ -109,8 +109,6 @@ DISCARDED = {
         "(unknown): /etc/passwd",
     ),
     "garbage": ("say it \x00 {", "(not_json)"),
-    "nothing": ("", "(not_json)"),
-    "no conventional commits": (plan(("Say it", FILES)), "(not_conventional): Say it"),
 }
 
 
