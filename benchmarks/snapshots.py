@@ -1,12 +1,16 @@
 """`guard snapshot` beside git: the first of a tree beside `git add -A` of it, the next one beside `git status`."""
 
+import argparse
+import inspect
 import os
 import random
 import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import time
+import typing
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +19,8 @@ from benchmarks.measure import Row, at_most, scratch
 
 _IN_A_FOLDER = 100
 _MOST_BYTES = 4096
+_CODE = (argparse, subprocess, tarfile, typing)
+"""What the files have in them is cut out of these."""
 _REST_SECONDS = 3
 """Nothing is so young any more that git or guard would have to read it twice."""
 _GIT = ("git", "-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost")
@@ -42,12 +48,13 @@ def rows(files: int = 100_000, firsts: int = 3, nexts: int = 7) -> Iterator[Row]
 
 def _fill(project: Path, files: int) -> None:
     made_up = random.Random(files)
+    code = "".join(map(inspect.getsource, _CODE))
     for number in range(files):
         path = project / f"{number // _IN_A_FOLDER:04}" / f"file_{number}.txt"
         if number % _IN_A_FOLDER == 0:
             path.parent.mkdir(parents=True)
-        words = made_up.randbytes(made_up.randrange(_MOST_BYTES) // 2).hex()
-        path.write_text(words)
+        begin = made_up.randrange(len(code) - _MOST_BYTES)
+        path.write_text(code[begin : begin + made_up.randrange(_MOST_BYTES)])
     time.sleep(_REST_SECONDS)
 
 

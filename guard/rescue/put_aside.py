@@ -107,7 +107,7 @@ class PutAside:
         for name in _GIT_FOLDERS:
             walk = Walk(repository.git_dir, frozenset(), self._project.deadline, name)
             for inside in walk.folders():
-                for file, status in inside.files:
+                for file, status in inside.files.items():
                     self._keep_file(inside.entry(file, status), status, inside.prefix + file)
             self._trouble.update((b".git/" + path, why) for path, why in walk.not_read.items())
 

@@ -102,8 +102,8 @@ class Taking:
         """What is as it was takes no more than a look: with very many files nothing else counts."""
         before, now, prefix = self.worktree.before, self.worktree.now, found.prefix
         late = False
-        plain = not _MAY_BE_ESCAPED.search(prefix + b"/".join([name for name, _ in found.files]))
-        for name, status in found.files:
+        plain = not _MAY_BE_ESCAPED.search(prefix + b"/".join(found.files))
+        for name, status in found.files.items():
             path = prefix + name
             known = before.get(path)
             if known is None or not is_same(known, status):
@@ -213,7 +213,7 @@ class Taking:
         walk = Walk(root, self._own, self._deadline, folder)
         for found in walk.folders():
             self._limits.tell(f"saving a nested repository; {spelled(folder)}")
-            for name, status in found.files:
+            for name, status in found.files.items():
                 if not table.knows(found.prefix + name, status):
                     self._keep_git(found.entry(name, status), table)
         self._unread_of_git.update(walk.not_read)

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
     prefix: bytes
     folder: int
-    files: list[tuple[bytes, os.stat_result]]
+    files: Mapping[bytes, os.stat_result]
 
     def entry(self, name: bytes, status: os.stat_result) -> Entry:
         """One of them."""
@@ -95,7 +95,7 @@ class Walk:
     def entries(self) -> Iterator[Entry]:
         """The same file by file."""
         for found in self.folders():
-            for name, status in found.files:
+            for name, status in found.files.items():
                 yield found.entry(name, status)
 
     def _opened(self, levels: list[_Level], name: bytes) -> int | None:
@@ -130,16 +130,16 @@ class Walk:
             self.not_read[path or b"."] = f"{error.strerror}"
             listed = _Listed()
         else:
-            if path and self._is_left_out(path, folder_name, listed.names()):
+            if path and self._is_left_out(path, folder_name, listed):
                 listed = _Listed()
         for name, why in listed.others.items():
             self.not_read[prefix + name] = why
         if not path:
-            listed.files = [file for file in listed.files if file[0] != b".git"]
+            listed.files.pop(b".git", None)
         levels.append(_Level(descriptor, prefix, iter(sorted(listed.folders))))
         return Found(prefix, descriptor, listed.files)
 
-    def _is_left_out(self, path: bytes, name: bytes, inside: Set[bytes]) -> bool:
+    def _is_left_out(self, path: bytes, name: bytes, inside: "_Listed") -> bool:
         why = rebuilt(name, inside) if not self.below else None
         if why is not None:
             self.not_needed[path] = why
@@ -155,7 +155,7 @@ class Walk:
 class _Listed:
     """What is in one folder."""
 
-    files: list[tuple[bytes, os.stat_result]] = field(default_factory=list)
+    files: dict[bytes, os.stat_result] = field(default_factory=dict)
     folders: list[bytes] = field(default_factory=list)
     others: dict[bytes, str] = field(default_factory=dict)
     """What is neither, or cannot be told."""
@@ -174,14 +174,17 @@ class _Listed:
                     continue
                 kind = stat.S_IFMT(status.st_mode)
                 if kind in _KEPT:
-                    self.files.append((name, status))
+                    self.files[name] = status
                 elif kind == stat.S_IFDIR:
                     self.folders.append(name)
                 else:
                     self.others[name] = SPECIAL
 
-    def names(self) -> Set[bytes]:
-        return {*(name for name, _status in self.files), *self.folders, *self.others}
+    def __contains__(self, name: object) -> bool:
+        return name in self.files or name in self.folders or name in self.others
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.folders or self.others)
 
 
 @contextmanager
