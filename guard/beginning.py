@@ -45,6 +45,7 @@ def begin(
     store, words = guard.writable_store, _recorded(command)
     run = store.view(RUN, key)
     refuse_beside_another(run)
+    _finish_rescues(guard)
     before = baselines.load(store, key)
     recorded = baselines.prepare(
         guard.repository,
@@ -106,6 +107,13 @@ def _left_before(
         aside |= unwatched(guard.repository.root, left, now, alone)
     held = not_the_agents(guard.repository, before, left, guard.environ, _git_limit(guard))
     return tuple(file for file in left if file.path not in held and file.path not in aside)
+
+
+def _finish_rescues(guard: Invocation) -> None:
+    """What a killed rescue left half done would be taken for the user's."""
+    from guard.rescue import mended
+
+    mended(guard.repository, guard.workspace.path, guard.environ, _git_limit(guard))
 
 
 def _with_all_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:

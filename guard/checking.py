@@ -6,6 +6,7 @@ to save what would be lost (a snapshot before any verdict, a rescue where the ju
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,8 @@ class Check:
     def _look(self) -> Evidence:
         subject, limit = self.subject, self.settings.completion_check.git_timeout_seconds
         repository, environ = subject.repository, subject.environ
+        if not self._looks:
+            self._finish_rescues(limit)
         self._stamp = head_and_refs_stamp(repository)
         facts = history(repository, subject.baseline, environ, limit, subject.others())
         work = count_work(facts)
@@ -139,6 +142,11 @@ class Check:
             open_tasks=open_tasks(repository.root, subject.spec, self.settings),
             rescue=self._rescue,
         )
+
+    def _finish_rescues(self, limit: float) -> None:
+        from guard.rescue import mended
+
+        mended(self.subject.repository, self.subject.workspace, self.subject.environ, limit)
 
     def _warnings(self, aside: Collection[str]) -> Iterator[str]:
         """What whoever reads the verdict has to know of the files."""
@@ -255,6 +263,7 @@ class Check:
         if evidence.work.lost_tips:
             self._keep_lost(evidence.work)
         if not evidence.uncommitted.any:
+            self._snapshot = self._take_snapshot() if self._may_be_hidden() else None
             return evidence
         due = verdict.status in ("timeout", "error") and self.policy.final_rescue_attempt
         due = due and bool(evidence.uncommitted.names)
@@ -264,6 +273,15 @@ class Check:
         if self._rescue is None or self._rescue.snapshot is None:
             self._snapshot = self._take_snapshot()
         return evidence
+
+    def _may_be_hidden(self) -> bool:
+        """Whether rules outside of the work tree, which git obeys and nobody commits, changed since the baseline."""
+        rules, began = self.subject.repository.common_dir / "info/exclude", self.subject.baseline.at
+        with suppress(OSError):
+            if began is not None and rules.stat().st_ctime > began.timestamp():
+                self.warn(f"{rules} was changed by the iteration: it may hide files from git")
+                return True
+        return False
 
     def _keep_lost(self, work: Work) -> None:
         """Commits that the iteration threw away are pinned, and it is said where."""

@@ -86,6 +86,7 @@ class Leftovers:
             iteration=subject.iteration,
             baseline_branch=subject.baseline.branch,
             baseline_head=subject.baseline.head,
+            since=subject.baseline.at,
             paths=self._paths(),
             held=self._held(),
             grouping=self._planned_by_agent if settings.planner == "agent" else grouped,

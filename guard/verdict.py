@@ -12,7 +12,9 @@ from guard.core.evidence import Cutoff
 from guard.core.judge import Verdict
 from guard.core.reports.check import CheckReport
 from guard.core.reports.rescue import RescueReport
+from guard.core.rescuing import Occasion
 from guard.core.settings import Settings
+from guard.errors import RepositoryProblem
 from guard.invocation import Invocation
 from guard.iteration import (
     Iteration,
@@ -86,7 +88,7 @@ def stopped(
 def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> RescueReport:
     """Commit what the newest iteration left, because somebody asked for it."""
     guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
-    iteration = current(guard, terms)
+    iteration = _kept_or_current(guard, terms)
     settings = guard.settings(iteration.frozen, terms.flags)
     last = last_check(guard, iteration)
     subject = replace(
@@ -102,6 +104,27 @@ def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> R
     if not dry:
         record_rescue(guard, subject, rescue)
     return RescueReport(run=subject.run, iteration=subject.iteration, dry_run=dry, **dict(rescue))
+
+
+def _kept_or_current(guard: Invocation, terms: Terms) -> Iteration:
+    """The newest iteration; where there is none to tell whose the work is, it is kept all the same."""
+    from guard.rescue import snapshot
+    from guard.rescue.limits import Limits
+
+    try:
+        return current(guard, terms)
+    except RepositoryProblem as error:
+        settings = guard.config.settings.rescue
+        kept = snapshot(
+            guard.repository,
+            guard.workspace.path,
+            guard.environ,
+            occasion=Occasion("by_hand", guard.clock.now()),
+            time_limit=settings.time_limit_seconds,
+            limits=Limits.of(settings),
+        )
+        hint = f"{error.hint}; the work tree is safe: guard restore {kept.id}"
+        raise RepositoryProblem(error.message, hint) from None
 
 
 def _subject(

@@ -17,6 +17,7 @@ from guard.core.fields import Frozen, first_problem
 from guard.core.grouping import Group
 from guard.core.paths import spelled
 from guard.core.rescuing import cleaned, cut, listed, shown
+from guard.core.secrets import secrets_in
 from guard.core.strict_json import loads
 from guard.core.text import visible
 
@@ -35,7 +36,14 @@ _TRAILER = re.compile(
 _ADVERTISING = re.compile(r"\W*(?:generated|made|written|created) (?:with|by) \S.*", re.IGNORECASE)
 
 Why = Literal[
-    "too_long", "not_json", "not_a_plan", "not_conventional", "unknown", "twice", "missing"
+    "too_long",
+    "not_json",
+    "not_a_plan",
+    "not_conventional",
+    "unknown",
+    "twice",
+    "missing",
+    "secret",
 ]
 
 
@@ -146,6 +154,8 @@ def _bad_message(plan: _Plan) -> Discarded | None:
         subject, _body = _parts(commit.message)
         if not is_conventional(subject):
             return _discarded("not_conventional", subject or "an empty message")
+        if next(secrets_in(commit.message.encode()), None) is not None:
+            return _discarded("secret", "a message has something in it that looks like a secret")
         if len(subject) > LONGEST_SUBJECT or len(commit.message) > _MOST_BODY:
             return _discarded("too_long", subject)
         if not commit.paths:

@@ -42,6 +42,14 @@ _PROSE = re.compile(
 )
 
 
+_UNPROVABLE = re.compile(
+    r"\b(?:delete|remove|drop|never|(?:do|does|must|should|may)(?: not|n't)|don't|without)\b",
+    re.IGNORECASE,
+)
+"""A file that was committed proves nothing of a task that wants it gone, or left alone."""
+_ABOUT_TESTS = re.compile(r"\b(?:unit |integration )?tests?\b", re.IGNORECASE)
+
+
 class _Committed:
     """Committed paths, found by their whole or by their end where that is one path's only."""
 
@@ -115,7 +123,9 @@ def _ends(found: Sequence[Box], last: int) -> list[int]:
 def _named(box: Box, below: Sequence[str], line: str) -> list[str]:
     """The files that a task names, in its own line and in those that go on with it; none if its own line has none."""
     named = _paths(box.text) if len(line) <= _LONGEST else []
-    if not named:
+    if not named or _UNPROVABLE.search(box.text):
+        return []
+    if _ABOUT_TESTS.search(box.text) and not any("test" in path.lower() for path in named):
         return []
     indent = _indent(line)
     for more in below:

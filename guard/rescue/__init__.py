@@ -5,17 +5,20 @@ state that is not plain (an operation in progress, another branch than at the ba
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guard.core.rescuing import Occasion, Rescue, Snapshot
+from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.search_path import outside
 from guard.rescue.deadline import Deadline
 from guard.rescue.limits import Limits
 from guard.rescue.project import Project
+from guard.rescue.shadow import NAME as SHADOW
 from guard.rescue.shadow import Shadow
 from guard.rescue.snapshots import promote, ready, take
 
@@ -56,8 +59,6 @@ def rescue(
 ) -> Rescue:
     """Keep the work tree, then commit what is ordered; a baseline that was on no branch allows no commit on one."""
     from guard.rescue.attempt import Rewritten
-    from guard.rescue.index_swap import sweep_index
-    from guard.rescue.own_locks import sweep_locks
 
     occasion = Occasion("by_hand" if orders.dry else "rescue", at, orders.run, orders.iteration)
     safely = outside(environ, repository.root)
@@ -65,8 +66,7 @@ def rescue(
     wanted = sorted({path.rstrip(b"/") for path in orders.paths})
     orders = replace(orders, paths=wanted)
     with ready(project, workspace_path, occasion) as shadow:
-        sweep_locks(shadow.path)
-        sweep_index(repository.git_dir)
+        _mend(project, shadow)
         before = None
         try:
             done = _attempted(project, shadow, occasion, orders, last=not orders.hooks)
@@ -79,6 +79,30 @@ def rescue(
                 promote(shadow, one)
     _tidy(project, workspace_path, orders.limits, at)
     return done
+
+
+def mended(
+    repository: Repository,
+    workspace_path: Path,
+    environ: Mapping[str, str],
+    time_limit: float,
+) -> None:
+    """Finish or take back what a rescue that was killed left half done, before anybody counts what there is."""
+    if (workspace_path / SHADOW / "guard.locks").is_dir() and repository.git_dir_exists:
+        project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
+        _mend(project, Shadow(workspace_path / SHADOW, environ, project.deadline))
+
+
+def _mend(project: Project, shadow: Shadow) -> None:
+    from guard.rescue.index_swap import sweep_index
+    from guard.rescue.own_locks import sweep_locks, unfinished
+
+    moved = False
+    with suppress(RepositoryProblem):
+        commits = unfinished(shadow.path)
+        moved = bool(commits) and project.briefly().commit_of("HEAD") in commits
+    sweep_index(project.repository.git_dir, moved)
+    sweep_locks(shadow.path)
 
 
 def _attempted(

@@ -97,9 +97,13 @@ class Attempt:
         head = own.commit_of(f"{self._orders.baseline_head}") if gone else head
         own.call("read-tree", head or "--empty")
         before = own.tree(head)
-        planner = Planner(own, self._shadow, self._taken, before, self._orders.limits)
+        known = (own, self._shadow, self._taken, before)
+        planner = Planner(*known, self._orders.limits, self._orders.since)
         plan = planner.plan(self._orders.paths)
         self._held_back = (*self._orders.held, *plan.held_back, *self._not_saved(plan))
+        if plan.ignored:
+            files = plural(plan.ignored, "ignored file")
+            self._notes.append(f"{files} written since the baseline in the snapshot only")
         if is_mass_deletion(len(plan.delete) - plan.moved, len(before)):
             return self._only_snapshot("mass_deletion")
         tree = tree_of(own, plan) if plan.add or plan.delete else None

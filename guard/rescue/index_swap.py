@@ -129,14 +129,20 @@ def _lock_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
 
-def sweep_index(git_dir: Path) -> list[str]:
-    """Take away what a killed rescue left there; the lock, if it was ours."""
+def sweep_index(git_dir: Path, moved: bool = False) -> list[str]:
+    """Take away what a killed rescue left there; the lock, if it was ours.
+
+    If the branch has `moved` by then, the index that belongs to it is put in its place instead.
+    """
     lock = _lock_of(git_dir / "index")
     gone = []
     for left in sorted(git_dir.glob(f"{_NAME}*")):
         with suppress(OSError), _unheld(left):
             if _is_same(left, lock):
-                os.unlink(lock)
+                if moved:
+                    os.rename(lock, git_dir / "index")
+                else:
+                    os.unlink(lock)
                 gone.append(os.fspath(lock))
                 os.unlink(left)
             elif time.time() - os.lstat(left).st_mtime > _LEFT_SECONDS:

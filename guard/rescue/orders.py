@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from guard.core.changed import Changed
 from guard.core.grouping import Group, grouped
@@ -22,6 +23,8 @@ class Orders:
     paths: Sequence[bytes]
     baseline_head: str | None = None
     """Where the branch stood: one that is gone since is not begun anew."""
+    since: datetime | None = None
+    """When the iteration began: what was written since then may be the agent's work, ignored or not."""
     held: tuple[HeldBack, ...] = ()
     """What is left out from the start, because it is not the agent's alone."""
     grouping: Grouping = grouped

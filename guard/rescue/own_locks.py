@@ -53,6 +53,16 @@ def noted(shadow: Path, locks: Sequence[Path], oid: str) -> Iterator[None]:
             close(descriptor)
 
 
+def unfinished(shadow: Path) -> set[str]:
+    """The commits to which killed rescues were about to move a branch."""
+    found = set()
+    for path in (shadow / _FOLDER).glob("*.json"):
+        with suppress(OSError):
+            note = _read(path.read_bytes()[:_MOST_BYTES])
+            found |= {note.oid} if note else set()
+    return found
+
+
 def sweep_locks(shadow: Path) -> list[str]:
     """Take away what killed rescues left; the locks that went."""
     try:

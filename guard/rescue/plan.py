@@ -4,6 +4,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from guard.core.paths import spelled
 from guard.core.rescuing import (
@@ -23,6 +24,7 @@ from guard.core.secrets import (
 )
 from guard.errors import RepositoryProblem
 from guard.rescue.blobs import blobs
+from guard.rescue.hidden import Hidden, hidden
 from guard.rescue.index import GITLINK
 from guard.rescue.limits import Limits
 from guard.rescue.moved import half_moves
@@ -46,6 +48,8 @@ class Plan:
     held_back: tuple[HeldBack, ...]
     moved: int = 0
     """How many of the deleted ones are among those that are added, under another name."""
+    ignored: int = 0
+    """How many other files were written and are ignored."""
 
 
 class Planner:
@@ -58,9 +62,11 @@ class Planner:
         taken: Taken,
         committed: Listing,
         limits: Limits,
+        since: datetime | None = None,
     ) -> None:
         self._project, self._shadow = project, shadow
         self._taken, self._committed, self._limits = taken, committed, limits
+        self._since = since
         self._roots: dict[bytes, bool] = {}
 
     def plan(self, paths: Sequence[bytes]) -> Plan:
@@ -76,15 +82,22 @@ class Planner:
         delete = [path for path in delete if path in self._committed]
         known = (self._project, self._shadow, self._taken, self._committed)
         held |= half_moves(*known, delete, add, held)
+        concealed = self._hidden(named, [*add, *delete, *held])
+        held |= concealed.by_new_rules
         there = {self._taken.kept[path].oid for path in add}
         return Plan(
             add=tuple(add),
             delete=tuple(path for path in delete if path not in held),
             moved=sum(self._committed[path][1] in there for path in delete),
+            ignored=concealed.others,
             held_back=tuple(
                 HeldBack(path=shown(path), why=cut(held[path])) for path in sorted(held)
             ),
         )
+
+    def _hidden(self, named: Sequence[bytes], changed: Sequence[bytes]) -> Hidden:
+        known = self._committed.keys() | set(named)
+        return hidden(self._project, self._taken.kept, known, set(changed), self._since)
 
     def _files_of(self, paths: Sequence[bytes]) -> list[bytes]:
         """A new folder stands for the files in it, as far as they are not ignored."""

@@ -91,6 +91,10 @@ class Files(Mapping[bytes, Kept]):
     def __len__(self) -> int:
         return len(self._records)
 
+    def written_since(self, moment_ns: int) -> Iterator[bytes]:
+        """What was written, made or renamed at that moment or later."""
+        return (path for path, known in self._records.items() if known[3] >= moment_ns)
+
     def __contains__(self, path: object) -> bool:
         return path in self._records
 

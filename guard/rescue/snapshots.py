@@ -18,7 +18,7 @@ from guard.core.rescuing import LONGEST_LINE, Occasion, Snapshot, capped_lines
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.rescue.limits import Limits
 from guard.rescue.project import Project
-from guard.rescue.remembered import Kept, Memory, recall, remember
+from guard.rescue.remembered import Files, Memory, recall, remember
 from guard.rescue.shadow import Shadow, opened
 from guard.rescue.taking import Taking
 
@@ -35,7 +35,7 @@ class Taken:
     """A snapshot that was read back, with what a rescue has to know of it."""
 
     snapshot: Snapshot
-    kept: Mapping[bytes, Kept]
+    kept: Files
     trouble: Mapping[bytes, str]
     """Why a path is not in it, or not as it was."""
     unread: Mapping[bytes, str]

@@ -87,7 +87,8 @@ class Taking:
         root, git_dir = self.walk.root, self._project.repository.git_dir
         for path in self.walk.nested:
             self._look_into_git(root, path + b"/.git", self.nested)
-        self._look_into_git(git_dir, b"modules", self.modules)
+        if b".git" not in self._unread_of_git:
+            self._look_into_git(git_dir, b"modules", self.modules)
         for path in self._large:
             self._fetch(path, large=True)
         for table in self.tables:

@@ -273,12 +273,14 @@ def test_without_a_repository_it_is_an_error(tmp_path: Path) -> None:
     assert (result.code, result.out) == (4, "")
 
 
-def test_a_vanished_git_directory_is_an_error_and_the_work_is_safe(begun: Path) -> None:
+def test_without_its_git_directory_there_is_only_a_snapshot(begun: Path) -> None:
     leave(begun)
     shutil.rmtree(begun / ".git")
-    result = run("rescue", "--format", "json")
-    assert (result.code, result.out) == (4, "")
-    assert "the work tree is safe: git --git-dir=" in result.err
+    found = rescue(code=1)
+    assert (found["reason"], found["commits"]) == ("not_plain:git", [])
+    assert ".git is gone" in found["detail"]
+    [*_, last] = run("snapshots", "--format", "json").json["snapshots"]
+    assert (last["id"], last["unpromoted"]) == (found["snapshot"]["id"], True)
 
 
 @pytest.mark.parametrize("words", [("--planner", "me"), ("now",)])
@@ -295,7 +297,7 @@ def test_while_the_agent_lives_there_is_only_a_snapshot(begun: Path, tmp_path: P
         until(lambda: rescue("--dry-run", code=1)["reason"] == "alive", 90)
         found = rescue(code=1)
         assert (found["reason"], found["commits"], found["branch"]) == ("alive", [], None)
-        assert "while the iteration is at work: " in found["detail"]
+        assert found["detail"].endswith(" is at work")
         assert found["snapshot"] is not None
         assert state(begun) == before
         guard.terminate()

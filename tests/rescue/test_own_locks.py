@@ -9,6 +9,7 @@ import pytest
 
 from guard.errors import RepositoryProblem
 from guard.git.locate import find
+from guard.rescue import mended
 from guard.rescue.commits import Change
 from guard.rescue.deadline import Deadline
 from guard.rescue.index_swap import sweep_index, with_index
@@ -124,6 +125,22 @@ def test_an_index_lock_that_is_our_own_file_goes(repository: Path) -> None:
     os.link(git_dir / "guard-index.1", git_dir / "index.lock")
     assert sweep_index(git_dir) == [str(git_dir / "index.lock")]
     assert list(git_dir.glob("guard-index*")) == []
+
+
+def test_a_swap_that_was_cut_short_is_finished(
+    repository: Path, shadow: Path, workspace: Path
+) -> None:
+    """Killed with all that it started, just after the branch moved."""
+    git_dir, head = repository / ".git", git(repository, "rev-parse", "HEAD").strip()
+    (git_dir / "index").rename(git_dir / "guard-index.1")
+    os.link(git_dir / "guard-index.1", git_dir / "index.lock")
+    write(git_dir / "index", "the old one")
+    note = left_note(shadow, lock_of(repository), time.time_ns())
+    note.write_text(json.dumps([time.time_ns(), head, []]))
+    mended(find(repository, lambda _: None), workspace, os.environ, TIME_LIMIT)
+    assert git(repository, "status", "--porcelain") == ""
+    assert sorted(path.name for path in git_dir.glob("*index*")) == ["index"]
+    assert not note.exists()
 
 
 def test_an_index_lock_of_somebody_else_stays(repository: Path) -> None:

@@ -15,7 +15,7 @@ from guard.rescue.orders import Orders
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, commit, git, run, write
 from tests.support.rescuing import NOW, attempt_rescue, take_snapshot
-from tests.support.sessions import QUICK, answering
+from tests.support.sessions import QUICK, answering, script
 
 
 def terminal(command: str) -> str:
@@ -366,6 +366,21 @@ def test_a_git_in_the_work_tree_does_not_run(
     orders = Orders("r1", 2, "main", paths)
     result = rescue(known, workspace, os.environ, orders, at=NOW, time_limit=TIME_LIMIT)
     assert result.reason == ("not_plain:no_git_dir" if gone else "rescued")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_filter_does_not_run_for_files_that_git_looks_at_again(
+    begun: Path, workspace: Path, tmp_path: Path
+) -> None:
+    """An index older than its files: git reads them all again when it writes one."""
+    program = script(tmp_path / "filter", f"touch {tmp_path}/ran; cat")
+    for key in ("clean", "process"):
+        git(begun, "config", f"filter.x.{key}", program)
+    write(begun / ".gitattributes", "* filter=x\n")
+    for name in (".git/index", "kept.txt"):
+        os.utime(begun / name, (0, 0))
+    result = attempt_rescue(begun, workspace, [*left(begun), ".gitattributes"])
+    assert result.held_back
     assert not (tmp_path / "ran").exists()
 
 

@@ -1,0 +1,54 @@
+"""Work that ignore rules hide: under a rule of the iteration's own it is held back and named, else it is counted."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.rescue.states import start
+from tests.support import commit, git, run, write
+from tests.support.rescuing import attempt_rescue
+from tests.support.sessions import QUICK, answering, script
+
+NEW_RULE = "ignored: by a rule of this iteration"
+
+
+@pytest.fixture(autouse=True)
+def started(repository: Path) -> None:
+    start(repository)
+
+
+@pytest.mark.parametrize("rules", [".gitignore", ".git/info/exclude"])
+def test_what_a_new_rule_hides_is_held_back(rules: str, repository: Path, workspace: Path) -> None:
+    since = datetime.now(UTC)
+    write(repository / rules, "feature.py\n")
+    write(repository / "feature.py", "work\n")
+    write(repository / "new.txt", "new\n")
+    result = attempt_rescue(repository, workspace, [".gitignore", "new.txt"], since=since)
+    assert [(one.path, one.why) for one in result.held_back] == [("feature.py", NEW_RULE)]
+    assert result.commits
+    assert git(repository, "ls-files", "feature.py") == ""
+
+
+def test_what_an_old_rule_hides_is_counted(repository: Path, workspace: Path) -> None:
+    write(repository / ".gitignore", "*.log\n")
+    git(repository, "add", ".gitignore")
+    git(repository, "commit", "-q", "-m", "rules")
+    since = datetime.now(UTC)
+    write(repository / "run.log", "said\n")
+    write(repository / "new.txt", "new\n")
+    result = attempt_rescue(repository, workspace, ["new.txt"], since=since)
+    assert (result.reason, result.held_back) == ("rescued", ())
+    assert "1 ignored file written since the baseline in the snapshot only" in result.detail
+
+
+def test_a_check_keeps_what_rules_beside_the_work_tree_may_hide(
+    repository: Path, tmp_path: Path
+) -> None:
+    commit(repository)
+    agent = script(tmp_path / "agent", "echo '*' > .git/info/exclude; echo work > work.py")
+    words = ("--agent", "command", "--probe-command", answering(tmp_path, "complete"))
+    result = run("run", *words, *QUICK, "--format", "json", "--", agent)
+    assert "info/exclude was changed by the iteration" in result.err
+    assert result.json["snapshot"]["files"] == len(os.listdir(repository)) - 1
