@@ -376,11 +376,10 @@ def test_a_filter_does_not_run_for_files_that_git_looks_at_again(
     program = script(tmp_path / "filter", f"touch {tmp_path}/ran; cat")
     for key in ("clean", "process"):
         git(begun, "config", f"filter.x.{key}", program)
-    write(begun / ".gitattributes", "* filter=x\n")
-    for name in (".git/index", "kept.txt"):
-        os.utime(begun / name, (0, 0))
+    write(begun / ".gitattributes", "kept.txt filter=x\n")
+    os.utime(begun / ".git/index", (1_000_000_000, 1_000_000_000))
     result = attempt_rescue(begun, workspace, [*left(begun), ".gitattributes"])
-    assert result.held_back
+    assert result.reason == "rescued"
     assert not (tmp_path / "ran").exists()
 
 
