@@ -118,24 +118,11 @@ def _finish_rescues(guard: Invocation) -> None:
 
 def _with_all_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
     """A snapshot before an agent may destroy anything: also what is uncommitted, ignored or stashed is the user's."""
-    from guard.rescue import snapshot
-    from guard.rescue.limits import Limits
-
-    settings, live = guard.config.settings.rescue, guard.output.live()
     try:
-        taken = snapshot(
-            guard.repository,
-            guard.workspace.path,
-            guard.environ,
-            occasion=Occasion("baseline", recorded.at),
-            time_limit=settings.time_limit_seconds,
-            limits=Limits.of(settings, live.far),
-        )
+        taken = guard.keep(Occasion("baseline", recorded.at))
     except GuardError as error:
         guard.output.warn(f"what is in the work tree could not be kept: {error.message}")
         return recorded
-    finally:
-        live.clear()
     return recorded.model_copy(update={"kept": taken.recover})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from guard import config, workspace
 from guard.clock import Clock
+from guard.core.rescuing import Occasion, Snapshot
 from guard.core.settings import Resolved, Settings, nested
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
@@ -98,3 +99,22 @@ class Invocation:
             )
         workspace.ensure(place, self.environ)
         return self.store
+
+    def keep(self, occasion: Occasion, *, tells: bool = True) -> Snapshot:
+        """A snapshot of the work tree, with the live line while it is taken, unless nobody wants to be told."""
+        from guard.rescue import snapshot
+        from guard.rescue.limits import Limits
+
+        self.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
+        settings, live = self.config.settings.rescue, self.output.live()
+        try:
+            return snapshot(
+                self.repository,
+                self.workspace.path,
+                self.environ,
+                occasion=occasion,
+                time_limit=settings.time_limit_seconds,
+                limits=Limits.of(settings, live.far if tells else None),
+            )
+        finally:
+            live.clear()

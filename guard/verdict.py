@@ -108,21 +108,10 @@ def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> R
 
 def _kept_or_current(guard: Invocation, terms: Terms) -> Iteration:
     """The newest iteration; where there is none to tell whose the work is, it is kept all the same."""
-    from guard.rescue import snapshot
-    from guard.rescue.limits import Limits
-
     try:
         return current(guard, terms)
     except RepositoryProblem as error:
-        settings = guard.config.settings.rescue
-        kept = snapshot(
-            guard.repository,
-            guard.workspace.path,
-            guard.environ,
-            occasion=Occasion("by_hand", guard.clock.now()),
-            time_limit=settings.time_limit_seconds,
-            limits=Limits.of(settings),
-        )
+        kept = guard.keep(Occasion("by_hand", guard.clock.now()))
         hint = f"{error.hint}; the work tree is safe: guard restore {kept.id}"
         raise RepositoryProblem(error.message, hint) from None
 

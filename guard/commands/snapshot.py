@@ -21,22 +21,7 @@ def command(guard: Invocation, form: str) -> int:
     `.git` too. It is read back before it counts as saved. `guard restore` brings it back. Exit code 1 if something could not
     be saved: it is named.
     """
-    from guard.rescue import snapshot
-    from guard.rescue.limits import Limits
-
-    guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
-    settings, live = guard.config.settings.rescue, guard.output.live()
-    try:
-        taken = snapshot(
-            guard.repository,
-            guard.workspace.path,
-            guard.environ,
-            occasion=Occasion("by_hand", guard.clock.now()),
-            time_limit=settings.time_limit_seconds,
-            limits=Limits.of(settings, live.far if form == "text" else None),
-        )
-    finally:
-        live.clear()
+    taken = guard.keep(Occasion("by_hand", guard.clock.now()), tells=form == "text")
     report = SnapshotReport(**dict(taken))
     guard.output.document(report, form, _text)
     return 0 if report.whole else 1

@@ -116,6 +116,26 @@ def test_a_submodule_is_a_repository_of_its_own(repository: Path, tmp_path: Path
     assert found["workspace"] != where(repository)["workspace"]
 
 
+@pytest.mark.parametrize("how", ["a pointer", "a link"])
+def test_a_git_directory_that_leads_elsewhere_is_not_followed(
+    how: str, repository: Path, tmp_path: Path
+) -> None:
+    commit(repository)
+    assert run("baseline").code == 0
+    before = where(repository)
+    git(tmp_path, "init", "-q", "other")
+    (repository / ".git").rename(tmp_path / "mine.git")
+    if how == "a link":
+        (repository / ".git").symlink_to(tmp_path / "other/.git")
+    else:
+        write(repository / ".git", f"gitdir: {tmp_path}/other/.git\n")
+    write(repository / "work.txt", "work\n")
+    assert where(repository) == {**before, "git_dir_exists": False}
+    found = run("rescue", "--format", "json")
+    assert (found.code, found.json["reason"]) == (1, "not_plain:git")
+    assert found.json["snapshot"]["files"] == 2
+
+
 def test_a_vanished_git_directory_still_finds_its_workspace(repository: Path) -> None:
     inner = made(repository / "inner")
     (inner / "deep").mkdir()

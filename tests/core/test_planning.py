@@ -112,6 +112,10 @@ DISCARDED = {
     "a type of its own": (plan(("feature: add dates", NAMES)), "not_conventional"),
     "no message": (plan(("", NAMES)), "not_conventional"),
     "a trailer for a subject": (plan(("Guard-Rescue: r/1", NAMES)), "not_conventional"),
+    "a secret in a message": (
+        plan(("feat: key " + "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6", NAMES)),
+        "secret",
+    ),
     "a long subject": (plan((f"feat: {'x' * LONGEST_SUBJECT}", NAMES)), "too_long"),
     "a long message": (plan(("feat: x\n\n" + "y" * 5000, NAMES)), "too_long"),
     "a long answer": (" " * (MOST_ANSWER + 1), "too_long"),

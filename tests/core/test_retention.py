@@ -57,6 +57,15 @@ TABLE: dict[str, tuple[list[Held], int, float, dict[str, Fate]]] = {
         0,
         {"a": "due", "b": "newest", "x": "due", "y": "newest"},
     ),
+    "the last baseline": (
+        [
+            *(held("a", 90)._replace(baseline=True), held("b", 80)._replace(baseline=True)),
+            *(held("c", 70), held("d", 60)),
+        ],
+        1,
+        0,
+        {"a": "due", "b": "baseline", "c": "due", "d": "newest"},
+    ),
     "the newest is unpromoted": (
         [held("a", 90), held("b", 80), held("c", 70, unpromoted=True)],
         2,

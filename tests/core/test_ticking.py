@@ -52,6 +52,9 @@ def test_ticked(task: str) -> None:
 
 OPEN = {
     "no file": "Parse dates",
+    "a file that should be gone": "Delete src/parser/dates.py",
+    "a file that should stay": "Do not change src/parser/dates.py",
+    "tests of a file": "Add tests for src/parser/dates.py",
     "code only": "Add `parse_dates()`",
     "a file that was not committed": "Write src/parser/times.py",
     "one of two": "Write src/parser/dates.py and src/parser/times.py",
