@@ -86,5 +86,8 @@ class SimulatedCheck(Check):
     def _keep_lost(self, work: Work) -> None:
         """What was thrown away is there to be found again in any case."""
 
+    def _may_be_hidden(self) -> bool:
+        return False
+
     def _take_snapshot(self) -> Snapshot:
         return self._world.snapshot()
