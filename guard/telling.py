@@ -1,6 +1,7 @@
 """Verdicts in words, for people."""
 
 from guard.core.reports.check import CheckReport
+from guard.core.rescuing import Snapshot
 from guard.core.text import plural, visible
 from guard.output import coloured
 
@@ -33,10 +34,16 @@ def verdict_text(report: CheckReport) -> str:
     ]
     lines += _left(report)
     if report.snapshot is not None:
-        lines.append(f"  safe in snapshot {report.snapshot.id}: {visible(report.snapshot.recover)}")
+        kept = report.snapshot
+        lines.append(f"  safe in snapshot {kept.id}: guard restore {kept.id} --to DIR")
+        lines += [f"  not in it: {visible(line)}" for line in _not_saved(kept)]
     if report.breaker.state != "closed" or report.breaker.streak:
         lines.append(f"  breaker: {report.breaker.state}, streak {report.breaker.streak}")
     return "\n".join(lines)
+
+
+def _not_saved(kept: Snapshot) -> tuple[str, ...]:
+    return () if kept.whole else kept.skipped[:_MOST_NAMES]
 
 
 def _left(report: CheckReport) -> list[str]:

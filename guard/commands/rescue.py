@@ -69,6 +69,9 @@ def _text(report: RescueReport) -> str:
     lines.append(f"  {word}: {visible(report.detail)}")
     lines += [f"  {line}" for line in _commits(report)]
     lines += [f"  ticked: {visible(task)}" for task in report.ticked]
+    kept = report.snapshot
+    if kept is not None and not kept.whole:
+        lines += [visible(f"  not in the snapshot: {line}") for line in kept.skipped[:_MOST_LINES]]
     held = [f"  held back: {one.path} ({one.why})" for one in report.held_back]
     more = len(held) - _MOST_LINES
     held = [*held[:_MOST_LINES], f"  and {plural(more, 'more path')}"] if more > 0 else held

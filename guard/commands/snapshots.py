@@ -32,8 +32,8 @@ def command(
     """List the snapshots of the work tree, the newest last.
 
     A snapshot is unpromoted while it has the work of a rescue in it that is not all on the branch; it is never pruned. Nor is
-    the newest of a work tree, one of the newest `rescue.keep_snapshots`, or one younger than `rescue.keep_days`.
-    `guard restore` brings one back.
+    the newest of a work tree, its last baseline, one of the newest `rescue.keep_snapshots`, or one younger than
+    `rescue.keep_days`. `guard restore` brings one back.
     """
     from guard.rescue.retention import Pruned
     from guard.rescue.shelf import opened_shelf
