@@ -53,6 +53,8 @@ class PutAside:
 
     def stashed(self) -> None:
         """What each entry of the stash changes: in the work tree, in the index, and the files that were untracked."""
+        if not self._may_have_stash():
+            return
         with self._noted(b".git/refs/stash"):
             entries = stash(self._project.repository, self._commit("refs/stash"))
             for number, commit in islice(enumerate(reversed(entries)), _MOST_STASHED):
@@ -61,6 +63,12 @@ class PutAside:
             if len(entries) > _MOST_STASHED:
                 more = len(entries) - _MOST_STASHED
                 self._trouble[b".git/refs/stash"] = f"{more} more entries are not kept"
+
+    def _may_have_stash(self) -> bool:
+        """Without a file that could name it there is none, and nobody has to be asked."""
+        common = self._project.repository.common_dir
+        places = (common / "refs/stash", common / "packed-refs", common / "reftable")
+        return any(map(os.path.lexists, places))
 
     def set_aside(self) -> None:
         """What a merge or a rebase stashed by itself: no ref leads to it."""
