@@ -263,7 +263,9 @@ class Check:
         if evidence.work.lost_tips:
             self._keep_lost(evidence.work)
         if not evidence.uncommitted.any:
-            self._snapshot = self._take_snapshot() if self._may_be_hidden() else None
+            if self._may_be_hidden() or verdict.reason == "nothing_to_do":
+                self._snapshot = self._take_snapshot()
+                self._say_what_git_does_not_see(self._snapshot)
             return evidence
         due = verdict.status in ("timeout", "error") and self.policy.final_rescue_attempt
         due = due and bool(evidence.uncommitted.names)
@@ -273,6 +275,11 @@ class Check:
         if self._rescue is None or self._rescue.snapshot is None:
             self._snapshot = self._take_snapshot()
         return evidence
+
+    def _say_what_git_does_not_see(self, kept: Snapshot) -> None:
+        """Git passes over what it cannot read; who says that nothing was left has to know of it."""
+        if not kept.whole:
+            self.warn(f"not everything can be read, so something may be left: {kept.skipped[0]}")
 
     def _may_be_hidden(self) -> bool:
         """Whether rules outside of the work tree, which git obeys and nobody commits, changed since the baseline."""

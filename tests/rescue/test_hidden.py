@@ -1,13 +1,16 @@
 """Work that ignore rules hide: under a rule of the iteration's own it is held back and named, else it is counted."""
 
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.rescue.states import start
-from tests.support import commit, git, run, write
+from tests.rescue.test_snapshot_faults import WITHOUT_PRIVILEGE
+from tests.support import TIME_LIMIT, commit, git, run, write
 from tests.support.rescuing import attempt_rescue
 from tests.support.sessions import QUICK, answering, script
 
@@ -52,3 +55,22 @@ def test_a_check_keeps_what_rules_beside_the_work_tree_may_hide(
     result = run("run", *words, *QUICK, "--format", "json", "--", agent)
     assert "info/exclude was changed by the iteration" in result.err
     assert result.json["snapshot"]["files"] == len(os.listdir(repository)) - 1
+
+
+def test_what_cannot_be_read_is_said_before_nothing_is_left(
+    repository: Path, tmp_path: Path
+) -> None:
+    commit(repository)
+    agent = script(tmp_path / "agent", "mkdir work; echo precious > work/z.py; chmod 000 work")
+    words = ("--agent", "command", "--probe-command", answering(tmp_path, "complete"))
+    code = WITHOUT_PRIVILEGE + "from guard.cli import main\nmain()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", *words, *QUICK, "--", agent],
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    (repository / "work").chmod(0o700)
+    assert "not everything can be read, so something may be left: work: Permission" in done.stderr
+    assert "not in it: work: Permission denied" in done.stdout
