@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 
+from guard.signals import deferred
+
 _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 0.5
 _DEATH_SECONDS = 5.0
@@ -53,27 +55,30 @@ def run(
     `lends` stay open as long as the program runs, so that a lock on one outlives a guard that is killed.
     """
     deadline = monotonic() + time_limit
-    process = subprocess.Popen(  # noqa: S603
-        list(argv),
-        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        env=dict(environ),
-        cwd=cwd,
-        start_new_session=True,
-        pass_fds=lends,
-    )
-    with _Pipes(process, stdin or b"", most_stdout, most_stderr) as pipes:
-        try:
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with deferred():
+            process = subprocess.Popen(  # noqa: S603
+                list(argv),
+                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env=dict(environ),
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=lends,
+            )
+        with _Pipes(process, stdin or b"", most_stdout, most_stderr) as pipes:
             ended = _listen(process, pipes, deadline)
-        except BaseException:
+            if not ended or pipes.held or leaves_nothing:
+                end_group(process)
+            code = process.returncode if ended else None
+            return Finished(code, bytes(pipes.stdout), bytes(pipes.stderr), pipes.overflowed)
+    except BaseException:
+        if process is not None:
             end_group(process)
-            raise
-        if not ended or pipes.held or leaves_nothing:
-            end_group(process)
-        code = process.returncode if ended else None
-        return Finished(code, bytes(pipes.stdout), bytes(pipes.stderr), pipes.overflowed)
+        raise
 
 
 def _listen(process: subprocess.Popen[bytes], pipes: "_Pipes", deadline: float) -> bool:

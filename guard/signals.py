@@ -18,6 +18,17 @@ def terminated_like_interrupted() -> AbstractContextManager[None]:
 
 
 @contextmanager
+def deferred() -> Iterator[None]:
+    """Inside, whoever wants to stop guard has to wait: a program that is just being started could not be ended."""
+    waiting: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    with handled(numbers, lambda number, _frame: waiting.append(number)):
+        yield
+    for number in waiting[:1]:
+        signal.raise_signal(number)
+
+
+@contextmanager
 def handled(
     numbers: Iterable[int], handler: Callable[[int, FrameType | None], object]
 ) -> Iterator[None]:

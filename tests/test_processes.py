@@ -1,17 +1,19 @@
 """Other programs: their time limit, their groups, and the hardened call of git."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from time import monotonic
 
 import pytest
 
+from guard.alive import is_alive
 from guard.errors import RepositoryProblem
 from guard.git.call import config_value, environment, git
 from guard.processes import run
+from tests.support import TIME_LIMIT, write
 from tests.support import git as plain_git
-from tests.support import write
 from tests.support.sessions import until
 
 
@@ -87,3 +89,34 @@ def test_git_that_is_missing_or_slow_is_an_error(tmp_path: Path, repository: Pat
 def test_a_value_of_gits_configuration(repository: Path) -> None:
     assert config_value("user.name", repository / ".git", os.environ) == "Test Author"
     assert config_value("no.such", repository / ".git", os.environ) is None
+
+
+STOPPED_AT_THE_START = """
+import os, signal, subprocess, sys
+from guard.processes import run
+from guard.signals import terminated_like_interrupted
+
+whole = subprocess.Popen.__init__
+
+def stopped(self, *words, **more):
+    whole(self, *words, **more)
+    print(self.pid, flush=True)
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+
+subprocess.Popen.__init__ = stopped
+with terminated_like_interrupted():
+    run(["sleep", "300"], environ=os.environ, time_limit=600)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_whoever_stops_guard_just_when_a_program_starts_ends_that_too(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED_AT_THE_START, name],
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    assert "KeyboardInterrupt" in done.stderr
+    assert not is_alive(int(done.stdout), None)

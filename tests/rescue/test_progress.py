@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from guard.output import Live
+from guard.rescue.limits import Limits
 from tests.support import TIME_LIMIT, run, write
+from tests.support.rescuing import take_snapshot
 
 CLEARED = "\r\x1b[K"
 
@@ -51,7 +53,6 @@ def test_a_terminal_shows_what_it_is_at_and_is_left_clean(repository: Path) -> N
     assert shown[0] == shown[-1] == ""
     assert shown[1] == "guard: saving the work tree"
     assert shown[-2] == "guard: reading the snapshot back"
-    assert any(line.endswith(" files") for line in shown)
     assert "saved: 3001 files" in out
     assert "\x1b" not in out
 
@@ -59,6 +60,12 @@ def test_a_terminal_shows_what_it_is_at_and_is_left_clean(repository: Path) -> N
 @pytest.mark.parametrize("words", ["-q snapshot", "snapshot --format json"])
 def test_nobody_who_wants_it_quiet_is_told(words: str) -> None:
     assert on_terminal(*words.split())[1] == ""
+
+
+def test_it_is_told_how_many_files_are_done(repository: Path, workspace: Path) -> None:
+    said: list[str] = []
+    take_snapshot(repository, workspace, limits=Limits(progress=said.append))
+    assert any(line.startswith("saving the work tree; ") and "files" in line for line in said)
 
 
 def test_nothing_of_it_is_said_without_a_terminal() -> None:
