@@ -1,6 +1,6 @@
 """Which files of a snapshot are meant, and what would change: the decisions in a restore."""
 
-import os
+import posixpath
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches, unified_diff
 from typing import NamedTuple
@@ -50,12 +50,12 @@ def asked_for(path: bytes, wanted: Collection[bytes]) -> bool:
 
 def known(wanted: Sequence[bytes], paths: Collection[bytes]) -> None:
     """Refuse a path under which the snapshot has nothing."""
-    names = {os.fsdecode(path) for path in paths}
+    names = {_text(path) for path in paths}
     for one in wanted:
         if one and not any(asked_for(path, [one]) for path in paths):
-            near = get_close_matches(os.fsdecode(one), names, n=_MOST_NEAR, cutoff=0.5)
-            same_name = [n for n in sorted(names) if n.rpartition("/")[2] == os.fsdecode(one)]
-            meant = [shown(os.fsencode(name)) for name in (same_name or near)[:_MOST_NEAR]]
+            near = get_close_matches(_text(one), names, n=_MOST_NEAR, cutoff=0.5)
+            same_name = [n for n in sorted(names) if n.rpartition("/")[2] == _text(one)]
+            meant = [shown(_bytes(name)) for name in (same_name or near)[:_MOST_NEAR]]
             raise UnknownPath(
                 f"the snapshot has no {shown(one)}"
                 + (f"; did you mean {', '.join(meant)}?" if meant else "")
@@ -68,10 +68,10 @@ def within(root: str, here: str, word: str) -> bytes:
     It is taken from the current folder if that lies in the work tree, else from the root.
     """
     base = here if here == root or here.startswith(root.rstrip("/") + "/") else root
-    path = os.path.relpath(os.path.normpath(os.path.join(base, word)), root)
-    found = b"" if path == "." else os.fsencode(path)
+    path = posixpath.relpath(posixpath.normpath(posixpath.join(base, word)), root)
+    found = b"" if path == "." else _bytes(path)
     if found and not is_relative(found):
-        raise UnknownPath(f"{shown(os.fsencode(word))} leads out of the work tree")
+        raise UnknownPath(f"{shown(_bytes(word))} leads out of the work tree")
     return found
 
 
@@ -113,3 +113,11 @@ def text_diff(path: bytes, before: bytes, after: bytes) -> str | None:
 def _lines(data: bytes) -> list[str]:
     *lines, last = data.decode(errors="backslashreplace").split("\n")
     return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines
+
+
+def _text(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from guard.core.rescuing import Rescue
 from tests.rescue.states import start
 from tests.support import git, write
 from tests.support.rescuing import attempt_rescue
@@ -19,8 +20,8 @@ def started(repository: Path) -> None:
     git(repository, "commit", "-q", "-m", "old")
 
 
-def held(result: object) -> dict[str, str]:
-    return {one.path: one.why for one in result.held_back}  # type: ignore[attr-defined]
+def held(result: Rescue) -> dict[str, str]:
+    return {one.path: one.why for one in result.held_back}
 
 
 def test_a_deletion_waits_for_the_other_half_of_its_move(repository: Path, workspace: Path) -> None:
