@@ -194,22 +194,9 @@ class Check:
                 self._rescue = None
 
     def _ask(self) -> ProbeResult:
-        from guard.probe import Question, ask
+        from guard.probe import ask
 
-        check, subject = self.settings.completion_check, self.subject
-        assert subject.agent is not None
-        return ask(
-            Question(
-                agent=subject.agent,
-                session=subject.session,
-                command=check.probe_command or None,
-                model=check.probe_model or None,
-                cwd=subject.repository.root,
-                time_limit=check.probe_timeout_seconds,
-                environ=subject.environ,
-                now=self.clock.now(),
-            )
-        )
+        return ask(self.subject.question(self.settings.completion_check, self.clock.now()))
 
     def rescue(self, *, dry: bool, on_branch: bool) -> tuple[tuple[str, ...], Rescue]:
         """Look once, and commit what was left, whatever the verdict would be; not while the agent itself lives."""

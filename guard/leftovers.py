@@ -122,7 +122,7 @@ class Leftovers:
 
     def _planned_by_agent(self, changes: Sequence[Changed]) -> list[Group]:
         """The agent's own plan, where it has one that is sound; else the rules'."""
-        from guard.probe import Question, Topic, consult
+        from guard.probe import Topic, consult
 
         check, subject = self.settings.completion_check, self.subject
         prompt = planning_prompt(changes)
@@ -131,17 +131,8 @@ class Leftovers:
             self.warn(f"the commits are planned by rules: {why}")
             return grouped(changes)
         longest = self.settings.rescue.time_limit_seconds * _PLANNING_SHARE
-        question = Question(
-            agent=subject.agent,
-            session=subject.session,
-            command=check.probe_command or None,
-            model=check.probe_model or None,
-            cwd=subject.repository.root,
-            time_limit=min(check.probe_timeout_seconds, longest),
-            environ=subject.environ,
-            now=self.now,
-            topic=Topic(prompt, PLAN_SCHEMA),
-        )
+        topic = Topic(prompt, PLAN_SCHEMA)
+        question = subject.question(check, self.now, longest, topic)
         try:
             words, detail = consult(question)
         except GuardError as error:

@@ -2,12 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from guard.baselines import Baseline
 from guard.core.classify import Classification
 from guard.core.evidence import Cutoff
+from guard.core.settings import CompletionCheck
 from guard.git.locate import Repository
+
+if TYPE_CHECKING:
+    from guard.probe import Question, Topic
 
 
 @dataclass(frozen=True)
@@ -34,3 +41,22 @@ class Subject:
     """What earlier checks found to have changed while nobody watched."""
     others: Callable[[], frozenset[str]] = frozenset
     """The refs on which other iterations work, as of now."""
+
+    def question(
+        self, check: CompletionCheck, now: datetime, most: float = inf, topic: "Topic | None" = None
+    ) -> "Question":
+        """What to ask its agent, in at most so many seconds: about the session's state, or about another topic."""
+        from guard.probe import Question
+
+        assert self.agent is not None
+        return Question(
+            agent=self.agent,
+            session=self.session,
+            command=check.probe_command or None,
+            model=check.probe_model or None,
+            cwd=self.repository.root,
+            time_limit=min(check.probe_timeout_seconds, most),
+            environ=self.environ,
+            now=now,
+            topic=topic,
+        )
