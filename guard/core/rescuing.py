@@ -56,7 +56,7 @@ class Snapshot(Frozen):
     skipped: tuple[Line, ...]
     """What is not in it, and why; at most as many as a result lists."""
     whole: bool
-    """Whether all is in it but what is rebuilt anyway (caches, installed packages) and git directories."""
+    """Whether all is in it but what is rebuilt anyway (caches, installed packages)."""
     recover: Line
     """A command that brings it back into the folder DIR."""
 
@@ -87,7 +87,7 @@ class Rescue(Frozen):
     branch: Line | None
     """The rescue branch, where the commits are not on the branch of the work tree."""
     reason: Line
-    """`rescued`, `on_branch`, `planned`, `nothing`, `held_back`, `refused`, or `not_plain:` and what is not."""
+    """`rescued`, `on_branch`, `planned`, `nothing`, `held_back`, `alive`, `refused`, or `not_plain:` and what is not."""
     detail: Line
     plan: tuple[PlannedCommit, ...] = ()
     """The commits, in their order: made, or planned only."""

@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.fields import Count, Frozen, Id, Instant, Line, Oid, Seq, Text
+from guard.core.fields import Count, Frozen, Id, Instant, Line, Seq, Text
 from guard.core.paths import Spelled
 from guard.core.reports.base import Report
-from guard.core.rescuing import HeldBack, Kind, PlannedCommit, Snapshot
+from guard.core.rescuing import Kind, Rescue, Snapshot
 
 Letter = Literal["A", "M", "D"]
 """What a restore would do to a path: add it, change it, or leave it though the snapshot does not have it."""
@@ -55,22 +55,13 @@ class SnapshotsReport(Report):
     """The one that this call let go: its work has been taken over."""
 
 
-class SnapshotReport(Report):
+class SnapshotReport(Snapshot, Report):
     """A snapshot that was taken."""
 
     schema_: Literal["guard/snapshot/1"] = Field("guard/snapshot/1", alias="schema")
-    id: Id
-    ref: Line
-    files: Count
-    skipped: tuple[Line, ...]
-    """What is not in it, and why; at most as many as a result lists."""
-    whole: bool
-    """Whether all is in it but what is rebuilt anyway (caches, installed packages)."""
-    recover: Line
-    """A command that brings it back into the folder DIR, by git alone."""
 
 
-class RescueReport(Report):
+class RescueReport(Rescue, Report):
     """What became of the work that was left uncommitted."""
 
     schema_: Literal["guard/rescue/1"] = Field("guard/rescue/1", alias="schema")
@@ -78,18 +69,6 @@ class RescueReport(Report):
     iteration: Count
     dry_run: bool
     """Whether it was only planned."""
-    commits: tuple[Oid, ...]
-    snapshot: Snapshot | None
-    held_back: tuple[HeldBack, ...]
-    branch: Line | None
-    """The rescue branch, where the commits are not on the branch of the work tree."""
-    reason: Line
-    """`rescued`, `on_branch`, `planned`, `nothing`, `held_back`, `alive`, `refused`, or `not_plain:` and what is not."""
-    detail: Line
-    plan: tuple[PlannedCommit, ...]
-    """The commits, in their order: made, or planned only."""
-    ticked: tuple[Line, ...]
-    """Tasks whose boxes were ticked in the task file."""
 
     @property
     def is_settled(self) -> bool:
