@@ -41,12 +41,12 @@ def command(
     place = guard.workspace
     root = None if everywhere or place.repository is None else place.repository.root
     worktree = None if root is None else spelled(os.fsencode(root))
-    let_go = _promote(guard, promoted, worktree) if promoted is not None else None
+    taken_over = _promote(guard, promoted, worktree) if promoted is not None else None
     gone = _prune(guard) if prune else Pruned()
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
     with opened_shelf(place.path, guard.environ, time_limit=limit) as shelf:
         report = shelf.report(worktree).model_copy(
-            update={"pruned": gone.ids, "freed_bytes": gone.freed_bytes, "promoted": let_go}
+            update={"pruned": gone.ids, "freed_bytes": gone.freed_bytes, "promoted": taken_over}
         )
     for one in report.damaged:
         guard.output.warn(f"snapshot {one.id} is damaged: {one.why}")
@@ -54,14 +54,14 @@ def command(
 
 
 def _promote(guard: Invocation, word: str, worktree: str | None) -> str:
-    from guard.rescue.retention import promote
+    from guard.rescue.retention import let_go
     from guard.rescue.shelf import opened_shelf
 
     place, limit = guard.workspace.path, guard.users_config.settings.rescue.time_limit_seconds
     with opened_shelf(place, guard.environ, time_limit=limit) as shelf:
         found = shelf.find(word, worktree)
     if found.unpromoted:
-        promote(place, guard.environ, found.id, time_limit=limit)
+        let_go(place, guard.environ, found.id, time_limit=limit)
     return found.id
 
 

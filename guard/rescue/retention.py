@@ -111,7 +111,7 @@ def _held(entry: SnapshotEntry) -> Held:
     return Held(entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline")
 
 
-def promote(
+def let_go(
     workspace: Path, environ: Mapping[str, str], identity: str, *, time_limit: float
 ) -> None:
     """Let a snapshot go whose work has been taken over."""
