@@ -27,7 +27,7 @@ class Whereabouts(Frozen):
     host: Host | None = None
     tmux_session: Line | None = None
     tmux_socket: Line | None = None
-    """The path of the server's socket; None before the session was seen on it."""
+    """The path of the server's socket."""
     tmux_identity: Line | None = None
     """Opaque: tells the session from later ones of the same name; None before it was seen."""
     pid: Pid | None = None

@@ -1,0 +1,162 @@
+"""What wakes whoever waits for files and processes: inotify and pidfds, kqueue, or else only the clock.
+
+A bell may ring for nothing: it says when to look, not what happened.
+"""
+
+import ctypes
+import os
+import select
+import selectors
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+_MODIFY, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x2, 0x40, 0x80, 0x100, 0x200
+_DELETE_SELF, _MOVE_SELF, _ONLYDIR = 0x400, 0x800, 0x1000000
+_MASK = _MODIFY | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
+_BUFFER = 65536
+
+
+def bell_for(files: Iterable[Path], pids: Iterable[int]) -> "Bell":
+    """The best that this system has for them; limits reached and folders that do not exist leave the clock."""
+    try:
+        if sys.platform == "linux":
+            return Inotify(files, pids)
+        if sys.platform == "darwin" or sys.platform.startswith("freebsd"):
+            return Kqueue(files, pids)
+    except (OSError, AttributeError):
+        pass
+    return Clock()
+
+
+class Bell(Protocol):
+    """Rings when a file or a process may have changed."""
+
+    @property
+    def patience(self) -> float:
+        """How many seconds to wait for it before looking all the same."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Until it rings, and no longer than this."""
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds."""
+        ...
+
+
+class Clock:
+    """Never rings: the caller looks again when its time is over."""
+
+    patience = 0.5
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        pass
+
+
+class Inotify:
+    """Linux: the folders of the files, so that a file may come, go and be replaced; and a descriptor per process.
+
+    What other machines write to a shared folder it does not hear.
+    """
+
+    patience = 5.0
+
+    def __init__(self, files: Iterable[Path], pids: Iterable[int]) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._descriptors: list[int] = []
+        try:
+            self._watch_folders({file.parent for file in files})
+            for pid in pids:
+                self._watch_process(pid)
+        except BaseException:
+            self.close()
+            raise
+
+    def wait(self, seconds: float) -> None:
+        for key, _ in self._selector.select(seconds):
+            if key.data == "folders":
+                with suppress(BlockingIOError):
+                    while os.read(key.fd, _BUFFER):
+                        pass
+            else:
+                # It stays readable for ever.
+                self._selector.unregister(key.fd)
+
+    def close(self) -> None:
+        self._selector.close()
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+    def _watch_folders(self, folders: set[Path]) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        watch = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if watch < 0:
+            raise OSError(ctypes.get_errno(), "inotify_init1")
+        self._descriptors.append(watch)
+        for folder in folders:
+            if libc.inotify_add_watch(watch, os.fsencode(folder), ctypes.c_uint32(_MASK)) < 0:
+                raise OSError(ctypes.get_errno(), "inotify_add_watch", str(folder))
+        self._selector.register(watch, selectors.EVENT_READ, "folders")
+
+    def _watch_process(self, pid: int) -> None:
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        self._descriptors.append(descriptor)
+        self._selector.register(descriptor, selectors.EVENT_READ, "process")
+
+
+if sys.platform == "darwin" or sys.platform.startswith("freebsd"):
+
+    class Kqueue:
+        """macOS and FreeBSD: each file with its folder, and each process; a file that comes later is not heard."""
+
+        patience = 0.5
+
+        def __init__(self, files: Iterable[Path], pids: Iterable[int]) -> None:
+            self._queue = select.kqueue()
+            self._descriptors: list[int] = []
+            try:
+                for path in {place for file in files for place in (file, file.parent)}:
+                    self._watch_file(path)
+                for pid in pids:
+                    self._watch_process(pid)
+            except BaseException:
+                self.close()
+                raise
+
+        def wait(self, seconds: float) -> None:
+            self._queue.control(None, 64, seconds)
+
+        def close(self) -> None:
+            self._queue.close()
+            while self._descriptors:
+                os.close(self._descriptors.pop())
+
+        def _watch_file(self, path: Path) -> None:
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return
+            self._descriptors.append(descriptor)
+            notes = select.KQ_NOTE_WRITE | select.KQ_NOTE_EXTEND
+            notes |= select.KQ_NOTE_DELETE | select.KQ_NOTE_RENAME
+            self._add(descriptor, select.KQ_FILTER_VNODE, notes)
+
+        def _watch_process(self, pid: int) -> None:
+            with suppress(ProcessLookupError):
+                self._add(pid, select.KQ_FILTER_PROC, select.KQ_NOTE_EXIT)
+
+        def _add(self, ident: int, kind: int, notes: int) -> None:
+            flags = select.KQ_EV_ADD | select.KQ_EV_CLEAR
+            event = select.kevent(ident, filter=kind, flags=flags, fflags=notes)
+            self._queue.control([event], 0, 0)

@@ -1,0 +1,53 @@
+"""Where an agent runs that is registered now: its machine, its tmux session and its process, each known from later ones."""
+
+import os
+from collections.abc import Mapping
+
+from guard import tmux
+from guard.alive import start_time
+from guard.core.whereabouts import Whereabouts
+from guard.errors import WrongUsage
+from guard.hosts import here
+from guard.standing import standing
+
+
+def place(
+    session: str | None,
+    socket: str | None,
+    pid: int | None,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Whereabouts, list[str]]:
+    """The whereabouts to record, and a warning for each thing that could not be seen yet."""
+    warnings: list[str] = []
+    found = Whereabouts(host=here())
+    if session is not None:
+        found = _with_session(found, session, tmux.socket_path(socket, environ), warnings)
+    if pid is not None:
+        found = _with_process(found, pid, warnings)
+    return found, warnings
+
+
+def _with_session(place: Whereabouts, name: str, socket: str, warnings: list[str]) -> Whereabouts:
+    tmux.check_name(name)
+    tmux.check_socket(socket)
+    found = place.model_copy(update={"tmux_session": name, "tmux_socket": socket})
+    try:
+        session = tmux.server(socket).sessions.get(name)
+    except tmux.TmuxUnknown as error:
+        warnings.append(f"tmux session {name} was not looked for: {error}")
+        return found
+    if session is None:
+        warnings.append(f"there is no tmux session {name} on {socket} yet")
+        return found
+    return found.model_copy(update={"tmux_identity": session.identity})
+
+
+def _with_process(place: Whereabouts, pid: int, warnings: list[str]) -> Whereabouts:
+    if pid <= 1 or pid > 2**31:
+        raise WrongUsage(f"process {pid} cannot be an agent's", "give the agent's own process")
+    start = start_time(pid)
+    if start is None:
+        gone = standing(pid, None) == "gone"
+        why = "there is no process" if gone else "nobody tells when it started, process"
+        warnings.append(f"{why} {pid}")
+    return place.model_copy(update={"pid": pid, "pid_start": start})

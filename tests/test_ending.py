@@ -1,0 +1,371 @@
+"""Ends agents for real: willing, unwilling, stopped and detached ones; and refuses what is not provably theirs."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from guard import process_tree
+from guard.alive import start_time
+from guard.core.whereabouts import Host, Whereabouts
+from guard.ending import Ending, end
+from guard.errors import Refused
+from guard.hosts import here
+from guard.placing import place
+from guard.standing import standing
+from tests.support.sessions import ending, until
+from tests.support.tmux_server import PAUSE, TmuxServer, needs_tmux, tmux_server
+
+HERE = here()
+LONG, SHORT = 90.0, 1.0
+STUBBORN = """
+import os, signal, sys, time
+for name in sys.argv[2:]:
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+while True:
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[TmuxServer]:
+    with tmux_server() as made:
+        yield made
+
+
+def stubborn(file: Path, *ignored: str) -> list[str]:
+    """A program that writes its number to the file, once it ignores these signals."""
+    return [sys.executable, "-c", STUBBORN, str(file), *ignored]
+
+
+def written(file: Path) -> tuple[int, str]:
+    """The process that wrote its number there."""
+    until(file.exists, 90)
+    pid = int(file.read_text())
+    start = start_time(pid)
+    assert start is not None
+    return pid, start
+
+
+def is_gone(process: tuple[int, str]) -> bool:
+    return standing(*process) in ("gone", "reused")
+
+
+def ended(where: Whereabouts, grace: float = LONG) -> str:
+    return end(where, here=HERE, grace_seconds=grace, environ={}).how
+
+
+def at_process(pid: int) -> Whereabouts:
+    where, warnings = place(None, None, pid)
+    assert warnings == []
+    return where
+
+
+def test_a_willing_process_ends_when_asked() -> None:
+    with ending(subprocess.Popen(PAUSE, process_group=0)) as process:
+        told = end(at_process(process.pid), here=HERE, grace_seconds=LONG)
+        assert told == Ending("asked", f"process {process.pid} ended when asked")
+        assert process.wait(90) == -signal.SIGTERM
+
+
+def test_a_process_that_ignores_sigterm_is_forced(tmp_path: Path) -> None:
+    argv = stubborn(tmp_path / "pid", "SIGTERM")
+    with ending(subprocess.Popen(argv, process_group=0)) as process:
+        written(tmp_path / "pid")
+        told = end(at_process(process.pid), here=HERE, grace_seconds=SHORT)
+        detail = f"process {process.pid} did not end within 1 s and was killed"
+        assert told == Ending("forced", detail)
+        assert process.wait(90) == -signal.SIGKILL
+
+
+def test_a_stopped_process_hears_that_it_is_asked() -> None:
+    with ending(subprocess.Popen(PAUSE, process_group=0)) as process:
+        process.send_signal(signal.SIGSTOP)
+        assert ended(at_process(process.pid)) == "asked"
+        assert process.wait(90) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("own_group", [True, False], ids=["own group", "group of others"])
+@pytest.mark.parametrize("apart", ["", "setsid "], ids=["child", "child in a session of its own"])
+def test_all_that_it_started_ends_with_it_and_nothing_else(
+    tmp_path: Path, own_group: bool, apart: str
+) -> None:
+    child = shlex.join(stubborn(tmp_path / "child", "SIGTERM"))
+    argv = ["sh", "-c", f"{apart}{child} & wait"]
+    with (
+        ending(subprocess.Popen(PAUSE)) as bystander,
+        ending(subprocess.Popen(argv, process_group=0 if own_group else None)) as process,
+    ):
+        left = written(tmp_path / "child")
+        assert ended(at_process(process.pid), SHORT) == "forced"
+        assert is_gone(left)
+        assert process.wait(90) == -signal.SIGTERM
+        assert bystander.poll() is None
+
+
+def test_an_orphan_in_its_group_ends_with_it(tmp_path: Path) -> None:
+    child = shlex.join(stubborn(tmp_path / "child"))
+    argv = ["sh", "-c", f"({child} &); exec sleep 600"]
+    with ending(subprocess.Popen(argv, process_group=0)) as process:
+        orphan = written(tmp_path / "child")
+        assert ended(at_process(process.pid)) == "asked"
+        assert is_gone(orphan)
+
+
+def test_what_it_starts_when_asked_is_forced_too(tmp_path: Path) -> None:
+    file = tmp_path / "child"
+    start_more = f"setsid {shlex.join(stubborn(file, 'SIGTERM'))} & wait"
+    script = f"more() {{ {start_more}; }}; trap more TERM; echo; while :; do sleep 600 & wait; done"
+    with ending(
+        subprocess.Popen(["sh", "-c", script], process_group=0, stdout=subprocess.PIPE)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"\n"
+        assert ended(at_process(process.pid), 5) == "forced"
+        assert process.wait(90) == -signal.SIGKILL
+        # On a machine that has much else to do it may not have come that far.
+        assert not file.exists() or standing(int(file.read_text()), None) == "gone"
+
+
+def test_what_has_ended_before_is_told_so() -> None:
+    with ending(subprocess.Popen(PAUSE)) as process:
+        where = at_process(process.pid)
+        reused = where.model_copy(update={"pid_start": f"1@{HERE.boot_id}"})
+        told = end(reused, here=HERE)
+        assert told == Ending("gone_before", f"process {process.pid} had ended before")
+        assert process.poll() is None
+    assert ended(where) == "gone_before"
+    assert end(Whereabouts(host=HERE), here=HERE).how == "nothing_recorded"
+
+
+def test_nothing_of_a_restarted_machine_is_signalled() -> None:
+    with ending(subprocess.Popen(PAUSE)) as process:
+        now = Host(name="a", machine="m", boot_id="new", pid_namespace="n")
+        then = now.model_copy(update={"boot_id": "old"})
+        where = at_process(process.pid).model_copy(update={"host": then})
+        assert end(where, here=now) == Ending("gone_before", "the machine was restarted")
+        assert process.poll() is None
+
+
+def refused(where: Whereabouts, because: str, **environ: str) -> None:
+    with pytest.raises(Refused, match=because) as caught:
+        end(where, here=HERE, grace_seconds=SHORT, environ=environ)
+    assert caught.value.hint
+
+
+def test_what_is_not_provably_the_agents_is_refused() -> None:
+    with ending(subprocess.Popen(PAUSE)) as process:
+        where = at_process(process.pid)
+        refused(where.model_copy(update={"pid_start": None}), "not provably")
+        refused(where.model_copy(update={"host": None}), "not recorded on which host")
+        elsewhere = Host(name="build-7", machine="m", boot_id="b", pid_namespace="n")
+        refused(where.model_copy(update={"host": elsewhere}), "build-7")
+        assert process.poll() is None
+
+
+AS_NOBODY = """
+import os, sys
+from guard.core.whereabouts import Whereabouts
+from guard.ending import end
+from guard.errors import Refused
+from guard.hosts import here
+where = Whereabouts.model_validate_json(sys.argv[1])
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+try:
+    end(where, here=here())
+except Refused as error:
+    print(error.message)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_process_of_another_user_is_refused() -> None:
+    with ending(subprocess.Popen(PAUSE)) as process:
+        argv = [sys.executable, "-c", AS_NOBODY, at_process(process.pid).model_dump_json()]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
+        said = f"process {process.pid} belongs to another user\n"
+        assert (done.stdout, done.stderr) == (said, "")
+        assert process.poll() is None
+
+
+def test_what_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "_signal", lambda *_: None)
+    monkeypatch.setattr(process_tree, "_DEATH_SECONDS", 0.5)
+    with ending(subprocess.Popen(PAUSE)) as process:
+        refused(at_process(process.pid), f"not ended within 0.5 s: process {process.pid} ")
+
+
+def test_guard_does_not_end_where_it_comes_from() -> None:
+    for pid in (1, os.getpid(), os.getppid()):
+        refused(Whereabouts(host=HERE, pid=pid, pid_start=start_time(pid)), "guard itself")
+
+
+IN_PIPELINE = """
+import os, sys, time
+from guard.ending import end
+from guard.hosts import here
+from guard.placing import place
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+where, _ = place(None, None, os.getpgrp())
+print(where.pid != os.getpid(), end(where, here=here(), grace_seconds=1).how, flush=True)
+"""
+
+
+def test_a_group_that_guard_is_in_too_is_not_killed(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    agent = shlex.join(stubborn(file, "SIGTERM"))
+    guard = shlex.join([sys.executable, "-c", IN_PIPELINE, str(file)])
+    argv = ["bash", "-c", f"set -m; {agent} | {guard}"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
+    assert (done.stdout, done.returncode) == ("True forced\n", 0)
+
+
+@needs_tmux
+def test_a_session_is_closed_and_its_neighbours_stay(server: TmuxServer) -> None:
+    server.new("agent-1")
+    server.new("agent-1-long")
+    where, _ = place("agent-1", server.socket, None)
+    told = end(where, here=HERE, grace_seconds=LONG, environ={})
+    assert told == Ending("asked", "tmux session agent-1 ended when asked")
+    assert server.find("agent-1") is None
+    assert server.find("agent-1-long") is not None
+    assert ended(where) == "gone_before"
+
+
+@needs_tmux
+@pytest.mark.parametrize("how", ["", "setsid "], ids=["in the pane", "in a session of its own"])
+def test_a_process_in_a_pane_that_ignores_the_hangup_is_forced(
+    server: TmuxServer, tmp_path: Path, how: str
+) -> None:
+    child = shlex.join(stubborn(tmp_path / "child", "SIGHUP", "SIGTERM"))
+    server.new("agent-1", "sh", "-c", f"{how}{child} & wait")
+    left = written(tmp_path / "child")
+    where, _ = place("agent-1", server.socket, None)
+    assert ended(where, SHORT) == "forced"
+    assert is_gone(left)
+    assert server.find("agent-1") is None
+
+
+@needs_tmux
+def test_a_process_in_a_pane_that_hears_only_the_hangup_ends_when_asked(
+    server: TmuxServer, tmp_path: Path
+) -> None:
+    server.new("agent-1", *stubborn(tmp_path / "pid", "SIGTERM"))
+    process = written(tmp_path / "pid")
+    where, _ = place("agent-1", server.socket, None)
+    assert ended(where, 20) == "asked"
+    assert is_gone(process)
+
+
+@needs_tmux
+def test_a_stopped_process_in_a_pane_ends_too(server: TmuxServer, tmp_path: Path) -> None:
+    server.new("agent-1", *stubborn(tmp_path / "pid", "SIGHUP"))
+    process = written(tmp_path / "pid")
+    os.kill(process[0], signal.SIGSTOP)
+    where, _ = place("agent-1", server.socket, None)
+    assert ended(where) == "asked"
+    assert is_gone(process)
+
+
+@needs_tmux
+def test_a_process_and_its_session_end_together(server: TmuxServer) -> None:
+    server.new("agent-1", "sh", "-c", "sleep 600; exec cat")
+    with ending(subprocess.Popen(PAUSE, process_group=0)) as process:
+        where, _ = place("agent-1", server.socket, process.pid)
+        told = end(where, here=HERE, grace_seconds=LONG, environ={})
+        assert told.detail == f"process {process.pid} and tmux session agent-1 ended when asked"
+        assert process.wait(90) == -signal.SIGTERM
+    assert server.find("agent-1") is None
+
+
+@needs_tmux
+def test_a_session_whose_only_process_is_the_recorded_one_ends(server: TmuxServer) -> None:
+    server.new("agent-1")
+    pane = next(iter(server.get("agent-1").panes.values()))
+    where, _ = place("agent-1", server.socket, pane)
+    assert ended(where) == "asked"
+    assert server.find("agent-1") is None
+
+
+@needs_tmux
+def test_a_session_of_dead_panes_is_cleared_away(server: TmuxServer) -> None:
+    server.new("other")
+    server.tell("set-option", "-g", "remain-on-exit", "on")
+    server.new("agent-1")
+    where, _ = place("agent-1", server.socket, None)
+    os.kill(next(iter(server.get("agent-1").panes.values())), signal.SIGKILL)
+    until(lambda: server.get("agent-1").all_dead, 90)
+    assert ended(where) == "asked"
+    assert server.find("agent-1") is None
+
+
+@needs_tmux
+def test_a_session_made_anew_is_left_alone(server: TmuxServer) -> None:
+    server.new("other")
+    server.new("agent-1")
+    where, _ = place("agent-1", server.socket, None)
+    server.close("agent-1")
+    server.new("agent-1")
+    assert ended(where) == "gone_before"
+    assert server.find("agent-1") is not None
+
+
+@needs_tmux
+def test_a_session_that_cannot_be_asked_for_is_refused_before_anything_is_signalled(
+    server: TmuxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.new("agent-1")
+    with ending(subprocess.Popen(PAUSE)) as process:
+        where, _ = place("agent-1", server.socket, process.pid)
+        monkeypatch.setenv("PATH", "/nowhere")
+        refused(where, "tmux is not installed")
+        monkeypatch.undo()
+        pid = server.get("agent-1").server_pid
+        os.rename(server.socket, f"{server.socket}-away")
+        try:
+            refused(where, "not on its socket")
+        finally:
+            os.rename(f"{server.socket}-away", server.socket)
+        assert process.poll() is None
+    assert server.get("agent-1").server_pid == pid
+
+
+@needs_tmux
+def test_the_callers_own_session_is_refused(server: TmuxServer, tmp_path: Path) -> None:
+    server.new("agent-1")
+    where, _ = place("agent-1", server.socket, None)
+    found = server.get("agent-1")
+    pane = next(iter(found.panes))
+    tmux = f"{server.socket},{found.server_pid},0"
+    refused(where, "guard itself", TMUX=tmux, TMUX_PANE=pane)
+    assert server.find("agent-1") is not None
+    code = f"""
+from guard.core.whereabouts import Whereabouts
+from guard.ending import end
+from guard.errors import Refused
+from guard.hosts import here
+where = Whereabouts.model_validate_json({where.model_dump_json()!r})
+where = where.model_copy(update={{"tmux_session": "own", "tmux_identity": None}})
+try:
+    end(where, here=here(), environ={{}})
+except Refused as error:
+    open({str(tmp_path / "said")!r}, "w").write(error.message)
+import time; time.sleep(600)
+"""
+    server.new("own", sys.executable, "-c", code)
+    said = tmp_path / "said"
+    until(lambda: said.exists() and said.read_text() != "", 90)
+    assert said.read_text() == "guard itself was started from tmux session own"
+    assert server.find("own") is not None
+    assert ended(where) == "asked"
