@@ -1,0 +1,171 @@
+"""The paths that commits have changed since a commit at which somebody began."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from guard.errors import RepositoryProblem
+from guard.git.folders import contents
+from guard.git.reading import Reader
+from guard.git.refs import Refs, missing, read_refs
+
+MOST_COMMITS = 20_000
+MOST_PATHS = 200_000
+_BRANCHES = ("refs/heads/", "worktrees/", "main-worktree/")
+_REMOTE = "refs/remotes/"
+_WALK = ("rev-list", "--stdin", "--timestamp", "--parents", f"--max-count={MOST_COMMITS}")
+_DIFF = (
+    "diff-tree",
+    "--stdin",
+    "--root",
+    "-r",
+    "--raw",
+    "-z",
+    "--no-renames",
+    "--ignore-submodules=none",
+    "--no-ext-diff",
+    "--no-textconv",
+)
+
+
+class _Listed(NamedTuple):
+    at: int
+    parents: tuple[str, ...]
+
+
+@dataclass
+class Committed:
+    """Commits, and every path that one of them changed, made or deleted."""
+
+    oids: set[str] = field(default_factory=set)
+    paths: set[bytes] = field(default_factory=set)
+
+
+def committed(git: Reader, head: str | None, earliest: float, *, by_time: bool) -> Committed:
+    """What was committed since `head`, on any branch and in any work tree of the repository.
+
+    A commit counts if its time is `earliest` or later. Unless all go `by_time`, an older one counts as well, if it is checked
+    out here and no remote has it: the clock of whoever committed may be wrong, while a pull brings old ones.
+    """
+    refs = read_refs(git)
+    local = {oid for name, oid in refs.names.items() if name.startswith(_BRANCHES)}
+    tips = (local | ({refs.head} if refs.head else set())) - {head}
+    if not tips:
+        return Committed()
+    listed = _walked(git, tips, [head] if head else [])
+    _refuse_more(listed, earliest)
+    chosen = {oid for oid, one in listed.items() if one.at >= earliest}
+    if not by_time and refs.head and refs.head != head:
+        own = _walked(git, [refs.head], _known_before(refs, head))
+        _refuse_more(own, 0)
+        listed |= own
+        chosen |= own.keys()
+    _refuse_cut(git, chosen)
+    return Committed(chosen, _paths(git, chosen, listed, head))
+
+
+def _known_before(refs: Refs, head: str | None) -> list[str]:
+    remote = {oid for name, oid in refs.names.items() if name.startswith(_REMOTE)}
+    return [*([head] if head else []), *sorted(remote)]
+
+
+def _walked(git: Reader, tips: Iterable[str], without: Collection[str]) -> dict[str, _Listed]:
+    """The commits that the first lead to and the others do not, the newest first."""
+    wanted = "".join([*(f"{oid}\n" for oid in tips), *(f"^{oid}\n" for oid in without)])
+    try:
+        lines = git.ask(*_WALK, stdin=wanted.encode()).decode().splitlines()
+    except RepositoryProblem as error:
+        gone = missing(git, list(without))
+        raise (_gone(gone[0]) if gone else error) from None
+    found = {}
+    for line in lines:
+        at, oid, *parents = line.split()
+        found[oid] = _Listed(int(at), tuple(parents))
+    return found
+
+
+def _gone(oid: str) -> RepositoryProblem:
+    return RepositoryProblem(
+        f"the commit that was there before, {oid[:12]}, is not in the repository any more",
+        "bring it back with `git fetch`; nothing can be compared without it",
+    )
+
+
+def _refuse_more(listed: Mapping[str, _Listed], earliest: float) -> None:
+    """The oldest are left out where there are too many, and it is no harm if they do not count."""
+    if len(listed) >= MOST_COMMITS and min(one.at for one in listed.values()) >= earliest:
+        raise RepositoryProblem(
+            f"there are {MOST_COMMITS} new commits or more", "look at them with `git log`"
+        )
+
+
+def _refuse_cut(git: Reader, chosen: Collection[str]) -> None:
+    """Where a shallow history ends, nobody can tell what the commit changed."""
+    found = contents(git.repository.common_dir / "shallow")
+    ends = set(found.data.decode(errors="replace").split()) if found else set()
+    if not ends.isdisjoint(chosen):
+        raise RepositoryProblem(
+            "the history is shallow, and ends in the middle of what is to be compared",
+            "complete it with `git fetch --unshallow`",
+        )
+
+
+def _paths(
+    git: Reader, chosen: Collection[str], listed: Mapping[str, _Listed], head: str | None
+) -> set[bytes]:
+    """What each commit changes against its first parent.
+
+    Of one that does not build on `head`, an amended one for example, only what differs from `head` too: the rest was there.
+    """
+    builds_on = _descendants(listed, head) if head else set(chosen)
+    strays = {oid for oid in chosen if oid not in builds_on}
+    unlike = dict(_differences(git, dict.fromkeys(strays, head)))
+    found = _unlike_at_the_end(strays, listed, unlike)
+    parents = {oid: next(iter(listed[oid].parents), None) for oid in chosen}
+    for oid, changed in _differences(git, parents):
+        found |= changed & unlike.get(oid, set()) if oid in strays else changed
+        if len(found) > MOST_PATHS:
+            raise RepositoryProblem(
+                f"commits changed more than {MOST_PATHS} files", "look at them with `git log`"
+            )
+    return found
+
+
+def _unlike_at_the_end(
+    strays: Collection[str], listed: Mapping[str, _Listed], unlike: Mapping[str, set[bytes]]
+) -> set[bytes]:
+    """Where history was begun anew, no commit says what was deleted: the last ones lack it."""
+    if all(listed[oid].parents for oid in strays):
+        return set()
+    inner = {parent for oid in strays for parent in listed[oid].parents}
+    return {path for oid in strays if oid not in inner for path in unlike.get(oid, ())}
+
+
+def _descendants(commits: Mapping[str, _Listed], head: str) -> set[str]:
+    children: dict[str, list[str]] = {}
+    for oid, one in commits.items():
+        for parent in one.parents:
+            children.setdefault(parent, []).append(oid)
+    found: set[str] = set()
+    ahead = [head]
+    while ahead:
+        new = set(children.get(ahead.pop(), ())) - found
+        found |= new
+        ahead += new
+    return found
+
+
+def _differences(git: Reader, pairs: Mapping[str, str | None]) -> Iterator[tuple[str, set[bytes]]]:
+    """The paths in which each commit differs from the other of its pair, or all that it has; equal ones are left out."""
+    if not pairs:
+        return
+    lines = "".join(f"{oid} {other}\n" if other else f"{oid}\n" for oid, other in pairs.items())
+    oid, paths = "", set[bytes]()
+    fields = iter(git.ask(*_DIFF, stdin=lines.encode()).split(b"\0"))
+    for one in fields:
+        if one.startswith(b":"):
+            paths.add(next(fields))
+            continue
+        if oid:
+            yield oid, paths
+        oid, paths = one.decode(), set()

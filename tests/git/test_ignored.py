@@ -1,0 +1,44 @@
+"""Which names git ignores."""
+
+from pathlib import Path
+
+import pytest
+
+from guard.git.ignored import ignored
+from guard.git.locate import at
+from guard.git.reading import Reader
+from tests.support import commit, write
+
+NAMES = {
+    "an ignored file": ("build/out.o", True),
+    "an ignored folder": ("build/", True),
+    "one by a pattern": ("deep/down/x.log", True),
+    "a file that is there": ("file.txt", False),
+    "a file that is nowhere": ("src/none.py", False),
+    "above the work tree": ("../x.log", False),
+    "an absolute path": ("/tmp/x.log", False),
+    "nothing": ("", False),
+    "magic of git": (":(top)x.log", True),
+    "a pattern that also names a tracked file": ("*.log", False),
+    "a name that git would quote": ("ü\n.log", True),
+    "a tracked file that a pattern names": ("kept.log", False),
+}
+
+
+@pytest.fixture
+def git(repository: Path) -> Reader:
+    commit(repository)
+    commit(repository, "kept.log")
+    write(repository / ".gitignore", "build/\n*.log\n")
+    return Reader(at(repository), {"PATH": "/usr/bin:/bin:/usr/local/bin"}, 60)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_one_by_one(git: Reader, name: str) -> None:
+    text, is_ignored = NAMES[name]
+    assert (text in ignored(git, [text])) == is_ignored
+
+
+def test_all_names_at_once(git: Reader) -> None:
+    texts = [text for text, _ in NAMES.values()]
+    assert ignored(git, texts) == {text for text, is_ignored in NAMES.values() if is_ignored}
