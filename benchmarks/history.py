@@ -1,9 +1,14 @@
 """Logs of any length, written quickly: many events with one sync."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
-from guard.core.events import AgentSpawned, AgentUpdated, Event
+from guard.core.claims.document import CompletionValidation
+from guard.core.claims.evidence import Changes, ClaimEvidence
+from guard.core.claims.policy import ClaimPolicy
+from guard.core.claims.validation import validate
+from guard.core.events import AgentClaimValidated, AgentSpawned, AgentUpdated, Event
 from guard.store.files import FileStore
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -35,6 +40,36 @@ def updated(number: int, sequence: int, tasks: int = 20, *, ends: bool = False) 
     )
 
 
+def judged(number: int, tasks: int = 20) -> AgentClaimValidated:
+    return AgentClaimValidated(
+        at=MOMENT,
+        id=f"c{number}",
+        task_id=f"task-{number % tasks}",
+        agent_id=f"agent-{number}",
+        incarnation=1,
+        refused=False,
+        message=_MESSAGE,
+        validation=_validation(),
+    )
+
+
+@cache
+def _validation() -> CompletionValidation:
+    files = frozenset(f"src/module_{number}.py" for number in range(20))
+    evidence = ClaimEvidence(
+        agent_type="builder",
+        message="Fixed src/module_1.py and src/other.py; ran pytest, all tests pass.",
+        spawned_at=MOMENT,
+        at=MOMENT + timedelta(hours=1),
+        updates=2,
+        working_updates=1,
+        findings=0,
+        changes=Changes(files, 3),
+        unmeasured=None,
+    )
+    return validate(evidence, ClaimPolicy())
+
+
 def append(path: Path, events: list[Event]) -> None:
     """Record all events, a batch per write."""
     store = FileStore(path)
@@ -56,6 +91,7 @@ def working(path: Path, events: int, agents: int = 100) -> None:
 
 
 def finished(path: Path, agents: int, tasks: int) -> None:
-    """A history of agents that have all ended, but for one in each task."""
+    """A history of agents that have all claimed to be complete, but for one in each task."""
     append(path, [spawned(number, tasks) for number in range(agents + tasks)])
     append(path, [updated(number, number, tasks, ends=True) for number in range(agents)])
+    append(path, [judged(number, tasks) for number in range(agents)])

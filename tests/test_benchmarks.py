@@ -14,7 +14,7 @@ from tests.support import ROOT
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("words", ["startup", "verdicts --sessions 60"])
+@pytest.mark.parametrize("words", ["startup", "claims", "verdicts --sessions 60"])
 def test_a_benchmark_prints_a_table(words: str) -> None:
     assert words.split()[0] in NAMES
     command = [sys.executable, "-m", "benchmarks", *words.split()]

@@ -51,5 +51,9 @@ class ClaimEvidence:
     """Of the paths that the message names, those that exist in the work tree now."""
     tests: tuple[TestRun, ...] | None = ()
     """Runs since the agent was spawned; None if nobody could look."""
+    ignored: frozenset[str] = frozenset()
+    """Of the paths that the message names, those that git ignores: no diff would have them."""
+    root: str | None = None
+    """Where the work tree lies: an absolute path outside of it is none of git's."""
     silent: bool = False
     """Whether nobody claimed anything: the session was found to have ended."""

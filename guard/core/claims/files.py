@@ -1,0 +1,103 @@
+"""The files that a message claims to have changed, and those that it only names."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from guard.core.claims.reading import Reader, Stance
+from guard.core.claims.statements import Statement, statements
+from guard.core.claims.vocabulary import word_set
+from guard.core.claims.words import Word, words
+
+_STATUS = re.compile(
+    r"(?:[MADRCU?]{1,2}\s|modified:|new file:|deleted:|renamed:|create mode \d{6}\s|delete mode \d{6}\s|\+\+\+ b/)\s*"
+)
+_FILES, _CHANGES = word_set("file files path"), word_set("change changes changed")
+_TITLES = word_set("changes modifications edits new diff deliverables")
+_AFTER_PATH = ("-", "—", "–", "|", "(", "+", ":")
+
+
+class Files(NamedTuple):
+    """Paths as the message has them, each once."""
+
+    changed: tuple[str, ...]
+    named: tuple[str, ...]
+    """Neither claimed nor denied nor put off."""
+    supposed: tuple[str, ...]
+
+
+def files_in(message: str) -> Files:
+    """The files of a message, by how it speaks of them; a claim outweighs a mention."""
+    held: dict[str, Stance] = {}
+    rank = {"changed": 2, "supposed": 1, "named": 0}
+    for path, stance in _stances(message):
+        if path not in held or rank[stance] > rank[held[path]]:
+            held[path] = stance
+    changed, named, supposed = (
+        tuple(path for path, stance in held.items() if stance == wanted)
+        for wanted in ("changed", "named", "supposed")
+    )
+    return Files(changed, named, supposed)
+
+
+def named_paths(message: str) -> tuple[str, ...]:
+    """Every path that a message names, as it is looked for in the work tree."""
+    return tuple(dict.fromkeys(path for path, _ in _stances(message)))
+
+
+def _stances(message: str) -> Iterator[tuple[str, Stance]]:
+    lead: Stance | None = None
+    for statement in statements(message):
+        said = list(words(statement.text))
+        if statement.form == "code":
+            yield from _of_code(statement.text, said, lead)
+            continue
+        reader = _read(statement, said, lead)
+        yield from reader.stances()
+        lead = _leads(statement, said, reader, lead)
+
+
+def _read(statement: Statement, said: list[Word], lead: Stance | None) -> Reader:
+    reader = Reader(lead if _inherits(statement, said) or lead == "supposed" else None)
+    for word, following in zip(said, [*said[1:], None], strict=True):
+        reader.read(word, following)
+    return reader
+
+
+def _inherits(statement: Statement, said: list[Word]) -> bool:
+    """Whether a statement goes on with what the one above it began: an item does, and a line that begins with a path."""
+    if not statement.begins or statement.form == "heading":
+        return False
+    if statement.form == "item":
+        return True
+    return _stands_alone(statement.text, said)
+
+
+def _stands_alone(text: str, said: list[Word]) -> bool:
+    """Whether a line is a path, or one with a note after it."""
+    if not said or not said[0].paths:
+        return False
+    after = text.split()[1:2]
+    return not after or bool(said[0].ends) or after[0][0] in _AFTER_PATH
+
+
+def _leads(
+    statement: Statement, said: list[Word], reader: Reader, lead: Stance | None
+) -> Stance | None:
+    """What holds for the list or the block that may follow."""
+    plain = {word.plain for word in said}
+    if statement.form == "item" and not statement.introduces:
+        return "changed" if plain & _FILES and plain & _CHANGES else lead
+    if statement.introduces and plain & _TITLES and not reader.base:
+        return "changed"
+    return reader.base if statement.introduces or reader.base else lead
+
+
+def _of_code(text: str, said: list[Word], lead: Stance | None) -> Iterator[tuple[str, Stance]]:
+    """In a code block, what git prints tells what was changed; a list of paths tells what the sentence above it says."""
+    paths = [path for word in said for path in word.paths]
+    if _STATUS.match(text):
+        yield from ((path, "changed") for path in paths[-1:])
+    else:
+        stance: Stance = (lead or "supposed") if _stands_alone(text, said) else "supposed"
+        yield from ((path, stance) for path in paths)

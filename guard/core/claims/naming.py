@@ -1,0 +1,121 @@
+"""What in a text is the name of a file: told from URLs, versions, domains, routes and abbreviations."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from guard.core.claims.vocabulary import word_set
+
+_LONGEST = 512
+_EXTENSIONS = word_set("""
+    py pyi ipynb js jsx mjs cjs ts tsx mts cts vue svelte astro rs go java kt kts scala rb php c h cc cpp cxx hpp hh cs fs swift
+    m mm r jl lua pl pm ex exs erl hrl hs ml mli clj cljs dart zig nim sh bash zsh fish ps1 bat cmd sql graphql gql proto thrift
+    html htm css scss sass less styl md mdx rst txt adoc tex json jsonl json5 jsonc yaml yml toml ini cfg conf xml xsd csv tsv
+    lock tf tfvars hcl gradle sbt cabal gemspec podspec csproj sln vcxproj cmake mk j2 jinja tmpl tpl ejs hbs pug snap svg png
+    jpg jpeg gif ico webp woff2 pdf wasm sol vy nix bzl bazel service plist patch diff properties feature prisma po pot
+    """)
+_NO_FILES = word_set("""
+    node.js vue.js next.js react.js d3.js three.js express.js nuxt.js angular.js discord.js chart.js backbone.js ember.js p5.js
+    nest.js moment.js alpine.js require.js socket.io asp.net docs.rs crates.rs deno.js bun.js electron.js knex.js ag-grid.js
+    """)
+_WHOLE = re.compile(
+    r"(?:Dockerfile|Makefile|GNUmakefile|Containerfile|Procfile|Gemfile|Rakefile|Jenkinsfile|Vagrantfile|Justfile|justfile"
+    r"|CODEOWNERS|LICENSE|(?i:README|CHANGELOG)|CONTRIBUTING|go\.(?:mod|sum|work)"
+    r"|\.(?:git(?:ignore|attributes|modules)|dockerignore|npmignore|editorconfig|npmrc|nvmrc|babelrc|flake8|pylintrc|coveragerc"
+    r"|bashrc|zshrc|tool-versions|python-version|htaccess|browserslistrc|(?:eslint|prettier|stylelint|swc)(?:rc|ignore)"
+    r"|env(?:\.[a-z]{1,20}){0,2}))"
+)
+_FOLDERS = word_set("""
+    src lib libs apps tests docs bin scripts tools packages cmd internal pkg crates migrations hooks components examples .github
+    .ci
+    """)
+_SUFFIX = re.compile(
+    r"(?:::[\w.:\[\]-]{1,200}|(?::\d{1,7}){1,2}(?:[-–]\d{1,7})?|#L?\d{1,7}(?:-L?\d{1,7})?|@L?\d{1,7})$"
+)
+_COMPONENT = re.compile(r"[\w.@+~$()\[\]*?-]{1,255}")
+_DRIVE = re.compile(r"[A-Za-z]:/")
+_EDGES = "\"'`*_,;!<>|=✅✓✔❌"
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def paths_in(word: str) -> list[str]:
+    """The paths that a word without spaces names, normalised: usually none or one."""
+    if len(word) > _LONGEST or "://" in word or word.startswith(("www.", "@", "mailto:")):
+        return []
+    whole = list(_expanded(word))
+    if whole:
+        return whole
+    return [path for part in re.split(r"[(),\[\]|=\"'<>]", word) for path in _expanded(part)]
+
+
+def _expanded(word: str) -> Iterator[str]:
+    """`src/{a,b}.py` is two."""
+    before, opened, rest = word.partition("{")
+    inside, closed, after = rest.partition("}")
+    if opened and closed and "," in inside and "{" not in after:
+        for one in islice(inside.split(","), 32):
+            yield from _single(before + one.strip() + after)
+    else:
+        yield from _single(word)
+
+
+def _single(word: str) -> Iterator[str]:
+    path = normalised(word)
+    if path and _is_path(path):
+        yield path
+
+
+def normalised(word: str) -> str:
+    """The name without quotes, brackets around it, a line number after it, `./` before it, and with slashes."""
+    path = _bare(word).replace("\\", "/")
+    path = _bare(_SUFFIX.sub("", path))
+    while path.startswith("./"):
+        path = path[2:]
+    return re.sub("/{2,}", "/", path)
+
+
+def _bare(word: str) -> str:
+    before = None
+    while word != before:
+        before = word
+        word = word.strip(_EDGES).removesuffix("'s").rstrip(".:")
+        if word and word[0] in _OPEN and not _balanced(word):
+            word = word[1:]
+        if word and word[-1] in _CLOSE and not _balanced(word):
+            word = word[:-1]
+        if len(word) > 1 and word[0] in _OPEN and word[-1] in _CLOSE:
+            word = word[1:-1]
+    return word
+
+
+def _balanced(word: str) -> bool:
+    return all(
+        word.count(one) == word.count(other) for one, other in zip(_OPEN, _CLOSE, strict=True)
+    )
+
+
+def _is_path(path: str) -> bool:
+    body = path[2:] if _DRIVE.match(path) else path
+    parts = [part for part in body.strip("/").split("/") if part != "~"]
+    if not parts or not all(_COMPONENT.fullmatch(part) for part in parts) or not _balanced(path):
+        return False
+    return _is_file(parts[-1], len(parts) > 1) or _is_folder(path, parts)
+
+
+def _is_file(name: str, in_folder: bool) -> bool:
+    if _WHOLE.fullmatch(name):
+        return True
+    stem, _, extension = name.rpartition(".")
+    if (
+        not stem.strip(".")
+        or name.casefold() in _NO_FILES
+        or extension.casefold() not in _EXTENSIONS
+    ):
+        return False
+    return in_folder or not stem.startswith("*")
+
+
+def _is_folder(path: str, parts: list[str]) -> bool:
+    if path.startswith("/") or parts[0] not in _FOLDERS or "." in parts[-1].strip("."):
+        return False
+    return path.endswith("/") or not _FOLDERS.issuperset(parts)
