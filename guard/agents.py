@@ -1,4 +1,8 @@
-"""The registries of agents, changed and read: load, decide, record."""
+"""The registries of agents, changed: load, decide, record.
+
+Whatever has to be found out first, from git, tmux or the machine, is brought by the caller: nothing here waits for anything
+but the lock.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -6,17 +10,35 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from guard.core.events import AgentSpawned, AgentStatus, AgentUpdated, RetentionSet
+from guard.core.agent_baselines import Ground
+from guard.core.agents import Agent
+from guard.core.claims.document import CompletionValidation
+from guard.core.events import (
+    AgentBaselineRecorded,
+    AgentClaimValidated,
+    AgentEndDetected,
+    AgentFindingRecorded,
+    AgentKilled,
+    AgentPlaced,
+    AgentSpawned,
+    AgentStatus,
+    AgentTested,
+    AgentTransitioned,
+    AgentUpdated,
+    BaseEvent,
+    RetentionSet,
+)
 from guard.core.fields import first_problem
 from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED
-from guard.core.reports.agents import AgentReport, AgentsReport
-from guard.core.roster import Agent
+from guard.core.reports.agents import AgentReport, RecordedAs
+from guard.core.transitions import Moving, transition
+from guard.core.whereabouts import Whereabouts
 from guard.errors import Refused, WrongUsage
 from guard.ids import checked_id, new_id
 from guard.store import Change, Store
 
-E = TypeVar("E", AgentSpawned, AgentUpdated)
+E = TypeVar("E", bound=BaseEvent)
 
 
 def spawn(
@@ -28,30 +50,25 @@ def spawn(
     agent_type: str = "agent",
     message: str = "",
     keep_finished: int = KEEP_FINISHED,
+    place: Whereabouts | None = None,
+    ground: Ground | None = None,
 ) -> AgentReport:
     """Register an agent that has been started; refused while one of that name is active."""
-    checked_id("a task id", task_id)
-    checked_id("an agent id", agent_id)
     with store.change() as change:
         before = _before(change, task_id, agent_id)
         if before is not None and before.status in ACTIVE:
             raise Refused(
                 f"agent {agent_id} of task {task_id} is active already ({before.status})",
                 f"report its end first: `guard agent update --task {task_id} --agent {agent_id} "
-                "--status completed`",
+                "--status completed`, or end it: `guard agent kill`",
             )
-        event = _made(
-            AgentSpawned,
-            at=now,
-            id=new_id(),
-            task_id=task_id,
-            agent_id=agent_id,
-            incarnation=before.incarnation + 1 if before else 1,
-            agent_type=agent_type,
-            message=message,
-        )
-        change.append(*_retention(change, now, keep_finished), event)
-        return _report(change, before, task_id, agent_id)
+        names = _names(task_id, agent_id, before.incarnation + 1 if before else 1)
+        event = _made(AgentSpawned, now, names, agent_type=agent_type, message=message)
+        placed = [_placed(now, names, place)] if place and place.known else []
+        based = [_made(AgentBaselineRecorded, now, names, **vars(ground))] if ground else []
+        moved = _transition(change, event, before)
+        change.append(*_retention(change, now, keep_finished), event, *placed, *based, *moved)
+        return _report(change, before, task_id, agent_id, "spawned")
 
 
 def update(
@@ -64,47 +81,146 @@ def update(
     message: str = "",
     progress: int | None = None,
     incarnation: int | None = None,
+    place: Whereabouts | None = None,
+    validation: CompletionValidation | None = None,
+    strict: bool = False,
 ) -> AgentReport:
-    """Record what is reported of an agent; after its end, or for an earlier incarnation, it changes no count."""
-    checked_id("a task id", task_id)
-    checked_id("an agent id", agent_id)
+    """Record what is reported of an agent; after its end, or for an earlier incarnation, it changes no count.
+
+    A `strict` report of completion is refused for the blocking issues of its validation: the claim is kept, the agent goes on.
+    """
     with store.change() as change:
-        before = _before(change, task_id, agent_id)
-        if before is None:
-            raise Refused(
-                f"task {task_id} has no agent {agent_id}",
-                f"register it first: `guard agent spawn --task {task_id} --agent {agent_id}`",
-            )
-        event = _made(
-            AgentUpdated,
-            at=now,
-            id=new_id(),
-            task_id=task_id,
-            agent_id=agent_id,
-            incarnation=incarnation or before.incarnation,
-            status=status,
-            message=message,
-            progress=progress,
-        )
-        change.append(event)
-        return _report(change, before, task_id, agent_id)
+        before = _known(change, task_id, agent_id)
+        names = _names(task_id, agent_id, incarnation or before.incarnation)
+        goes_on = before.status in ACTIVE and before.incarnation == names["incarnation"]
+        event = _made(AgentUpdated, now, names, status=status, message=message, progress=progress)
+        judged = []
+        if validation is not None and goes_on:
+            refused = strict and bool(validation.blocking_issues)
+            told = {"refused": refused, "message": message, "validation": validation}
+            judged = [_made(AgentClaimValidated, now, names, **told)]
+            if refused:
+                change.append(*judged)
+                return _report(change, before, task_id, agent_id, "refused")
+        placed = [_placed(now, names, place)] if place is not None and goes_on else []
+        change.append(event, *placed, *judged, *_transition(change, event, before))
+        return _report(change, before, task_id, agent_id, "updated" if goes_on else "late")
+
+
+def place(store: Store, now: datetime, agent: Agent, where: Whereabouts) -> None:
+    """Record where an agent runs, if it is still the same agent."""
+    with store.change() as change:
+        names = _names(agent.task_id, agent.agent_id, agent.incarnation)
+        if _still(change, agent):
+            change.append(_placed(now, names, where))
+
+
+def end_detected(
+    store: Store, now: datetime, agent: Agent, detail: str, validation: CompletionValidation | None
+) -> AgentReport | None:
+    """Record the end of an agent whose session or process is gone; None if it has moved or ended otherwise meanwhile."""
+    with store.change() as change:
+        if not _still(change, agent):
+            return None
+        names = _names(agent.task_id, agent.agent_id, agent.incarnation)
+        event = _made(AgentEndDetected, now, names, detail=detail)
+        judged = []
+        if validation is not None:
+            told = {"refused": False, "message": "", "validation": validation}
+            judged = [_made(AgentClaimValidated, now, names, **told)]
+        change.append(event, *judged, *_transition(change, event, agent))
+        return _report(change, agent, agent.task_id, agent.agent_id, "ended")
+
+
+def killed(store: Store, now: datetime, agent: Agent, reason: str, detail: str) -> AgentReport:
+    """Record that an agent was ended; one that had ended before stays what it was."""
+    with store.change() as change:
+        before = _known(change, agent.task_id, agent.agent_id)
+        names = _names(agent.task_id, agent.agent_id, agent.incarnation)
+        event = _made(AgentKilled, now, names, reason=reason, detail=detail)
+        goes_on = before.status in ACTIVE and before.incarnation == agent.incarnation
+        change.append(event, *_transition(change, event, before))
+        word: RecordedAs = "killed" if goes_on else "late"
+        return _report(change, before, agent.task_id, agent.agent_id, word)
+
+
+def note(
+    store: Store,
+    now: datetime,
+    kind: type[AgentFindingRecorded] | type[AgentTested],
+    *,
+    task_id: str,
+    agent_id: str,
+    incarnation: int | None = None,
+    **fields: Any,
+) -> AgentReport:
+    """Record a finding of an agent, or a run of tests."""
+    with store.change() as change:
+        before = _known(change, task_id, agent_id)
+        names = _names(task_id, agent_id, incarnation or before.incarnation)
+        change.append(_made(kind, now, names, **fields))
+        word: RecordedAs = "finding" if kind is AgentFindingRecorded else "test_run"
+        return _report(change, before, task_id, agent_id, word)
+
+
+def _names(task_id: str, agent_id: str, incarnation: int) -> dict[str, Any]:
+    return {"task_id": task_id, "agent_id": agent_id, "incarnation": incarnation}
+
+
+def _placed(now: datetime, names: dict[str, Any], where: Whereabouts) -> AgentPlaced:
+    fields = {name: getattr(where, name) for name in Whereabouts.model_fields}
+    return _made(AgentPlaced, now, names, **fields)
+
+
+def _still(change: Change, agent: Agent) -> bool:
+    """Whether the agent is what it was when somebody looked: active, the same incarnation, in the same place."""
+    now = _before(change, agent.task_id, agent.agent_id)
+    return (
+        now is not None
+        and now.status in ACTIVE
+        and (now.incarnation, now.whereabouts) == (agent.incarnation, agent.whereabouts)
+    )
 
 
 def _before(change: Change, task_id: str, agent_id: str) -> Agent | None:
     """The agent as it stands. Both registries are read before anything is recorded: what cannot be read refuses first."""
+    checked_id("a task id", task_id)
+    checked_id("an agent id", agent_id)
     change.fold(GLOBAL_REGISTRY)
     return change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
 
 
-def _made(event: type[E], **fields: Any) -> E:
+def _known(change: Change, task_id: str, agent_id: str) -> Agent:
+    before = _before(change, task_id, agent_id)
+    if before is None:
+        raise unknown(task_id, agent_id)
+    return before
+
+
+def unknown(task_id: str, agent_id: str) -> Refused:
+    """The refusal for an agent that nobody registered."""
+    return Refused(
+        f"task {task_id} has no agent {agent_id}",
+        f"register it first: `guard agent spawn --task {task_id} --agent {agent_id}`",
+    )
+
+
+def _made(event: type[E], now: datetime, names: dict[str, Any], **fields: Any) -> E:
     """The event, or a refusal that names the field that cannot be."""
     try:
-        return event(**fields)
+        return event(at=now, id=new_id(), **names, **fields)
     except ValidationError as error:
         raise WrongUsage(
             f"this cannot be recorded: {first_problem(error)}",
             "a message has at most 65536 characters, a type 512, and both must be valid text",
         ) from None
+
+
+def _transition(change: Change, event: Moving, before: Agent | None) -> Iterator[AgentTransitioned]:
+    task = change.fold(AGENT_REGISTRY, event.task_id).counts()
+    found = transition(event, new_id(), before, task, change.fold(GLOBAL_REGISTRY).counts())
+    if found is not None:
+        yield found
 
 
 def _retention(change: Change, now: datetime, keep: int) -> Iterator[RetentionSet]:
@@ -113,44 +229,22 @@ def _retention(change: Change, now: datetime, keep: int) -> Iterator[RetentionSe
         yield RetentionSet(at=now, id=new_id(), keep_finished=keep)
 
 
-def _report(change: Change, before: Agent | None, task_id: str, agent_id: str) -> AgentReport:
+def _report(
+    change: Change, before: Agent | None, task_id: str, agent_id: str, word: RecordedAs
+) -> AgentReport:
     registry, overall = change.fold(AGENT_REGISTRY, task_id), change.fold(GLOBAL_REGISTRY)
     agent, task, all_tasks = registry.agent(agent_id), registry.counts(), overall.counts()
     assert agent
-    spawned = before is None or before.incarnation != agent.incarnation
-    late = not spawned and before is not None and agent.late_reports > before.late_reports
+    judged = word in ("updated", "refused", "ended") and agent.completion_validation
     return AgentReport(
         agent=agent,
         previous_status=before.status if before else None,
-        recorded_as="spawned" if spawned else "late" if late else "updated",
+        recorded_as=word,
         active_count=task.active,
         completed_count=task.completed,
         total_spawned=task.spawned,
         active_agents=all_tasks.active,
+        completed_agents=all_tasks.completed,
         total_agents_spawned=all_tasks.spawned,
-    )
-
-
-def listed(store: Store, task_id: str | None = None, *, everything: bool = False) -> AgentsReport:
-    """The agents of a task, or of all tasks; `everything` includes the finished ones that the global registry dropped."""
-    if task_id is not None:
-        registry = store.view(AGENT_REGISTRY, checked_id("a task id", task_id))
-        return AgentsReport(
-            task_id=task_id,
-            active=registry.active_count if registry else 0,
-            completed=registry.completed_count if registry else 0,
-            spawned=registry.total_spawned if registry else 0,
-            agents=registry.agents if registry else (),
-        )
-    overall = store.view(GLOBAL_REGISTRY)
-    agents = overall.agents if overall else ()
-    if everything:
-        registries = [store.view(AGENT_REGISTRY, key) for key in store.keys(AGENT_REGISTRY)]
-        agents = tuple(agent for registry in registries if registry for agent in registry.agents)
-    return AgentsReport(
-        task_id=None,
-        active=overall.active_agents if overall else 0,
-        completed=overall.completed_agents if overall else 0,
-        spawned=overall.total_agents_spawned if overall else 0,
-        agents=agents,
+        completion_validation=judged or None,
     )

@@ -19,7 +19,13 @@ from guard.core.fields import Count, Digest, Seq
 from guard.core.judging import JudgeReport
 from guard.core.migrations import RECORD_VERSION
 from guard.core.replay import VIEW_KINDS, Checkpoint
-from guard.core.reports.agents import AgentReport, AgentsReport
+from guard.core.reports.agents import (
+    AgentDetailReport,
+    AgentReport,
+    AgentsReport,
+    ImportReport,
+    StatusReport,
+)
 from guard.core.reports.base import Report
 from guard.core.reports.baseline import BaselineReport
 from guard.core.reports.breaker import BreakerReport
@@ -53,6 +59,7 @@ from guard.workspace import WorktreeEntry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTPUTS: tuple[type[Report], ...] = (
+    AgentDetailReport,
     AgentReport,
     AgentsReport,
     BaselineReport,
@@ -61,6 +68,7 @@ OUTPUTS: tuple[type[Report], ...] = (
     ClassifyReport,
     ConfigReport,
     DoctorReport,
+    ImportReport,
     InitReport,
     JudgeReport,
     LogReport,
@@ -74,6 +82,7 @@ OUTPUTS: tuple[type[Report], ...] = (
     SchemaList,
     SnapshotReport,
     SnapshotsReport,
+    StatusReport,
     ValidateReport,
     VerifyReport,
     WhereReport,

@@ -20,7 +20,9 @@ from guard.core.text import plural, valid
 MOST_BYTES = 64 * 1024 * 1024
 _NAMED = {
     "AGENT_REGISTRY.json": "agent-registry",
+    "FINDINGS.json": "findings",
     "GLOBAL_REGISTRY.json": "global-registry",
+    "agent-baseline.json": "agent-baseline",
     "baseline.json": "baseline",
     "breaker.json": "breaker",
     "check.json": "last-check",

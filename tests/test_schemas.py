@@ -25,12 +25,14 @@ from guard.validation import validator
 
 EXAMPLES = Path(__file__).parent / "examples"
 STATE_KINDS = (
+    "agent-baseline",
     "agent-registry",
     "baseline",
     "breaker",
     "checkpoint",
     "event",
     "evidence",
+    "findings",
     "global-registry",
     "manifest",
     "run",

@@ -3,21 +3,22 @@
 Both are folded from the same events by the same rules, so they cannot disagree.
 """
 
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from guard.core.agents import Agent
 from guard.core.events import (
     AgentEvent,
+    AgentImported,
     AgentSpawned,
     AgentStatus,
-    AgentUpdated,
     RegistryEvent,
     RetentionSet,
 )
 from guard.core.fields import Count, Id
 from guard.core.lifecycle import ACTIVE
-from guard.core.roster import Agent, Counts, Roster
+from guard.core.roster import Counts, Roster
 from guard.core.views import Fold, ViewDocument, ViewKind
 
 KEEP_FINISHED = 100
@@ -113,17 +114,14 @@ class GlobalRegistryFold(Fold[GlobalRegistry]):
         self._finished = {(agent.task_id, agent.agent_id): None for agent in ended}
 
     def apply(self, event: RegistryEvent) -> None:
-        match event:
-            case AgentUpdated():
-                if self._roster.apply(event):
-                    self._finished[event.task_id, event.agent_id] = None
-            case AgentSpawned():
-                self._finished.pop((event.task_id, event.agent_id), None)
-                self._roster.apply(event)
-            case RetentionSet():
-                self._keep = event.keep_finished
-            case _:
-                assert_never(event)
+        if isinstance(event, RetentionSet):
+            self._keep = event.keep_finished
+        else:
+            name = (event.task_id, event.agent_id)
+            if isinstance(event, AgentSpawned | AgentImported):
+                self._finished.pop(name, None)
+            if self._roster.apply(event):
+                self._finished[name] = None
         while len(self._finished) > self._keep:
             oldest = next(iter(self._finished))
             del self._finished[oldest]
@@ -143,10 +141,11 @@ class GlobalRegistryFold(Fold[GlobalRegistry]):
         }
 
 
+_AGENT_EVENTS = get_args(AgentEvent)
 AGENT_REGISTRY: ViewKind[AgentRegistry, AgentRegistryFold] = ViewKind(
     document=AgentRegistry,
     fold=AgentRegistryFold,
-    events=(AgentSpawned, AgentUpdated),
+    events=_AGENT_EVENTS,
     key=lambda event: event.task_id,
     folder="",
     file="/AGENT_REGISTRY.json",
@@ -155,7 +154,7 @@ AGENT_REGISTRY: ViewKind[AgentRegistry, AgentRegistryFold] = ViewKind(
 GLOBAL_REGISTRY: ViewKind[GlobalRegistry, GlobalRegistryFold] = ViewKind(
     document=GlobalRegistry,
     fold=GlobalRegistryFold,
-    events=(AgentSpawned, AgentUpdated, RetentionSet),
+    events=(*_AGENT_EVENTS, RetentionSet),
     key=lambda _event: "",
     folder="registry/",
     file="GLOBAL_REGISTRY.json",

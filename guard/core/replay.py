@@ -5,11 +5,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from guard.core.agent_baselines import AGENT_BASELINE
 from guard.core.baselines import BASELINE
 from guard.core.breaker import BREAKER
 from guard.core.checks import LAST_CHECK
 from guard.core.events import BaseEvent, Event
 from guard.core.fields import Seq
+from guard.core.findings import FINDINGS
 from guard.core.records import START, Entry, Position
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.runs import RUN
@@ -22,6 +24,8 @@ VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
     BREAKER,
     LAST_CHECK,
     BASELINE,
+    FINDINGS,
+    AGENT_BASELINE,
 )
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]

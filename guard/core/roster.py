@@ -6,31 +6,26 @@ earlier incarnation, is counted as late and changes nothing else.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from datetime import datetime
 from typing import NamedTuple, assert_never, cast
 
-from guard.core.events import AgentEvent, AgentSpawned, AgentStatus, AgentUpdated
-from guard.core.events.agent import Incarnation
-from guard.core.fields import Count, Frozen, Id, Instant, Line, Percent, Text
+from guard.core.agents import Agent, Draft, LastTest
+from guard.core.events import (
+    AgentClaimValidated,
+    AgentEndDetected,
+    AgentEvent,
+    AgentFindingRecorded,
+    AgentImported,
+    AgentKilled,
+    AgentPlaced,
+    AgentSpawned,
+    AgentStatus,
+    AgentTested,
+    AgentUpdated,
+)
 from guard.core.lifecycle import ACTIVE, STATUSES, ends
+from guard.core.whereabouts import Whereabouts
 
-
-class Agent(Frozen):
-    """One agent of one task, as it stands."""
-
-    agent_id: Id
-    task_id: Id
-    incarnation: Incarnation
-    agent_type: Line
-    status: AgentStatus
-    progress: Percent | None
-    message: Text
-    spawned_at: Instant
-    updated_at: Instant
-    completed_at: Instant | None
-    updates: Count
-    late_reports: Count
+_PLACE = tuple(Whereabouts.model_fields)
 
 
 class Counts(NamedTuple):
@@ -41,36 +36,11 @@ class Counts(NamedTuple):
     spawned: int
 
 
-@dataclass(slots=True)
-class _Draft:
-    """An agent while it is being folded; the fields are those of Agent."""
-
-    agent_id: str
-    task_id: str
-    incarnation: int
-    agent_type: str
-    status: AgentStatus
-    progress: int | None
-    message: str
-    spawned_at: datetime
-    updated_at: datetime
-    completed_at: datetime | None
-    updates: int
-    late_reports: int
-
-
-_FIELDS = tuple(field.name for field in fields(_Draft))
-
-
-def _frozen(draft: Agent | _Draft) -> Agent:
-    return Agent(**{field: getattr(draft, field) for field in _FIELDS})
-
-
 class Roster:
     """Agents being folded; frozen one by one, when somebody looks."""
 
     def __init__(self) -> None:
-        self._agents: dict[tuple[str, str], Agent | _Draft] = {}
+        self._agents: dict[tuple[str, str], Agent | Draft] = {}
         self._drafts: set[tuple[str, str]] = set()
         self.active = 0
         self.completed = 0
@@ -82,67 +52,115 @@ class Roster:
         self.by_status = Counter(by_status)
 
     def apply(self, event: AgentEvent) -> bool:
-        """Take in the event; true if it ended the agent."""
+        """Take in the event; true if it ended the agent, or brought one that has ended."""
         match event:
             case AgentUpdated():
                 return self._update(event)
-            case AgentSpawned():
-                self._spawn(event)
+            case AgentSpawned() | AgentImported():
+                return self._add(event)
+            case AgentEndDetected() | AgentKilled():
+                return self._end(event)
+            case AgentPlaced() | AgentFindingRecorded() | AgentTested() | AgentClaimValidated():
+                self._note(event)
                 return False
             case _:
                 assert_never(event)
 
-    def _spawn(self, event: AgentSpawned) -> None:
-        before = self._agents.pop((event.task_id, event.agent_id), None)
+    def _add(self, event: AgentSpawned | AgentImported) -> bool:
+        name = (event.task_id, event.agent_id)
+        before = self._agents.pop(name, None)
         if before is not None and before.status in ACTIVE:
             self.by_status[before.status] -= 1
             self.active -= 1
-        self._agents[event.task_id, event.agent_id] = _Draft(
-            agent_id=event.agent_id,
-            task_id=event.task_id,
-            incarnation=event.incarnation,
-            agent_type=event.agent_type,
-            status="deployed",
-            progress=None,
-            message=event.message,
-            spawned_at=event.at,
-            updated_at=event.at,
-            completed_at=None,
-            updates=0,
-            late_reports=0,
-        )
-        self._drafts.add((event.task_id, event.agent_id))
+        draft = self._agents[name] = Draft.begun(event)
+        self._drafts.add(name)
         self.spawned += 1
-        self.active += 1
-        self.by_status["deployed"] += 1
+        self.by_status[draft.status] += 1
+        if draft.status in ACTIVE:
+            self.active += 1
+            return False
+        self.completed += not (isinstance(event, AgentImported) and event.killed)
+        return True
 
     def _update(self, event: AgentUpdated) -> bool:
-        agent = self._thaw(event.task_id, event.agent_id)
+        agent = self._current(event)
         if agent is None:
             return False
-        if agent.status not in ACTIVE or agent.incarnation != event.incarnation:
-            agent.late_reports += 1
-            return False
-        ended = ends(agent.status, event.status)
-        if agent.status != event.status:
-            self.by_status[agent.status] -= 1
-            self.by_status[event.status] += 1
-            agent.status = event.status
+        ended = self._move(agent, event.status)
         if ended:
-            self.active -= 1
             self.completed += 1
             agent.completed_at = event.at
+            agent.detected_by = "self_report"
         if event.progress is not None:
             agent.progress = event.progress
         agent.message = event.message
         agent.updated_at = event.at
         agent.updates += 1
+        agent.working_updates += event.status in ("running", "working")
         return ended
 
-    def _thaw(self, task_id: str, agent_id: str) -> _Draft | None:
+    def _end(self, event: AgentEndDetected | AgentKilled) -> bool:
+        agent = self._current(event)
+        if agent is None:
+            return False
+        killed = isinstance(event, AgentKilled)
+        self._move(agent, "terminated" if killed else "completed")
+        if isinstance(event, AgentKilled):
+            agent.terminated_at = event.at
+            agent.detected_by, agent.reason = "kill", event.reason
+        else:
+            self.completed += 1
+            agent.completed_at = event.at
+            agent.detected_by = event.detected_by
+        agent.detail = event.detail
+        agent.updated_at = event.at
+        return True
+
+    def _note(
+        self, event: AgentPlaced | AgentFindingRecorded | AgentTested | AgentClaimValidated
+    ) -> None:
+        """What is known of an agent, and moves no count: also after its end, but never of an earlier incarnation."""
+        agent = self._thaw(event.task_id, event.agent_id)
+        if agent is None or agent.incarnation != event.incarnation:
+            return
+        match event:
+            case AgentPlaced():
+                for name in _PLACE:
+                    setattr(agent, name, getattr(event, name))
+            case AgentFindingRecorded():
+                agent.findings += 1
+            case AgentTested():
+                agent.test_runs += 1
+                agent.last_test = LastTest(at=event.at, exit_code=event.exit_code)
+            case AgentClaimValidated():
+                agent.refused_claims += event.refused
+                agent.completion_validation = event.validation
+            case _:
+                assert_never(event)
+
+    def _current(self, event: AgentUpdated | AgentEndDetected | AgentKilled) -> Draft | None:
+        """The agent that the event is about, if it is active and no other incarnation; else the event is late."""
+        agent = self._thaw(event.task_id, event.agent_id)
+        if agent is None:
+            return None
+        if agent.status not in ACTIVE or agent.incarnation != event.incarnation:
+            agent.late_reports += 1
+            return None
+        return agent
+
+    def _move(self, agent: Draft, status: AgentStatus) -> bool:
+        """Give an active agent another status; true if that is its end."""
+        ended = ends(agent.status, status)
+        self.by_status[agent.status] -= 1
+        self.by_status[status] += 1
+        self.active -= ended
+        agent.status = status
+        return ended
+
+    def _thaw(self, task_id: str, agent_id: str) -> Draft | None:
         agent = self._agents.get((task_id, agent_id))
         if isinstance(agent, Agent):
-            agent = _Draft(**{name: getattr(agent, name) for name in _FIELDS})
+            agent = Draft.of(agent)
             self._agents[task_id, agent_id] = agent
             self._drafts.add((task_id, agent_id))
         return agent
@@ -150,7 +168,7 @@ class Roster:
     def agent(self, task_id: str, agent_id: str) -> Agent | None:
         """One of them, frozen; it stays a draft here, because the next report of it is likely to come soon."""
         agent = self._agents.get((task_id, agent_id))
-        return _frozen(agent) if isinstance(agent, _Draft) else agent
+        return agent.frozen() if isinstance(agent, Draft) else agent
 
     def forget(self, task_id: str, agent_id: str) -> None:
         self._agents.pop((task_id, agent_id), None)
@@ -159,7 +177,7 @@ class Roster:
     def agents(self) -> Mapping[tuple[str, str], Agent]:
         """All of them, frozen, in the order in which they were spawned."""
         for name in self._drafts:
-            self._agents[name] = _frozen(self._agents[name])
+            self._agents[name] = cast(Draft, self._agents[name]).frozen()
         self._drafts.clear()
         return cast(Mapping[tuple[str, str], Agent], self._agents)
 

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from guard.core.claims.policy import REQUIREMENTS_PATTERN, checked_requirements
 from guard.core.fields import Frozen
 from guard.core.registry import KEEP_FINISHED
 from guard.core.rescuing import (
@@ -115,6 +116,33 @@ class Registry(Section):
 
     keep_finished: Annotated[int, Field(ge=0, le=1_000_000)] = KEEP_FINISHED
     """How many finished agents the global registry lists (the newest); the task registries list all."""
+    kill_grace_seconds: Annotated[float, Field(ge=0, le=3600, json_schema_extra=_USERS)] = 15
+    """How long an agent that is to be killed may take to end by itself before it is forced."""
+    session_start_seconds: Annotated[float, Field(ge=0, le=86400, json_schema_extra=_USERS)] = 30
+    """How long after its registration an agent's tmux session may still have to appear; later it counts as ended."""
+
+
+class Claims(Section):
+    """How claims of completion are validated."""
+
+    min_message_length: Annotated[int, Field(ge=0, le=65536, json_schema_extra=_USERS)] = 40
+    """How many characters a message of completion should have at least."""
+    min_updates: Annotated[int, Field(ge=0, le=1000, json_schema_extra=_USERS)] = 3
+    """How many reports are expected before the one that claims completion."""
+    min_seconds: Annotated[float, Field(ge=0, le=604800, json_schema_extra=_USERS)] = 60
+    """How long an agent is expected to take at least; 0 lets any time pass."""
+    requirements: Annotated[
+        str,
+        Field(max_length=4096, pattern=REQUIREMENTS_PATTERN, json_schema_extra=_USERS),
+        AfterValidator(checked_requirements),
+    ] = ""
+    """What types of agents must have to show, beside those built in: `reviewer: findings=1; migrator: files=2 tests=1`."""
+    evidence_words: Annotated[str, Field(max_length=4096, json_schema_extra=_USERS)] = ""
+    """More words that count as evidence in a message, with commas."""
+    suspicious_phrases: Annotated[str, Field(max_length=4096, json_schema_extra=_USERS)] = ""
+    """More phrases that make a message suspicious, with commas."""
+    strict: Annotated[bool, Field(json_schema_extra=_USERS)] = False
+    """Whether blocking issues refuse a completion."""
 
 
 class StoreSettings(Section):
@@ -138,4 +166,5 @@ class Settings(Section):
     rescue: Rescue = Rescue()
     breaker: Breaker = Breaker()
     registry: Registry = Registry()
+    claims: Claims = Claims()
     store: StoreSettings = StoreSettings()

@@ -16,6 +16,7 @@ from guard.core.descriptions import described
 from guard.core.sections import (
     Agent,
     Breaker,
+    Claims,
     CompletionCheck,
     Registry,
     Rescue,
@@ -29,6 +30,7 @@ __all__ = [
     "Agent",
     "BadSetting",
     "Breaker",
+    "Claims",
     "CompletionCheck",
     "Knob",
     "Registry",

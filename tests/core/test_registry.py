@@ -1,18 +1,21 @@
 """The registries: every pair of statuses, and any interleaving against a simple model."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events import AgentSpawned, AgentStatus, AgentUpdated, Event, RetentionSet
+from guard.core.events import AgentStatus, Event, RetentionSet
 from guard.core.lifecycle import ACTIVE, STATUSES, TERMINAL
 from guard.core.records import Entry, Position
 from guard.core.registry import AgentRegistry, AgentRegistryFold, GlobalRegistry
 from guard.core.replay import Replay
+from guard.core.roster import Counts
+from guard.core.transitions import transition
 from guard.core.views import Fold, seal
-from tests.support.events import MOMENT, spawned, updated
+from tests.support.events import MOMENT, end_detected, imported, killed, spawned, updated
 
 
 def replayed(events: list[Event]) -> Replay:
@@ -80,60 +83,161 @@ def test_the_global_registry_agrees_with_the_task_when_a_dropped_agent_returns()
     assert task.by_status == overall.by_status
 
 
+ENDINGS: dict[str, tuple[str, Any, int]] = {
+    "kill": ("terminated", killed, 0),
+    "session death": ("completed", end_detected, 1),
+}
+
+
+@pytest.mark.parametrize("before", STATUSES)
+@pytest.mark.parametrize("how", ENDINGS)
+def test_an_agent_of_any_active_status_is_ended_once(before: AgentStatus, how: str) -> None:
+    status, event, completed = ENDINGS[how]
+    task, overall = both([spawned(), updated(before), event(), event()])
+    was_active = before in ACTIVE
+    assert task.active_count == overall.active_agents == 0
+    assert task.completed_count == overall.completed_agents == (completed if was_active else 1)
+    assert task.agents == overall.agents
+    agent = task.agents[0]
+    assert agent.status == (status if was_active else before)
+    assert agent.late_reports == (1 if was_active else 2)
+    assert (agent.terminated_at is not None) == (was_active and how == "kill")
+    assert (agent.completed_at is None) == (was_active and how == "kill")
+    found_by = {"kill": "kill", "session death": "session_gone"}[how]
+    assert agent.detected_by == (found_by if was_active else "self_report")
+
+
+def test_a_kill_keeps_its_reason_and_a_detected_end_how_it_was_found() -> None:
+    by_kill, _ = both([spawned(), killed()])
+    found, _ = both([spawned(), end_detected()])
+    assert (by_kill.agents[0].reason, by_kill.agents[0].detail) == ("stuck", "asked")
+    assert (found.agents[0].reason, found.agents[0].detail) == (None, "tmux session a1 is gone")
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("by_kill", [False, True], ids=["of itself", "killed"])
+def test_an_imported_agent_counts_as_what_it_was(status: AgentStatus, by_kill: bool) -> None:
+    was_killed = by_kill and status in TERMINAL
+    task, overall = both([imported(status, killed=was_killed)])
+    assert task.total_spawned == overall.total_agents_spawned == 1
+    assert task.active_count == overall.active_agents == int(status in ACTIVE)
+    completed = int(status in TERMINAL and not was_killed)
+    assert task.completed_count == overall.completed_agents == completed
+    assert task.agents == overall.agents
+    assert (task.agents[0].detected_by == "import") == (status in TERMINAL)
+
+
 actions = st.lists(
     st.tuples(
-        st.sampled_from(["spawn", *STATUSES]),
+        st.sampled_from(["spawn", "import", "kill", "session death", *STATUSES]),
         st.sampled_from(["a1", "a2", "a3"]),
         st.integers(1, 3),
     ),
     max_size=40,
 )
+MAKERS: dict[str, Callable[..., Any]] = {
+    "spawn": spawned,
+    "import": imported,
+    "kill": killed,
+    "session death": end_detected,
+}
+
+
+def made(action: str, agent: str, incarnation: int) -> Any:
+    if action in MAKERS:
+        return MAKERS[action](agent=agent, incarnation=incarnation)
+    status: Any = action
+    return updated(status, agent=agent, incarnation=incarnation)
+
+
+class Model:
+    """What the registries must say, in the fewest words."""
+
+    def __init__(self) -> None:
+        self.agents: dict[str, tuple[str, int]] = {}
+        self.spawned = self.completed = 0
+
+    def take(self, action: str, agent: str, incarnation: int) -> None:
+        if action in ("spawn", "import"):
+            self.agents[agent] = ("deployed" if action == "spawn" else "working", incarnation)
+            self.spawned += 1
+            return
+        status, life = self.agents.get(agent, ("", 0))
+        if status not in ACTIVE or life != incarnation:
+            return
+        after = {"kill": "terminated", "session death": "completed"}.get(action, action)
+        self.agents[agent] = (after, incarnation)
+        self.completed += after in TERMINAL and action != "kill"
+
+    @property
+    def active(self) -> set[str]:
+        return {name for name, (status, _) in self.agents.items() if status in ACTIVE}
 
 
 @given(actions, st.integers(0, 3))
 def test_registries_equal_a_simple_model_and_each_other(
     steps: list[tuple[str, str, int]], keep: int
 ) -> None:
-    model: dict[str, tuple[str, int]] = {}
-    counts = {"spawned": 0, "completed": 0}
-    events: list[Event] = [RetentionSet(at=MOMENT, id="x", keep_finished=keep), spawned("a0")]
-    counts["spawned"] += 1
-    model["a0"] = ("deployed", 1)
-    for action, agent, incarnation in steps:
-        if action == "spawn":
-            events.append(spawned(agent, incarnation=incarnation))
-            model[agent] = ("deployed", incarnation)
-            counts["spawned"] += 1
-            continue
-        status: Any = action
-        events.append(updated(status, agent=agent, incarnation=incarnation))
-        held = model.get(agent)
-        if held and held[0] in ACTIVE and held[1] == incarnation:
-            model[agent] = (status, incarnation)
-            counts["completed"] += status in TERMINAL
+    model = Model()
+    events: list[Event] = [RetentionSet(at=MOMENT, id="x", keep_finished=keep)]
+    for step in [("spawn", "a0", 1), *steps]:
+        events.append(made(*step))
+        model.take(*step)
     task, overall = both(events)
-    active = {name for name, (status, _) in model.items() if status in ACTIVE}
-    assert task.active_count == overall.active_agents == len(active)
-    assert task.completed_count == overall.completed_agents == counts["completed"]
-    assert task.total_spawned == overall.total_agents_spawned == counts["spawned"]
-    assert {a.agent_id: a.status for a in task.agents} == {n: s for n, (s, _) in model.items()}
-    assert {a.agent_id for a in overall.agents if a.status in ACTIVE} == active
-    assert len(overall.agents) - len(active) <= keep
+    assert task.active_count == overall.active_agents == len(model.active)
+    assert task.completed_count == overall.completed_agents == model.completed
+    assert task.total_spawned == overall.total_agents_spawned == model.spawned
+    assert {a.agent_id: (a.status, a.incarnation) for a in task.agents} == model.agents
+    assert {a.agent_id for a in overall.agents if a.status in ACTIVE} == model.active
+    assert set(overall.agents) <= set(task.agents)
+    assert len(overall.agents) - len(model.active) <= keep
     assert task.by_status == overall.by_status
+
+
+@given(actions)
+def test_what_is_said_of_a_transition_beforehand_is_what_comes(
+    steps: list[tuple[str, str, int]],
+) -> None:
+    events: list[Event] = [spawned("a0")]
+    for step in steps:
+        task, overall = both(events)
+        before = {agent.agent_id: agent for agent in task.agents}.get(step[1])
+        if step[0] in ("spawn", "import") and before and before.status in ACTIVE:
+            continue  # Refused by whoever records.
+        event = made(*step)
+        counts = Counts(task.active_count, task.completed_count, task.total_spawned)
+        all_counts = Counts(
+            overall.active_agents, overall.completed_agents, overall.total_agents_spawned
+        )
+        said = transition(event, "x", before, counts, all_counts)
+        events.append(event)
+        task, overall = both(events)
+        after = {agent.agent_id: agent for agent in task.agents}.get(step[1])
+        is_new = step[0] in ("spawn", "import")
+        if said is None:
+            assert not is_new
+            assert (before and before.status) == (after and after.status)
+            continue
+        assert after is not None
+        assert (said.previous_status, said.status) == (
+            None if is_new or before is None else before.status,
+            after.status,
+        )
+        assert (said.active_count, said.completed_count) == (
+            task.active_count,
+            task.completed_count,
+        )
+        assert (said.active_agents, said.completed_agents) == (
+            overall.active_agents,
+            overall.completed_agents,
+        )
 
 
 @given(actions, st.integers(0, 40))
 def test_a_fold_restored_half_way_ends_in_the_same_bytes(
     steps: list[tuple[str, str, int]], cut: int
 ) -> None:
-    events: list[AgentSpawned | AgentUpdated] = [spawned("a0")]
-    for action, agent, incarnation in steps:
-        status: Any = action
-        events.append(
-            spawned(agent, incarnation=incarnation)
-            if action == "spawn"
-            else updated(status, agent=agent, incarnation=incarnation)
-        )
+    events: list[Event] = [spawned("a0"), *(made(*step) for step in steps)]
     for path, whole in replayed(list(events)).folds.items():
         kinds = replayed(list(events[: max(1, cut)]))
         first = kinds.folds[path]

@@ -105,6 +105,14 @@ REFUSED: dict[str, tuple[Source, str]] = {
     "too large": (source(registry={"keep_finished": 10**6 + 1}), "or equal to 1000000"),
     "infinity": (source(store={"lock_timeout_seconds": float("inf")}), "(got inf)"),
     "no number": (source(store={"lock_timeout_seconds": float("nan")}), "(got nan)"),
+    "a requirement of what nobody counts": (
+        source(claims={"requirements": "reviewer: files=1; fixer: stars=5"}),
+        "file: claims.requirements: String should match pattern",
+    ),
+    "a type with two requirements": (
+        source(claims={"requirements": "reviewer: files=1; Reviewer: tests=1"}),
+        "the requirements of Reviewer are given twice",
+    ),
     "text that is no number": (
         source("GUARD_X", textual=True, registry={"keep_finished": "many"}),
         "GUARD_X: registry.keep_finished: ",
@@ -174,6 +182,13 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "breaker.cooldown_max_seconds": (14400, True),
     "breaker.trial_lease_seconds": (14400, True),
     "registry.keep_finished": (100, False),
+    "claims.min_message_length": (40, True),
+    "claims.min_updates": (3, True),
+    "claims.min_seconds": (60, True),
+    "claims.requirements": ("", True),
+    "claims.evidence_words": ("", True),
+    "claims.suspicious_phrases": ("", True),
+    "claims.strict": (False, True),
     "store.lock_timeout_seconds": (10, True),
     "store.segment_max_bytes": (16777216, True),
 }

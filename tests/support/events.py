@@ -5,6 +5,9 @@ from itertools import count
 from typing import Any
 
 from guard.core.events import (
+    AgentEndDetected,
+    AgentImported,
+    AgentKilled,
     AgentSpawned,
     AgentStatus,
     AgentUpdated,
@@ -44,6 +47,42 @@ def updated(
         incarnation=incarnation,
         status=status,
         message=message,
+    )
+
+
+def end_detected(agent: str = "a1", task: str = "T1", incarnation: int = 1) -> AgentEndDetected:
+    names: dict[str, Any] = {"task_id": task, "agent_id": agent, "incarnation": incarnation}
+    return AgentEndDetected(**_next(), **names, detail="tmux session a1 is gone")
+
+
+def killed(agent: str = "a1", task: str = "T1", incarnation: int = 1) -> AgentKilled:
+    names: dict[str, Any] = {"task_id": task, "agent_id": agent, "incarnation": incarnation}
+    return AgentKilled(**_next(), **names, reason="stuck", detail="asked")
+
+
+def imported(
+    status: AgentStatus = "working",
+    agent: str = "a1",
+    task: str = "T1",
+    incarnation: int = 1,
+    killed: bool = False,
+) -> AgentImported:
+    return AgentImported(
+        **_next(),
+        task_id=task,
+        agent_id=agent,
+        incarnation=incarnation,
+        agent_type="builder",
+        status=status,
+        progress=None,
+        message="",
+        spawned_at=MOMENT,
+        updated_at=MOMENT,
+        ended_at=None,
+        killed=killed,
+        tmux_session=None,
+        pid=None,
+        source="registry.json",
     )
 
 

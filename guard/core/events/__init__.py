@@ -11,9 +11,19 @@ from typing import Annotated, TypeAlias, get_args
 from pydantic import Discriminator, TypeAdapter
 
 from guard.core.events.agent import (
+    AgentBaselineRecorded,
+    AgentClaimValidated,
+    AgentEndDetected,
     AgentEvent,
+    AgentFindingRecorded,
+    AgentImported,
+    AgentKilled,
+    AgentLogEvent,
+    AgentPlaced,
     AgentSpawned,
     AgentStatus,
+    AgentTested,
+    AgentTransitioned,
     AgentUpdated,
     RegistryEvent,
     RetentionSet,
@@ -44,7 +54,7 @@ from guard.core.events.run import (
 )
 
 Event: TypeAlias = (
-    LogEvent | RunEvent | RegistryEvent | BreakerEvent | CheckEvent | RescueEvent | BaselineEvent
+    LogEvent | RunEvent | AgentLogEvent | BreakerEvent | CheckEvent | RescueEvent | BaselineEvent
 )
 
 EVENT_CLASSES: tuple[type[BaseEvent], ...] = get_args(Event)
@@ -62,9 +72,18 @@ def event_adapter() -> TypeAdapter[Event]:
 __all__ = [
     "EVENT_CLASSES",
     "EVENT_TYPES",
+    "AgentBaselineRecorded",
+    "AgentClaimValidated",
+    "AgentEndDetected",
     "AgentEvent",
+    "AgentFindingRecorded",
+    "AgentImported",
+    "AgentKilled",
+    "AgentPlaced",
     "AgentSpawned",
     "AgentStatus",
+    "AgentTested",
+    "AgentTransitioned",
     "AgentUpdated",
     "BaseEvent",
     "BaselineEvent",

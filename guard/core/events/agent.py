@@ -4,12 +4,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.claims.document import CompletionValidation
 from guard.core.events.base import BaseEvent
-from guard.core.fields import Id, Line, Percent, Text
+from guard.core.events.baseline import DirtyFile
+from guard.core.fields import Count, Id, Instant, Line, Oid, Percent, Text
+from guard.core.paths import Spelled
+from guard.core.whereabouts import Host, Pid, Whereabouts
 
 AgentStatus = Literal[
     "deployed", "running", "working", "blocked", "completed", "terminated", "error", "failed"
 ]
+Severity = Literal["info", "low", "medium", "high", "critical"]
 Incarnation = Annotated[int, Field(ge=1, le=2**31)]
 
 
@@ -34,6 +39,109 @@ class AgentUpdated(_AgentEvent):
     progress: Percent | None = None
 
 
+class AgentPlaced(_AgentEvent):
+    """Where the agent runs became known, or is another place now."""
+
+    type: Literal["agent_placed"] = "agent_placed"
+    host: Host | None
+    tmux_session: Line | None
+    tmux_socket: Line | None
+    tmux_identity: Line | None
+    pid: Pid | None
+    pid_start: Line | None
+
+    def whereabouts(self) -> Whereabouts:
+        return Whereabouts(**{name: getattr(self, name) for name in Whereabouts.model_fields})
+
+
+class AgentBaselineRecorded(_AgentEvent):
+    """Where the repository stood when the agent was spawned: what comes after may be its work."""
+
+    type: Literal["agent_baseline_recorded"] = "agent_baseline_recorded"
+    root: Spelled
+    """The work tree."""
+    head: Oid | None
+    dirty: tuple[DirtyFile, ...]
+
+
+class AgentEndDetected(_AgentEvent):
+    """Nobody reported its end: its session or its process was found to be gone."""
+
+    type: Literal["agent_end_detected"] = "agent_end_detected"
+    detected_by: Literal["session_gone"] = "session_gone"
+    detail: Line
+    """How it was found out."""
+
+
+class AgentKilled(_AgentEvent):
+    """The agent was ended on purpose: the only end that does not count as completed."""
+
+    type: Literal["agent_killed"] = "agent_killed"
+    reason: Text
+    detail: Line
+    """What had to be done for it."""
+
+
+class AgentFindingRecorded(_AgentEvent):
+    """Something that the agent found out."""
+
+    type: Literal["agent_finding_recorded"] = "agent_finding_recorded"
+    text: Text
+    severity: Severity
+    file: Spelled | None
+
+
+class AgentTested(_AgentEvent):
+    """Tests were run under guard's eyes."""
+
+    type: Literal["agent_tested"] = "agent_tested"
+    command: tuple[Line, ...]
+    exit_code: int | None
+    """None if it had to be killed."""
+    elapsed_seconds: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
+class AgentClaimValidated(_AgentEvent):
+    """A claim of completion, or an end that nobody reported, was held against the evidence."""
+
+    type: Literal["agent_claim_validated"] = "agent_claim_validated"
+    refused: bool
+    """Whether the completion was refused for its blocking issues: the agent goes on."""
+    message: Text
+    """What was claimed."""
+    validation: CompletionValidation
+
+
+class AgentImported(_AgentEvent):
+    """An agent taken over from a registry that guard did not write."""
+
+    type: Literal["agent_imported"] = "agent_imported"
+    agent_type: Line
+    status: AgentStatus
+    progress: Percent | None
+    message: Text
+    spawned_at: Instant
+    updated_at: Instant
+    ended_at: Instant | None
+    killed: bool
+    tmux_session: Line | None
+    pid: Pid | None
+    source: Line
+    """The file that it came from."""
+
+
+class AgentTransitioned(_AgentEvent):
+    """An agent is in another status than before: for those who read the log; nothing is folded from it."""
+
+    type: Literal["agent_transitioned"] = "agent_transitioned"
+    previous_status: AgentStatus | None
+    status: AgentStatus
+    active_count: Count
+    completed_count: Count
+    active_agents: Count
+    completed_agents: Count
+
+
 class RetentionSet(BaseEvent):
     """How many finished agents the global registry lists, from here on."""
 
@@ -41,5 +149,17 @@ class RetentionSet(BaseEvent):
     keep_finished: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-AgentEvent = AgentSpawned | AgentUpdated
+AgentEvent = (
+    AgentSpawned
+    | AgentUpdated
+    | AgentPlaced
+    | AgentEndDetected
+    | AgentKilled
+    | AgentFindingRecorded
+    | AgentTested
+    | AgentClaimValidated
+    | AgentImported
+)
+"""What both registries fold."""
 RegistryEvent = AgentEvent | RetentionSet
+AgentLogEvent = RegistryEvent | AgentBaselineRecorded | AgentTransitioned

@@ -1,13 +1,20 @@
 """What the commands print that keep the registries."""
 
-from typing import Literal
+from typing import Any, Literal, TypedDict
 
 from pydantic import Field
 
+from guard.core.agents import Agent
+from guard.core.claims.document import CompletionValidation
 from guard.core.events.agent import AgentStatus
-from guard.core.fields import Count
+from guard.core.fields import Count, Frozen, Id, Line
+from guard.core.findings import FoundOut
 from guard.core.reports.base import Report
-from guard.core.roster import Agent
+
+Liveness = Literal["alive", "ended", "unknown"]
+RecordedAs = Literal[
+    "spawned", "updated", "late", "refused", "ended", "killed", "finding", "test_run"
+]
 
 
 class AgentReport(Report):
@@ -16,12 +23,23 @@ class AgentReport(Report):
     schema_: Literal["guard/agent/1"] = Field("guard/agent/1", alias="schema")
     agent: Agent
     previous_status: AgentStatus | None
-    recorded_as: Literal["spawned", "updated", "late"]
+    recorded_as: RecordedAs
     active_count: Count
     completed_count: Count
     total_spawned: Count
     active_agents: Count
+    completed_agents: Count
     total_agents_spawned: Count
+    completion_validation: CompletionValidation | None
+    """Of the claim that this report was, if it was one."""
+
+
+class ListedAgent(Agent):
+    """An agent, and whether it was found alive just now."""
+
+    liveness: Liveness
+    seen: Line
+    """How that was found out."""
 
 
 class AgentsReport(Report):
@@ -32,4 +50,67 @@ class AgentsReport(Report):
     active: Count
     completed: Count
     spawned: Count
-    agents: tuple[Agent, ...]
+    agents: tuple[ListedAgent, ...]
+
+
+class AgentDetailReport(Report):
+    """One agent with everything that is known of it."""
+
+    schema_: Literal["guard/agent-detail/1"] = Field("guard/agent-detail/1", alias="schema")
+    agent: ListedAgent
+    findings: tuple[FoundOut, ...]
+    score: tuple[Line, ...]
+    """The confidence in its claim of completion, line by line."""
+
+
+class AgentName(Frozen):
+    task_id: Id
+    agent_id: Id
+
+
+class ImportReport(Report):
+    """What became of the agents in a registry that guard did not write."""
+
+    schema_: Literal["guard/agent-import/1"] = Field("guard/agent-import/1", alias="schema")
+    source: Line
+    imported: tuple[AgentName, ...]
+    known: tuple[AgentName, ...]
+    """Registered here already, and left as they are."""
+    warnings: tuple[Line, ...]
+
+
+class TaskAgents(TypedDict):
+    """The agents of a task: how many, and which."""
+
+    active: int
+    completed: int
+    spawned: int
+    by_status: dict[str, int]
+    list: list[dict[str, Any]]
+
+
+class TaskStatus(TypedDict):
+    """A task as its agents stand, in plain values: `status["agents"]["active"]`."""
+
+    task_id: str
+    agents: TaskAgents
+
+
+class TaskLine(Frozen):
+    """The counts of one task."""
+
+    task_id: Id
+    active_count: Count
+    completed_count: Count
+    total_spawned: Count
+
+
+class StatusReport(Report):
+    """Every task with its counts, and the agents of all tasks."""
+
+    schema_: Literal["guard/status/1"] = Field("guard/status/1", alias="schema")
+    active_agents: Count
+    completed_agents: Count
+    total_agents_spawned: Count
+    tasks: tuple[TaskLine, ...]
+    agents: tuple[ListedAgent, ...]
