@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from guard.api import baseline as baseline
     from guard.api import check as check
     from guard.api import classify as classify
+    from guard.api import get_real_task_status as get_real_task_status
+    from guard.api import kill_real_agent as kill_real_agent
+    from guard.api import record_finding as record_finding
     from guard.api import run as run
     from guard.api import spawn_agent as spawn_agent
     from guard.api import update_agent_progress as update_agent_progress
@@ -22,6 +25,9 @@ _HOMES = {
     "baseline": "guard.api",
     "check": "guard.api",
     "classify": "guard.api",
+    "get_real_task_status": "guard.api",
+    "kill_real_agent": "guard.api",
+    "record_finding": "guard.api",
     "run": "guard.api",
     "spawn_agent": "guard.api",
     "update_agent_progress": "guard.api",

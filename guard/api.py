@@ -10,15 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from guard import agents
 from guard.clock import from_environment
-from guard.core.events import AgentStatus
-from guard.core.reports.agents import AgentReport, AgentsReport
 from guard.invocation import Invocation
 
 if TYPE_CHECKING:
     from guard.baselines import Baseline
     from guard.core.classify import Classification
+    from guard.core.events import AgentStatus
+    from guard.core.events.agent import Severity
+    from guard.core.reports.agents import AgentReport, AgentsReport, TaskStatus
     from guard.core.reports.check import CheckReport
 
 Where = str | Path | None
@@ -30,50 +30,104 @@ def spawn_agent(
     agent_type: str = "agent",
     message: str = "",
     *,
+    tmux_session: str | None = None,
+    tmux_socket: str | None = None,
+    pid: int | None = None,
     workspace: Where = None,
     repo: Where = None,
-) -> AgentReport:
-    """Register an agent that has been started."""
-    guard = _invocation(workspace, repo)
-    return agents.spawn(
-        guard.writable_store,
-        guard.clock.now(),
+) -> "AgentReport":
+    """Register an agent that has been started; with a tmux session or a process, its end is noticed without a report."""
+    from guard.reported import spawned
+
+    return spawned(
+        _invocation(workspace, repo),
         task_id=task_id,
         agent_id=agent_id,
         agent_type=agent_type,
         message=message,
-        keep_finished=guard.config.settings.registry.keep_finished,
+        tmux_session=tmux_session,
+        tmux_socket=tmux_socket,
+        pid=pid,
     )
 
 
 def update_agent_progress(
     task_id: str,
     agent_id: str,
-    status: AgentStatus,
+    status: "AgentStatus",
     message: str = "",
     progress: int | None = None,
     *,
+    incarnation: int | None = None,
+    strict: bool = False,
     workspace: Where = None,
     repo: Where = None,
-) -> AgentReport:
-    """Report how an agent fares; the answer tells the counts of its task and of all tasks."""
-    guard = _invocation(workspace, repo)
-    return agents.update(
-        guard.writable_store,
-        guard.clock.now(),
+) -> "AgentReport":
+    """Report how an agent fares; the answer tells the counts of its task and of all tasks, and how far a completion is
+    to be believed. A `strict` completion with blocking issues is refused: `recorded_as` says so, and the agent stays active.
+    """
+    from guard.reported import updated
+
+    return updated(
+        _invocation(workspace, repo),
         task_id=task_id,
         agent_id=agent_id,
         status=status,
         message=message,
         progress=progress,
+        incarnation=incarnation,
+        strict=strict,
     )
+
+
+def record_finding(
+    task_id: str,
+    agent_id: str,
+    text: str,
+    *,
+    severity: "Severity" = "info",
+    file: str | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "AgentReport":
+    """Record something that an agent has found out."""
+    from guard.reported import found
+
+    place = _invocation(workspace, repo)
+    return found(place, task_id=task_id, agent_id=agent_id, text=text, severity=severity, file=file)
+
+
+def get_real_task_status(
+    task_id: str, *, workspace: Where = None, repo: Where = None
+) -> "TaskStatus":
+    """The agents of a task by their counts and one by one; those whose session or process is gone are marked first."""
+    from guard.monitoring import task_status
+
+    return task_status(_invocation(workspace, repo), task_id)
+
+
+def kill_real_agent(
+    task_id: str,
+    agent_id: str,
+    reason: str,
+    *,
+    grace: float | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "AgentReport":
+    """End an agent's session or process, see its end, and record the reason."""
+    from guard.killing import kill_agent
+
+    return kill_agent(_invocation(workspace, repo), task_id, agent_id, reason, grace)
 
 
 def agents_of(
     task_id: str | None = None, *, workspace: Where = None, repo: Where = None
-) -> AgentsReport:
-    """The agents of a task, or of all tasks."""
-    return agents.listed(_invocation(workspace, repo).store, task_id)
+) -> "AgentsReport":
+    """The agents of a task, or of all tasks; those whose session or process is gone are marked first."""
+    from guard.monitoring import listed
+
+    return listed(_invocation(workspace, repo), task_id)
 
 
 def baseline(*, workspace: Where = None, repo: Where = None) -> "Baseline":

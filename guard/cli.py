@@ -19,7 +19,7 @@ from guard.output import Output, discard_unprintable, say
 from guard.signals import terminated_like_interrupted
 
 COMMANDS = {
-    "agent": "Keep the registries of agents: spawn, update, list.",
+    "agent": "Keep the registries of agents: who is active, who has ended, and how that is known.",
     "baseline": "Record where the repository stands: an iteration begins here.",
     "breaker": "Show, ask, feed and set the breaker that stops a run which goes nowhere.",
     "check": "Find out what became of the iteration: complete, waiting, working, stalled, or something else.",
@@ -41,6 +41,7 @@ COMMANDS = {
     "schema": "Print a JSON Schema, or list them all.",
     "snapshot": "Keep the work tree as it is, byte for byte, without touching it.",
     "snapshots": "List the snapshots of the work tree, the newest last.",
+    "status": "Show every task with its agents, and which of them are alive.",
     "validate": "Check state and configuration files against their schemas.",
     "verify": "Check the whole log, and each view against a fresh fold of it.",
     "where": "Print where guard keeps the state of this repository.",

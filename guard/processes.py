@@ -81,6 +81,28 @@ def run(
         raise
 
 
+def passed_on(
+    argv: Sequence[str], *, environ: Mapping[str, str], time_limit: float | None
+) -> int | None:
+    """Run a program to its end with all that it prints on our stderr; its exit code, None if its time was over."""
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with deferred():
+            process = subprocess.Popen(  # noqa: S603
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                env=dict(environ),
+                start_new_session=True,
+            )
+        return process.wait(time_limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process is not None:
+            end_group(process)
+
+
 def _listen(process: subprocess.Popen[bytes], pipes: "_Pipes", deadline: float) -> bool:
     """Whether the program ended by itself, in time and with no more output than it may have."""
     while pipes.open and not pipes.overflowed:

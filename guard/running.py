@@ -9,7 +9,7 @@ import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -61,6 +61,8 @@ class Order:
     """Whether this goes on with earlier iterations: one of them that was waited for is then what is reported."""
     task: str | None = None
     agent_id: str | None = None
+    identity: Mapping[str, str] = field(default_factory=dict)
+    """Variables by which the agent can report of itself: `guard agent update --status working`."""
 
 
 class StoppedByPerson(Exception):
@@ -99,9 +101,14 @@ def _registered(guard: Invocation, order: Order) -> CheckReport:
         return _iterate(guard, order)
     kind = order.terms.agent or named(order.argv) or "agent"
     name = order.agent_id or kind
-    registered.begins(guard, order.task, name, kind)
+    life = registered.begins(guard, order.task, name, kind)
+    identity = {
+        "GUARD_TASK_ID": order.task,
+        "GUARD_AGENT_ID": name,
+        "GUARD_AGENT_INCARNATION": str(life),
+    }
     try:
-        report = _iterate(guard, order)
+        report = _iterate(guard, replace(order, identity=identity))
     except StoppedByPerson as stop:
         registered.ends(guard, order.task, name, stop.report)
         raise
@@ -178,7 +185,7 @@ def _iterate(guard: Invocation, order: Order) -> CheckReport:
         kept = held.enter_context(output_files.opened())
         child = Supervised(
             order.argv,
-            environ={**guard.environ, MARK: iteration.mark},
+            environ={**guard.environ, **order.identity, MARK: iteration.mark},
             cwd=folder,
             reader=reader(agent),
             kept=kept,

@@ -182,9 +182,9 @@ def test_the_list_of_all_tasks_and_of_one() -> None:
     assert (one["task_id"], one["active"], one["completed"], one["spawned"]) == ("T2", 0, 1, 1)
     assert run("agent", "list").out == (
         "1 active, 2 completed, 3 spawned\n"
-        "T1  a1  working    50%  I am working\n"
-        "T1  a2  failed     50%  I am failed\n"
-        "T2  b1  completed  50%  I am completed\n"
+        "T1  a1  working    unknown  50%  I am working\n"
+        "T1  a2  failed              50%  I am failed\n"
+        "T2  b1  completed           50%  I am completed\n"
     )
 
 

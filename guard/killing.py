@@ -1,0 +1,31 @@
+"""An agent ended on purpose: its session or process first, and the registries when its end was seen."""
+
+from guard import agents
+from guard.core.lifecycle import ACTIVE
+from guard.core.reports.agents import AgentReport
+from guard.ending import end
+from guard.errors import Refused
+from guard.hosts import here
+from guard.invocation import Invocation
+from guard.reported import known
+
+
+def kill_agent(
+    guard: Invocation, task_id: str, agent_id: str, reason: str, grace: float | None = None
+) -> AgentReport:
+    """End an agent and record why; refused where nothing shows that the process is the agent's."""
+    agent = known(guard, task_id, agent_id)
+    if agent.status not in ACTIVE:
+        raise Refused(
+            f"agent {agent_id} of task {task_id} has ended already ({agent.status})",
+            f"`guard agent show --task {task_id} --agent {agent_id}` says how",
+        )
+    store = guard.writable_store
+    longest = guard.users_config.settings.registry.kill_grace_seconds
+    seconds = longest if grace is None else grace
+    ended = end(agent.whereabouts, here=here(), grace_seconds=seconds, environ=guard.environ)
+    if ended.how == "nothing_recorded":
+        guard.output.warn(
+            "nothing is recorded of its session or process: nothing was ended, only the registries changed"
+        )
+    return agents.killed(store, guard.clock.now(), agent, reason, ended.detail[:512])

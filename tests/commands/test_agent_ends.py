@@ -1,0 +1,360 @@
+"""`guard agent` on real sessions and processes: ends that nobody reported, kills, and waits."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import Result, run
+from tests.support.sessions import until
+from tests.support.tmux_server import TmuxServer, needs_tmux, tmux_server
+
+IDS = ("--task", "T1", "--agent", "a1")
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+
+
+@pytest.fixture(autouse=True)
+def chosen(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workspace in the environment."""
+    monkeypatch.setenv("GUARD_WORKSPACE", str(workspace))
+
+
+@pytest.fixture
+def server() -> Iterator[TmuxServer]:
+    with tmux_server() as made:
+        yield made
+
+
+@pytest.fixture
+def sleeper() -> "Iterator[subprocess.Popen[bytes]]":
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def report(*words: str | Path) -> Any:
+    result = run(*words, "--format", "json")
+    assert result.code == 0, result.err
+    return result.json
+
+
+def registries(workspace: Path) -> tuple[Any, Any]:
+    task = json.loads((workspace / "T1" / "AGENT_REGISTRY.json").read_bytes())
+    overall = json.loads((workspace / "registry" / "GLOBAL_REGISTRY.json").read_bytes())
+    return task, overall
+
+
+@needs_tmux
+def test_a_session_that_was_closed_is_detected_and_another_of_a_longer_name_is_not_it(
+    server: TmuxServer, workspace: Path
+) -> None:
+    for name in ("agent-1", "agent-1-long"):
+        server.new(name)
+        words = ("--task", "T1", "--agent", name, "--tmux-session", name)
+        assert run("agent", "spawn", *words, "--tmux-socket", server.socket).err == ""
+    listed = report("agent", "list")
+    assert [agent["liveness"] for agent in listed["agents"]] == ["alive", "alive"]
+    server.close("agent-1")
+    listed = report("-v", "agent", "list")
+    found = {agent["agent_id"]: agent for agent in listed["agents"]}
+    ended = found["agent-1"]
+    assert (ended["status"], ended["detected_by"]) == ("completed", "session_gone")
+    assert ended["completed_at"]
+    assert ended["detail"] == "tmux session agent-1 does not exist any more"
+    assert ended["completion_validation"]["warnings"]
+    assert (found["agent-1-long"]["status"], found["agent-1-long"]["liveness"]) == (
+        "deployed",
+        "alive",
+    )
+    task, overall = registries(workspace)
+    assert (task["active_count"], task["completed_count"]) == (1, 1)
+    assert (overall["active_agents"], overall["completed_agents"]) == (1, 1)
+    log = (workspace / "events.jsonl").read_bytes()
+    assert report("agent", "list")["active"] == 1
+    assert (workspace / "events.jsonl").read_bytes() == log
+
+
+def test_the_end_of_a_process_is_told_with_both_counts(
+    sleeper: "subprocess.Popen[bytes]",
+) -> None:
+    report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
+    assert report("status")["agents"][0]["liveness"] == "alive"
+    sleeper.kill()
+    sleeper.wait()
+    result = run("-v", "status")
+    assert result.code == 0
+    assert result.err.splitlines() == [
+        f"guard: detected that agent a1 of task T1 has ended: process {sleeper.pid} has ended",
+        "guard: agent a1 of task T1: deployed to completed; active in the task 0, in all tasks 0",
+    ]
+    assert result.out.splitlines()[:2] == [
+        "0 active, 1 completed, 1 spawned in 1 task",
+        "task T1: 0 active, 1 completed, 1 spawned",
+    ]
+
+
+def test_a_look_that_is_not_wanted_ends_nobody(sleeper: "subprocess.Popen[bytes]") -> None:
+    report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
+    sleeper.kill()
+    sleeper.wait()
+    assert report("agent", "list", "--no-look")["active"] == 1
+    assert report("agent", "list")["active"] == 0
+
+
+def test_without_tmux_nobody_ends(workspace: Path, tmp_path: Path) -> None:
+    result = run("agent", "spawn", *IDS, "--tmux-session", "gone", env={"PATH": str(tmp_path)})
+    assert result.code == 0
+    assert "tmux is not installed" in result.err
+    late = {"PATH": str(tmp_path), "GUARD_NOW": "2099-01-01T00:00:00Z"}
+    result = run("agent", "list", "--format", "json", env=late)
+    agent = result.json["agents"][0]
+    assert (agent["status"], agent["liveness"]) == ("deployed", "unknown")
+    assert agent["seen"] == "tmux is not installed"
+
+
+@needs_tmux
+def test_a_session_has_some_time_to_appear(
+    server: TmuxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--tmux-session", "late", "--tmux-socket", server.socket)
+    spawned = run("agent", "spawn", *IDS, *words)
+    assert "there is no tmux session late" in spawned.err
+    assert report("agent", "list")["agents"][0]["liveness"] == "unknown"
+    server.new("late")
+    seen = report("agent", "list")["agents"][0]
+    assert seen["liveness"] == "alive"
+    assert report("agent", "list")["agents"][0]["tmux_identity"]
+    server.close("late")
+    assert report("agent", "list")["agents"][0]["detected_by"] == "session_gone"
+
+    report("agent", "spawn", "--task", "T1", "--agent", "a2", "--tmux-session", "never")
+    monkeypatch.setenv("GUARD_REGISTRY__SESSION_START_SECONDS", "0")
+    found = {one["agent_id"]: one for one in report("agent", "list")["agents"]}
+    assert (found["a2"]["status"], found["a2"]["detail"]) == (
+        "completed",
+        "tmux session never was never seen",
+    )
+
+
+def test_what_cannot_be_recorded_is_still_shown(
+    sleeper: "subprocess.Popen[bytes]", workspace: Path
+) -> None:
+    report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
+    sleeper.kill()
+    sleeper.wait()
+    holder = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.writer", str(workspace), "x", "0", "1000000", "-"],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    try:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        result = run(
+            "agent", "list", "--format", "json", env={"GUARD_STORE__LOCK_TIMEOUT_SECONDS": "0.1"}
+        )
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert result.code == 0
+    assert "could not be recorded" in result.err
+    agent = result.json["agents"][0]
+    assert (agent["status"], agent["liveness"]) == ("deployed", "ended")
+
+
+def test_a_kill_really_ends_a_process_that_ignores_being_asked(workspace: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        assert process.stdout
+        assert process.stdout.readline() == b"up\n"
+        report("agent", "spawn", *IDS, "--pid", str(process.pid))
+        killed = report("agent", "kill", *IDS, "--reason", "stuck", "--grace", "0.5")
+        assert process.wait(90) == -9
+    finally:
+        process.kill()
+        process.communicate()
+    agent = killed["agent"]
+    assert (agent["status"], agent["detected_by"], agent["reason"]) == (
+        "terminated",
+        "kill",
+        "stuck",
+    )
+    assert agent["terminated_at"]
+    assert agent["completed_at"] is None
+    assert "was killed" in agent["detail"]
+    task, overall = registries(workspace)
+    assert (task["active_count"], task["completed_count"]) == (0, 0)
+    assert (overall["active_agents"], overall["completed_agents"]) == (0, 0)
+    assert task["by_status"]["terminated"] == 1
+
+    again = run("agent", "kill", *IDS, "--reason", "again")
+    assert (again.code, again.out) == (1, "")
+    assert "has ended already (terminated)" in again.err
+
+
+@needs_tmux
+def test_a_kill_closes_the_session(server: TmuxServer) -> None:
+    server.new("agent-1")
+    server.new("agent-1-long")
+    words = ("--tmux-session", "agent-1", "--tmux-socket", server.socket)
+    report("agent", "spawn", *IDS, *words)
+    assert report("agent", "kill", *IDS, "--reason", "x")["recorded_as"] == "killed"
+    assert server.find("agent-1") is None
+    assert server.find("agent-1-long") is not None
+
+
+def refused(result: Result) -> str:
+    assert (result.code, result.out) == (1, "")
+    assert result.err.splitlines()[1].startswith("hint: ")
+    return result.err.splitlines()[0]
+
+
+def test_what_is_not_provably_the_agents_is_not_killed(
+    sleeper: "subprocess.Popen[bytes]", workspace: Path, tmp_path: Path
+) -> None:
+    old = {"task_id": "T1", "agents": [{"agent_id": "a1", "status": "running"}]}
+    old["agents"][0]["pid"] = sleeper.pid  # type: ignore[index]
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(old))
+    assert run("agent", "import", file).code == 0
+    before = (workspace / "events.jsonl").read_bytes()
+    refused(run("agent", "kill", *IDS, "--reason", "x"))
+    assert sleeper.poll() is None
+    assert (workspace / "events.jsonl").read_bytes() == before
+
+
+def test_nobody_kills_the_shell_that_calls_guard() -> None:
+    report("agent", "spawn", *IDS, "--pid", str(os.getpid()))
+    assert "guard itself was started from process" in refused(
+        run("agent", "kill", *IDS, "--reason", "x")
+    )
+    assert report("agent", "list")["active"] == 1
+
+
+def test_of_an_agent_without_a_process_only_the_registries_change() -> None:
+    report("agent", "spawn", *IDS)
+    result = run("agent", "kill", *IDS, "--reason", "x")
+    assert result.code == 0
+    assert "nothing was ended, only the registries changed" in result.err
+    assert report("agent", "list")["agents"][0]["status"] == "terminated"
+
+
+def test_an_agent_that_had_ended_before_the_kill_is_terminated_all_the_same(
+    sleeper: "subprocess.Popen[bytes]",
+) -> None:
+    report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
+    sleeper.kill()
+    sleeper.wait()
+    agent = report("agent", "kill", *IDS, "--reason", "x")["agent"]
+    assert (agent["status"], agent["detail"]) == (
+        "terminated",
+        f"process {sleeper.pid} had ended before",
+    )
+
+
+def test_a_wait_ends_with_the_last_agent(sleeper: "subprocess.Popen[bytes]") -> None:
+    report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
+    report("agent", "spawn", "--task", "T1", "--agent", "a2")
+    words = [sys.executable, "-m", "guard", "agent", "wait", "T1", "--timeout", "90"]
+    waiting = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert waiting.stderr
+        assert waiting.stderr.readline().startswith("guard: task T1: waiting for 2 agents")
+        run("agent", "update", "--task", "T1", "--agent", "a2", "--status", "failed")
+        assert waiting.stderr.readline().startswith("guard: task T1: waiting for 1 agent")
+        assert waiting.poll() is None
+        sleeper.kill()
+        sleeper.wait()
+        out, _ = waiting.communicate(timeout=90)
+    finally:
+        waiting.kill()
+        waiting.communicate()
+    assert waiting.returncode == 0
+    assert out.splitlines()[0] == "0 active, 2 completed, 2 spawned"
+
+
+def test_a_wait_gives_up_with_the_code_for_waiting(sleeper: "subprocess.Popen[bytes]") -> None:
+    report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
+    result = run("agent", "wait", "T1", "--timeout", "0.2")
+    assert (result.code, result.out.splitlines()[0]) == (11, "1 active, 0 completed, 1 spawned")
+
+
+def test_a_wait_for_a_task_that_never_was_is_refused() -> None:
+    assert "never had an agent" in refused(run("agent", "wait", "T9"))
+
+
+def test_an_old_incarnation_cannot_end_a_new_one() -> None:
+    assert report("agent", "spawn", *IDS)["agent"]["incarnation"] == 1
+    report("agent", "update", *IDS, "--status", "failed")
+    assert report("agent", "spawn", *IDS)["agent"]["incarnation"] == 2
+    said = ("--status", "completed", "--message", "I am done")
+    late = report("agent", "update", *IDS, *said, "--incarnation", "1")
+    assert (late["recorded_as"], late["agent"]["status"]) == ("late", "deployed")
+    by_variable = run(
+        "agent", "update", *IDS, *said, "--format", "json", env={"GUARD_AGENT_INCARNATION": "1"}
+    )
+    assert by_variable.json["recorded_as"] == "late"
+    assert report("agent", "list")["active"] == 1
+    ended = report("agent", "update", *IDS, *said, "--incarnation", "2")
+    assert (ended["recorded_as"], ended["active_count"]) == ("updated", 0)
+
+
+def test_every_transition_is_in_the_log_with_both_counts(workspace: Path) -> None:
+    report("agent", "spawn", "--task", "T2", "--agent", "b1")
+    report("agent", "spawn", *IDS)
+    report("agent", "update", *IDS, "--status", "working")
+    report("agent", "update", *IDS, "--status", "working")
+    report("agent", "update", *IDS, "--status", "completed")
+    lines = (workspace / "events.jsonl").read_bytes().splitlines()
+    moved = [event for event in map(json.loads, lines) if event["type"] == "agent_transitioned"]
+    assert [
+        (one["previous_status"], one["status"], one["active_count"], one["active_agents"])
+        for one in moved
+        if one["task_id"] == "T1"
+    ] == [
+        (None, "deployed", 1, 2),
+        ("deployed", "working", 1, 2),
+        ("working", "completed", 0, 1),
+    ]
+
+
+def test_a_damaged_registry_is_folded_again_said_and_kept_aside(workspace: Path) -> None:
+    report("agent", "spawn", *IDS)
+    file = workspace / "T1" / "AGENT_REGISTRY.json"
+    file.write_text('{"active_count": 7}')
+    result = run("agent", "list", "--task", "T1", "--format", "json")
+    assert result.json["active"] == 1
+    assert "AGENT_REGISTRY.json is damaged" in result.err
+    ended = run("agent", "update", *IDS, "--status", "failed", "--format", "json")
+    assert (ended.json["active_count"], ended.json["completed_count"]) == (0, 1)
+    assert json.loads(file.read_bytes())["active_count"] == 0
+    assert [one.read_text() for one in file.parent.glob("*.damaged-*")] == ['{"active_count": 7}']
+
+
+def test_a_kill_of_the_agent_of_a_run_ends_its_guard_too(repository: Path) -> None:
+    from tests.support import commit
+
+    commit(repository)
+    words = [sys.executable, "-m", "guard", "run", "--task", "T1", "--agent-id", "a1", "--no-probe"]
+    running = subprocess.Popen(
+        [*words, "--", "sleep", "600"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        until(lambda: report("agent", "list")["active"] == 1)
+        agent = report("agent", "list")["agents"][0]
+        assert (agent["pid"], agent["liveness"]) == (running.pid, "alive")
+        killed = report("agent", "kill", *IDS, "--reason", "enough")
+        running.communicate(timeout=90)
+    finally:
+        running.kill()
+        running.communicate()
+    assert killed["agent"]["status"] == "terminated"
+    assert report("agent", "list")["active"] == 0

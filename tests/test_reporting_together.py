@@ -1,0 +1,98 @@
+"""Many processes that report at once and are killed at any moment: no count is lost, and none is made twice."""
+
+import json
+import random
+import signal
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard.core.lifecycle import ACTIVE, TERMINAL
+from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.store.files import FileStore
+from tests.support.reporter import SHARED, TASKS, populate, start
+
+pytestmark = pytest.mark.long
+
+PROCESSES = 32
+_DEADLINE = 120
+
+
+def _lives_and_dies(workspace: Path, journals: Path, life: int, chance: random.Random) -> None:
+    names = [f"p{life}-{number}" for number in range(PROCESSES)]
+    reporters = [start(workspace, name, journals / name) for name in names]
+    try:
+        deadline = time.monotonic() + _DEADLINE
+        while len(list(journals.glob(f"p{life}-*"))) < PROCESSES:
+            assert time.monotonic() < deadline
+            assert not any(one.poll() for one in reporters)
+            time.sleep(0.01)
+        for one in chance.sample(reporters, PROCESSES):
+            time.sleep(chance.uniform(0, 0.2))
+            one.send_signal(signal.SIGKILL)
+    finally:
+        for one in reporters:
+            one.kill()
+            assert one.communicate(timeout=_DEADLINE)[1] == b""
+
+
+def _journal(folder: Path) -> list[list[str]]:
+    """Every report that returned; the last line of one that was killed may be torn."""
+    lines = [line for file in folder.iterdir() for line in file.read_bytes().split(b"\n")[:-1]]
+    return [json.loads(line) for line in lines]
+
+
+def _recorded(workspace: Path) -> Counter[tuple[str, str]]:
+    """How often each task has each type of event, read without guard."""
+    found: Counter[tuple[str, str]] = Counter()
+    for line in (workspace / "events.jsonl").read_bytes().splitlines():
+        event: dict[str, Any] = json.loads(line)
+        if "task_id" in event:
+            found[event["task_id"], event["type"]] += 1
+    return found
+
+
+def test_no_count_is_lost_or_made_twice(workspace: Path, tmp_path: Path) -> None:
+    populate(workspace)
+    journals = tmp_path / "journals"
+    journals.mkdir()
+    chance = random.Random(20260131)
+    for life in range(2):
+        _lives_and_dies(workspace, journals, life, chance)
+    said, store = _journal(journals), FileStore(workspace)
+    assert len(said) > 4 * PROCESSES
+    report = store.verify()
+    assert report.ok, report.findings
+
+    recorded, overall = _recorded(workspace), store.view(GLOBAL_REGISTRY)
+    acknowledged: dict[str, set[str]] = defaultdict(set)
+    for task, agent, *_ in said:
+        acknowledged[task].add(agent)
+    totals: Counter[str] = Counter()
+    for task in TASKS:
+        registry = store.view(AGENT_REGISTRY, task)
+        assert registry
+        statuses = {agent.agent_id: agent.status for agent in registry.agents}
+        assert acknowledged[task] | set(SHARED) <= set(statuses)
+        assert registry.total_spawned == len(statuses) == recorded[task, "agent_spawned"]
+        assert registry.active_count == sum(one in ACTIVE for one in statuses.values())
+        assert registry.completed_count == sum(one in TERMINAL for one in statuses.values())
+        totals.update(
+            active=registry.active_count,
+            completed=registry.completed_count,
+            spawned=registry.total_spawned,
+        )
+        ends = [line for line in said if line[0] == task and line[2] in TERMINAL]
+        assert all(statuses[agent] == status for _, agent, status, _ in ends)
+    assert overall
+    assert totals["active"] == overall.active_agents
+    assert totals["completed"] == overall.completed_agents
+    assert totals["spawned"] == overall.total_agents_spawned
+
+    firsts = Counter((task, agent) for task, agent, _, how in said if how == "updated")
+    shared = {name: count for name, count in firsts.items() if name[1] in SHARED}
+    assert shared
+    assert set(shared.values()) == {1}
