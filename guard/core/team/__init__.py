@@ -1,0 +1,1 @@
+"""An agent's own helpers: who counts, until when, and whether a completion is held back for them."""

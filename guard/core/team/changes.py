@@ -1,0 +1,51 @@
+"""What can become known of an agent's helpers, whoever tells it: a command, an event stream, a hook."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["teammate", "subagent", "background_shell", "scheduled_wakeup"]
+LeftBecause = Literal[
+    "ended", "failed", "spawn_failed", "shutdown", "killed", "cleared", "lease_expired"
+]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A helper was started, or is about to be: it counts from now on."""
+
+    member: str
+    """What its host calls it; an id that is used again is another incarnation."""
+    kind: Kind
+    description: str = ""
+    team: str | None = None
+    """The name of its team, if its host has one."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """A helper counts no longer."""
+
+    member: str
+    because: LeftBecause
+    incarnation: int | None = None
+    """Which life of it; None for the newest."""
+
+
+@dataclass(frozen=True)
+class Alive:
+    """A helper gave a sign of life: its lease begins anew."""
+
+    member: str
+    idle: bool = False
+    """Whether it says that it has nothing to do; it is a member all the same."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """All helpers of some kinds that run now, as their host lists them: what is not in the list has ended."""
+
+    members: tuple[Joined, ...]
+    kinds: frozenset[Kind]
+
+
+Change = Joined | Left | Alive | Running
