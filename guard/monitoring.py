@@ -4,7 +4,7 @@ Only what is provably gone ends an agent. What cannot be looked at stays as it i
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from time import monotonic
+from time import monotonic, sleep
 
 from guard import agents
 from guard.claims import validated
@@ -34,6 +34,7 @@ from guard.store.log import LIVE
 
 _LONGEST_PAUSE = 15.0
 """What sends no news of its end, such as a session on another machine, is looked at so often."""
+_SHORTEST_ROUND = 0.2
 _MOST_NAMED = 5
 
 
@@ -191,6 +192,7 @@ def wait_for(
     """Wait until no agent of the task is active, or the time is over."""
     deadline = None if timeout is None else monotonic() + timeout
     while True:
+        begun = monotonic()
         with _news(guard, task_id) as news:
             report = listed(guard, task_id)
             if not report.spawned:
@@ -198,10 +200,12 @@ def wait_for(
                     f"task {task_id} never had an agent", "check its name: `guard agent list`"
                 )
             left = _LONGEST_PAUSE if deadline is None else deadline - monotonic()
-            if not report.active or left <= 0:
+            if not still_active(report) or left <= 0:
                 return report
             say(_waiting(report))
             news.wait(min(left, _LONGEST_PAUSE))
+        # An end that could not be recorded is news again and again.
+        sleep(max(0.0, min(left, begun + _SHORTEST_ROUND - monotonic())))
 
 
 def _news(guard: Invocation, task_id: str) -> News:
@@ -211,8 +215,13 @@ def _news(guard: Invocation, task_id: str) -> News:
     return News([guard.workspace.path / LIVE], processes_of(places, here=here()))
 
 
+def still_active(report: AgentsReport) -> list[ListedAgent]:
+    """Those that have not ended, whether or not the end of the others could be recorded."""
+    return [one for one in report.agents if one.status in ACTIVE and one.liveness != "ended"]
+
+
 def _waiting(report: AgentsReport) -> str:
-    active = [agent for agent in report.agents if agent.status in ACTIVE]
+    active = still_active(report)
     names = ", ".join(f"{one.agent_id} {one.status}" for one in active[:_MOST_NAMED])
     more = f" and {len(active) - _MOST_NAMED} more" if len(active) > _MOST_NAMED else ""
     return f"task {report.task_id}: waiting for {plural(len(active), 'agent')}; {names}{more}"

@@ -32,11 +32,7 @@ def begins(guard: Invocation, task: str, agent_id: str, agent_type: str) -> int:
     store, now = guard.writable_store, guard.clock.now()
     where, _ = place(None, None, os.getpid())
     registry = store.view(AGENT_REGISTRY, task)
-    known = (
-        next((one for one in registry.agents if one.agent_id == agent_id), None)
-        if registry
-        else None
-    )
+    known = registry.agent(agent_id) if registry else None
     if known is not None and known.status in ACTIVE:
         moved = where if known.whereabouts != where else None
         agents.update(store, now, task_id=task, agent_id=agent_id, status="working", place=moved)

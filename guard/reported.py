@@ -27,10 +27,10 @@ def known(guard: Invocation, task_id: str, agent_id: str) -> Agent:
     """The agent as it stands; refused if there is none."""
     checked_id("an agent id", agent_id)
     registry = guard.store.view(AGENT_REGISTRY, checked_id("a task id", task_id))
-    for agent in registry.agents if registry else ():
-        if agent.agent_id == agent_id:
-            return agent
-    raise agents.unknown(task_id, agent_id)
+    agent = registry.agent(agent_id) if registry else None
+    if agent is None:
+        raise agents.unknown(task_id, agent_id)
+    return agent
 
 
 def spawned(

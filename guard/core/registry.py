@@ -38,6 +38,10 @@ class AgentRegistry(ViewDocument):
     def key(self) -> str:
         return self.task_id
 
+    def agent(self, agent_id: str) -> Agent | None:
+        """The agent of this name."""
+        return next((one for one in self.agents if one.agent_id == agent_id), None)
+
 
 class GlobalRegistry(ViewDocument):
     """Every active agent of all tasks, the newest finished ones, and the counts of all."""

@@ -159,6 +159,7 @@ def test_what_cannot_be_recorded_is_still_shown(
         result = run(
             "agent", "list", "--format", "json", env={"GUARD_STORE__LOCK_TIMEOUT_SECONDS": "0.1"}
         )
+        waited = run("agent", "wait", "T1", env={"GUARD_STORE__LOCK_TIMEOUT_SECONDS": "0.1"})
     finally:
         holder.kill()
         holder.communicate()
@@ -166,6 +167,8 @@ def test_what_cannot_be_recorded_is_still_shown(
     assert "could not be recorded" in result.err
     agent = result.json["agents"][0]
     assert (agent["status"], agent["liveness"]) == ("deployed", "ended")
+    assert waited.code == 0
+    assert waited.err.count("could not be recorded") == 1
 
 
 def test_a_kill_really_ends_a_process_that_ignores_being_asked(workspace: Path) -> None:

@@ -58,7 +58,7 @@ def wait(ctx: click.Context, task_id: str, timeout: float | None, form: str) -> 
 
     Exit code 0 when all have ended, 11 if some are still active when the time is over, 1 if the task never had an agent.
     """
-    from guard.monitoring import wait_for
+    from guard.monitoring import still_active, wait_for
 
     guard: Invocation = ctx.obj
     live = guard.output.live()
@@ -67,5 +67,5 @@ def wait(ctx: click.Context, task_id: str, timeout: float | None, form: str) -> 
     finally:
         live.clear()
     guard.output.verdict(report, form, table)
-    if report.active:
+    if still_active(report):
         ctx.exit(11)
