@@ -5,11 +5,10 @@ Only what is provably gone ends an agent. What cannot be looked at stays as it i
 
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 from guard import agents
-from guard.claims import validated
 from guard.core.agents import Agent
-from guard.core.claims.validation import explained
 from guard.core.findings import FINDINGS
 from guard.core.lifecycle import ACTIVE
 from guard.core.listing_agents import transition_line
@@ -28,9 +27,11 @@ from guard.hosts import here
 from guard.ids import checked_id
 from guard.invocation import Invocation
 from guard.liveness import Seen, look_all, processes_of
-from guard.news import News
 from guard.reported import known
 from guard.store.log import LIVE
+
+if TYPE_CHECKING:
+    from guard.news import News
 
 _LONGEST_PAUSE = 15.0
 """What sends no news of its end, such as a session on another machine, is looked at so often."""
@@ -155,6 +156,8 @@ def _look(guard: Invocation, found: Iterable[Agent]) -> dict[tuple[str, str, int
 
 
 def _mark(guard: Invocation, agent: Agent, seen: Seen) -> None:
+    from guard.claims import validated
+
     now = guard.clock.now()
     validation = validated(guard, agent, "", now, silent=True)
     report = agents.end_detected(guard.writable_store, now, agent, seen.detail[:512], validation)
@@ -167,6 +170,8 @@ def _mark(guard: Invocation, agent: Agent, seen: Seen) -> None:
 
 def detailed(guard: Invocation, task_id: str, agent_id: str) -> AgentDetailReport:
     """One agent with its findings and the score of its claim."""
+    from guard.core.claims.validation import explained
+
     agent = known(guard, task_id, agent_id)
     seen = _look(guard, [agent])
     agent = known(guard, task_id, agent_id)
@@ -208,8 +213,10 @@ def wait_for(
         sleep(max(0.0, min(left, begun + _SHORTEST_ROUND - monotonic())))
 
 
-def _news(guard: Invocation, task_id: str) -> News:
+def _news(guard: Invocation, task_id: str) -> "News":
     """Of the log, and of the processes whose end may be an agent's end."""
+    from guard.news import News
+
     found = _agents(guard, task_id, False)
     places = [agent.whereabouts for agent in found if agent.status in ACTIVE]
     return News([guard.workspace.path / LIVE], processes_of(places, here=here()))

@@ -3,8 +3,6 @@
 import time
 
 from guard import agents
-from guard.agent_changes import standing
-from guard.claims import validated
 from guard.core.agent_baselines import Ground
 from guard.core.agents import Agent
 from guard.core.events import AgentFindingRecorded, AgentStatus, AgentTested
@@ -75,6 +73,8 @@ def updated(
     """Record a report; a completion is held against the evidence first."""
     now, validation = guard.clock.now(), None
     if status == "completed":
+        from guard.claims import validated
+
         agent = known(guard, task_id, agent_id)
         if agent.status in ACTIVE and incarnation in (None, agent.incarnation):
             incarnation = agent.incarnation
@@ -164,6 +164,8 @@ def _place(
 
 def ground_of(guard: Invocation) -> Ground | None:
     """Where the repository stands. An agent may work without one; its claims are then not measured."""
+    from guard.agent_changes import standing
+
     repository = guard.repository_if_any
     if repository is None:
         return None
