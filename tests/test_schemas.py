@@ -37,6 +37,7 @@ STATE_KINDS = (
     "manifest",
     "run",
     "settings",
+    "team",
     "worktree",
 )
 KINDS = schemas.names()

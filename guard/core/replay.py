@@ -15,6 +15,7 @@ from guard.core.findings import FINDINGS
 from guard.core.records import START, Entry, Position
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.runs import RUN
+from guard.core.team.state import TEAM
 from guard.core.views import Fold, LogPosition, ViewDocument, ViewKind
 
 VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
@@ -26,6 +27,7 @@ VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
     BASELINE,
     FINDINGS,
     AGENT_BASELINE,
+    TEAM,
 )
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]

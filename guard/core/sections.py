@@ -145,6 +145,15 @@ class Claims(Section):
     """Whether blocking issues refuse a completion."""
 
 
+class Team(Section):
+    """An agent's own helpers, and how long a completion is held back for them."""
+
+    lease_seconds: Annotated[float, Field(gt=0, le=604800, json_schema_extra=_USERS)] = 1800
+    """How long a helper counts after its last sign of life, unless its spawn named another time."""
+    max_hold_seconds: Annotated[float, Field(ge=0, le=604800, json_schema_extra=_USERS)] = 7200
+    """How long a completion is held back for a team, before the gate lets it go and says why."""
+
+
 class StoreSettings(Section):
     """The log and its lock."""
 
@@ -167,4 +176,5 @@ class Settings(Section):
     breaker: Breaker = Breaker()
     registry: Registry = Registry()
     claims: Claims = Claims()
+    team: Team = Team()
     store: StoreSettings = StoreSettings()

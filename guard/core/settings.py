@@ -24,6 +24,7 @@ from guard.core.sections import (
     Section,
     Settings,
     StoreSettings,
+    Team,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Settings",
     "Source",
     "StoreSettings",
+    "Team",
     "config_template",
     "knobs",
     "nested",

@@ -247,6 +247,8 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "breaker.cooldown_max_seconds": ("0.5", 0.5),
         "breaker.trial_lease_seconds": ("0.5", 0.5),
         "registry.keep_finished": ("0", 0),
+        "registry.kill_grace_seconds": ("0.5", 0.5),
+        "registry.session_start_seconds": ("0", 0),
         "claims.min_message_length": ("0", 0),
         "claims.min_updates": ("9", 9),
         "claims.min_seconds": ("0.5", 0.5),
@@ -254,6 +256,8 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "claims.evidence_words": ("shipped", "shipped"),
         "claims.suspicious_phrases": ("yolo", "yolo"),
         "claims.strict": ("true", True),
+        "team.lease_seconds": ("0.5", 0.5),
+        "team.max_hold_seconds": ("0", 0),
         "store.lock_timeout_seconds": ("0", 0),
         "store.segment_max_bytes": ("4096", 4096),
     }

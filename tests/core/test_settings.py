@@ -182,6 +182,8 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "breaker.cooldown_max_seconds": (14400, True),
     "breaker.trial_lease_seconds": (14400, True),
     "registry.keep_finished": (100, False),
+    "registry.kill_grace_seconds": (15, True),
+    "registry.session_start_seconds": (30, True),
     "claims.min_message_length": (40, True),
     "claims.min_updates": (3, True),
     "claims.min_seconds": (60, True),
@@ -189,6 +191,8 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "claims.evidence_words": ("", True),
     "claims.suspicious_phrases": ("", True),
     "claims.strict": (False, True),
+    "team.lease_seconds": (1800, True),
+    "team.max_hold_seconds": (7200, True),
     "store.lock_timeout_seconds": (10, True),
     "store.segment_max_bytes": (16777216, True),
 }

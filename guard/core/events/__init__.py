@@ -52,9 +52,26 @@ from guard.core.events.run import (
     SessionSeen,
     Status,
 )
+from guard.core.events.team import (
+    CompletionHeld,
+    CompletionReleased,
+    TeamCleared,
+    TeamEvent,
+    TeamLogEvent,
+    TeamMemberAlive,
+    TeamMemberJoined,
+    TeamMemberLeft,
+)
 
 Event: TypeAlias = (
-    LogEvent | RunEvent | AgentLogEvent | BreakerEvent | CheckEvent | RescueEvent | BaselineEvent
+    LogEvent
+    | RunEvent
+    | AgentLogEvent
+    | BreakerEvent
+    | CheckEvent
+    | RescueEvent
+    | BaselineEvent
+    | TeamLogEvent
 )
 
 EVENT_CLASSES: tuple[type[BaseEvent], ...] = get_args(Event)
@@ -94,6 +111,8 @@ __all__ = [
     "BreakerRecorded",
     "CheckEvent",
     "CheckMade",
+    "CompletionHeld",
+    "CompletionReleased",
     "CooldownRestarted",
     "Event",
     "IterationEnded",
@@ -111,6 +130,11 @@ __all__ = [
     "SegmentOpened",
     "SessionSeen",
     "Status",
+    "TeamCleared",
+    "TeamEvent",
+    "TeamMemberAlive",
+    "TeamMemberJoined",
+    "TeamMemberLeft",
     "TrialClaimed",
     "TrialReturned",
     "event_adapter",

@@ -38,6 +38,8 @@ class Alive:
     member: str
     idle: bool = False
     """Whether it says that it has nothing to do; it is a member all the same."""
+    incarnation: int | None = None
+    """Which life of it; None for the newest."""
 
 
 @dataclass(frozen=True)

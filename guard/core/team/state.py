@@ -1,0 +1,241 @@
+"""The team of one session in one work tree as a view: its name, who counts, and who counted lately."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal, assert_never, get_args
+
+from pydantic import Field
+
+from guard.core.breaker.state import Reading
+from guard.core.events.agent import Incarnation
+from guard.core.events.base import IterationNumber
+from guard.core.events.run import Seconds
+from guard.core.events.team import (
+    MemberName,
+    TeamCleared,
+    TeamEvent,
+    TeamMemberAlive,
+    TeamMemberJoined,
+    TeamMemberLeft,
+)
+from guard.core.fields import Count, Frozen, Id, Instant, Line
+from guard.core.team.changes import Kind, LeftBecause
+from guard.core.views import Fold, ViewDocument, ViewKind
+
+MOST_LEFT = 100
+
+MemberStatus = Literal["active", "idle", "left"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose team it is: one session in one work tree. Teams of other sessions in the same folder are not meant."""
+
+    worktree: str
+    session: str | None = None
+    """None while nobody knows it."""
+    run: str | None = None
+    iteration: int | None = None
+    """The iteration that is open in the work tree, if one is."""
+
+    @property
+    def key(self) -> str:
+        return team_key(self.worktree, self.session)
+
+
+def team_key(worktree: str, session: str | None) -> str:
+    """Work tree and session in one id; a session may be named like anything, no session like none of them."""
+    named = worktree if session is None else f"{worktree}\n{session}"
+    return sha256(named.encode()).hexdigest()[:32]
+
+
+class Member(Frozen):
+    """One helper in its newest life."""
+
+    member: MemberName
+    incarnation: Incarnation
+    kind: Kind
+    description: Line
+    team: Line
+    """The team that it was started for; the team's name is that of the first who counted."""
+    status: MemberStatus
+    """An idle member has nothing to do, but has not ended: it counts."""
+    run: Id | None
+    iteration: IterationNumber | None
+    joined_at: Instant
+    seen: Reading
+    """Its last sign of life: the lease counts from here."""
+    worked: Reading
+    """Its last sign of life that did not say it was idle."""
+    lease_seconds: Seconds
+    left_at: Instant | None
+    left_because: LeftBecause | None
+    left_detail: Line
+
+    @property
+    def counts(self) -> bool:
+        return self.status != "left"
+
+    def gone(self, at: Any, because: LeftBecause, detail: str) -> "Member":
+        """The same, after its end."""
+        news = {"left_at": at, "left_because": because, "left_detail": detail}
+        return self.model_copy(update={"status": "left", **news})
+
+
+class TeamState(ViewDocument):
+    """The team of one session."""
+
+    schema_: Literal["guard/team/1"] = Field("guard/team/1", alias="schema")
+    worktree: Id
+    session: Line | None
+    active_team_name: Line | None
+    """The first name, kept while anybody counts; None before the first member and after a clear."""
+    active_teammate_count: Count
+    highest_forgotten_incarnation: Count
+    """Of members that are not listed any more: a new life of one of them gets a higher number."""
+    members: tuple[Member, ...]
+    """All that count, then the newest that left, in the order in which they did."""
+
+    def key(self) -> str:
+        return team_key(self.worktree, self.session)
+
+    def member(self, name: str) -> Member | None:
+        """The newest life of a member, if it is listed."""
+        return next((one for one in self.members if one.member == name), None)
+
+
+class Roll:
+    """A team being folded. Counts follow from who is in it, so none can fall below zero."""
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+        self.counting: dict[str, Member] = {}
+        self.left: dict[str, Member] = {}
+        self.forgotten = 0
+
+    @classmethod
+    def of(cls, state: TeamState | None) -> "Roll":
+        roll = cls()
+        if state is not None:
+            roll.name, roll.forgotten = state.active_team_name, state.highest_forgotten_incarnation
+            roll.counting = {one.member: one for one in state.members if one.counts}
+            roll.left = {one.member: one for one in state.members if not one.counts}
+        return roll
+
+    def newest(self, member: str) -> Member | None:
+        return self.counting.get(member) or self.left.get(member)
+
+    def next_incarnation(self, member: str) -> int:
+        known = self.newest(member)
+        return (known.incarnation if known else self.forgotten) + 1
+
+    def apply(self, event: TeamEvent) -> None:
+        match event:
+            case TeamMemberJoined():
+                self._join(_begun(event))
+            case TeamMemberAlive():
+                self._alive(event)
+            case TeamMemberLeft():
+                member = self.counting.get(event.member)
+                if member is not None and member.incarnation == event.incarnation:
+                    self._leave(member.gone(event.at, event.because, event.detail))
+            case TeamCleared():
+                for member in list(self.counting.values()):
+                    self._leave(member.gone(event.at, "cleared", event.detail))
+                self.name = None
+            case _:
+                assert_never(event)
+
+    def _join(self, member: Member) -> None:
+        if not self.counting or self.name is None:
+            self.name = member.team
+        self.left.pop(member.member, None)
+        self.counting[member.member] = member
+
+    def _alive(self, event: TeamMemberAlive) -> None:
+        member = self.newest(event.member)
+        if member is None or member.incarnation != event.incarnation or not may_live(member):
+            return
+        now = _reading(event)
+        news: dict[str, Any] = {"status": "idle" if event.idle else "active", "seen": now}
+        if not event.idle:
+            news["worked"] = now
+        news.update(left_at=None, left_because=None, left_detail="")
+        self._join(member.model_copy(update=news))
+
+    def _leave(self, member: Member) -> None:
+        del self.counting[member.member]
+        self.left[member.member] = member
+        while len(self.left) > MOST_LEFT:
+            oldest = self.left.pop(next(iter(self.left)))
+            self.forgotten = max(self.forgotten, oldest.incarnation)
+
+    def contents(self) -> dict[str, Any]:
+        return {
+            "active_team_name": self.name,
+            "active_teammate_count": len(self.counting),
+            "highest_forgotten_incarnation": self.forgotten,
+            "members": (*self.counting.values(), *self.left.values()),
+        }
+
+
+def may_live(member: Member) -> bool:
+    """Whether a sign of life of it can be true: an expired lease only let it be taken for dead."""
+    return member.counts or member.left_because == "lease_expired"
+
+
+class TeamFold(Fold[TeamState]):
+    document_class = TeamState
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._roll = Roll()
+        self._whose: dict[str, Any] = {}
+
+    def restore(self, document: TeamState) -> None:
+        self.reached = document.position()
+        self._roll = Roll.of(document)
+        self._whose = {"worktree": document.worktree, "session": document.session}
+
+    def apply(self, event: TeamEvent) -> None:
+        self._whose = {"worktree": event.worktree, "session": event.session}
+        self._roll.apply(event)
+
+    def contents(self) -> dict[str, Any]:
+        return {**self._whose, **self._roll.contents()}
+
+
+def _begun(event: TeamMemberJoined) -> Member:
+    now = _reading(event)
+    return Member(
+        member=event.member,
+        incarnation=event.incarnation,
+        kind=event.kind,
+        description=event.description,
+        team=event.team,
+        status="active",
+        run=event.run,
+        iteration=event.iteration,
+        joined_at=event.at,
+        seen=now,
+        worked=now,
+        lease_seconds=event.lease_seconds,
+        left_at=None,
+        left_because=None,
+        left_detail="",
+    )
+
+
+def _reading(event: TeamMemberJoined | TeamMemberAlive) -> Reading:
+    return Reading(at=event.at, boot_seconds=event.boot_seconds, boot_id=event.boot_id)
+
+
+TEAM: ViewKind[TeamState, TeamFold] = ViewKind(
+    document=TeamState,
+    fold=TeamFold,
+    events=get_args(TeamEvent),
+    key=lambda event: team_key(event.worktree, event.session),
+    folder="teams.d/",
+    file="/team.json",
+    needles=lambda _key: (b'"type":"team_',),
+)
