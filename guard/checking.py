@@ -16,7 +16,7 @@ from guard.clock import Clock
 from guard.core.answer import ProbeResult
 from guard.core.events.baseline import DirtyFile
 from guard.core.events.check import MOST_LOOKS
-from guard.core.evidence import Evidence, Policy
+from guard.core.evidence import MOST_LIVING, Evidence, Living, Policy
 from guard.core.holding import living_agent, may_commit
 from guard.core.judge import Step, Verdict, judge
 from guard.core.rescuing import Rescue, Snapshot
@@ -31,6 +31,7 @@ from guard.git.refs import head_and_refs_stamp
 from guard.living import Watch
 from guard.subject import Subject
 from guard.taskfiles import open_tasks
+from guard.teams import Standing
 from guard.waiting import until_news
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class Check:
         self._left = tuple(file for file in changed if file.path not in aside)
         uncommitted = left_over(before, self._dirty.files, work.stashed, aside)
         warnings = (*work.warnings, *self._warnings(aside))
+        team = subject.team()
         return Evidence(
             at=self.clock.now(),
             round=self._round,
@@ -137,11 +139,18 @@ class Check:
             agent_ended=subject.agent_ended(),
             ended_by_guard=subject.ended_by_guard,
             can_ask=subject.agent is not None,
-            living=self.watch.look(),
+            living=self._alive(team),
+            team=team.team,
             probes=tuple(self._probes),
             open_tasks=open_tasks(repository.root, subject.spec, self.settings),
             rescue=self._rescue,
         )
+
+    def _alive(self, team: Standing | None = None) -> tuple[Living, ...]:
+        """Processes and members, the busiest first."""
+        members = (team or self.subject.team()).living
+        found = sorted((*self.watch.look(), *members), key=lambda one: one.idle_seconds)
+        return tuple(found[:MOST_LIVING])
 
     def _finish_rescues(self, limit: float) -> None:
         from guard.rescue import mended
@@ -184,7 +193,7 @@ class Check:
 
         subject = self.subject
         passed = until_news(
-            subject.repository, self._stamp, self.watch, self.policy, step.seconds, tick
+            subject.repository, self._stamp, self._alive, self.policy, step.seconds, tick
         )
         self._waited += passed if step.holds else 0
         if step.next_round:

@@ -42,6 +42,7 @@ COMMANDS = {
     "snapshot": "Keep the work tree as it is, byte for byte, without touching it.",
     "snapshots": "List the snapshots of the work tree, the newest last.",
     "status": "Show every task with its agents, and which of them are alive.",
+    "team": "Count an agent's own helpers: a completion is held back while any of them counts.",
     "validate": "Check state and configuration files against their schemas.",
     "verify": "Check the whole log, and each view against a fresh fold of it.",
     "where": "Print where guard keeps the state of this repository.",

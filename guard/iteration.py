@@ -13,6 +13,7 @@ from guard.core.events.run import Process
 from guard.core.evidence import Living, Policy
 from guard.core.runs import RUN, OpenIteration, Run
 from guard.core.settings import Settings
+from guard.core.team.state import Scope
 from guard.errors import GuardError, Refused, RepositoryProblem
 from guard.ids import new_id
 from guard.invocation import Invocation
@@ -71,6 +72,16 @@ def key_of(guard: Invocation) -> str:
     key = guard.workspace.worktree_key
     assert key is not None
     return key
+
+
+def team_scope(guard: Invocation, session: str | None = None) -> Scope:
+    """Whose team is meant: the session that was named, else that of the iteration that is open in the work tree."""
+    key = key_of(guard)
+    run = guard.store.view(RUN, key)
+    opened = run.open_iteration if run is not None else None
+    if run is None or opened is None:
+        return Scope(key, session)
+    return Scope(key, session or opened.session, run.run, opened.number)
 
 
 def refuse_beside_another(run: Run | None) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from guard import breaker
+from guard import breaker, teams
 from guard.baselines import EMPTY
 from guard.checking import Check, Checked
 from guard.core.events import IterationEnded, RescueMade
@@ -13,6 +13,7 @@ from guard.core.holding import holds
 from guard.core.reports.check import BreakerLine, CheckReport, facts
 from guard.core.rescuing import Rescue
 from guard.core.runs import RUN, OpenIteration
+from guard.core.team.state import Scope
 from guard.core.text import shortened, valid
 from guard.ids import new_id
 from guard.invocation import Invocation
@@ -60,6 +61,8 @@ def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> N
     }
     with guard.writable_store.change() as change:
         run = change.view(RUN, key)
+        scope = Scope(key, subject.session, subject.run, subject.iteration)
+        teams.expire(change, scope, teams.moment_of(guard.clock))
         if checked.rescue is not None:
             change.append(_rescue_event(checked.rescue, {**common, "id": new_id()}))
         change.append(_check_event(checked, policy, feeds != "never", {**common, "id": new_id()}))

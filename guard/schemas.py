@@ -52,6 +52,7 @@ from guard.core.reports.state import (
     VerifyReport,
     WhereReport,
 )
+from guard.core.reports.team import TeamReport
 from guard.core.rescuing import Manifest
 from guard.core.settings import Settings
 from guard.resources import folder
@@ -83,6 +84,7 @@ OUTPUTS: tuple[type[Report], ...] = (
     SnapshotReport,
     SnapshotsReport,
     StatusReport,
+    TeamReport,
     ValidateReport,
     VerifyReport,
     WhereReport,

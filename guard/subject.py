@@ -12,6 +12,7 @@ from guard.core.classify import Classification
 from guard.core.evidence import Cutoff
 from guard.core.settings import CompletionCheck
 from guard.git.locate import Repository
+from guard.teams import Standing
 
 if TYPE_CHECKING:
     from guard.probe import Question, Topic
@@ -41,6 +42,8 @@ class Subject:
     """What earlier checks found to have changed while nobody watched."""
     others: Callable[[], frozenset[str]] = frozenset
     """The refs on which other iterations work, as of now."""
+    team: Callable[[], Standing] = Standing
+    """The team of its session, as of now."""
 
     def question(
         self, check: CompletionCheck, now: datetime, most: float = inf, topic: "Topic | None" = None

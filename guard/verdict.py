@@ -14,6 +14,7 @@ from guard.core.reports.check import CheckReport
 from guard.core.reports.rescue import RescueReport
 from guard.core.rescuing import Occasion
 from guard.core.settings import Settings
+from guard.core.team.state import Scope
 from guard.errors import RepositoryProblem
 from guard.invocation import Invocation
 from guard.iteration import (
@@ -21,6 +22,7 @@ from guard.iteration import (
     Terms,
     agent_has_ended,
     current,
+    key_of,
     last_check,
     watch_of,
 )
@@ -29,6 +31,7 @@ from guard.living import MARK, Watch
 from guard.neighbours import names_of_others
 from guard.recording import Feeds, record, record_rescue, report
 from guard.subject import Subject
+from guard.teams import Standing, moment_of, standing
 
 
 def check(guard: Invocation, terms: Terms) -> CheckReport:
@@ -125,6 +128,7 @@ def _subject(
 ) -> Subject:
     opened, baseline = iteration.opened, iteration.baseline
     agent = terms.agent or settings.completion_check.agent
+    session = terms.session or (opened.session if opened else None)
     return Subject(
         repository=guard.repository,
         workspace=guard.workspace.path,
@@ -133,12 +137,18 @@ def _subject(
         run=iteration.run,
         iteration=iteration.number,
         agent=agent or (opened.agent if opened else None),
-        session=terms.session or (opened.session if opened else None),
+        session=session,
         spec=terms.spec,
         output=output,
         agent_ended=partial(agent_has_ended, iteration),
         others=partial(names_of_others, guard.store, guard.repository, baseline.at),
+        team=partial(_team, guard, iteration, session),
     )
+
+
+def _team(guard: Invocation, iteration: Iteration, session: str | None) -> Standing:
+    scope = Scope(key_of(guard), session, iteration.run, iteration.number)
+    return standing(guard.store, scope, moment_of(guard.clock))
 
 
 @contextmanager

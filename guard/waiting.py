@@ -7,7 +7,6 @@ from guard.core.evidence import Living, Policy
 from guard.core.holding import holds
 from guard.git.locate import Repository
 from guard.git.refs import head_and_refs_stamp
-from guard.living import Watch
 
 _PAUSE_SECONDS = 0.2
 
@@ -15,7 +14,7 @@ _PAUSE_SECONDS = 0.2
 def until_news(
     repository: Repository,
     stamp: str,
-    watch: Watch,
+    look: Callable[[], tuple[Living, ...]],
     policy: Policy,
     seconds: float,
     tick: Callable[[float], None],
@@ -26,12 +25,12 @@ def until_news(
     many seconds are left.
     """
     begun = time.monotonic()
-    before = watch.look()
+    before = look()
     while True:
         passed = time.monotonic() - begun
         if passed >= seconds or head_and_refs_stamp(repository) != stamp:
             return passed
-        if is_news(before, watch.look(), policy):
+        if is_news(before, look(), policy):
             return passed
         tick(seconds - passed)
         time.sleep(min(_PAUSE_SECONDS, max(0.0, seconds - passed)))
@@ -40,9 +39,15 @@ def until_news(
 def is_news(before: tuple[Living, ...], now: tuple[Living, ...], policy: Policy) -> bool:
     """Whether something is at work now and nothing was, or the other way round; with nothing at work, whether one has ended.
 
-    Which ones are at work changes all the time, as a build starts and ends its compilers.
+    Which ones are at work changes all the time, as a build starts and ends its compilers; but a team holds what they do not.
     """
+    if _team_holds(before, policy) != _team_holds(now, policy):
+        return True
     busy = any(holds(one, policy) for one in before)
     if any(holds(one, policy) for one in now) != busy:
         return True
     return not busy and not {one.name for one in before} <= {one.name for one in now}
+
+
+def _team_holds(living: tuple[Living, ...], policy: Policy) -> bool:
+    return any(one.kind == "member" and holds(one, policy) for one in living)

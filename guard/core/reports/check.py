@@ -136,7 +136,7 @@ def _output(seen: Evidence) -> list[Fact]:
 def _processes(seen: Evidence) -> list[Fact]:
     return [
         Fact(
-            source="processes",
+            source="team" if one.kind == "member" else "processes",
             fact=f"{one.name} is alive, last seen at work {one.idle_seconds:.0f} s ago",
         )
         for one in seen.living[:5]

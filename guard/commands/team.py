@@ -1,0 +1,201 @@
+"""`guard team`."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast, get_args
+
+import click
+
+from guard import teams
+from guard.core.events import TeamMemberAlive, TeamMemberLeft
+from guard.core.reports.team import (
+    RecordedAs,
+    team_report,
+    team_text,
+    team_text_of_member,
+    whole_text,
+)
+from guard.core.team.changes import Alive, Change, Joined, Kind, Left, LeftBecause
+from guard.core.team.state import Scope, TeamState
+from guard.core.text import shortened
+from guard.errors import Refused
+from guard.invocation import Invocation
+from guard.iteration import team_scope
+from guard.options import DAY_SECONDS, Seconds
+from guard.output import format_option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_session = click.option(
+    "--session",
+    metavar="ID",
+    help="The agent's session; by default that of the iteration that is open in the work tree.",
+)
+_member = click.option(
+    "--member", required=True, metavar="ID", help="What the agent calls its helper."
+)
+_incarnation = click.option(
+    "--incarnation",
+    type=click.IntRange(1, 2**31),
+    metavar="N",
+    help="Which life of the member is meant, as `spawn` told it; by default the newest.",
+)
+
+
+@click.group("team")
+def command() -> None:
+    """Count an agent's own helpers: a completion is held back while any of them counts."""
+
+
+@command.command("spawn")
+@click.option(
+    "--team", metavar="NAME", help="The name of the team; without one it is `session:ID`."
+)
+@_member
+@click.option(
+    "--kind",
+    type=click.Choice(get_args(Kind)),
+    default="teammate",
+    show_default=True,
+    help="What it is.",
+)
+@click.option("--description", default="", metavar="TEXT", help="What it is to do.")
+@click.option(
+    "--lease",
+    type=Seconds(least=0.001, most=7 * DAY_SECONDS),
+    metavar="S",
+    help="Seconds that it counts after its last sign of life; by default `team.lease_seconds`.",
+)
+@_session
+@format_option
+@click.pass_obj
+def spawn(
+    guard: Invocation,
+    team: str | None,
+    member: str,
+    kind: str,
+    description: str,
+    lease: float | None,
+    session: str | None,
+    form: str,
+) -> None:
+    """Count a helper, from before it is started.
+
+    Call it first, then start the helper: `guard team leave --because spawn_failed` takes it back. A member that is
+    spawned again begins another life, whose incarnation is told.
+    """
+    joined = Joined(member, cast(Kind, kind), description, team)
+    scope = team_scope(guard, session)
+    recorded = _recorded(guard, scope, joined, lease)
+    _tell(guard, scope, recorded.state, "joined", member, form)
+
+
+@command.command("leave")
+@_member
+@click.option(
+    "--because",
+    type=click.Choice(get_args(LeftBecause)),
+    default="ended",
+    show_default=True,
+    help="Why it counts no longer.",
+)
+@_incarnation
+@_session
+@format_option
+@click.pass_obj
+def leave(
+    guard: Invocation,
+    member: str,
+    because: str,
+    incarnation: int | None,
+    session: str | None,
+    form: str,
+) -> None:
+    """Count a helper no longer.
+
+    A late word, after its end or of an earlier incarnation, changes nothing. Refused (exit code 1) for a member that nobody
+    has counted.
+    """
+    _of_member(guard, Left(member, cast(LeftBecause, because), incarnation), session, form)
+
+
+@command.command("alive")
+@_member
+@click.option("--idle", is_flag=True, help="It lives, but has nothing to do: it still counts.")
+@_incarnation
+@_session
+@format_option
+@click.pass_obj
+def alive(
+    guard: Invocation,
+    member: str,
+    idle: bool,
+    incarnation: int | None,
+    session: str | None,
+    form: str,
+) -> None:
+    """Record a sign of life of a helper: its lease begins anew.
+
+    Refused (exit code 1) for a member that nobody has counted.
+    """
+    _of_member(guard, Alive(member, idle, incarnation), session, form)
+
+
+@command.command("clear")
+@click.option("--reason", default="", metavar="TEXT", help="Why, for the record.")
+@_session
+@format_option
+@click.pass_obj
+def clear(guard: Invocation, reason: str, session: str | None, form: str) -> None:
+    """Count nobody any more, and forget the team's name."""
+    scope, moment = team_scope(guard, session), teams.moment_of(guard.clock)
+    state = teams.clear(guard.writable_store, scope, moment, reason)
+    guard.output.document(team_report(scope, state, "cleared"), form, team_text)
+
+
+@command.command("show")
+@click.option("--all", "everything", is_flag=True, help="Also those that left.")
+@_session
+@format_option
+@click.pass_obj
+def show(guard: Invocation, everything: bool, session: str | None, form: str) -> None:
+    """Show the team of a session: its name, who counts, and whether a completion is held back."""
+    moment = teams.moment_of(guard.clock)
+    scope, state = teams.holding(guard.store, team_scope(guard, session), moment)
+    guard.output.document(team_report(scope, state), form, whole_text if everything else team_text)
+
+
+def _of_member(guard: Invocation, change: Left | Alive, session: str | None, form: str) -> None:
+    scope = teams.knowing(guard.store, team_scope(guard, session), change.member)
+    recorded = _recorded(guard, scope, change)
+    if recorded.state is None or recorded.state.member(change.member) is None:
+        raise Refused(
+            f"the team has no member {shortened(change.member, 80)}",
+            "count it first: `guard team spawn`; `guard team show` lists those who count",
+        )
+    kind = TeamMemberLeft if isinstance(change, Left) else TeamMemberAlive
+    word: RecordedAs = "left" if isinstance(change, Left) else "alive"
+    changed = any(isinstance(one, kind) and one.member == change.member for one in recorded.events)
+    _tell(guard, scope, recorded.state, word if changed else "late", change.member, form)
+
+
+def _recorded(
+    guard: Invocation, scope: Scope, change: Change, lease: float | None = None
+) -> teams.Recorded:
+    return teams.record(
+        guard.writable_store,
+        scope,
+        teams.moment_of(guard.clock),
+        [change],
+        lease_seconds=lease or guard.users_config.settings.team.lease_seconds,
+    )
+
+
+def _tell(
+    guard: Invocation,
+    scope: Scope,
+    state: TeamState | None,
+    word: RecordedAs,
+    member: str,
+    form: str,
+) -> None:
+    guard.output.document(team_report(scope, state, word, member), form, team_text_of_member)
