@@ -125,7 +125,8 @@ def standing(store: Store, scope: Scope, moment: Moment) -> Standing:
     """Who counts for an iteration: the team of its session, and whoever joined it before its session was known."""
     early = current(store, replace(scope, session=None), moment)
     members = {one.member: one for one in _counting(early) if _is_of(one, scope)}
-    name = early.active_team_name if early is not None and members else None
+    joined = early is not None and any(_is_of(one, scope) for one in early.members)
+    name = early.active_team_name if early is not None and joined else None
     own = current(store, scope, moment) if scope.session is not None else None
     if own is not None:
         members |= {one.member: one for one in _counting(own)}

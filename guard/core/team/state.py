@@ -1,6 +1,7 @@
 """The team of one session in one work tree as a view: its name, who counts, and who counted lately."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal, assert_never, get_args
 
@@ -76,7 +77,7 @@ class Member(Frozen):
     def counts(self) -> bool:
         return self.status != "left"
 
-    def gone(self, at: Any, because: LeftBecause, detail: str) -> "Member":
+    def gone(self, at: datetime | None, because: LeftBecause, detail: str) -> "Member":
         """The same, after its end."""
         news = {"left_at": at, "left_because": because, "left_detail": detail}
         return self.model_copy(update={"status": "left", **news})
@@ -140,9 +141,7 @@ class Roll:
                 if member is not None and member.incarnation == event.incarnation:
                     self._leave(member.gone(event.at, event.because, event.detail))
             case TeamCleared():
-                for member in list(self.counting.values()):
-                    self._leave(member.gone(event.at, "cleared", event.detail))
-                self.name = None
+                self._clear(event)
             case _:
                 assert_never(event)
 
@@ -162,6 +161,14 @@ class Roll:
             news["worked"] = now
         news.update(left_at=None, left_because=None, left_detail="")
         self._join(member.model_copy(update=news))
+
+    def _clear(self, event: TeamCleared) -> None:
+        """Nobody comes back from it: neither those who count, nor those who were taken for dead."""
+        for member in list(self.counting.values()):
+            self._leave(member.gone(event.at, "cleared", event.detail))
+        for member in [one for one in self.left.values() if may_live(one)]:
+            self.left[member.member] = member.gone(member.left_at, "cleared", member.left_detail)
+        self.name = None
 
     def _leave(self, member: Member) -> None:
         del self.counting[member.member]
