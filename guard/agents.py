@@ -33,7 +33,7 @@ from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED
 from guard.core.reports.agents import AgentReport, RecordedAs
 from guard.core.transitions import Moving, transition
-from guard.core.whereabouts import Whereabouts
+from guard.core.whereabouts import Placing, Whereabouts
 from guard.errors import Refused, WrongUsage
 from guard.ids import checked_id, new_id
 from guard.store import Change, Store
@@ -50,7 +50,7 @@ def spawn(
     agent_type: str = "agent",
     message: str = "",
     keep_finished: int = KEEP_FINISHED,
-    place: Whereabouts | None = None,
+    place: Placing | None = None,
     ground: Ground | None = None,
 ) -> AgentReport:
     """Register an agent that has been started; refused while one of that name is active."""
@@ -64,7 +64,7 @@ def spawn(
             )
         names = _names(task_id, agent_id, before.incarnation + 1 if before else 1)
         event = _made(AgentSpawned, now, names, agent_type=agent_type, message=message)
-        placed = [_placed(now, names, place)] if place and place.known else []
+        placed = [_placed(now, names, place)] if place and place.where.known else []
         based = [_made(AgentBaselineRecorded, now, names, **vars(ground))] if ground else []
         moved = _transition(change, event, before)
         change.append(*_retention(change, now, keep_finished), event, *placed, *based, *moved)
@@ -81,7 +81,7 @@ def update(
     message: str = "",
     progress: int | None = None,
     incarnation: int | None = None,
-    place: Whereabouts | None = None,
+    place: Placing | None = None,
     validation: CompletionValidation | None = None,
     strict: bool = False,
 ) -> AgentReport:
@@ -91,23 +91,25 @@ def update(
     """
     with store.change() as change:
         before = _known(change, task_id, agent_id)
-        names = _names(task_id, agent_id, incarnation or before.incarnation)
+        names = _names(task_id, agent_id, _life(before, incarnation))
         goes_on = before.status in ACTIVE and before.incarnation == names["incarnation"]
         event = _made(AgentUpdated, now, names, status=status, message=message, progress=progress)
         judged = []
         if validation is not None and goes_on:
             refused = strict and bool(validation.blocking_issues)
-            told = {"refused": refused, "message": message, "validation": validation}
-            judged = [_made(AgentClaimValidated, now, names, **told)]
+            claim = {"refused": refused, "message": message, "validation": validation}
+            judged = [_made(AgentClaimValidated, now, names, **claim)]
             if refused:
                 change.append(*judged)
-                return _report(change, before, task_id, agent_id, "refused")
+                return _report(change, before, task_id, agent_id, "refused", validation)
         placed = [_placed(now, names, place)] if place is not None and goes_on else []
         change.append(event, *placed, *judged, *_transition(change, event, before))
-        return _report(change, before, task_id, agent_id, "updated" if goes_on else "late")
+        word: RecordedAs = "updated" if goes_on else "late"
+        told = validation if goes_on else None
+        return _report(change, before, task_id, agent_id, word, told)
 
 
-def place(store: Store, now: datetime, agent: Agent, where: Whereabouts) -> None:
+def place(store: Store, now: datetime, agent: Agent, where: Placing) -> None:
     """Record where an agent runs, if it is still the same agent."""
     with store.change() as change:
         names = _names(agent.task_id, agent.agent_id, agent.incarnation)
@@ -129,7 +131,7 @@ def end_detected(
             told = {"refused": False, "message": "", "validation": validation}
             judged = [_made(AgentClaimValidated, now, names, **told)]
         change.append(event, *judged, *_transition(change, event, agent))
-        return _report(change, agent, agent.task_id, agent.agent_id, "ended")
+        return _report(change, agent, agent.task_id, agent.agent_id, "ended", validation)
 
 
 def killed(store: Store, now: datetime, agent: Agent, reason: str, detail: str) -> AgentReport:
@@ -138,9 +140,11 @@ def killed(store: Store, now: datetime, agent: Agent, reason: str, detail: str) 
         before = _known(change, agent.task_id, agent.agent_id)
         names = _names(agent.task_id, agent.agent_id, agent.incarnation)
         event = _made(AgentKilled, now, names, reason=reason, detail=detail)
-        goes_on = before.status in ACTIVE and before.incarnation == agent.incarnation
+        same = before.incarnation == agent.incarnation
+        # The guard that runs an agent is ended with it, and says so first.
+        was_killed = same and (before.status in ACTIVE or before.detected_by == "kill")
         change.append(event, *_transition(change, event, before))
-        word: RecordedAs = "killed" if goes_on else "late"
+        word: RecordedAs = "killed" if was_killed else "late"
         return _report(change, before, agent.task_id, agent.agent_id, word)
 
 
@@ -157,7 +161,7 @@ def note(
     """Record a finding of an agent, or a run of tests."""
     with store.change() as change:
         before = _known(change, task_id, agent_id)
-        names = _names(task_id, agent_id, incarnation or before.incarnation)
+        names = _names(task_id, agent_id, _life(before, incarnation))
         change.append(_made(kind, now, names, **fields))
         word: RecordedAs = "finding" if kind is AgentFindingRecorded else "test_run"
         return _report(change, before, task_id, agent_id, word)
@@ -167,9 +171,9 @@ def _names(task_id: str, agent_id: str, incarnation: int) -> dict[str, Any]:
     return {"task_id": task_id, "agent_id": agent_id, "incarnation": incarnation}
 
 
-def _placed(now: datetime, names: dict[str, Any], where: Whereabouts) -> AgentPlaced:
-    fields = {name: getattr(where, name) for name in Whereabouts.model_fields}
-    return _made(AgentPlaced, now, names, **fields)
+def _placed(now: datetime, names: dict[str, Any], place: Placing) -> AgentPlaced:
+    fields = {name: getattr(place.where, name) for name in Whereabouts.model_fields}
+    return _made(AgentPlaced, now, names, **fields, boot_seconds=place.boot_seconds)
 
 
 def _still(change: Change, agent: Agent) -> bool:
@@ -197,6 +201,19 @@ def _known(change: Change, task_id: str, agent_id: str) -> Agent:
     return before
 
 
+def _life(agent: Agent, incarnation: int | None) -> int:
+    """Which life of the agent speaks: the newest, if nothing is said."""
+    if incarnation is None:
+        return agent.incarnation
+    if 1 <= incarnation <= agent.incarnation:
+        return incarnation
+    raise WrongUsage(
+        f"agent {agent.agent_id} of task {agent.task_id} has had {agent.incarnation} "
+        f"incarnations, and none with the number {incarnation}",
+        "give the number that its spawn told",
+    )
+
+
 def unknown(task_id: str, agent_id: str) -> Refused:
     """The refusal for an agent that nobody registered."""
     return Refused(
@@ -212,7 +229,7 @@ def _made(event: type[E], now: datetime, names: dict[str, Any], **fields: Any) -
     except ValidationError as error:
         raise WrongUsage(
             f"this cannot be recorded: {first_problem(error)}",
-            "a message has at most 65536 characters, a type 512, and both must be valid text",
+            "see `guard agent --help` for what each command takes",
         ) from None
 
 
@@ -230,12 +247,16 @@ def _retention(change: Change, now: datetime, keep: int) -> Iterator[RetentionSe
 
 
 def _report(
-    change: Change, before: Agent | None, task_id: str, agent_id: str, word: RecordedAs
+    change: Change,
+    before: Agent | None,
+    task_id: str,
+    agent_id: str,
+    word: RecordedAs,
+    validation: CompletionValidation | None = None,
 ) -> AgentReport:
     registry, overall = change.fold(AGENT_REGISTRY, task_id), change.fold(GLOBAL_REGISTRY)
     agent, task, all_tasks = registry.agent(agent_id), registry.counts(), overall.counts()
     assert agent
-    judged = word in ("updated", "refused", "ended") and agent.completion_validation
     return AgentReport(
         agent=agent,
         previous_status=before.status if before else None,
@@ -246,5 +267,5 @@ def _report(
         active_agents=all_tasks.active,
         completed_agents=all_tasks.completed,
         total_agents_spawned=all_tasks.spawned,
-        completion_validation=judged or None,
+        completion_validation=validation,
     )

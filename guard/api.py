@@ -87,6 +87,7 @@ def record_finding(
     *,
     severity: "Severity" = "info",
     file: str | None = None,
+    incarnation: int | None = None,
     workspace: Where = None,
     repo: Where = None,
 ) -> "AgentReport":
@@ -94,7 +95,15 @@ def record_finding(
     from guard.reported import found
 
     place = _invocation(workspace, repo)
-    return found(place, task_id=task_id, agent_id=agent_id, text=text, severity=severity, file=file)
+    return found(
+        place,
+        task_id=task_id,
+        agent_id=agent_id,
+        text=text,
+        severity=severity,
+        file=file,
+        incarnation=incarnation,
+    )
 
 
 def get_real_task_status(
@@ -200,7 +209,11 @@ def classify(
 def _invocation(workspace: Where, repo: Where) -> Invocation:
     told = os.fspath(workspace) if workspace is not None else None
     place = os.path.abspath(repo) if repo is not None else None
-    return _remembered(told, place, os.getcwd(), os.environ.get("GUARD_WORKSPACE"), os.getpid())
+    try:
+        folder = os.getcwd()
+    except FileNotFoundError:
+        folder = ""  # Whoever names a repository or a workspace needs no folder to stand in.
+    return _remembered(told, place, folder, os.environ.get("GUARD_WORKSPACE"), os.getpid())
 
 
 @cache

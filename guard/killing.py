@@ -1,6 +1,8 @@
 """An agent ended on purpose: its session or process first, and the registries when its end was seen."""
 
 from guard import agents
+from guard.claims import validated
+from guard.core.agents import Agent
 from guard.core.lifecycle import ACTIVE
 from guard.core.reports.agents import AgentReport
 from guard.ending import end
@@ -28,4 +30,16 @@ def kill_agent(
         guard.output.warn(
             "nothing is recorded of its session or process: nothing was ended, only the registries changed"
         )
+    if ended.how == "gone_before":
+        return _had_ended(guard, agent, reason, ended.detail)
     return agents.killed(store, guard.clock.now(), agent, reason, ended.detail[:512])
+
+
+def _had_ended(guard: Invocation, agent: Agent, reason: str, detail: str) -> AgentReport:
+    """An end that nobody brought about is no kill; that somebody wanted one is in the log."""
+    now = guard.clock.now()
+    guard.output.warn(f"it was not killed: {detail}")
+    validation = validated(guard, agent, "", now, silent=True)
+    found = agents.end_detected(guard.writable_store, now, agent, detail[:512], validation)
+    late = agents.killed(guard.writable_store, now, agent, reason, detail[:512])
+    return found or late

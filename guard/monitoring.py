@@ -22,12 +22,13 @@ from guard.core.reports.agents import (
     TaskStatus,
 )
 from guard.core.text import plural
+from guard.core.whereabouts import Placing
 from guard.errors import GuardError, Refused
 from guard.hosts import here
 from guard.ids import checked_id
 from guard.invocation import Invocation
 from guard.liveness import Seen, look_all, processes_of
-from guard.reported import known
+from guard.reported import age_of, known
 from guard.store.log import LIVE
 
 if TYPE_CHECKING:
@@ -138,8 +139,7 @@ def _look(guard: Invocation, found: Iterable[Agent]) -> dict[tuple[str, str, int
     """Look at every active agent, and record what is found out: ends, and sessions seen for the first time."""
     active = [agent for agent in found if agent.status in ACTIVE]
     now = guard.clock.now()
-    ages = [max(0.0, (now - agent.spawned_at).total_seconds()) for agent in active]
-    places = [(agent.whereabouts, age) for agent, age in zip(active, ages, strict=True)]
+    places = [(agent.whereabouts, age_of(guard, agent)) for agent in active]
     grace = guard.users_config.settings.registry.session_start_seconds
     looks = look_all(places, here=here(), start_grace=grace)
     for agent, seen in zip(active, looks, strict=True):
@@ -147,7 +147,8 @@ def _look(guard: Invocation, found: Iterable[Agent]) -> dict[tuple[str, str, int
             if seen.state == "ended":
                 _mark(guard, agent, seen)
             elif seen.learnt is not None:
-                agents.place(guard.writable_store, now, agent, seen.learnt)
+                learnt = Placing(seen.learnt, guard.clock.boot())
+                agents.place(guard.writable_store, now, agent, learnt)
         except GuardError as error:
             guard.output.warn(
                 f"what was seen of agent {agent.agent_id} could not be recorded: {error.message}"

@@ -10,8 +10,9 @@ from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY
 from guard.core.reports.agents import AgentReport
 from guard.core.text import shortened, valid
-from guard.core.whereabouts import Whereabouts
+from guard.core.whereabouts import Placing, Whereabouts
 from guard.errors import RepositoryProblem, WrongUsage
+from guard.hosts import here
 from guard.ids import checked_id
 from guard.invocation import Invocation
 from guard.placing import place
@@ -19,6 +20,7 @@ from guard.processes import passed_on
 
 _MOST_WORDS = 64
 _LONGEST_WORD = 200
+_LONGEST_MESSAGE = 65000
 
 
 def known(guard: Invocation, task_id: str, agent_id: str) -> Agent:
@@ -43,6 +45,7 @@ def spawned(
     pid: int | None = None,
 ) -> AgentReport:
     """Register an agent with where it runs and where the repository stands."""
+    message = _kept(guard, message)
     return agents.spawn(
         guard.writable_store,
         guard.clock.now(),
@@ -51,7 +54,7 @@ def spawned(
         agent_type=agent_type,
         message=message,
         keep_finished=guard.config.settings.registry.keep_finished,
-        place=_place(guard, tmux_session, tmux_socket, pid),
+        place=_place(guard, tmux_session, tmux_socket, pid, None),
         ground=ground_of(guard),
     )
 
@@ -71,14 +74,13 @@ def updated(
     strict: bool = False,
 ) -> AgentReport:
     """Record a report; a completion is held against the evidence first."""
-    now, validation = guard.clock.now(), None
-    if status == "completed":
+    now, validation, message = guard.clock.now(), None, _kept(guard, message)
+    agent = known(guard, task_id, agent_id)
+    incarnation = _life(guard, agent, incarnation)
+    if status == "completed" and agent.status in ACTIVE and incarnation == agent.incarnation:
         from guard.claims import validated
 
-        agent = known(guard, task_id, agent_id)
-        if agent.status in ACTIVE and incarnation in (None, agent.incarnation):
-            incarnation = agent.incarnation
-            validation = validated(guard, agent, valid(message), now)
+        validation = validated(guard, agent, message, now)
     return agents.update(
         guard.writable_store,
         now,
@@ -88,7 +90,7 @@ def updated(
         message=message,
         progress=progress,
         incarnation=incarnation,
-        place=_place(guard, tmux_session, tmux_socket, pid),
+        place=_place(guard, tmux_session, tmux_socket, pid, agent),
         validation=validation,
         strict=strict or guard.config.settings.claims.strict,
     )
@@ -105,16 +107,17 @@ def found(
     incarnation: int | None = None,
 ) -> AgentReport:
     """Record a finding."""
+    agent = known(guard, task_id, agent_id)
     return agents.note(
         guard.writable_store,
         guard.clock.now(),
         AgentFindingRecorded,
         task_id=task_id,
         agent_id=agent_id,
-        incarnation=incarnation,
-        text=text,
+        incarnation=_life(guard, agent, incarnation),
+        text=_kept(guard, text),
         severity=severity,
-        file=file,
+        file=valid(file) if file is not None else None,
     )
 
 
@@ -142,16 +145,54 @@ def ran_tests(
         AgentTested,
         task_id=task_id,
         agent_id=agent_id,
-        incarnation=incarnation or agent.incarnation,
+        incarnation=_life(guard, agent, incarnation),
         command=tuple(shortened(valid(word), _LONGEST_WORD) for word in command[:_MOST_WORDS]),
         exit_code=code,
         elapsed_seconds=time.monotonic() - begun,
     )
 
 
+def _life(guard: Invocation, agent: Agent, incarnation: int | None) -> int:
+    """Which life of the agent speaks: as it says, as the environment says that its starter gave it, or else the newest."""
+    if incarnation is not None:
+        return incarnation
+    told = guard.environ.get("GUARD_AGENT_INCARNATION", "")
+    names = {"GUARD_TASK_ID": agent.task_id, "GUARD_AGENT_ID": agent.agent_id}
+    is_meant = all(guard.environ.get(name, own) == own for name, own in names.items())
+    if not told or not is_meant:
+        return agent.incarnation
+    if not told.isdecimal():
+        raise WrongUsage(
+            f"GUARD_AGENT_INCARNATION is {told!r}, which is no number", "unset it, or mend it"
+        )
+    return int(told)
+
+
+def _kept(guard: Invocation, message: str) -> str:
+    """The message as it can be recorded: a report must not be lost for its words."""
+    kept = shortened(valid(message), _LONGEST_MESSAGE)
+    if kept != message:
+        guard.output.warn("the message was cut or has bytes that are no text; the rest is recorded")
+    return kept
+
+
+def age_of(guard: Invocation, agent: Agent) -> float:
+    """For how long it has been known where the agent runs; by the boot clock, unless the machine was restarted since."""
+    boot, at = agent.placed_boot_seconds, agent.placed_at or agent.spawned_at
+    same = agent.host is not None and agent.host.boot_id == here().boot_id
+    if same and boot is not None:
+        return max(0.0, guard.clock.boot() - boot)
+    return max(0.0, (guard.clock.now() - at).total_seconds())
+
+
 def _place(
-    guard: Invocation, session: str | None, socket: str | None, pid: int | None
-) -> Whereabouts | None:
+    guard: Invocation,
+    session: str | None,
+    socket: str | None,
+    pid: int | None,
+    known_agent: Agent | None,
+) -> Placing | None:
+    """Where the agent runs; what is not said now stays as it was known on this host."""
     if session is None and pid is None:
         if socket is not None:
             raise WrongUsage("a tmux socket without a session", "name it with --tmux-session")
@@ -159,7 +200,15 @@ def _place(
     where, warnings = place(session, socket, pid, guard.environ)
     for warning in warnings:
         guard.output.warn(warning)
-    return where
+    if known_agent is not None and known_agent.host == where.host:
+        names = [name for name in Whereabouts.model_fields if getattr(where, name) is not None]
+        told = {name: getattr(where, name) for name in names}
+        if pid is not None:
+            told["pid_start"] = where.pid_start
+        if session is not None:
+            told["tmux_identity"] = where.tmux_identity
+        where = known_agent.whereabouts.model_copy(update=told)
+    return Placing(where, guard.clock.boot())
 
 
 def ground_of(guard: Invocation) -> Ground | None:

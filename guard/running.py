@@ -110,12 +110,12 @@ def _registered(guard: Invocation, order: Order) -> CheckReport:
     try:
         report = _iterate(guard, replace(order, identity=identity))
     except StoppedByPerson as stop:
-        registered.ends(guard, order.task, name, stop.report)
+        registered.stopped(guard, order.task, name, life, stop.report)
         raise
     except GuardError as error:
-        registered.fails(guard, order.task, name, error.message)
+        registered.fails(guard, order.task, name, life, error.message)
         raise
-    registered.ends(guard, order.task, name, report)
+    registered.ends(guard, order.task, name, life, report)
     return report
 
 

@@ -8,7 +8,7 @@ from guard.core.claims.document import CompletionValidation
 from guard.core.events.agent import AgentImported, AgentSpawned, AgentStatus, Incarnation
 from guard.core.fields import Count, Frozen, Id, Instant, Line, Percent, Text
 from guard.core.lifecycle import TERMINAL
-from guard.core.whereabouts import Host, Pid, Whereabouts
+from guard.core.whereabouts import BootSeconds, Host, Pid, Whereabouts
 
 DetectedBy = Literal["self_report", "session_gone", "kill", "import"]
 """How guard learned of an end."""
@@ -48,6 +48,10 @@ class Agent(Frozen):
     tmux_identity: Line | None
     pid: Pid | None
     pid_start: Line | None
+    placed_at: Instant | None
+    """When it became known where it runs;"""
+    placed_boot_seconds: BootSeconds | None
+    """the same on the boot clock."""
     updates: Count
     working_updates: Count
     late_reports: Count
@@ -86,6 +90,8 @@ class Draft:
     tmux_identity: str | None = None
     pid: int | None = None
     pid_start: str | None = None
+    placed_at: datetime | None = None
+    placed_boot_seconds: float | None = None
     updates: int = 0
     working_updates: int = 0
     late_reports: int = 0

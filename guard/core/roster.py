@@ -93,7 +93,7 @@ class Roster:
             agent.detected_by = "self_report"
         if event.progress is not None:
             agent.progress = event.progress
-        agent.message = event.message
+        agent.message = event.message or agent.message
         agent.updated_at = event.at
         agent.updates += 1
         agent.working_updates += event.status in ("running", "working")
@@ -102,6 +102,7 @@ class Roster:
     def _end(self, event: AgentEndDetected | AgentKilled) -> bool:
         agent = self._current(event)
         if agent is None:
+            self._explain(event)
             return False
         killed = isinstance(event, AgentKilled)
         self._move(agent, "terminated" if killed else "completed")
@@ -116,6 +117,14 @@ class Roster:
         agent.updated_at = event.at
         return True
 
+    def _explain(self, event: AgentEndDetected | AgentKilled) -> None:
+        """A kill that was told by two, by whoever killed and by whoever was ended with it, has the reason of the last."""
+        agent = self._agents.get((event.task_id, event.agent_id))
+        if isinstance(agent, Draft) and isinstance(event, AgentKilled):
+            same = agent.incarnation == event.incarnation
+            if same and agent.detected_by == "kill":
+                agent.reason, agent.detail = event.reason, event.detail
+
     def _note(
         self, event: AgentPlaced | AgentFindingRecorded | AgentTested | AgentClaimValidated
     ) -> None:
@@ -127,6 +136,7 @@ class Roster:
             case AgentPlaced():
                 for name in _PLACE:
                     setattr(agent, name, getattr(event, name))
+                agent.placed_at, agent.placed_boot_seconds = event.at, event.boot_seconds
             case AgentFindingRecorded():
                 agent.findings += 1
             case AgentTested():

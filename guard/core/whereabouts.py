@@ -1,5 +1,6 @@
 """Where an agent runs: the machine, its tmux session, its process, each told from others of the same name or number."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -21,6 +22,9 @@ class Host(Frozen):
     """The numbers of processes mean something only inside one of these."""
 
 
+BootSeconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
 class Whereabouts(Frozen):
     """Where an agent runs, as far as it was told."""
 
@@ -38,3 +42,11 @@ class Whereabouts(Frozen):
     def known(self) -> bool:
         """Whether there is anything to look for."""
         return self.tmux_session is not None or self.pid is not None
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Where an agent was said to run, and when that was, on the boot clock."""
+
+    where: Whereabouts
+    boot_seconds: float

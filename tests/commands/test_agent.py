@@ -119,18 +119,14 @@ def test_an_id_that_cannot_be_a_path_is_wrong_usage(text: str, workspace: Path) 
 @pytest.mark.parametrize(
     "words",
     [
-        ["spawn", *IDS, "--message", "x" * 65537],
         ["spawn", *IDS, "--type", "x" * 513],
-        ["spawn", *IDS, "--message", "\udcff"],
         ["update", *IDS, "--status", "asleep"],
         ["update", *IDS, "--status", "working", "--progress", "101"],
         ["update", *IDS, "--status", "working", "--progress", "1.5"],
         ["list", "--task", "../x"],
     ],
     ids=[
-        "a message too long",
         "a type too long",
-        "a message that is no text",
         "a status that is none",
         "more than 100 percent",
         "a fraction",
@@ -142,10 +138,57 @@ def test_a_value_that_cannot_be_kept_is_wrong_usage(words: list[str], workspace:
     assert not (workspace / "events.jsonl").exists()
 
 
-def test_the_longest_message_is_kept_whole(workspace: Path) -> None:
-    text = "x" * 65536
+def test_a_long_message_is_kept_whole(workspace: Path) -> None:
+    text = "x" * 65000
     assert report("spawn", *IDS, "--message", text)["agent"]["message"] == text
     assert report("list")["agents"][0]["message"] == text
+
+
+@pytest.mark.parametrize("text", ["x" * 65001, "so \udcff"], ids=["too long", "no text"])
+def test_a_report_is_not_lost_for_its_words(text: str) -> None:
+    report("spawn", *IDS)
+    result = run(
+        "agent", "update", *IDS, "--status", "failed", "--message", text, "--format", "json"
+    )
+    assert result.code == 0
+    assert "the rest is recorded" in result.err
+    assert result.json["agent"]["status"] == "failed"
+    assert result.json["agent"]["message"][:2] == text[:2]
+
+
+def test_a_report_without_a_message_leaves_the_last_one() -> None:
+    report("spawn", *IDS, "--message", "go")
+    assert report("update", *IDS, "--status", "working")["agent"]["message"] == "go"
+
+
+def test_only_changes_of_status_are_told_as_such() -> None:
+    run("agent", "spawn", *IDS)
+    assert run("-v", "agent", "finding", *IDS, "the token is never refreshed").err == ""
+    run("agent", "update", *IDS, "--status", "failed")
+    assert run("-v", "agent", "update", *IDS, "--status", "working").err == ""
+
+
+@pytest.mark.parametrize("number", ["2", "99"])
+def test_an_incarnation_that_never_was_is_wrong_usage(number: str) -> None:
+    report("spawn", *IDS)
+    words = ("--status", "failed", "--incarnation", number)
+    said = refused(run("agent", "update", *IDS, *words), code=2)
+    assert "none with the number" in said
+
+
+def test_the_environment_names_a_life_of_one_agent_only() -> None:
+    report("spawn", *IDS)
+    report("spawn", "--task", "T1", "--agent", "a2")
+    report("update", "--task", "T1", "--agent", "a2", "--status", "failed")
+    report("spawn", "--task", "T1", "--agent", "a2")
+    own = {
+        "GUARD_TASK_ID": "T1",
+        "GUARD_AGENT_ID": "a1",
+        "GUARD_AGENT_INCARNATION": "1",
+    }
+    said = run("agent", "update", "--agent", "a2", "--status", "working", env=own)
+    assert "T1/a2: working;" in said.out
+    assert "T1/a1: working;" in run("agent", "update", "--status", "working", env=own).out
 
 
 @pytest.fixture

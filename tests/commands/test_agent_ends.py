@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import Result, run
+from tests.support import Result, commit, git, run
 from tests.support.sessions import until
 from tests.support.tmux_server import TmuxServer, needs_tmux, tmux_server
 
@@ -250,17 +250,53 @@ def test_of_an_agent_without_a_process_only_the_registries_change() -> None:
     assert report("agent", "list")["agents"][0]["status"] == "terminated"
 
 
-def test_an_agent_that_had_ended_before_the_kill_is_terminated_all_the_same(
-    sleeper: "subprocess.Popen[bytes]",
+def test_an_agent_that_had_ended_before_the_kill_was_not_killed(
+    sleeper: "subprocess.Popen[bytes]", workspace: Path
 ) -> None:
     report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
     sleeper.kill()
     sleeper.wait()
-    agent = report("agent", "kill", *IDS, "--reason", "x")["agent"]
-    assert (agent["status"], agent["detail"]) == (
-        "terminated",
-        f"process {sleeper.pid} had ended before",
+    result = run("agent", "kill", *IDS, "--reason", "stuck", "--format", "json")
+    assert "it was not killed" in result.err
+    agent = result.json["agent"]
+    assert (agent["status"], agent["detected_by"]) == ("completed", "session_gone")
+    assert result.json["completed_count"] == 1
+    assert b'"reason":"stuck"' in (workspace / "events.jsonl").read_bytes()
+
+
+def test_a_place_told_later_does_not_forget_the_other_one(
+    sleeper: "subprocess.Popen[bytes]",
+) -> None:
+    report("agent", "spawn", *IDS, "--tmux-session", "later")
+    words = ("--status", "working", "--pid", str(sleeper.pid))
+    agent = report("agent", "update", *IDS, *words)["agent"]
+    assert (agent["tmux_session"], agent["pid"]) == ("later", sleeper.pid)
+    assert agent["pid_start"]
+
+
+@needs_tmux
+def test_a_session_told_late_has_its_time_to_appear(server: TmuxServer) -> None:
+    server.new("keeps-the-server")
+    early, late = "2026-01-31T12:00:00Z", "2026-01-31T13:00:00Z"
+    run("agent", "spawn", *IDS, env={"GUARD_NOW": early})
+    words = ("--status", "working", "--tmux-session", "x", "--tmux-socket", server.socket)
+    run("agent", "update", *IDS, *words, env={"GUARD_NOW": late})
+    listed = run("agent", "list", "--format", "json", env={"GUARD_NOW": late}).json
+    assert (listed["agents"][0]["status"], listed["agents"][0]["liveness"]) == (
+        "working",
+        "unknown",
     )
+    listed = run("agent", "list", "--format", "json", env={"GUARD_NOW": "2026-01-31T13:00:31Z"})
+    assert listed.json["agents"][0]["detected_by"] == "session_gone"
+
+
+def test_a_validation_is_told_with_its_own_claim_only() -> None:
+    report("agent", "spawn", *IDS, "--type", "builder")
+    said = ("--status", "completed", "--message", "done", "--strict", "--format", "json")
+    claim = run("agent", "update", *IDS, *said)
+    assert (claim.code, claim.json["recorded_as"]) == (1, "refused") or claim.code == 0
+    after = report("agent", "update", *IDS, "--status", "working")
+    assert after["completion_validation"] is None
 
 
 def test_a_wait_ends_with_the_last_agent(sleeper: "subprocess.Popen[bytes]") -> None:
@@ -343,8 +379,6 @@ def test_a_damaged_registry_is_folded_again_said_and_kept_aside(workspace: Path)
 
 
 def test_a_kill_of_the_agent_of_a_run_ends_its_guard_too(repository: Path) -> None:
-    from tests.support import commit
-
     commit(repository)
     words = [sys.executable, "-m", "guard", "run", "--task", "T1", "--agent-id", "a1", "--no-probe"]
     running = subprocess.Popen(
@@ -359,5 +393,70 @@ def test_a_kill_of_the_agent_of_a_run_ends_its_guard_too(repository: Path) -> No
     finally:
         running.kill()
         running.communicate()
-    assert killed["agent"]["status"] == "terminated"
-    assert report("agent", "list")["active"] == 0
+    agent = killed["agent"]
+    assert (agent["status"], agent["reason"], killed["recorded_as"]) == (
+        "terminated",
+        "enough",
+        "killed",
+    )
+    listed = report("agent", "list")
+    assert (listed["active"], listed["completed"]) == (0, 0)
+
+
+def _running(*words: str) -> "subprocess.Popen[bytes]":
+    argv = [sys.executable, "-m", "guard", "run", "--task", "T1", "--agent-id", "a1", "--no-probe"]
+    return subprocess.Popen([*argv, "--no-wait", "--", *words], stderr=subprocess.DEVNULL)
+
+
+def test_a_run_that_is_stopped_ends_its_agent(repository: Path) -> None:
+    commit(repository)
+    running = _running("sleep", "600")
+    try:
+        until(lambda: report("agent", "list")["active"] == 1)
+        running.terminate()
+        running.wait(90)
+    finally:
+        running.kill()
+        running.wait()
+    agent = report("agent", "list")["agents"][0]
+    assert (agent["status"], agent["detected_by"]) == ("terminated", "kill")
+    assert agent["reason"].startswith("guard was stopped")
+
+
+def test_the_end_of_a_run_does_not_end_a_later_life(repository: Path, tmp_path: Path) -> None:
+    commit(repository)
+    gate = tmp_path / "gate"
+    running = _running("sh", "-c", f"while ! [ -e {gate} ]; do sleep 0.1; done")
+    try:
+        until(lambda: report("agent", "list")["active"] == 1)
+        report("agent", "update", *IDS, "--status", "failed")
+        assert report("agent", "spawn", *IDS)["agent"]["incarnation"] == 2
+        gate.touch()
+        running.wait(90)
+    finally:
+        running.kill()
+        running.wait()
+    agent = report("agent", "list", "--no-look")["agents"][0]
+    assert (agent["incarnation"], agent["status"]) == (2, "deployed")
+
+
+def test_a_second_run_of_the_same_agent_is_refused_while_the_first_lives(
+    repository: Path, tmp_path: Path
+) -> None:
+    commit(repository)
+    git(repository, "worktree", "add", "-q", str(tmp_path / "other"))
+    running = _running("sleep", "600")
+    try:
+        until(lambda: report("agent", "list")["active"] == 1)
+        words = ("run", "--task", "T1", "--agent-id", "a1", "--no-probe", "--", "true")
+        said = refused(run(*words, cwd=tmp_path / "other"))
+        assert said.startswith("guard: agent a1 of task T1 is active already (process")
+        assert report("agent", "list")["active"] == 1
+        running.kill()
+        running.wait()
+        assert run(*words, cwd=tmp_path / "other").code == 10
+    finally:
+        running.kill()
+        running.wait()
+    agent = report("agent", "list", "--no-look")["agents"][0]
+    assert (agent["incarnation"], agent["status"]) == (2, "failed")

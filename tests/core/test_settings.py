@@ -182,7 +182,7 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "breaker.cooldown_max_seconds": (14400, True),
     "breaker.trial_lease_seconds": (14400, True),
     "registry.keep_finished": (100, False),
-    "registry.kill_grace_seconds": (15, True),
+    "registry.kill_grace_seconds": (30, True),
     "registry.session_start_seconds": (30, True),
     "claims.min_message_length": (40, True),
     "claims.min_updates": (3, True),

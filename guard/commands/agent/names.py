@@ -41,8 +41,8 @@ incarnation_option = click.option(
     "--incarnation",
     type=click.IntRange(1, 2**31),
     metavar="N",
-    envvar="GUARD_AGENT_INCARNATION",
-    help="Which life of the agent speaks, as `spawn` told it; a report of an earlier one changes nothing.",
+    help="Which life of the agent speaks, as `spawn` told it; a report of an earlier one changes nothing. Also "
+    "GUARD_AGENT_INCARNATION, for the agent that GUARD_TASK_ID and GUARD_AGENT_ID name.",
 )
 message_option = click.option(
     "--message", default="", metavar="TEXT", help="What it says of itself."
@@ -56,7 +56,8 @@ def named(function: F) -> F:
 
 def tell(guard: Invocation, report: AgentReport, form: str) -> None:
     """What became of the agent, with the counts of its task and of all tasks."""
-    guard.output.note(transition_line(report))
+    if report.recorded_as == "spawned" or report.previous_status != report.agent.status:
+        guard.output.note(transition_line(report))
     guard.output.document(report, form, sentence)
 
 

@@ -9,7 +9,7 @@ from guard.core.events.base import BaseEvent
 from guard.core.events.baseline import DirtyFile
 from guard.core.fields import Count, Id, Instant, Line, Oid, Percent, Text
 from guard.core.paths import Spelled
-from guard.core.whereabouts import Host, Pid, Whereabouts
+from guard.core.whereabouts import BootSeconds, Host, Pid
 
 AgentStatus = Literal[
     "deployed", "running", "working", "blocked", "completed", "terminated", "error", "failed"
@@ -49,9 +49,8 @@ class AgentPlaced(_AgentEvent):
     tmux_identity: Line | None
     pid: Pid | None
     pid_start: Line | None
-
-    def whereabouts(self) -> Whereabouts:
-        return Whereabouts(**{name: getattr(self, name) for name in Whereabouts.model_fields})
+    boot_seconds: BootSeconds
+    """When it became known, on the boot clock of that host: a session may take a while to appear."""
 
 
 class AgentBaselineRecorded(_AgentEvent):
