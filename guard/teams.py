@@ -57,7 +57,7 @@ def record(
 
 def expire(change: StoreChange, scope: Scope, moment: Moment) -> None:
     """Record, within a change that is under way, whose lease has run out: of the session, and of its iteration."""
-    for whose in {scope, replace(scope, session=None)}:
+    for whose in dict.fromkeys((scope, replace(scope, session=None))):
         terms = Terms(whose, moment, new_id(), 0)
         change.append(*accounting.decide(_state(change, whose), (), terms))
 
