@@ -99,10 +99,8 @@ def test_a_repository_beside_a_workspace_gives_the_configuration(
         ("asleep", "", None),
         ("working", "", 101),
         ("working", "", -1),
-        ("working", "x" * 65537, None),
-        ("working", "\ud800", None),
     ],
-    ids=["no status", "too far", "before the start", "a message too long", "no text"],
+    ids=["no status", "too far", "before the start"],
 )
 def test_what_cannot_be_recorded_is_an_error_with_a_name(
     status: Any, message: str, progress: int | None, workspace: Path
