@@ -93,8 +93,8 @@ def _session(place: Whereabouts, environ: Mapping[str, str]) -> tuple[tmux.Sessi
         server = tmux.server(place.tmux_socket or tmux.socket_path(None, environ))
     except tmux.TmuxUnknown as error:
         raise Refused(f"tmux session {name} cannot be ended: {error}", _BY_HAND) from None
-    session = server.sessions.get(name)
-    if session is not None and (identity is None or tmux.same(session.identity, identity)):
+    session = server.find(name, identity)
+    if session is not None:
         return session, _pane_processes(session, environ)
     seen = look_at_session(place, server)
     if seen.state == "unknown":
@@ -149,10 +149,9 @@ def _is_closed(session: tmux.Session) -> bool:
     """While a server ends it may answer anything; then it is asked again."""
     try:
         tmux.ask(session)
-        found = tmux.server(session.socket_path).sessions.get(session.name)
+        return tmux.server(session.socket_path).find(session.name, session.identity) is None
     except tmux.TmuxUnknown:
         return False
-    return found is None or not tmux.same(found.identity, session.identity)
 
 
 def _told(hows: list[How], place: Whereabouts, grace: float) -> Ending:

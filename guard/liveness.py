@@ -82,7 +82,7 @@ class _Servers:
     def first_processes(self, place: Whereabouts) -> list[tuple[int, str]]:
         """Those that the panes of its session began with."""
         try:
-            session = self.of(place).sessions.get(place.tmux_session or "")
+            session = self.of(place).find(place.tmux_session or "", place.tmux_identity)
         except tmux.TmuxUnknown:
             session = None
         pids = session.panes.values() if session is not None else ()
@@ -119,12 +119,10 @@ class _View:
 
 def look_at_session(place: Whereabouts, server: tmux.Server, *, young: bool = False) -> Seen:
     """Whether the recorded session is one of this server's."""
-    session = server.sessions.get(place.tmux_session or "")
+    session = server.find(place.tmux_session or "", place.tmux_identity)
     if place.tmux_identity is None:
         return _first_look(place, session, young)
-    if session is not None and tmux.same(session.identity, place.tmux_identity):
-        return _found(session)
-    return _gone(place, place.tmux_identity, server)
+    return _found(session) if session is not None else _gone(place, place.tmux_identity, server)
 
 
 def elsewhere(host: Host | None) -> str:

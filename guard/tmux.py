@@ -69,6 +69,13 @@ class Server:
     sessions: Mapping[str, Session]
     """By name."""
 
+    def find(self, name: str, identity: str | None) -> Session | None:
+        """The session of this identity, whatever it is called now; the name counts only where none is known."""
+        if identity is None:
+            return self.sessions.get(name)
+        alike = (one for one in self.sessions.values() if same(one.identity, identity))
+        return next(alike, None)
+
     def may_be(self, pid: int) -> bool:
         """Whether the process of this number may be the one that answered; one without sessions does not tell."""
         return self.answered and all(one.server_pid == pid for one in self.sessions.values())

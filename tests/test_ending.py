@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from guard import process_tree
+from guard import ending as ending_module
+from guard import process_tree, tmux
 from guard.alive import start_time
 from guard.core.whereabouts import Host, Whereabouts
 from guard.ending import Ending, end
@@ -322,6 +323,36 @@ def test_a_session_made_anew_is_left_alone(server: TmuxServer) -> None:
 
 
 @needs_tmux
+def test_a_renamed_session_is_ended_and_the_one_that_took_its_name_is_not(
+    server: TmuxServer,
+) -> None:
+    server.new("agent-1")
+    where, _ = place("agent-1", server.socket, None)
+    server.tell("rename-session", "-t", "=agent-1", "called-otherwise")
+    server.new("agent-1")
+    assert ended(where) == "asked"
+    assert server.find("called-otherwise") is None
+    assert server.find("agent-1") is not None
+
+
+@needs_tmux
+def test_a_session_that_is_renamed_meanwhile_is_not_taken_for_closed(
+    server: TmuxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.new("agent-1", "sh", "-c", "trap '' HUP TERM; sleep 600 & wait; exec sleep 600")
+    server.tell("set-option", "-g", "remain-on-exit", "on")
+    where, _ = place("agent-1", server.socket, None)
+
+    def rename_instead(session: tmux.Session) -> None:
+        if server.find("agent-1") is not None:
+            server.tell("rename-session", "-t", session.session_id, "called-otherwise")
+
+    monkeypatch.setattr(tmux, "ask", rename_instead)
+    monkeypatch.setattr(ending_module, "_CLOSING_SECONDS", 0.5)
+    refused(where, "still exists")
+
+
+@needs_tmux
 def test_a_session_that_cannot_be_asked_for_is_refused_before_anything_is_signalled(
     server: TmuxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,8 +378,8 @@ def test_the_callers_own_session_is_refused(server: TmuxServer, tmp_path: Path) 
     where, _ = place("agent-1", server.socket, None)
     found = server.get("agent-1")
     pane = next(iter(found.panes))
-    tmux = f"{server.socket},{found.server_pid},0"
-    refused(where, "guard itself", TMUX=tmux, TMUX_PANE=pane)
+    inside = f"{server.socket},{found.server_pid},0"
+    refused(where, "guard itself", TMUX=inside, TMUX_PANE=pane)
     assert server.find("agent-1") is not None
     code = f"""
 from guard.core.whereabouts import Whereabouts

@@ -222,6 +222,20 @@ def test_a_session_made_anew_is_not_the_old_one(server: TmuxServer) -> None:
 
 
 @needs_tmux
+def test_a_renamed_session_is_the_same_one(server: TmuxServer) -> None:
+    server.new("agent-1")
+    where = in_session(server)
+    server.tell("rename-session", "-t", "=agent-1", "called-otherwise")
+    assert seen(where) == ("alive", "tmux session called-otherwise exists")
+    panes = server.get("called-otherwise").panes.values()
+    assert set(panes) <= {pid for pid, _ in processes_of([where], here=HERE)}
+    server.new("agent-1")
+    assert seen(where) == ("alive", "tmux session called-otherwise exists")
+    server.close("called-otherwise")
+    assert seen(where) == ("ended", "tmux session agent-1 is another one now")
+
+
+@needs_tmux
 def test_a_server_that_was_started_anew_has_not_the_old_session(server: TmuxServer) -> None:
     server.new("agent-1")
     where = in_session(server)
