@@ -121,7 +121,8 @@ def _pane_processes(session: tmux.Session, environ: Mapping[str, str]) -> Tree:
 def _is_callers(session: tmux.Session, environ: Mapping[str, str]) -> bool:
     """Whether the caller stands in one of its panes, however far it has gone from the pane's own process."""
     server = environ.get("TMUX", "").split(",")[1:2]
-    return server == [str(session.server_pid)] and environ.get("TMUX_PANE") in session.panes
+    panes = {*session.panes, *session.dead}
+    return server == [str(session.server_pid)] and environ.get("TMUX_PANE") in panes
 
 
 def _end_tree(tree: Tree, grace: float) -> How:

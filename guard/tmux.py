@@ -56,9 +56,14 @@ class Session:
     server_pid: int
     session_id: str
     panes: Mapping[str, int]
-    """The panes by their ids, with the process that each began with."""
-    all_dead: bool
-    """Whether every pane shows only what a process left behind (`remain-on-exit`)."""
+    """The living panes by their ids, with the process that each began with."""
+    dead: frozenset[str] = frozenset()
+    """Panes that show only what a process left behind (`remain-on-exit`); its number may be a stranger's by now."""
+
+    @property
+    def all_dead(self) -> bool:
+        """Whether no pane has a process."""
+        return not self.panes
 
 
 @dataclass(frozen=True)
@@ -178,23 +183,22 @@ def _session(row: str, path: str, starts: dict[int, str | None]) -> Session:
     server = int(parts[0])
     if server not in starts:
         starts[server] = start_time(server)
+    pane, is_dead = parts[4], parts[6] == "1"
     return Session(
         name=parts[7],
         socket_path=path,
         identity="/".join([*parts[:4], starts[server] or ""]),
         server_pid=server,
         session_id=parts[2],
-        panes={parts[4]: int(parts[5])},
-        all_dead=parts[6] == "1",
+        panes={} if is_dead else {pane: int(parts[5])},
+        dead=frozenset([pane] if is_dead else []),
     )
 
 
 def _add(found: dict[str, Session], pane: Session) -> None:
     known = found.get(pane.name)
     if known is not None:
-        pane = replace(
-            pane, panes={**known.panes, **pane.panes}, all_dead=known.all_dead and pane.all_dead
-        )
+        pane = replace(known, panes={**known.panes, **pane.panes}, dead=known.dead | pane.dead)
     found[pane.name] = pane
 
 

@@ -20,7 +20,7 @@ from guard.hosts import here
 from guard.placing import place
 from guard.standing import standing
 from tests.support.sessions import ending, until
-from tests.support.tmux_server import PAUSE, TmuxServer, needs_tmux, tmux_server
+from tests.support.tmux_server import PAUSE, TMUX, TmuxServer, needs_tmux, tmux_server
 
 HERE = here()
 LONG, SHORT = 90.0, 1.0
@@ -309,6 +309,28 @@ def test_a_session_of_dead_panes_is_cleared_away(server: TmuxServer) -> None:
     until(lambda: server.get("agent-1").all_dead, 90)
     assert ended(where) == "asked"
     assert server.find("agent-1") is None
+
+
+@needs_tmux
+def test_a_stranger_that_got_the_number_of_a_dead_pane_is_left_alone(
+    server: TmuxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.new("stranger")
+    stranger = next(iter(server.get("stranger").panes.values()))
+    server.tell("set-option", "-g", "remain-on-exit", "on")
+    server.new("agent-1")
+    server.tell("split-window", "-d", "-t", "=agent-1:", "--", *PAUSE)
+    where, _ = place("agent-1", server.socket, None)
+    pane = next(iter(server.get("agent-1").panes.values()))
+    os.kill(pane, signal.SIGKILL)
+    until(lambda: server.tell("display-message", "-pt", "=agent-1:.0", "#{pane_dead}") == "1", 90)
+    program = tmp_path / "tmux"
+    program.write_text(f'#!/bin/sh\n{TMUX} "$@" | sed "s|/{pane}/1/|/{stranger}/1/|"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert ended(where) == "asked"
+    assert server.find("agent-1") is None
+    assert standing(stranger, start_time(stranger)) == "runs"
 
 
 @needs_tmux

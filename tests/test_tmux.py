@@ -131,6 +131,7 @@ def test_dead_panes_are_told_from_living_ones(server: TmuxServer) -> None:
     os.kill(pids[0], 9)
     until(lambda: "1" in server.tell("list-panes", "-s", "-t", "=a:", "-F", "#{pane_dead}"), 90)
     assert not server.get("a").all_dead
+    assert list(server.get("a").panes.values()) == pids[1:]
     os.kill(pids[1], 9)
     until(lambda: server.get("a").all_dead, 90)
 
