@@ -85,7 +85,7 @@ def _may_signal(pid: int) -> bool:
 
 
 def _session(place: Whereabouts, environ: Mapping[str, str]) -> tuple[tmux.Session, Tree] | None:
-    """The recorded session with the processes of its panes; None if it has ended."""
+    """The recorded session with the processes of its own panes; None if it has ended."""
     name, identity = place.tmux_session, place.tmux_identity
     if name is None:
         return None
@@ -103,8 +103,11 @@ def _session(place: Whereabouts, environ: Mapping[str, str]) -> tuple[tmux.Sessi
 
 
 def _pane_processes(session: tmux.Session, environ: Mapping[str, str]) -> Tree:
+    if session.panes and not session.own:
+        problem = f"all that tmux session {session.name} shows is in another session, too"
+        raise Refused(problem, _BY_HAND)
     first = []
-    for pid in session.panes.values():
+    for pid in session.own:
         start = start_time(pid)
         if start is not None:
             if session.server_pid not in ancestors(pid) and standing(pid, start) == "runs":

@@ -5,6 +5,7 @@ Names are compared here and never given to tmux, which would take `agent-1` for 
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -59,6 +60,14 @@ class Session:
     """The living panes by their ids, with the process that each began with."""
     dead: frozenset[str] = frozenset()
     """Panes that show only what a process left behind (`remain-on-exit`); its number may be a stranger's by now."""
+
+    shared: frozenset[str] = frozenset()
+    """Panes of windows that are linked into another session, too, and stay there when this one is closed."""
+
+    @property
+    def own(self) -> list[int]:
+        """The processes that began the living panes which are in no other session."""
+        return [pid for pane, pid in self.panes.items() if pane not in self.shared]
 
     @property
     def all_dead(self) -> bool:
@@ -128,7 +137,7 @@ def server(path: str) -> Server:
     starts: dict[int, str | None] = {}
     for row in done.stdout.decode(errors="replace").splitlines():
         _add(found, _session(row, path, starts))
-    return Server(True, found)
+    return Server(True, _with_shared(found))
 
 
 def find(
@@ -200,6 +209,14 @@ def _add(found: dict[str, Session], pane: Session) -> None:
     if known is not None:
         pane = replace(known, panes={**known.panes, **pane.panes}, dead=known.dead | pane.dead)
     found[pane.name] = pane
+
+
+def _with_shared(found: Mapping[str, Session]) -> dict[str, Session]:
+    times = Counter(pane for one in found.values() for pane in one.panes)
+    return {
+        name: replace(one, shared=frozenset(pane for pane in one.panes if times[pane] > 1))
+        for name, one in found.items()
+    }
 
 
 def _told_by_tmux(identity: str) -> list[str]:

@@ -334,6 +334,29 @@ def test_a_stranger_that_got_the_number_of_a_dead_pane_is_left_alone(
 
 
 @needs_tmux
+def test_a_window_that_is_linked_into_another_session_is_left_alone(server: TmuxServer) -> None:
+    server.new("stranger")
+    server.new("agent-1")
+    where, _ = place("agent-1", server.socket, None)
+    (own,), (others,) = server.get("agent-1").own, server.get("stranger").own
+    known = [(pid, start_time(pid)) for pid in (own, others)]
+    server.tell("link-window", "-d", "-s", "=stranger:0", "-t", "=agent-1:5")
+    assert ended(where) == "asked"
+    assert [standing(*one) for one in known] == ["gone", "runs"]
+    assert server.find("agent-1") is None
+    assert server.get("stranger").own == [others]
+
+
+@needs_tmux
+def test_a_session_that_has_nothing_of_its_own_is_refused(server: TmuxServer) -> None:
+    server.new("agent-1")
+    where, _ = place("agent-1", server.socket, None)
+    server.tell("new-session", "-d", "-t", "=agent-1", "-s", "somebody-looks")
+    refused(where, "is in another session, too")
+    assert server.find("agent-1") is not None
+
+
+@needs_tmux
 def test_a_session_made_anew_is_left_alone(server: TmuxServer) -> None:
     server.new("other")
     server.new("agent-1")

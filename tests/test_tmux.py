@@ -91,6 +91,16 @@ def test_a_session_tells_its_panes_and_who_they_are(server: TmuxServer) -> None:
     assert str(found.server_pid) == server.tell("display-message", "-p", "#{pid}")
 
 
+def test_the_panes_of_a_linked_window_are_those_of_nobody_alone(server: TmuxServer) -> None:
+    server.new("a")
+    server.new("b")
+    alone, shown = server.get("a").own, server.get("b").own
+    server.tell("link-window", "-d", "-s", "=b:0", "-t", "=a:5")
+    found = server.get("a")
+    assert list(found.panes.values()) == [*alone, *shown]
+    assert (found.own, server.get("b").own) == (alone, [])
+
+
 def test_a_session_made_anew_is_another_one(server: TmuxServer) -> None:
     server.new("keeps-the-server")
     server.new("a")
