@@ -24,6 +24,9 @@ GRACE_SECONDS = 10.0
 _CLOSING_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 _BY_HAND = "end it by hand, then report its end"
+_LOOK_FIRST = (
+    "`guard agent list` looks for the session first; if it appears in time it is then known"
+)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,9 @@ def _session(place: Whereabouts, environ: Mapping[str, str]) -> tuple[tmux.Sessi
     except tmux.TmuxUnknown as error:
         raise Refused(f"tmux session {name} cannot be ended: {error}", _BY_HAND) from None
     session = server.find(name, identity)
+    if identity is None and (session is not None or place.pid is None):
+        problem = f"tmux session {name} is not provably the agent's: it was never seen"
+        raise Refused(problem, _LOOK_FIRST)
     if session is not None:
         return session, _pane_processes(session, environ)
     seen = look_at_session(place, server)

@@ -106,8 +106,13 @@ class _View:
         if place.pid is None:
             return self._look_at_session(place, age)
         seen = _look_at_process(place.pid, place.pid_start)
-        undecided = seen.state == "unknown" and place.pid_start is None
-        return self._look_at_session(place, age) if undecided and place.tmux_session else seen
+        if place.tmux_session is None:
+            return seen
+        if seen.state == "unknown" and place.pid_start is None:
+            return self._look_at_session(place, age)
+        if seen.state == "alive" and place.tmux_identity is None:
+            return replace(seen, learnt=self._look_at_session(place, age).learnt)
+        return seen
 
     def _look_at_session(self, place: Whereabouts, age: float) -> Seen:
         try:

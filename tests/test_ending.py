@@ -348,6 +348,29 @@ def test_a_window_that_is_linked_into_another_session_is_left_alone(server: Tmux
 
 
 @needs_tmux
+def test_a_session_that_was_never_seen_is_refused(server: TmuxServer) -> None:
+    where, _ = place("agent-1", server.socket, None)
+    refused(where, "never seen")
+    server.new("agent-1")
+    with pytest.raises(Refused, match="not provably") as caught:
+        end(where, here=HERE, environ={})
+    assert "guard agent list" in (caught.value.hint or "")
+    assert server.find("agent-1") is not None
+
+
+@needs_tmux
+def test_a_process_ends_whose_session_never_came(server: TmuxServer) -> None:
+    with ending(subprocess.Popen(PAUSE, process_group=0)) as process:
+        where, _ = place("agent-1", server.socket, process.pid)
+        server.new("agent-1")
+        refused(where, "never seen")
+        assert process.poll() is None
+        server.close("agent-1")
+        assert ended(where) == "asked"
+        assert process.wait(90) == -signal.SIGTERM
+
+
+@needs_tmux
 def test_a_session_that_has_nothing_of_its_own_is_refused(server: TmuxServer) -> None:
     server.new("agent-1")
     where, _ = place("agent-1", server.socket, None)
@@ -427,12 +450,11 @@ def test_the_callers_own_session_is_refused(server: TmuxServer, tmp_path: Path) 
     refused(where, "guard itself", TMUX=inside, TMUX_PANE=pane)
     assert server.find("agent-1") is not None
     code = f"""
-from guard.core.whereabouts import Whereabouts
 from guard.ending import end
 from guard.errors import Refused
 from guard.hosts import here
-where = Whereabouts.model_validate_json({where.model_dump_json()!r})
-where = where.model_copy(update={{"tmux_session": "own", "tmux_identity": None}})
+from guard.placing import place
+where, _ = place("own", {server.socket!r}, None)
 try:
     end(where, here=here(), environ={{}})
 except Refused as error:

@@ -302,6 +302,18 @@ def test_a_session_that_comes_later_is_waited_for_and_learnt(server: TmuxServer)
 
 
 @needs_tmux
+def test_a_session_that_comes_later_is_learnt_while_the_process_runs(server: TmuxServer) -> None:
+    with ending(subprocess.Popen(PAUSE)) as process:
+        where, _ = place("agent-1", server.socket, process.pid)
+        found = look(where, age_seconds=OLD, here=HERE)
+        assert (found.state, found.learnt) == ("alive", None)
+        server.new("agent-1")
+        found = look(where, age_seconds=OLD, here=HERE)
+        assert (found.state, found.detail) == ("alive", f"process {process.pid} runs")
+        assert found.learnt == place("agent-1", server.socket, process.pid)[0]
+
+
+@needs_tmux
 def test_how_long_a_session_is_waited_for_is_a_knob(server: TmuxServer) -> None:
     where, _ = place("agent-1", server.socket, None)
     for grace, state in ((10.0, "unknown"), (4.0, "ended")):
