@@ -54,11 +54,11 @@ def processes_of(places: Iterable[Whereabouts], *, here: Host) -> list[tuple[int
     for one in places:
         if same_place(one.host, here) != "here":
             continue
-        if one.pid is not None:
-            found += [(one.pid, one.pid_start)] if one.pid_start is not None else []
-        else:
-            found += servers.first_processes(one)
-    return found
+        if one.pid is not None and one.pid_start is not None:
+            found.append((one.pid, one.pid_start))
+        elif one.tmux_session is not None:
+            found += servers.processes(one)
+    return list(dict.fromkeys(found))
 
 
 @dataclass
@@ -79,14 +79,17 @@ class _Servers:
             raise answer
         return answer
 
-    def first_processes(self, place: Whereabouts) -> list[tuple[int, str]]:
-        """Those that the panes of its session began with."""
+    def processes(self, place: Whereabouts) -> list[tuple[int, str]]:
+        """Those that the panes of its session began with, and the server, without which there is no session."""
         try:
             session = self.of(place).find(place.tmux_session or "", place.tmux_identity)
         except tmux.TmuxUnknown:
             session = None
         pids = session.panes.values() if session is not None else ()
-        return [(pid, start) for pid in pids if (start := start_time(pid)) is not None]
+        first = [(pid, start) for pid in pids if (start := start_time(pid)) is not None]
+        identity = session.identity if session is not None else place.tmux_identity
+        server = tmux.server_of(identity) if identity is not None else None
+        return [*first, server] if server is not None else first
 
 
 @dataclass

@@ -354,13 +354,29 @@ def test_what_tmux_could_not_have_is_refused(name: str, socket: str | None) -> N
 
 
 @needs_tmux
-def test_the_processes_to_wait_for_are_those_of_the_panes(server: TmuxServer) -> None:
+def test_the_processes_to_wait_for_are_the_server_and_those_of_the_panes(
+    server: TmuxServer,
+) -> None:
     server.new("agent-1")
     where = in_session(server)
     with ending(subprocess.Popen(PAUSE)) as process:
         other, _ = place(None, None, process.pid)
-        found = processes_of([where, other, Whereabouts()], here=HERE)
-    assert [pid for pid, _ in found] == [*server.get("agent-1").panes.values(), process.pid]
+        found = processes_of([where, where, other, Whereabouts()], here=HERE)
+    session = server.get("agent-1")
+    assert [pid for pid, _ in found] == [*session.panes.values(), session.server_pid, process.pid]
+    never_seen = where.model_copy(update={"pid": process.pid})
+    assert processes_of([never_seen], here=HERE) == found[:-1]
+
+
+@needs_tmux
+def test_the_end_of_a_server_is_waited_for_that_nobody_can_ask(
+    server: TmuxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.new("agent-1")
+    where = in_session(server)
+    pid = server.get("agent-1").server_pid
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert processes_of([where], here=HERE) == [(pid, start_time(pid))]
 
 
 @needs_tmux

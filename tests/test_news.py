@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,9 +16,12 @@ import pytest
 
 from guard import bells
 from guard.alive import start_time
+from guard.hosts import here
+from guard.liveness import processes_of
 from guard.news import News
-from tests.support.sessions import ending
-from tests.support.tmux_server import PAUSE
+from guard.placing import place
+from tests.support.sessions import ending, until
+from tests.support.tmux_server import PAUSE, needs_tmux, tmux_server
 
 LONG, NO_TIME = 90.0, 0.0
 FAR = 3600.0
@@ -234,3 +238,25 @@ with News([log]) as news:
     argv = [sys.executable, "-c", code, str(tmp_path / "log")]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
     assert (done.stdout, done.stderr) == ("True False\n", "")
+
+
+@needs_tmux
+@on_linux
+@pytest.mark.usefixtures("only_bell")
+def test_the_end_of_a_tmux_server_is_heard_whose_panes_live_on(tmp_path: Path) -> None:
+    ignores = ("sh", "-c", "trap '' HUP; sleep 600 & echo $! > $0; wait; wait", str(tmp_path / "p"))
+    with tmux_server() as server:
+        server.new("agent-1", *ignores)
+        until((tmp_path / "p").exists, LONG)
+        where, _ = place("agent-1", server.socket, None)
+        session = server.get("agent-1")
+        left = [*session.panes.values(), int((tmp_path / "p").read_text())]
+        try:
+            with News([], processes_of([where], here=here())) as news:
+                assert not news.wait(NO_TIME)
+                with later(lambda: os.kill(session.server_pid, signal.SIGKILL)):
+                    assert news.wait(LONG)
+            assert start_time(left[0]) is not None
+        finally:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
