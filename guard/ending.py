@@ -65,6 +65,8 @@ def _process(place: Whereabouts) -> Tree | None:
     """The recorded process with all that comes from it; None if it has ended."""
     pid, start = place.pid, place.pid_start
     found = standing(pid, start) if pid is not None else "gone"
+    if pid is not None and start is None and found == "gone" and place.tmux_session is None:
+        raise Refused(f"process {pid} was never seen, so nobody saw its end", _BY_HAND)
     if pid is None or found in ("gone", "reused"):
         return None
     if pid == 1 or pid == os.getpid() or pid in ancestors(os.getpid()):

@@ -142,6 +142,8 @@ def _look_at_process(pid: int, start: str | None) -> Seen:
     match standing(pid, start):
         case "runs":
             return Seen("alive", f"process {pid} runs")
+        case "gone" if start is None:
+            return Seen("unknown", f"process {pid} was never seen")
         case "gone":
             return Seen("ended", f"process {pid} has ended")
         case "reused":

@@ -46,8 +46,8 @@ def _with_process(place: Whereabouts, pid: int, warnings: list[str]) -> Whereabo
     if pid <= 1 or pid > 2**31:
         raise WrongUsage(f"process {pid} cannot be an agent's", "give the agent's own process")
     start = start_time(pid)
+    if standing(pid, start) == "gone":
+        raise WrongUsage(f"there is no process {pid}", "give the pid of the running agent")
     if start is None:
-        gone = standing(pid, None) == "gone"
-        why = "there is no process" if gone else "nobody tells when it started, process"
-        warnings.append(f"{why} {pid}")
+        warnings.append(f"nobody tells when process {pid} started")
     return place.model_copy(update={"pid": pid, "pid_start": start})

@@ -147,6 +147,10 @@ def test_what_has_ended_before_is_told_so() -> None:
     assert end(Whereabouts(host=HERE), here=HERE).how == "nothing_recorded"
 
 
+def test_the_end_of_a_process_that_was_never_seen_is_not_told() -> None:
+    refused(Whereabouts(host=HERE, pid=4000000), "never seen")
+
+
 def test_nothing_of_a_restarted_machine_is_signalled() -> None:
     with ending(subprocess.Popen(PAUSE)) as process:
         now = Host(name="a", machine="m", boot_id="new", pid_namespace="n")

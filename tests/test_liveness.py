@@ -62,15 +62,15 @@ def test_a_process_that_nobody_waited_for_has_ended() -> None:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert seen(where) == ("ended", f"process {process.pid} has ended")
         bare = where.model_copy(update={"pid_start": None})
-        assert seen(bare) == ("ended", f"process {process.pid} has ended")
+        assert seen(bare) == ("unknown", f"process {process.pid} was never seen")
 
 
-def test_a_number_without_a_start_tells_only_an_end() -> None:
+def test_a_number_without_a_start_tells_nothing() -> None:
     with ending(subprocess.Popen(PAUSE)) as process:
         where = Whereabouts(host=HERE, pid=process.pid)
         detail = f"there is a process {process.pid}, but when it started was not recorded"
         assert seen(where) == ("unknown", detail)
-    assert seen(where) == ("ended", f"process {process.pid} has ended")
+    assert seen(where) == ("unknown", f"process {process.pid} was never seen")
 
 
 def test_starts_told_by_different_sources_are_not_compared() -> None:
@@ -283,6 +283,8 @@ def test_the_session_decides_where_the_process_was_never_seen(server: TmuxServer
     with ending(subprocess.Popen(PAUSE)) as process:
         where = in_session(server).model_copy(update={"pid": process.pid})
         assert seen(where)[0] == "alive"
+        never = where.model_copy(update={"pid": 4000000})
+        assert seen(never)[0] == "alive"
         server.close("agent-1")
         assert seen(where)[0] == "ended"
 
@@ -335,10 +337,26 @@ def test_without_tmux_a_session_is_unknown(
     assert seen(where)[0] == "alive"
 
 
-def test_a_process_that_is_not_there_is_recorded_with_a_warning() -> None:
-    where, warnings = place(None, None, 4000000)
-    assert (where.pid, where.pid_start) == (4000000, None)
-    assert warnings == ["there is no process 4000000"]
+def test_a_process_that_is_not_there_is_refused() -> None:
+    with ending(subprocess.Popen(PAUSE)) as process:
+        process.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        for pid in (4000000, process.pid):
+            with pytest.raises(WrongUsage, match=f"there is no process {pid}") as caught:
+                place(None, None, pid)
+            assert caught.value.hint == "give the pid of the running agent"
+
+
+def test_a_process_whose_start_nobody_tells_is_recorded_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with ending(subprocess.Popen(PAUSE)) as process:
+        real = os.path.exists
+        monkeypatch.setattr("os.path.exists", lambda p: p != "/proc/self/stat" and real(p))
+        monkeypatch.setenv("PATH", "/nowhere")
+        where, warnings = place(None, None, process.pid)
+    assert (where.pid, where.pid_start) == (process.pid, None)
+    assert warnings == [f"nobody tells when process {process.pid} started"]
 
 
 @pytest.mark.parametrize("pid", [-1, 0, 1, 2**40])
