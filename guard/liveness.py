@@ -171,7 +171,7 @@ def _first_look(place: Whereabouts, session: tmux.Session | None, young: bool) -
 def _gone(place: Whereabouts, identity: str, answer: tmux.Server) -> Seen:
     """Nobody answers for the session; but a server whose socket was deleted still has all that it had."""
     name, server = place.tmux_session, tmux.server_of(identity)
-    lost = server if server is not None and not answer.may_be(server[0]) else None
+    lost = server if server is not None and answer.pid != server[0] else None
     if lost is not None and standing(*lost) in ("runs", "hidden"):
         detail = f"tmux server {lost[0]} of session {name} runs, but not on its socket"
         return Seen("unknown", detail)

@@ -82,6 +82,8 @@ class Server:
     answered: bool
     sessions: Mapping[str, Session]
     """By name."""
+    pid: int | None = None
+    """The process that answered; None if it did not tell."""
 
     def find(self, name: str, identity: str | None) -> Session | None:
         """The session of this identity, whatever it is called now; the name counts only where none is known."""
@@ -89,10 +91,6 @@ class Server:
             return self.sessions.get(name)
         alike = (one for one in self.sessions.values() if same(one.identity, identity))
         return next(alike, None)
-
-    def may_be(self, pid: int) -> bool:
-        """Whether the process of this number may be the one that answered; one without sessions does not tell."""
-        return self.answered and all(one.server_pid == pid for one in self.sessions.values())
 
 
 def check_name(name: str) -> None:
@@ -129,7 +127,7 @@ def server(path: str) -> Server:
     if done.code is None:
         raise TmuxUnknown(f"tmux did not answer within {_SECONDS:g} s")
     if done.code != 0 and _ABSENT.fullmatch(said):
-        return Server(said in _EMPTY, {})
+        return Server(True, {}, _pid(path)) if said in _EMPTY else Server(False, {})
     # A server that does not let us in says so, and calls it a success.
     if done.code != 0 or said:
         raise TmuxUnknown(f"tmux says: {_line(said) or f'exit code {done.code}'}")
@@ -137,7 +135,8 @@ def server(path: str) -> Server:
     starts: dict[int, str | None] = {}
     for row in done.stdout.decode(errors="replace").splitlines():
         _add(found, _session(row, path, starts))
-    return Server(True, _with_shared(found))
+    pids = {one.server_pid for one in found.values()}
+    return Server(True, _with_shared(found), pids.pop() if len(pids) == 1 else None)
 
 
 def find(
@@ -183,6 +182,12 @@ def _tmux(path: str, *words: str) -> Finished:
         raise TmuxUnknown("tmux is not installed") from None
     except (OSError, ValueError) as error:
         raise TmuxUnknown(f"tmux cannot be started: {error}") from None
+
+
+def _pid(path: str) -> int | None:
+    """The process of a server without sessions."""
+    told = _tmux(path, "display-message", "-p", "#{pid}").stdout.strip()
+    return int(told) if told.isdigit() else None
 
 
 def _session(row: str, path: str, starts: dict[int, str | None]) -> Session:

@@ -259,6 +259,28 @@ def test_a_server_whose_socket_was_deleted_still_has_its_sessions(server: TmuxSe
 
 
 @needs_tmux
+def test_an_empty_server_on_a_replaced_socket_tells_no_end(server: TmuxServer) -> None:
+    server.new("agent-1")
+    where = in_session(server)
+    pid = server.get("agent-1").server_pid
+    os.unlink(server.socket)
+    server.new("other")
+    server.tell("set-option", "-g", "exit-empty", "off")
+    server.close("other")
+    detail = f"tmux server {pid} of session agent-1 runs, but not on its socket"
+    assert seen(where) == ("unknown", detail)
+
+
+@needs_tmux
+def test_a_server_that_outlives_its_sessions_tells_their_end(server: TmuxServer) -> None:
+    server.new("agent-1")
+    server.tell("set-option", "-g", "exit-empty", "off")
+    where = in_session(server)
+    server.close("agent-1")
+    assert seen(where) == ("ended", "tmux session agent-1 does not exist any more")
+
+
+@needs_tmux
 def test_a_session_of_dead_panes_has_ended(server: TmuxServer) -> None:
     server.new("agent-1", "cat")
     server.tell("set-option", "-g", "remain-on-exit", "on")

@@ -125,8 +125,10 @@ def test_no_server_no_socket_and_no_sessions_are_clear_answers(server: TmuxServe
     assert tmux.find("a", server.socket) is None
     server.new("a")
     server.tell("set-option", "-g", "exit-empty", "off")
+    pid = server.get("a").server_pid
+    assert tmux.server(server.socket).pid == pid
     server.close("a")
-    assert tmux.server(server.socket) == tmux.Server(answered=True, sessions={})
+    assert tmux.server(server.socket) == tmux.Server(answered=True, sessions={}, pid=pid)
     server.end()
     assert Path(server.socket).exists()
     assert tmux.server(server.socket) == tmux.Server(answered=False, sessions={})
