@@ -51,7 +51,7 @@ def end(
     if where == "restarted":
         return Ending("gone_before", "the machine was restarted")
     if where != "here":
-        raise Refused(f"it cannot be ended from here: {elsewhere(place.host)}", _BY_HAND)
+        raise Refused(f"it cannot be ended from here: {elsewhere(place.host, here)}", _BY_HAND)
     process, session = _process(place), _session(place, environ)
     hows: list[How] = []
     if process is not None:

@@ -105,7 +105,7 @@ class _View:
         if where == "restarted":
             return Seen("ended", "the machine was restarted")
         if where != "here":
-            return Seen("unknown", elsewhere(place.host))
+            return Seen("unknown", elsewhere(place.host, self.here))
         if place.pid is None:
             return self._look_at_session(place, age)
         seen = _look_at_process(place.pid, place.pid_start)
@@ -133,9 +133,12 @@ def look_at_session(place: Whereabouts, server: tmux.Server, *, young: bool = Fa
     return _found(session) if session is not None else _gone(place, place.tmux_identity, server)
 
 
-def elsewhere(host: Host | None) -> str:
-    """Why nobody can look for what is recorded with this host."""
-    return f"another host: {host.name}" if host is not None else "it is not recorded on which host"
+def elsewhere(host: Host | None, here: Host) -> str:
+    """Why nobody can look from here for what is recorded with this host."""
+    if host is None:
+        return "it is not recorded on which host"
+    same_boot = host.boot_id is not None and host.boot_id == here.boot_id
+    return f"another container of {host.name}" if same_boot else f"another host: {host.name}"
 
 
 def _look_at_process(pid: int, start: str | None) -> Seen:

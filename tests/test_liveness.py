@@ -184,6 +184,8 @@ def test_another_host_tells_nothing_and_a_restarted_one_has_ended_all() -> None:
     host = Host(name="build-7", machine="m", boot_id="b", pid_namespace="n")
     where = Whereabouts(host=host, pid=4000000, pid_start="1@b", tmux_session="a")
     assert seen(where) == ("unknown", "another host: build-7")
+    container = host.model_copy(update={"pid_namespace": "pid:[2]"})
+    assert seen(where, host=container) == ("unknown", "another container of build-7")
     restarted = host.model_copy(update={"boot_id": "c"})
     assert seen(where, host=restarted) == ("ended", "the machine was restarted")
     assert seen(where.model_copy(update={"host": None}))[0] == "unknown"
