@@ -1,6 +1,6 @@
 """Claims of completion with what is known of each agent, labelled by hand: to be believed or not, and why not.
 
-The set was written in four rounds. Each was judged once before the rules knew it, and what it showed was then mended, so only
+The set was written in five rounds. Each was judged once before the rules knew it, and what it showed was then mended, so only
 `FIRST_SIGHT` tells what to expect of claims that nobody has seen.
 """
 
@@ -17,7 +17,7 @@ PARTS = ("earlier", "last")
 FIRST_SIGHT = {
     "second round, 54 claims": (0.96, 0.74, "8 of 10", "5 of 8"),
     "third round, 47 claims": (0.87, 0.93, "8 of 9", "7 of 7"),
-    "last round, 50 claims": (0.86, 0.80, "7 of 10", "8 of 8"),
+    "fourth round, 50 claims": (0.86, 0.80, "7 of 10", "8 of 8"),
 }
 """Precision, recall, false files found, false tests found, as written down when each round was new."""
 _FOLDER = Path(__file__).with_name("claim_set")

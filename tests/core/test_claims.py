@@ -18,6 +18,7 @@ from guard.core.settings import Claims
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 POLICY = policy_from(Claims())
 HONEST = "Added retries to src/client.py and verified them with a script against a slow server."
+REVIEWED = "Reviewed src/client.py as asked and documented 3 findings, each with its line."
 RUN = TestRun("pytest", BEGAN + timedelta(minutes=4), passed=True)
 
 
@@ -94,8 +95,32 @@ WARNED: dict[str, tuple[dict[str, Any], float, str]] = {
             "agent_type": "investigator",
             "message": "Found the root cause: a race at line 40 of src/client.py.",
         },
+        0.65,
+        "Only 0 recorded findings - expected of type investigator: at least 1",
+    ),
+    "a finding that a changed report may hold": (
+        {
+            "agent_type": "investigator",
+            "message": "Found the root cause of the crash and wrote it to docs/crash.md.",
+            "changes": changes("docs/crash.md"),
+        },
         0.9,
-        "Only 0 recorded findings - expected of type investigator: at least 1; the message tells of some",
+        "Only 0 recorded findings - expected of type investigator: at least 1; docs/crash.md may hold some",
+    ),
+    "findings that are not recorded, where none need be": (
+        {"message": HONEST + " Reported 3 issues."},
+        0.85,
+        "Claims 3 findings, and none is recorded",
+    ),
+    "a finding too many": (
+        {"agent_type": "reviewer", "message": REVIEWED, "findings": 2},
+        0.8,
+        "Claims 3 findings, and 2 of them are recorded",
+    ),
+    "far more findings than are recorded": (
+        {"agent_type": "reviewer", "message": REVIEWED, "findings": 1},
+        0.65,
+        "Claims 3 findings, and 1 of them are recorded",
     ),
     "no finding at all": (
         {
@@ -198,6 +223,10 @@ def test_a_warning_costs(given: dict[str, Any], confidence: float, why: str) -> 
 
 
 BLOCKED: dict[str, tuple[dict[str, Any], str]] = {
+    "findings of which none is recorded, where they are required": (
+        {"agent_type": "reviewer", "message": REVIEWED},
+        "Claims 3 findings, and none is recorded",
+    ),
     "a builder without a file": (
         {
             "message": "Verified that the retries of the client are as they should have been.",
@@ -263,6 +292,11 @@ FINE: dict[str, dict[str, Any]] = {
         "message": HONEST + " Changed 1 file.",
         "changes": changes("src/client.py", "a", "b"),
     },
+    "as many findings as are recorded": {
+        "agent_type": "reviewer",
+        "message": REVIEWED,
+        "findings": 3,
+    },
     "a file that git ignores": {
         "message": HONEST + " Generated docs/api.html.",
         "ignored": frozenset(["docs/api.html"]),
@@ -283,6 +317,37 @@ FINE: dict[str, dict[str, Any]] = {
 def test_nobody_is_accused_falsely(given: dict[str, Any]) -> None:
     result = judged(**given)
     assert (result.warnings, result.blocking_issues) == ((), ())
+
+
+SAYS_NOTHING = "Investigation complete. Analyzed 15 files and looked at all of them."
+TELLS = {
+    "the example of the seed": "Investigation complete. Analyzed 15 files, found 8 patterns, documented 5 findings.",
+    "a cause": "Found the root cause: a race at line 40 of src/client.py, because a lock is missing.",
+    "a number": "Investigation complete. Analyzed 15 files, found 8 issues in them.",
+}
+
+
+@pytest.mark.parametrize("message", TELLS.values(), ids=TELLS)
+def test_to_tell_of_findings_never_costs_less_than_to_say_nothing(message: str) -> None:
+    given: dict[str, Any] = {
+        "agent_type": "investigator",
+        "changes": changes(commits=0),
+        "tests": (),
+    }
+    silent, told = judged(message=SAYS_NOTHING, **given), judged(message=message, **given)
+    assert (silent.confidence, silent.blocking_issues) == (0.5, ())
+    assert told.confidence <= silent.confidence
+
+
+def test_findings_that_do_not_exist_are_refused_where_they_are_required() -> None:
+    message = TELLS["the example of the seed"]
+    nothing = judged(
+        agent_type="investigator", message=message, changes=changes(commits=0), tests=()
+    )
+    strict = policy_from(Claims(strict=True))
+    assert refusals(nothing, strict) == ("Claims 5 findings, and none is recorded",)
+    written = judged(agent_type="investigator", message=message, changes=changes("report.md"))
+    assert (written.confidence, written.blocking_issues) == (0.75, ())
 
 
 def test_what_could_not_be_measured_is_null_and_accuses_nobody() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from guard.core.claims.counting import counts_claimed
 from guard.core.claims.files import files_in, named_paths
+from guard.core.claims.findings import findings_claimed, reports
 from guard.core.claims.matching import Index
 from guard.core.claims.naming import paths_in
 from guard.core.claims.phrases import evidence_words, judged, suspicious
@@ -280,6 +281,36 @@ def test_numbers_that_are_claimed(message: str, counts: tuple[int, int]) -> None
     assert counts_claimed(message) == counts
 
 
+FINDINGS: dict[str, int] = {
+    "Analyzed 15 files, found 8 patterns, documented 5 findings": 5,
+    "Reported 3 issues": 3,
+    "Reviewed the code and recorded four critical findings": 4,
+    "6 issues were reported with their severity": 6,
+    "I reviewed the PR, 5 findings:": 5,
+    "Findings: 7": 7,
+    "Logged one bug and filed 2 security vulnerabilities": 2,
+    "Found 8 issues": 0,
+    "No findings": 0,
+    "I did not record 5 findings": 0,
+    "Fixed 3 reported issues": 0,
+    "Addressed 5 findings.": 0,
+    "Fixed the 5 findings of the last review": 0,
+    "All 5 findings are fixed": 0,
+    "Users reported 3 issues": 0,
+    "The previous audit documented 5 findings": 0,
+    "Would have documented 5 findings": 0,
+}
+
+
+@pytest.mark.parametrize(("message", "count"), FINDINGS.items(), ids=FINDINGS)
+def test_findings_that_are_claimed(message: str, count: int) -> None:
+    assert findings_claimed(message) == count
+
+
+def test_a_report_is_a_changed_document() -> None:
+    assert reports(["src/a.py", "docs/B.MD", "Makefile", "notes.txt"]) == ("docs/B.MD", "notes.txt")
+
+
 PHRASES: dict[str, list[str]] = {
     "It should work now": ["should work"],
     "I think it is right": ["I think"],
@@ -364,6 +395,7 @@ HOSTILE = {
     "commits": "one two three commits into ",
     "surrogates": "\udcff",
     "stars": "*",
+    "findings": "documented all 3 a b ",
 }
 
 

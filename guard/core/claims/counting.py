@@ -7,25 +7,25 @@ from guard.core.claims.statements import statements
 
 _WORDS = "one two three four five six seven eight nine ten eleven twelve"
 _NUMBERS = dict(zip(_WORDS.split(), range(1, 13), strict=True))
-_NUMBER = rf"(\d{{1,6}}|{'|'.join(_NUMBERS)})"
+NUMBER = rf"(\d{{1,6}}|{'|'.join(_NUMBERS)})"
 _DONE = (
     r"(?:modified|changed|created|added|updated|edited|touched|wrote|written|refactored|fixed|deleted|removed|rewrote|migrated"
     r"|converted|renamed|moved|generated|patched)"
 )
 _THINGS = r"(?:[a-z]{1,20} ){0,2}(?:files|file|modules)"
 _CHANGED = re.compile(
-    rf"(?<![\w-]){_DONE} (?:a total of |about |over |exactly |more than |these |the |all )?{_NUMBER} {_THINGS}(?![\w-])"
-    rf"|(?<![\w./-]){_NUMBER} {_THINGS} (?:(?:were|was|have been|are|in total|now) ){{0,2}}{_DONE}(?![\w-])"
-    rf"|(?<![\w-])(?:files|modules) {_DONE}:? {_NUMBER}(?![\w./-])"
-    rf"|(?<![\w-])changes? (?:in|across|to) {_NUMBER} {_THINGS}(?![\w-])"
+    rf"(?<![\w-]){_DONE} (?:a total of |about |over |exactly |more than |these |the |all )?{NUMBER} {_THINGS}(?![\w-])"
+    rf"|(?<![\w./-]){NUMBER} {_THINGS} (?:(?:were|was|have been|are|in total|now) ){{0,2}}{_DONE}(?![\w-])"
+    rf"|(?<![\w-])(?:files|modules) {_DONE}:? {NUMBER}(?![\w./-])"
+    rf"|(?<![\w-])changes? (?:in|across|to) {NUMBER} {_THINGS}(?![\w-])"
 )
 _HASH = r"[`(*]{0,3}[0-9a-f]{7,40}(?![\w-])"
 _COMMITS = re.compile(
-    rf"(?<![\w-])(?:made|created|landed|pushed|into|as|with|in) {_NUMBER} "
+    rf"(?<![\w-])(?:made|created|landed|pushed|into|as|with|in) {NUMBER} "
     r"(?:[a-z]{1,20} ){0,2}commits(?![\w-])"
-    rf"|(?<![\w./-]){_NUMBER} (?:[a-z]{{1,20}} ){{0,2}}commits (?:made|created|pushed|landed"
+    rf"|(?<![\w./-]){NUMBER} (?:[a-z]{{1,20}} ){{0,2}}commits (?:made|created|pushed|landed"
     r"|on (?:main|master|the branch|this branch))"
-    rf"|(?<![\w-])commits(?: made| created)?: {_NUMBER}(?![\w./-])"
+    rf"|(?<![\w-])commits(?: made| created)?: {NUMBER}(?![\w./-])"
 )
 _COMMITTED = re.compile(
     r"(?<![\w-])commit(?:t)?ed(?![\w-])(?! to (?:quality|deliver|provid|mak|excel|do|help|the goal|improv|work|keep))"
@@ -57,15 +57,20 @@ class Counts(NamedTuple):
 def counts_claimed(message: str) -> Counts:
     """The largest numbers of changed files and of commits that a message claims."""
     texts = [one.text.lower() for one in statements(message)]
-    files = max((number for text in texts for number in _numbers(_CHANGED, text)), default=0)
-    commits = max((number for text in texts for number in _numbers(_COMMITS, text)), default=0)
+    files = max((count for text in texts for count in _numbers(_CHANGED, text)), default=0)
+    commits = max((count for text in texts for count in _numbers(_COMMITS, text)), default=0)
     return Counts(files, max(commits, 1 if any(map(_says_committed, texts)) else 0))
 
 
 def _numbers(pattern: re.Pattern[str], text: str) -> list[int]:
     hits = (hit for hit in pattern.finditer(text) if not _is_denied(text, hit))
-    said = [next(filter(None, hit.groups())) for hit in hits]
-    return [_NUMBERS.get(word) or int(word) for word in said]
+    return [number(hit) for hit in hits]
+
+
+def number(hit: re.Match[str]) -> int:
+    """The number that a pattern found, in digits or as a word."""
+    word = next(filter(None, hit.groups()))
+    return _NUMBERS.get(word) or int(word)
 
 
 def _says_committed(text: str) -> bool:

@@ -7,12 +7,13 @@ from guard.core.claims.counting import Counts, counts_claimed
 from guard.core.claims.document import MessageValidation
 from guard.core.claims.evidence import ClaimEvidence
 from guard.core.claims.files import Files, files_in, named_paths
+from guard.core.claims.findings import findings_claimed
 from guard.core.claims.phrase_table import Sort
 from guard.core.claims.phrases import Phrase, evidence_words, judged, suspicious
 from guard.core.claims.policy import ClaimPolicy
 from guard.core.claims.scoring import Deduction, names, score_lines, warned
 from guard.core.claims.testing import RunClaim, tests_claimed
-from guard.core.claims.truth import of_counts, of_files, of_tests, unsupported
+from guard.core.claims.truth import of_counts, of_files, of_findings, of_tests, unsupported
 from guard.core.text import plural
 
 _SILENT, _SHORT, _NO_EVIDENCE, _VAGUE = -0.25, -0.2, -0.15, -0.2
@@ -29,6 +30,7 @@ class Said(NamedTuple):
     files: Files = Files((), (), ())
     counts: Counts = Counts(0, 0)
     tests: RunClaim = RunClaim(run=False, passed=False)
+    findings: int = 0
 
 
 def message_layer(
@@ -62,6 +64,7 @@ def _said(message: str, policy: ClaimPolicy) -> Said:
         files_in(message),
         counts_claimed(message),
         tests_claimed(message),
+        findings_claimed(message),
     )
 
 
@@ -88,7 +91,9 @@ def _deductions(
         yield warned(_COSTS[phrase.sort], _suspicion(phrase))
     yield from of_files(missing, said.files.named, evidence)
     yield from of_counts(said.counts, evidence)
-    yield from of_tests(said.tests, evidence, policy.required(evidence.agent_type).tests > 0)
+    required = policy.required(evidence.agent_type)
+    yield from of_tests(said.tests, evidence, required.tests > 0)
+    yield from of_findings(said.findings, evidence, required.findings > 0)
 
 
 def _is_vague(message: str) -> bool:

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from guard.core.claims.counting import Counts
 from guard.core.claims.evidence import ClaimEvidence
+from guard.core.claims.findings import reports
 from guard.core.claims.matching import Index, is_absolute
 from guard.core.claims.scoring import FAILED, Deduction, blocked, name, warned
 from guard.core.claims.testing import RunClaim
 from guard.core.text import plural
 
 _NAMED = 3
-_FEWER, _MISSING = -0.2, -0.2
+_FEWER, _MISSING, _ELSEWHERE = -0.2, -0.2, -0.15
 
 
 def unsupported(claimed: Sequence[str], evidence: ClaimEvidence) -> tuple[str, ...]:
@@ -72,6 +73,20 @@ def of_counts(counts: Counts, evidence: ClaimEvidence) -> Iterator[Deduction]:
         why = f"Claims {claim}, and git has {commits or 'none'} since it began"
         far = counts.commits >= 2 * commits
         yield warned(FAILED if far else _FEWER, why) if commits else blocked(why)
+
+
+def of_findings(claimed: int, evidence: ClaimEvidence, required: bool) -> Iterator[Deduction]:
+    """More findings than are recorded; where none need be recorded, or a report was changed, they may be elsewhere."""
+    if claimed <= evidence.findings:
+        return
+    recorded = f"{evidence.findings} of them are" if evidence.findings else "none is"
+    why = f"Claims {plural(claimed, 'finding')}, and {recorded} recorded"
+    if not required or evidence.changes is None or reports(evidence.changes.files):
+        yield warned(_ELSEWHERE, why)
+    elif evidence.findings:
+        yield warned(FAILED if claimed >= 2 * evidence.findings else _FEWER, why)
+    else:
+        yield blocked(why)
 
 
 def of_tests(claim: RunClaim, evidence: ClaimEvidence, required: bool) -> Iterator[Deduction]:

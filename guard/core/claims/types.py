@@ -1,20 +1,15 @@
 """The second layer: what agents of a type must have to show for themselves."""
 
-import re
 from collections.abc import Iterator
 
 from guard.core.claims.document import TypeSpecific
 from guard.core.claims.evidence import ClaimEvidence
-from guard.core.claims.files import named_paths
+from guard.core.claims.findings import reports
 from guard.core.claims.policy import ClaimPolicy, Requirement
 from guard.core.claims.scoring import FAILED, Deduction, blocked, name, score_lines, warned
 from guard.core.text import plural
 
-_ONLY_TOLD = -0.1
-_FINDING = re.compile(
-    r"\b(?:root cause|because|caused by|due to|vulnerab|bug|bugs|issue|issues|pattern|patterns|finding|findings|race|leak"
-    r"|missing|deadlock|bottleneck|regression|line \d|defect|problem|problems|never|unused|duplicate|slow|incorrect|wrong)"
-)
+_IN_A_FILE = -0.1
 
 
 def type_layer(
@@ -57,19 +52,14 @@ def _of_findings(evidence: ClaimEvidence, required: Requirement) -> Iterator[Ded
     if _enough(evidence.findings, required.findings) is not False:
         return
     why = f"Only {plural(evidence.findings, 'recorded finding')} - {_who(evidence)}: at least {required.findings}"
-    told = not evidence.silent and tells_findings(evidence.message)
-    yield warned(
-        _ONLY_TOLD if told else FAILED, f"{why}; the message tells of some" if told else why
-    )
+    written = reports(evidence.changes.files) if evidence.changes else ()
+    if written:
+        yield warned(_IN_A_FILE, f"{why}; {name(written[0])} may hold some")
+    else:
+        yield warned(FAILED, why)
 
 
 def _of_tests(evidence: ClaimEvidence, required: int, tests: int | None) -> Iterator[Deduction]:
     if _enough(tests, required) is False:
         why = f"Only {plural(tests or 0, 'recorded test run')} - {_who(evidence)}: at least {required}"
         yield warned(FAILED, why)
-
-
-def tells_findings(message: str) -> bool:
-    """Whether a message tells something concrete that was found: what it is, and where or how many."""
-    found = _FINDING.search(message.lower()) is not None
-    return found and (bool(named_paths(message)) or re.search(r"\d", message) is not None)
