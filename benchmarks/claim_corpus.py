@@ -18,6 +18,7 @@ FIRST_SIGHT = {
     "second round, 54 claims": (0.96, 0.74, "8 of 10", "5 of 8"),
     "third round, 47 claims": (0.87, 0.93, "8 of 9", "7 of 7"),
     "fourth round, 50 claims": (0.86, 0.80, "7 of 10", "8 of 8"),
+    "last round, 16 claims": (0.75, 0.33, "1 of 4", "1 of 1"),
 }
 """Precision, recall, false files found, false tests found, as written down when each round was new."""
 _FOLDER = Path(__file__).with_name("claim_set")

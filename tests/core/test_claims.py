@@ -371,6 +371,19 @@ def test_an_absolute_path_in_the_work_tree_is_looked_for() -> None:
     assert judged(message=f"{HONEST} Fixed {root}/src/x.py", root=root).blocking_issues != ()
 
 
+def test_a_path_with_a_drive_is_looked_for_by_its_last_parts() -> None:
+    message = f"{HONEST} Fixed the loop in C:\\repo\\src\\pool.py"
+    given: dict[str, Any] = {"message": message, "root": "/mnt/c/repo"}
+    there = frozenset(["src/pool.py"])
+    assert judged(existing=there, **given).blocking_issues == (
+        "Claims to have changed C:/repo/src/pool.py, which no diff has",
+    )
+    both = changes("src/client.py", "src/pool.py")
+    assert judged(existing=there, changes=both, **given).blocking_issues == ()
+    assert judged(existing=there, ignored=there, **given).blocking_issues == ()
+    assert judged(**given).blocking_issues == ()
+
+
 def test_many_false_files_are_counted() -> None:
     claimed = ", ".join(f"src/made{number}.py" for number in range(60))
     result = judged(message=f"Created {claimed}")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from guard.core.claims.counting import counts_claimed
 from guard.core.claims.files import files_in, named_paths
 from guard.core.claims.findings import findings_claimed, reports
-from guard.core.claims.matching import Index
+from guard.core.claims.matching import Index, tails
 from guard.core.claims.naming import paths_in
 from guard.core.claims.phrases import evidence_words, judged, suspicious
 from guard.core.claims.policy import ClaimPolicy
@@ -135,6 +135,29 @@ CHANGED: dict[str, tuple[str, ...]] = {
     "Added support for config.yaml": (),
     "Implemented it according to docs/spec.md": (),
     "response.json() was changed": (),
+    "I traced it to the one that made src/a.py poll": (),
+    "src/a.py: done. src/b.py: done. All of it is implemented.": ("src/a.py", "src/b.py"),
+    "src/a.py: implemented. b.py: fixed. c.py: updated. d.py: added": (
+        "src/a.py",
+        "b.py",
+        "c.py",
+        "d.py",
+    ),
+    "Reviewed both. src/a.py: done. src/b.py: done.": (),
+    "src/a.py: done. src/b.py: not done yet.": ("src/a.py",),
+    "Retries are implemented. Files: src/a.py (loop), README.md (docs)": ("src/a.py", "README.md"),
+    "It is complete.\n\nFiles:\n- src/a.py — the bucket\n- src/b.py: settings": (
+        "src/a.py",
+        "src/b.py",
+    ),
+    "It is complete.\n\nFiles:\n- src/a.py\n- src/b.py": (),
+    "It is complete. Files: src/a.py, src/b.py": (),
+    "It is complete. Files: src/a.py (unchanged), src/b.py (loop)": ("src/b.py",),
+    "Reviewed it. Files: src/a.py (a leak), src/b.py (a race)": (),
+    "Files: src/a.py (the leak), src/b.py (the race)": (),
+    "Changed files: src/a.py, src/b.py": ("src/a.py", "src/b.py"),
+    "Files changed: src/a.py, src/b.py": ("src/a.py", "src/b.py"),
+    "Modified: src/a.py, src/b.py": ("src/a.py", "src/b.py"),
 }
 
 
@@ -146,6 +169,7 @@ def test_what_is_claimed_to_be_changed(message: str, changed: tuple[str, ...]) -
 def test_every_path_is_named_once_to_be_looked_for() -> None:
     message = "Read ./src/a.py and src/a.py:3. Did not touch b.py, and will add c.py. Fixed `d.py`."
     assert named_paths(message) == ("src/a.py", "b.py", "c.py", "d.py")
+    assert named_paths("C:\\w\\src\\a.py") == ("C:/w/src/a.py", "w/src/a.py", "src/a.py")
     assert files_in(message) == (("d.py",), ("src/a.py",), ("b.py", "c.py"))
 
 
@@ -273,6 +297,15 @@ COUNTS: dict[str, tuple[int, int]] = {
     "Reviewed the last 30 commits": (0, 0),
     "We are committed to quality": (0, 0),
     "uncommitted": (0, 0),
+    "Added the pool; 3 commits, each builds": (0, 3),
+    "Tokens expire now, done. 3 small commits, ready for review.": (0, 3),
+    "Implemented it (2 commits)": (0, 2),
+    "Implemented it; no commits, as asked": (0, 0),
+    "Implemented it. The rest is planned: 4 commits, 10 files": (0, 0),
+    "Fixed it. Next, 3 commits, one for each module": (0, 0),
+    "Reviewed the branch, 14 commits, and fixed nothing": (0, 0),
+    "The branch has 14 commits. Fixed the first": (0, 0),
+    "It began between v2.3 and v2.4: 41 commits, 118 files changed": (0, 0),
 }
 
 
@@ -395,6 +428,9 @@ HOSTILE = {
     "commits": "one two three commits into ",
     "surrogates": "\udcff",
     "stars": "*",
+    "labels": "Files:\n- src/a.py (done)\n",
+    "labels in a list": "- done, Files:\n- Files:\n",
+    "drives": "C:/a/b/c/d/e/f/g/h/i/a.py ",
     "findings": "documented all 3 a b ",
 }
 
@@ -411,4 +447,5 @@ def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(text: str) -> None:
     found = files_in(text)
-    assert set(named_paths(text)) == {*found.changed, *found.named, *found.supposed}
+    said = {*found.changed, *found.named, *found.supposed}
+    assert set(named_paths(text)) == said | {tail for path in said for tail in tails(path)}

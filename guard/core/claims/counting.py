@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from guard.core.claims.looking import tells_of_work
 from guard.core.claims.statements import statements
 
 _WORDS = "one two three four five six seven eight nine ten eleven twelve"
@@ -26,6 +27,14 @@ _COMMITS = re.compile(
     rf"|(?<![\w./-]){NUMBER} (?:[a-z]{{1,20}} ){{0,2}}commits (?:made|created|pushed|landed"
     r"|on (?:main|master|the branch|this branch))"
     rf"|(?<![\w-])commits(?: made| created)?: {NUMBER}(?![\w./-])"
+)
+_BARE_COMMITS = re.compile(rf"(?:^|[;,(:–—]) ?{NUMBER} (?:[a-z]{{1,20}} )?commits?(?= ?[.,;)!]|$)")
+_PLANNED = re.compile(
+    r"\b(?:will|would|should|could|might|plan|plans|planned|next|later|todo|remaining|rest|open|follow-?ups?|left|if|still|needs?"
+    r"|recommend(?:ed)?|suggest(?:ed)?|propos(?:e|ed|al)|expect(?:ed)?|estimated?|instead|no|not|without|behind|ahead)\b"
+)
+_BETWEEN = re.compile(
+    r"\b(?:between|from|since) (?:v?\d|[0-9a-f]{7}|the (?:two |last )?(?:releases?|tags?|versions?)\b)"
 )
 _COMMITTED = re.compile(
     r"(?<![\w-])commit(?:t)?ed(?![\w-])(?! to (?:quality|deliver|provid|mak|excel|do|help|the goal|improv|work|keep))"
@@ -56,9 +65,11 @@ class Counts(NamedTuple):
 
 def counts_claimed(message: str) -> Counts:
     """The largest numbers of changed files and of commits that a message claims."""
-    texts = [one.text.lower() for one in statements(message)]
+    texts = [text for one in statements(message) if not _BETWEEN.search(text := one.text.lower())]
     files = max((count for text in texts for count in _numbers(_CHANGED, text)), default=0)
     commits = max((count for text in texts for count in _numbers(_COMMITS, text)), default=0)
+    if tells_of_work(message):
+        commits = max(commits, *(_bare_commits(text) for text in texts), 0)
     return Counts(files, max(commits, 1 if any(map(_says_committed, texts)) else 0))
 
 
@@ -71,6 +82,13 @@ def number(hit: re.Match[str]) -> int:
     """The number that a pattern found, in digits or as a word."""
     word = next(filter(None, hit.groups()))
     return _NUMBERS.get(word) or int(word)
+
+
+def _bare_commits(text: str) -> int:
+    """A number that stands alone, as in `; 3 commits, each builds`."""
+    if _PLANNED.search(text):
+        return 0
+    return max(_numbers(_BARE_COMMITS, text), default=0)
 
 
 def _says_committed(text: str) -> bool:

@@ -1,9 +1,13 @@
 """The files that a message claims to have changed, and those that it only names."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
+from guard.core.claims.looking import tells_of_work
+from guard.core.claims.matching import tails
+from guard.core.claims.naming import paths_in
 from guard.core.claims.reading import Reader, Stance
 from guard.core.claims.statements import Statement, statements
 from guard.core.claims.vocabulary import word_set
@@ -14,6 +18,8 @@ _STATUS = re.compile(
 )
 _FILES, _CHANGES = word_set("file files path"), word_set("change changes changed")
 _TITLES = word_set("changes modifications edits new diff deliverables")
+_LABEL = re.compile(r"\W{0,4}files?\W{0,3}:", re.IGNORECASE)
+_LOOK_AHEAD = 50
 _AFTER_PATH = ("-", "—", "–", "|", "(", "+", ":")
 
 
@@ -42,23 +48,57 @@ def files_in(message: str) -> Files:
 
 def named_paths(message: str) -> tuple[str, ...]:
     """Every path that a message names, as it is looked for in the work tree."""
-    return tuple(dict.fromkeys(path for path, _ in _stances(message)))
+    said = dict.fromkeys(path for path, _ in _stances(message))
+    return tuple(dict.fromkeys(one for path in said for one in (path, *tails(path))))
 
 
 def _stances(message: str) -> Iterator[tuple[str, Stance]]:
     lead: Stance | None = None
-    for statement in statements(message):
+    works = tells_of_work(message)
+    all_of_them = list(statements(message))
+    for at, statement in enumerate(all_of_them):
         said = list(words(statement.text))
         if statement.form == "code":
             yield from _of_code(statement.text, said, lead)
             continue
-        reader = _read(statement, said, lead)
-        yield from reader.stances()
+        reader = _read(statement, said, lead, works=works)
         lead = _leads(statement, said, reader, lead)
+        if works and _LABEL.match(statement.text):
+            yield from _of_label(reader.stances(), statement)
+            lead = (
+                "changed"
+                if _is_described_list(all_of_them[at + 1 : at + 1 + _LOOK_AHEAD])
+                else lead
+            )
+        else:
+            yield from reader.stances()
 
 
-def _read(statement: Statement, said: list[Word], lead: Stance | None) -> Reader:
-    reader = Reader(lead if _inherits(statement, said) or lead == "supposed" else None)
+def _of_label(found: list[tuple[str, Stance]], statement: Statement) -> list[tuple[str, Stance]]:
+    """`Files: a.py (the loop), b.md (how to use it)`: what is told of each is what was done there."""
+    if not _are_described(statement.text):
+        return found
+    return [(path, "changed" if stance == "named" else stance) for path, stance in found]
+
+
+def _are_described(text: str) -> bool:
+    tokens = text.split()
+    notes = [
+        token.rstrip("`*_").endswith(":") or following.startswith(_AFTER_PATH)
+        for token, following in zip(tokens, [*tokens[1:], ""], strict=True)
+        if paths_in(token)
+    ]
+    return bool(notes) and all(notes)
+
+
+def _is_described_list(following: Sequence[Statement]) -> bool:
+    items = list(takewhile(lambda one: one.form == "item", following))
+    return bool(items) and all(_are_described(one.text) for one in items if one.begins)
+
+
+def _read(statement: Statement, said: list[Word], lead: Stance | None, *, works: bool) -> Reader:
+    inherited = lead if _inherits(statement, said) or lead == "supposed" else None
+    reader = Reader(inherited, works=works)
     for word, following in zip(said, [*said[1:], None], strict=True):
         reader.read(word, following)
     return reader

@@ -6,12 +6,21 @@ from fnmatch import fnmatchcase
 
 _STEMS = frozenset(("readme", "changelog", "license", "contributing"))
 _ABSOLUTE = re.compile(r"/|~/|[a-z]:/")
-_MOST_GLOBS, _MOST_FOLDERS = 10, 200
+_DRIVE = re.compile(r"[a-z]:/", re.IGNORECASE)
+_MOST_GLOBS, _MOST_FOLDERS, _MOST_TAILS = 10, 200, 8
 
 
 def is_absolute(path: str) -> bool:
     """Whether a path says where it is without regard to the work tree."""
     return _ABSOLUTE.match(path.casefold()) is not None
+
+
+def tails(path: str) -> tuple[str, ...]:
+    """What a path with a drive may be called in a work tree that lies elsewhere: its last parts, two at least."""
+    if not _DRIVE.match(path):
+        return ()
+    parts = path[3:].split("/")
+    return tuple("/".join(parts[at:]) for at in range(len(parts) - 1))[-_MOST_TAILS:]
 
 
 class Index:

@@ -25,15 +25,21 @@ _BEFORE_BEGUN = frozenset(("and", "then", "also", "did", "&"))
 _HELPERS = word_set("had managed able went proceeded")
 _ORIGINS = word_set("for by when before")
 """`Was written for`, `was added by`: how it came about, not what the agent did."""
+_OF_ANOTHER = (["one", "that"], ["one", "which"])
+"""`The one that made a.py poll`: somebody else's commit."""
 _DETERMINERS = word_set("the a an this its")
 _ARTICLES = word_set("the a an its our both all each my this these new every")
 
 
 class Reader:
-    """Reads one statement, word by word; `lead` is what the sentence or heading above it said of what is listed below."""
+    """Reads one statement, word by word; `lead` is what the sentence or heading above it said of what is listed below.
 
-    def __init__(self, lead: Stance | None) -> None:
+    `works` unless the message is about what was looked at: there `a.py: done` is no change.
+    """
+
+    def __init__(self, lead: Stance | None, *, works: bool = True) -> None:
         self.lead = lead
+        self._works = works
         self.found: list[tuple[str, Stance | None]] = []
         self.state: Stance | None = None
         self.base: Stance | None = None
@@ -90,7 +96,8 @@ class Reader:
             return
         if plain in UNTOUCHED:
             self._mark(range(len(self.found)), "supposed")
-        if plain in NOTED and (word.in_brackets or self._last.endswith(":")):
+        noted = plain in NOTED or (plain == "done" and self._works)
+        if noted and (word.in_brackets or self._last.endswith(":")):
             self._mark(self._recent, "supposed" if self._supposed or self._denied else "changed")
         for kind in KINDS.get(plain, ()):
             if kind in ("changed", "begun", "noun"):
@@ -140,6 +147,8 @@ class Reader:
         """Whether this form of a verb, at this place, tells what was done."""
         passive = self._auxiliary and not self._relative
         if passive and following is not None and following.plain in _ORIGINS:
+            return False
+        if self._before in _OF_ANOTHER:
             return False
         if kind == "changed" or self._denied:
             return True

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from guard.core.claims.counting import Counts
 from guard.core.claims.evidence import ClaimEvidence
 from guard.core.claims.findings import reports
-from guard.core.claims.matching import Index, is_absolute
+from guard.core.claims.matching import Index, is_absolute, tails
 from guard.core.claims.scoring import FAILED, Deduction, blocked, name, warned
 from guard.core.claims.testing import RunClaim
 from guard.core.text import plural
@@ -24,9 +24,12 @@ def unsupported(claimed: Sequence[str], evidence: ClaimEvidence) -> tuple[str, .
 
 def _is_git_s(path: str, evidence: ClaimEvidence) -> bool:
     """Whether git would show the file if it was changed: not what it ignores, nor what lies outside the work tree."""
-    if path in evidence.ignored:
+    ends = tails(path)
+    if not evidence.ignored.isdisjoint((path, *ends)):
         return False
-    return not (evidence.root and is_absolute(path) and not path.startswith(f"{evidence.root}/"))
+    if not evidence.root or not is_absolute(path) or path.startswith(f"{evidence.root}/"):
+        return True
+    return not evidence.existing.isdisjoint(ends)
 
 
 def of_files(
