@@ -28,6 +28,7 @@ COMMANDS = {
     "config": "Show every setting, its value, and where the value comes from.",
     "demo": "Play through agent sessions that end in every way, on a scratch repository.",
     "doctor": "Check the machine and the workspace, and say what to do about each finding.",
+    "gate": "Hold the end of a turn back in an agent's event stream, while its helpers are at work.",
     "init": "Write a commented configuration file for this repository.",
     "judge": "Judge an evidence document, or a past check again, and explain the verdict.",
     "log": "Print the events of the log.",

@@ -1,0 +1,120 @@
+"""`guard gate`."""
+
+import os
+import select
+import sys
+
+import click
+
+from guard.core.gate import AGENTS, MAX_HOLD_SECONDS, Ended, Gate, Held, LetGo, stream_reader
+from guard.core.text import plural
+from guard.invocation import Invocation
+from guard.output import Output
+
+_CHUNK = 256 * 1024
+_NAMED = 5
+
+
+@click.command("gate")
+@click.option("--agent", required=True, type=click.Choice(AGENTS), help="Whose stream it is.")
+@click.option(
+    "--max-hold",
+    type=click.FloatRange(min=0),
+    default=MAX_HOLD_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a completion may be held back; then it goes out all the same.",
+)
+@click.pass_obj
+def command(guard: Invocation, agent: str, max_hold: float) -> int:
+    """Hold the end of a turn back in an agent's event stream, while its helpers are at work.
+
+    Reads the stream on standard input and writes it to standard output, line by line. The line that ends the agent's turn
+    becomes `{"type":"complete",…}`, or `{"type":"usage_update",…}` while helpers of the agent are at work. All other lines
+    pass unchanged.
+
+    Exit codes: 0 after `complete`; 11 held back, and helpers may live; 16 helpers were killed with the session, or the
+    stream was cut off in a turn.
+    """
+    gate = Gate(
+        stream_reader(agent),
+        max_hold_seconds=max_hold,
+        tell=lambda news: _tell(guard.output, news),
+    )
+    try:
+        _pass_on(guard, gate)
+        rest, ended = gate.end(guard.clock.boot())
+        _write(rest)
+    except BrokenPipeError:
+        # Whoever read has had enough; what was said until now decides.
+        return gate.end(guard.clock.boot())[1].exit_code
+    _sum_up(guard.output, ended)
+    return ended.exit_code
+
+
+def _pass_on(guard: Invocation, gate: Gate) -> None:
+    source = sys.stdin.fileno()
+    while True:
+        _await(guard, gate, source)
+        try:
+            data = os.read(source, _CHUNK)
+        except BlockingIOError:
+            select.select([source], [], [])
+            continue
+        if not data:
+            return
+        _write(gate.feed(data, guard.clock.boot()))
+
+
+def _await(guard: Invocation, gate: Gate, source: int) -> None:
+    """Until there is something to read; what is due meanwhile goes out."""
+    while (deadline := gate.deadline) is not None:
+        left = max(0.0, deadline - guard.clock.boot())
+        if select.select([source], [], [], left)[0]:
+            return
+        due = gate.tick(guard.clock.boot())
+        if not due and left == 0.0:
+            return
+        _write(due)
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(1, view) :]
+        except BlockingIOError:
+            select.select([], [1], [])
+
+
+def _tell(output: Output, news: Held | LetGo) -> None:
+    match news:
+        case Held(team, count):
+            output.note(f"holding back for {team}: {plural(count, 'helper')} at work")
+        case LetGo(team, count, "hold_limit"):
+            output.warn(
+                f"held back for {team} as long as it may be: let go with {plural(count, 'helper')} at work"
+            )
+        case LetGo(team):
+            output.note(f"letting go: nobody of {team} is at work any more")
+
+
+def _sum_up(output: Output, ended: Ended) -> None:
+    told = []
+    if ended.killed:
+        count = plural(len(ended.killed), "helper")
+        told.append(f"{count} killed with the session: {_listed(ended.killed)}")
+    if "held" in ended.reasons:
+        names = f": {_listed(ended.members)}" if ended.members else ""
+        told.append(f"held back for {ended.team}, {plural(ended.count, 'helper')} may live{names}")
+    if "stream_cut" in ended.reasons:
+        told.append("the stream was cut off before the agent ended its turn")
+    if ended.unreadable:
+        told.append(f"{plural(ended.unreadable, 'line')} could not be read")
+    if told:
+        output.warn("; ".join(told))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

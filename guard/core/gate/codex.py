@@ -1,0 +1,117 @@
+"""Codex's `exec --json`: items that begin and end, the states of its agents, and turns.
+
+When the main turn ends, Codex kills the agents and terminals that still run, and says nothing. So what was started and has not
+ended by then is a helper that will be killed; a command that ends within its turn is none.
+"""
+
+from collections.abc import Iterator
+
+from guard.core.classify.formats import Event, part_of
+from guard.core.gate.meaning import (
+    NOTHING,
+    Meaning,
+    StreamReader,
+    Usage,
+    count_in,
+    member_in,
+    name_in,
+)
+from guard.core.team.changes import Alive, Change, Joined, Left, LeftBecause
+
+_COMMANDS = ("command_execution", "mcp_tool_call")
+_ACTIVE = ("pending_init", "running", "in_progress")
+_ENDS: dict[object, LeftBecause] = {
+    "completed": "ended",
+    "not_found": "ended",
+    "errored": "failed",
+    "failed": "failed",
+    "shutdown": "shutdown",
+    "interrupted": "shutdown",
+}
+_MOST = 10_000
+
+
+class Codex(StreamReader):
+    name = "codex"
+    telling = (
+        *(b'"thread.started"', b'"turn.started"', b'"turn.completed"', b'"turn.failed"'),
+        *(b'"collab_tool_call"', b'"command_execution"', b'"mcp_tool_call"'),
+    )
+    ending = (b'"turn.completed"', b'"turn.failed"')
+    beginning = (b'"turn.started"',)
+    kills_helpers = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._commands: dict[str, str] = {}
+        """Commands that have begun in this turn and not ended."""
+        self._agents: set[str] = set()
+
+    def read(self, event: Event) -> Meaning:
+        kind = event.get("type")
+        match kind:
+            case "thread.started":
+                self.know(event.get("thread_id"))
+            case "turn.started":
+                return Meaning(begins_turn=True)
+            case "turn.completed" | "turn.failed":
+                usage = Usage(count_in(part_of(event, "usage").get("input_tokens")))
+                return Meaning(tuple(self._outlived()), end_of_turn=True, usage=usage)
+            case "item.started" | "item.updated" | "item.completed":
+                done = kind == "item.completed"
+                return Meaning(tuple(self._item(part_of(event, "item"), done=done)))
+        return NOTHING
+
+    def _item(self, item: Event, *, done: bool) -> Iterator[Change]:
+        one = member_in(item.get("id"))
+        if item.get("type") in _COMMANDS and one:
+            yield from self._command(one, item, done=done)
+        if item.get("type") != "collab_tool_call":
+            return
+        spawns = item.get("tool") == "spawn_agent"
+        if spawns and one and not done:
+            yield Joined(one, "subagent", name_in(item.get("prompt")))
+        changes = [*self._states(item, spawns=spawns), *(self._received(item) if spawns else ())]
+        yield from changes
+        if spawns and one and done and item.get("status") == "failed":
+            yield Left(one, "spawn_failed")
+        elif spawns and one and changes:
+            yield Left(one, "ended")
+
+    def _command(self, one: str, item: Event, *, done: bool) -> Iterator[Change]:
+        if not done and len(self._commands) < _MOST:
+            self._commands[one] = name_in(item.get("command") or item.get("tool"))
+        elif done and self._commands.pop(one, None) is None:
+            yield Left(one, "failed" if item.get("status") == "failed" else "ended")
+
+    def _outlived(self) -> Iterator[Change]:
+        for one, command in self._commands.items():
+            yield Joined(one, "background_shell", command)
+        self._commands = {}
+
+    def _states(self, item: Event, *, spawns: bool) -> Iterator[Change]:
+        """An agent whose status is none that is known goes on counting."""
+        for name, state in part_of(item, "agents_states").items():
+            agent, status = member_in(name), part_of({"state": state}, "state").get("status")
+            because = _ENDS.get(status) if isinstance(status, str) else None
+            if agent and because:
+                self._agents.discard(agent)
+                yield Left(agent, because)
+            elif agent and (spawns or agent in self._agents or status in _ACTIVE):
+                yield from self._seen(agent, item)
+
+    def _received(self, item: Event) -> Iterator[Change]:
+        """The agents of a spawn that returned without their states."""
+        threads, told = item.get("receiver_thread_ids"), part_of(item, "agents_states")
+        for thread in threads if isinstance(threads, list) else ():
+            agent = member_in(thread)
+            if agent and agent not in told:
+                yield from self._seen(agent, item)
+
+    def _seen(self, agent: str, item: Event) -> Iterator[Change]:
+        if agent in self._agents:
+            yield Alive(agent)
+            return
+        if len(self._agents) < _MOST:
+            self._agents.add(agent)
+        yield Joined(agent, "subagent", name_in(item.get("prompt")))

@@ -1,0 +1,71 @@
+"""Copilot CLI's `--output-format json`: one result ends it; subagents are told of, shells in the background are not.
+
+`session.background_tasks_changed` has no content, and so says nothing. The size of the context stands beside a tool's result.
+"""
+
+from collections.abc import Iterator
+
+from guard.core.classify.formats import Event, part_of
+from guard.core.gate.meaning import (
+    NOTHING,
+    Meaning,
+    StreamReader,
+    Usage,
+    count_in,
+    member_in,
+    name_in,
+)
+from guard.core.team.changes import Change, Joined, Left
+
+
+class Copilot(StreamReader):
+    name = "copilot"
+    telling = (
+        *(b'"result"', b'"session.start"', b'"session.resume"', b'"session.usage_info"'),
+        *(b'"subagent.started"', b'"subagent.completed"', b'"subagent.failed"'),
+    )
+    ending = (b'"result"',)
+    beginning = (b'"assistant.turn_start"',)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._usage = Usage()
+        """What was told in this turn."""
+
+    def read(self, event: Event) -> Meaning:
+        data = part_of(event, "data")
+        match event.get("type"):
+            case "session.start" | "session.resume":
+                self.know(data.get("sessionId"))
+            case "session.usage_info":
+                self._take_usage(data.get("currentTokens"), data.get("tokenLimit"))
+            case "tool.execution_complete":
+                told = part_of(data, "toolTelemetry", "metrics")
+                self._take_usage(
+                    told.get("context_current_tokens"), told.get("context_token_limit")
+                )
+            case "assistant.turn_start":
+                return Meaning(begins_turn=True)
+            case "subagent.started" | "subagent.completed" | "subagent.failed" as kind:
+                return Meaning(tuple(_change(kind, event, data)))
+            case "result":
+                self.know(event.get("sessionId"))
+                usage, self._usage = self._usage, Usage()
+                return Meaning(end_of_turn=True, usage=usage)
+        return NOTHING
+
+    def _take_usage(self, tokens: object, window: object) -> None:
+        self._usage = Usage(
+            count_in(tokens) or self._usage.input_tokens,
+            count_in(window) or self._usage.context_window,
+        )
+
+
+def _change(kind: str, event: Event, data: Event) -> Iterator[Change]:
+    member = member_in(data.get("toolCallId")) or member_in(event.get("agentId"))
+    if member is None:
+        return
+    if kind == "subagent.started":
+        yield Joined(member, "subagent", name_in(data.get("agentDisplayName")))
+    else:
+        yield Left(member, "failed" if kind == "subagent.failed" else "ended")

@@ -1,0 +1,110 @@
+"""The helpers that one stream tells of: who counts now, under which team's name, and who was killed."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from guard.core.team.changes import Alive, Change, Joined, Kind, Left, Running
+
+_MOST = 10_000
+
+
+@dataclass
+class _Member:
+    kind: Kind
+    name: str
+    incarnation: int
+
+
+class Members:
+    """A team is named by its first member, and keeps that name; it holds while it is named and somebody counts."""
+
+    def __init__(self, team: str | None = None) -> None:
+        self.team = team
+        self._members: dict[str, _Member] = {}
+        self._lives: dict[str, int] = {}
+        """How often each member has joined; the newest are kept."""
+        self._killed: dict[str, str] = {}
+        self._untold = 0
+        """Those that were too many to be told apart: they count until a list says who runs."""
+
+    @property
+    def count(self) -> int:
+        return len(self._members) + self._untold
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(member.name for member in self._members.values())
+
+    @property
+    def killed(self) -> tuple[str, ...]:
+        """Those that were killed since the agent last ended a turn."""
+        return tuple(self._killed.values())
+
+    @property
+    def holder(self) -> tuple[str, int] | None:
+        """The team that holds a completion back, and how many of it count."""
+        return (self.team, self.count) if self.team and self.count else None
+
+    def take(self, change: Change, session: str | None) -> None:
+        """Something became known of a helper."""
+        match change:
+            case Joined():
+                self._join(change, session)
+            case Left():
+                self._leave(change)
+            case Running():
+                self._run(change, session)
+            case Alive():
+                pass
+            case _:
+                assert_never(change)
+
+    def forget_killed(self) -> None:
+        """The agent ended a turn since, and so knows of them."""
+        self._killed.clear()
+
+    def clear(self) -> None:
+        """There is no team any more, and nobody counts."""
+        self.team, self._untold = None, 0
+        self._members.clear()
+
+    def give_up(self) -> None:
+        """Those who count now count no longer, whatever becomes of them."""
+        self._untold = 0
+        self._members.clear()
+
+    def _join(self, joined: Joined, session: str | None) -> None:
+        self.team = self.team or joined.team or f"session:{session or 'unknown'}"
+        if joined.member in self._members:
+            return
+        if len(self._members) >= _MOST:
+            self._untold += 1
+            return
+        life = self._lives.pop(joined.member, 0) + 1
+        self._lives[joined.member] = life
+        if len(self._lives) > 2 * _MOST:
+            del self._lives[next(iter(self._lives))]
+        name = joined.description or joined.member
+        self._members[joined.member] = _Member(joined.kind, name, life)
+
+    def _leave(self, left: Left) -> None:
+        member = self._members.get(left.member)
+        if member and left.incarnation not in (None, member.incarnation):
+            return
+        self._members.pop(left.member, None)
+        is_news = member is not None or left.member not in self._lives
+        if left.because == "killed" and is_news and len(self._killed) < _MOST:
+            self._killed[left.member] = member.name if member else left.member
+
+    def _run(self, running: Running, session: str | None) -> None:
+        self._untold = 0
+        listed = {one.member for one in running.members}
+        ended = [
+            name
+            for name, member in self._members.items()
+            if member.kind in running.kinds and name not in listed
+        ]
+        for name in ended:
+            del self._members[name]
+        for one in running.members:
+            self._join(one, session)
