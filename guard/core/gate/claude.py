@@ -47,6 +47,7 @@ class Claude(StreamReader):
         self._telling = (
             *(b'"result"', b'"init"', b'"task_started"', b'"task_updated"', b'"task_progress"'),
             *(b'"task_notification"', b'"background_tasks_changed"', b'"run_in_background"'),
+            *(b'"backgroundTaskId"', b'"isAsync"'),
             *(f'"{tool}"'.encode() for tool in self.spawning),
         )
         self._model = ""
@@ -92,18 +93,17 @@ class Claude(StreamReader):
                 yield Joined(call, kind, name_in(wish.get("description")), _team_in(wish))
 
     def _returned(self, event: Event) -> Iterator[Change]:
+        launched = _launched(event)
+        if launched is not None and launched not in self._seen:
+            yield from self._start(launched, {}, {})
         for block in parts_of(part_of(event, "message"), "content"):
             call = member_in(block.get("tool_use_id"))
             if block.get("type") != "tool_result" or call is None or call not in self._calls:
                 continue
             explicit = self._calls.pop(call)
-            launched = _launched(event)
             if block.get("is_error") is True:
                 yield Left(call, "spawn_failed")
-                continue
-            if launched is not None:
-                yield from self._start(launched, event, {})
-            if launched is None and explicit and len(self._unnamed) < _MOST:
+            elif launched is None and explicit and len(self._unnamed) < _MOST:
                 self._unnamed.add(call)
             else:
                 yield Left(call, "ended")

@@ -155,9 +155,9 @@ class Gate:
 
     def _passed(self, line: bytes, now: float) -> bytes:
         """The line as it goes out."""
-        if len(line) > self._longest or not self._tells(line):
+        if not self._tells(line):
             return line
-        event = self._event(line)
+        event = self._event(line) if len(line) <= self._longest else None
         if event is None:
             self._unreadable += line.lstrip(_BEFORE).startswith(b"{")
             return line
