@@ -1,6 +1,7 @@
 """The gate on the agents' real streams, and the cases of a team that is active, inactive, or becomes so."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import pytest
 from guard.core.gate import AGENTS, Ended, Gate, Held, LetGo, stream_reader
 from guard.core.team.changes import Alive, Change, Joined, Left, Running
 from tests.streams import SESSION, init, jsonl, result, says, stream, system
+from tests.support import ROOT
 
 Line = dict[str, Any]
 TEAM = f"session:{SESSION}"
@@ -671,3 +673,11 @@ def test_a_crowd_too_large_to_be_told_apart_holds_until_a_list_comes() -> None:
     assert passed("claude", crowd, ends, result()).types == ["usage_update"]
     nobody = system("background_tasks_changed", tasks=[])
     assert passed("claude", crowd, ends, nobody, result()).types == ["complete"]
+
+
+def test_the_page_traces_requirements_to_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "gate.md").read_text()
+    named = re.findall(r"`(test_\w+)`", page)
+    assert len(named) >= 9
+    assert [name for name in named if name not in globals()] == []
+    assert all(f"REQ-00{number}" in page for number in (1, 2, 3))

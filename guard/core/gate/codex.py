@@ -6,7 +6,7 @@ ended by then is a helper that will be killed; a command that ends within its tu
 
 from collections.abc import Iterator
 
-from guard.core.classify.formats import Event, part_of
+from guard.core.classify.formats import Event, part_of, text_of
 from guard.core.gate.meaning import (
     NOTHING,
     Meaning,
@@ -29,6 +29,7 @@ _ENDS: dict[object, LeftBecause] = {
     "interrupted": "shutdown",
 }
 _MOST = 10_000
+_LONGEST = 1000
 
 
 class Codex(StreamReader):
@@ -80,13 +81,13 @@ class Codex(StreamReader):
 
     def _command(self, one: str, item: Event, *, done: bool) -> Iterator[Change]:
         if not done and len(self._commands) < _MOST:
-            self._commands[one] = name_in(item.get("command") or item.get("tool"))
+            self._commands[one] = text_of(item.get("command") or item.get("tool"))[:_LONGEST]
         elif done and self._commands.pop(one, None) is None:
             yield Left(one, "failed" if item.get("status") == "failed" else "ended")
 
     def _outlived(self) -> Iterator[Change]:
         for one, command in self._commands.items():
-            yield Joined(one, "background_shell", command)
+            yield Joined(one, "background_shell", name_in(command))
         self._commands = {}
 
     def _states(self, item: Event, *, spawns: bool) -> Iterator[Change]:

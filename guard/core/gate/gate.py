@@ -6,9 +6,10 @@ knows nothing of held it back, it goes out at the end of the stream, if they hav
 """
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import BytesIO
+from functools import cache
 from typing import Any, Literal
 
 from guard.core.classify.streams import LONGEST_LINE, object_in
@@ -101,10 +102,7 @@ class Gate:
         """What goes out for these bytes."""
         out = [self.tick(now)]
         for piece in self._cutter.feed(data):
-            if piece.readable and self._tells(piece.data):
-                out += [self._passed(line, now) for line in BytesIO(piece.data)]
-            else:
-                out.append(piece.data)
+            out += self._passed(piece.data, now) if piece.readable else [piece.data]
         return b"".join(out)
 
     def tick(self, now: float) -> bytes:
@@ -126,7 +124,7 @@ class Gate:
         """What goes out at the end of the stream, and what that end means."""
         cut = self._cutter.in_line
         rest = self._cutter.end()
-        out = self._passed(rest, now) if self._tells(rest) and not cut else rest
+        out = rest if cut else b"".join(self._passed(rest, now))
         held = self._held
         if held and not (self._in_turn or held.told or self._holder()):
             newline = b"\n" if cut or (out and not out.endswith(b"\n")) else b""
@@ -147,16 +145,22 @@ class Gate:
         unreadable = self._unreadable + self._cutter.too_long
         return Ended(tuple(reasons), team, max(0, count - len(lost)), alive, killed, unreadable)
 
-    def _tells(self, data: bytes) -> bool:
-        for word in self._reader.telling:
-            if word in data:
-                return True
-        return not self._in_turn and any(word in data for word in self._reader.beginning)
+    def _passed(self, data: bytes, now: float) -> Iterator[bytes]:
+        """Whole lines as they go out; only those in which a telling word stands are cut out and looked at."""
+        begin = 0
+        while found := self._telling().search(data, begin):
+            start = max(begin, data.rfind(b"\n", begin, found.start()) + 1)
+            end = data.find(b"\n", found.end()) + 1 or len(data)
+            yield data[begin:start]
+            yield self._line(data[start:end], now)
+            begin = end
+        yield data[begin:]
 
-    def _passed(self, line: bytes, now: float) -> bytes:
-        """The line as it goes out."""
-        if not self._tells(line):
-            return line
+    def _telling(self) -> re.Pattern[bytes]:
+        words = self._reader.telling
+        return _any_of(words if self._in_turn else (*words, *self._reader.beginning))
+
+    def _line(self, line: bytes, now: float) -> bytes:
         event = self._event(line) if len(line) <= self._longest else None
         if event is None:
             self._unreadable += line.lstrip(_BEFORE).startswith(b"{")
@@ -170,9 +174,9 @@ class Gate:
     def _event(self, line: bytes) -> dict[str, Any] | None:
         """The event in a line; one that may end a turn is read strictly, as it becomes part of what goes out."""
         line = line.strip(_BEFORE + b"\n")
-        if not any(word in line for word in self._reader.ending):
+        if not _any_of(self._reader.ending).search(line):
             try:
-                event = json.loads(line)
+                event = json.loads(line.decode())
                 return event if isinstance(event, dict) else None
             except (ValueError, RecursionError):
                 pass
@@ -211,7 +215,7 @@ class Gate:
             return self._let_go(now_held, holder, newline)
         self._held, self._last = now_held, "held"
         self._tell(Held(*holder))
-        return _line({"type": "usage_update", "usage": _usage(now_held.usage)}) + newline
+        return _dumped({"type": "usage_update", "usage": _usage(now_held.usage)}) + newline
 
     def _let_go(self, held: _Completion, holder: Holder | None, newline: bytes) -> bytes:
         why: Literal["ended", "hold_limit"] = "hold_limit" if holder else "ended"
@@ -223,13 +227,19 @@ class Gate:
     def _complete(self, completion: _Completion, last: Reason, newline: bytes) -> bytes:
         self._held, self._since, self._last = None, None, last
         source = completion.line.strip(_BEFORE).decode(errors="replace").encode()
-        start = _line({"type": "complete", "usage": _usage(completion.usage)})
+        start = _dumped({"type": "complete", "usage": _usage(completion.usage)})
         return start[:-1] + b',"source":' + source + b"}" + newline
+
+
+@cache
+def _any_of(words: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    """Finds any of these words, all of which begin with a quotation mark: that is what makes it fast."""
+    return re.compile(b'"(?:' + b"|".join(re.escape(word[1:]) for word in words) + b")")
 
 
 def _usage(usage: Usage) -> dict[str, int | None]:
     return {"inputTokens": usage.input_tokens, "contextWindow": usage.context_window}
 
 
-def _line(event: dict[str, object]) -> bytes:
+def _dumped(event: dict[str, object]) -> bytes:
     return json.dumps(event, separators=(",", ":")).encode()

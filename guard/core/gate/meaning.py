@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from guard.core.classify.formats import Event, number_in, text_of
 from guard.core.fields import is_id
@@ -20,8 +20,7 @@ class Usage:
     context_window: int | None = None
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(NamedTuple):
     """What a line means; most lines mean nothing here."""
 
     changes: tuple[Change, ...] = ()
@@ -40,7 +39,7 @@ class StreamReader(ABC):
 
     name: ClassVar[str]
     ending: ClassVar[tuple[bytes, ...]]
-    """A line that ends a turn has one of these words."""
+    """A line that ends a turn has one of these words, each with the quotation mark before it."""
     beginning: ClassVar[tuple[bytes, ...]]
     """A line that begins a turn has one of these; they are looked for only between two turns."""
     kills_helpers: ClassVar[bool] = False
