@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from guard.core.gate import AGENTS, Ended, Gate, Held, LetGo, stream_reader
+from guard.core.gate.members import Members
 from guard.core.team.changes import Alive, Change, Joined, Left, Running
 from tests.streams import SESSION, init, jsonl, result, says, stream, system
 from tests.support import ROOT
@@ -240,6 +241,14 @@ def test_usage_is_of_one_turn() -> None:
     assert [line["usage"]["inputTokens"] for line in found.ends] == [30, 15]
 
 
+def test_usage_that_was_told_before_the_end_of_a_turn_is_forgotten_after_it() -> None:
+    told = {"type": "session.usage_info", "data": {"currentTokens": 70, "tokenLimit": 900}}
+    end = {"type": "result", "sessionId": SESSION, "exitCode": 0}
+    found = passed("copilot", told, end, end)
+    assert [line["usage"]["inputTokens"] for line in found.ends] == [70, 0]
+    assert [line["usage"]["contextWindow"] for line in found.ends] == [900, None]
+
+
 def test_tokens_from_a_cache_and_the_context_window_of_the_main_model() -> None:
     usage = {"input_tokens": 1, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 300}
     models = {"small": {"contextWindow": 900}, "main": {"contextWindow": 200}}
@@ -350,6 +359,21 @@ def test_too_long_a_line_passes_in_pieces_and_is_not_read() -> None:
     assert gate.end(0)[1].unreadable == 1
 
 
+def test_the_end_of_too_long_a_line_is_not_taken_for_a_line() -> None:
+    gate = Gate(stream_reader("claude"), longest_line=400)
+    pieces = (b"x" * 401, jsonl(result()))
+    assert b"".join(gate.feed(piece, 0) for piece in pieces) == b"".join(pieces)
+
+
+def test_nothing_is_let_go_in_the_middle_of_a_line() -> None:
+    gate = Gate(stream_reader("claude"), max_hold_seconds=100, longest_line=400)
+    gate.feed(jsonl(begun(), result()), 0)
+    assert gate.feed(b"x" * 401, 1) == b"x" * 401
+    assert gate.tick(100) == b""
+    assert gate.feed(b"x\n", 101) == b"x\n"
+    assert gate.tick(102).startswith(b'{"type":"complete"')
+
+
 def test_a_line_passes_as_soon_as_it_is_whole() -> None:
     gate = Gate(stream_reader("claude"))
     first, second = jsonl(says("one")), jsonl(result())
@@ -369,6 +393,7 @@ class Row(NamedTuple):
 
 
 KILLED = system("task_updated", task_id="t1", patch={"status": "killed"})
+NAMED = {"receiver_thread_ids": ["a1"], "agents_states": {}}
 LISTED = [{"task_id": "t1", "task_type": "local_bash", "description": "job t1"}]
 ENDINGS = {
     "nothing at all": Row("claude", (), [], ("stream_cut",), 16),
@@ -537,6 +562,30 @@ ENDINGS = {
         16,
         ("do a part",),
     ),
+    "an agent whose first status is not known": Row(
+        "codex",
+        (spawn("completed", "a1", status="dreaming"), turn()),
+        ["usage_update"],
+        ("helpers_killed",),
+        16,
+        ("do a part",),
+    ),
+    "an agent that is known by its id alone": Row(
+        "codex",
+        ({**spawn("completed"), "item": {**spawn("completed")["item"], **NAMED}}, turn()),
+        ["usage_update"],
+        ("helpers_killed",),
+        16,
+        ("do a part",),
+    ),
+    "a spawn that returned nobody's id": Row(
+        "codex",
+        (spawn("started"), spawn("completed"), turn()),
+        ["usage_update"],
+        ("helpers_killed",),
+        16,
+        ("do a part",),
+    ),
     "an error of OpenCode ends no turn": Row(
         "opencode", ({"type": "error", "sessionID": "s1"},), [], ("stream_cut",), 16
     ),
@@ -593,6 +642,30 @@ def test_a_late_end_of_an_earlier_run_changes_nothing() -> None:
     late = notified(run_id="r1")
     assert passed("claude", *again, late, result()).types == ["usage_update"]
     assert passed("claude", *again, late, notified(run_id="r2"), result()).types == ["complete"]
+
+
+def test_an_end_is_told_once_and_that_of_work_in_the_foreground_never() -> None:
+    assert passed("claude", begun(), KILLED, notified(status="stopped")).changes[1:] == [
+        Left("t1", "killed")
+    ]
+    assert passed("claude", begun(is_backgrounded=False), KILLED).changes == []
+
+
+def test_only_the_life_that_is_meant_ends() -> None:
+    members = Members()
+    for change in (Joined("a", "subagent"), Left("a", "killed"), Joined("a", "subagent")):
+        members.take(change, "s1")
+    members.take(Left("a", "ended", incarnation=1), "s1")
+    assert members.holder == ("session:s1", 1)
+    members.take(Left("a", "ended", incarnation=2), "s1")
+    assert (members.count, members.killed) == (0, ("a",))
+
+
+def test_somebody_is_killed_once() -> None:
+    members = Members()
+    for change in (Joined("a", "subagent", "work"), Left("a", "killed"), Left("a", "killed")):
+        members.take(change, "s1")
+    assert members.killed == ("work",)
 
 
 def test_signs_of_life_are_passed_on() -> None:

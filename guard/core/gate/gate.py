@@ -110,10 +110,7 @@ class Gate:
         due = self.deadline
         if due is None or now < due or self._held is None or self._cutter.in_line:
             return b""
-        holder = self._holder()
-        if holder is None and self._held.told:
-            return b""
-        return self._let_go(self._held, holder, b"\n")
+        return self._let_go(self._held, self._holder(), b"\n")
 
     def clear(self) -> None:
         """Forget the team: the next end of a turn is a completion."""
