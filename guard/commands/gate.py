@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from guard.core.gate import AGENTS, MAX_HOLD_SECONDS, Ended, Gate, Held, LetGo, stream_reader
+from guard.core.gate import AGENTS, Ended, Gate, Held, LetGo, stream_reader
 from guard.core.text import plural
 from guard.invocation import Invocation
 from guard.output import Output
@@ -20,27 +20,22 @@ _NAMED = 5
 @click.option(
     "--max-hold",
     type=click.FloatRange(min=0),
-    default=MAX_HOLD_SECONDS,
-    show_default=True,
     metavar="SECONDS",
-    help="How long a completion may be held back; then it goes out all the same.",
+    help="How long a completion may be held back; then it goes out all the same. By default `team.max_hold_seconds`.",
 )
 @click.pass_obj
-def command(guard: Invocation, agent: str, max_hold: float) -> int:
+def command(guard: Invocation, agent: str, max_hold: float | None) -> int:
     """Hold the end of a turn back in an agent's event stream, while its helpers are at work.
 
     Reads the stream on standard input and writes it to standard output, line by line. The line that ends the agent's turn
     becomes `{"type":"complete",…}`, or `{"type":"usage_update",…}` while helpers of the agent are at work. All other lines
-    pass unchanged.
+    pass unchanged. In a repository, what the stream tells of helpers goes into the team's accounting (`guard team show`), and
+    members that only the accounting knows hold the end of the turn back too.
 
     Exit codes: 0 after `complete`; 11 held back, and helpers may live; 16 helpers were killed with the session, or the
     stream was cut off in a turn.
     """
-    gate = Gate(
-        stream_reader(agent),
-        max_hold_seconds=max_hold,
-        tell=lambda news: _tell(guard.output, news),
-    )
+    gate = _gate(guard, agent, max_hold)
     try:
         _pass_on(guard, gate)
         rest, ended = gate.end(guard.clock.boot())
@@ -50,6 +45,28 @@ def command(guard: Invocation, agent: str, max_hold: float) -> int:
         return gate.end(guard.clock.boot())[1].exit_code
     _sum_up(guard.output, ended)
     return ended.exit_code
+
+
+def _gate(guard: Invocation, agent: str, max_hold: float | None) -> Gate:
+    longest = guard.users_config.settings.team.max_hold_seconds if max_hold is None else max_hold
+    reader, output = stream_reader(agent), guard.output
+    if guard.repository_if_any is None:
+        return Gate(reader, max_hold_seconds=longest, tell=lambda news: _tell(output, news))
+    from guard.gating import Accounts
+
+    accounts = Accounts(guard, lambda: reader.session)
+
+    def tell(news: Held | LetGo) -> None:
+        _tell(output, news)
+        accounts.log(news)
+
+    return Gate(
+        reader,
+        max_hold_seconds=longest,
+        on_change=accounts.record,
+        also_holds=accounts.others,
+        tell=tell,
+    )
 
 
 def _pass_on(guard: Invocation, gate: Gate) -> None:

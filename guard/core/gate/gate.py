@@ -187,12 +187,12 @@ class Gate:
             self._since = None
 
     def _holder(self) -> Holder | None:
-        """Who holds; what the stream told of may be known elsewhere too, so the larger number is right."""
+        """Who holds: those that the stream told of, and with them those that are known from elsewhere only."""
         own, others = self._members.holder, self._also_holds()
         if others is None or not (others[0] and others[1] > 0):
             self._passes_others = False
-        elif not self._passes_others and (own is None or others[1] > own[1]):
-            return (own[0] if own else others[0]), others[1]
+        elif not self._passes_others:
+            return (own[0], own[1] + others[1]) if own else others
         return own
 
     def _turn_ended(self, line: bytes, usage: Usage | None, now: float) -> bytes:
