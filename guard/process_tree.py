@@ -20,19 +20,16 @@ _DEATH_SECONDS = 10.0
 
 
 class Tree:
-    """The living processes that come from some first ones, or share a group or session that one of those leads."""
+    """The living processes that come from some first ones, or share a group or session that one of all these leads.
+
+    So a child that has lost its parent is found, but not one that has made a session of its own before the first look.
+    """
 
     def __init__(self, first: Iterable[tuple[int, str]]) -> None:
         self._known = dict(first)
         self._spared = {os.getpid(), *ancestors(os.getpid())}
         self._led: set[int] = set()
-        stats = _stats()
-        spared = [stats[pid] for pid in self._spared if pid in stats]
-        for pid in self._alive(stats):
-            # A group that guard or its caller is in, too, as in a pipeline, is not the agent's own.
-            if not any(pid in (one.group, one.session) for one in spared):
-                self._led.add(pid)
-        self._add_descendants(stats)
+        self._add_descendants(_stats())
 
     @property
     def holds_guard(self) -> bool:
@@ -89,12 +86,22 @@ class Tree:
         return {pid for pid, start in known if pid in stats and stats[pid].start == start}
 
     def _add_descendants(self, stats: Mapping[int, Stat]) -> None:
-        found = self._alive(stats)
-        held = {led for pid in found for led in (stats[pid].group, stats[pid].session)} & self._led
-        more = {one.pid for one in stats.values() if held & {one.group, one.session}} - found
-        while more := (more | _children(stats, found)) - found - self._spared:
-            found |= more
+        # A group that guard or its caller is in, too, as in a pipeline, is not the agent's own.
+        not_its_own = _memberships(stats, self._spared)
+        found = more = self._alive(stats)
+        while more:
+            self._led |= more - not_its_own
+            held = _memberships(stats, found) & self._led
+            members = {one.pid for one in stats.values() if held & {one.group, one.session}}
+            more = (members | _children(stats, found)) - found - self._spared
+            found = found | more
         self._known.update({pid: stats[pid].start for pid in found})
+
+
+def _memberships(stats: Mapping[int, Stat], pids: Iterable[int]) -> set[int]:
+    """The groups and the sessions that they are in."""
+    known = [stats[pid] for pid in pids if pid in stats]
+    return {led for one in known for led in (one.group, one.session)}
 
 
 def _children(stats: Mapping[int, Stat], parents: set[int]) -> set[int]:

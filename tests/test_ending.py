@@ -121,6 +121,16 @@ def test_an_orphan_in_its_group_ends_with_it(tmp_path: Path) -> None:
         assert is_gone(orphan)
 
 
+def test_an_orphan_in_the_session_of_a_child_ends_with_it(tmp_path: Path) -> None:
+    orphan = shlex.join(stubborn(tmp_path / "child"))
+    leader = shlex.join(["sh", "-c", f"({orphan} &); exec sleep 600"])
+    argv = ["sh", "-c", f"setsid {leader} & exec sleep 600"]
+    with ending(subprocess.Popen(argv, process_group=0)) as process:
+        left = written(tmp_path / "child")
+        assert ended(at_process(process.pid)) == "asked"
+        assert is_gone(left)
+
+
 def test_what_it_starts_when_asked_is_forced_too(tmp_path: Path) -> None:
     file = tmp_path / "child"
     start_more = f"setsid {shlex.join(stubborn(file, 'SIGTERM'))} & wait"
