@@ -58,7 +58,7 @@ class _Measured:
     existing: frozenset[str] = frozenset()
     ignored: frozenset[str] = frozenset()
     root: str | None = None
-    traces: tuple[TestRun, ...] | None = ()
+    traces: tuple[TestRun, ...] | None = None
 
 
 def _measured(guard: Invocation, agent: Agent, message: str, now: datetime) -> _Measured:

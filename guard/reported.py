@@ -11,7 +11,7 @@ from guard.core.registry import AGENT_REGISTRY
 from guard.core.reports.agents import AgentReport
 from guard.core.text import shortened, valid
 from guard.core.whereabouts import Placing, Whereabouts
-from guard.errors import RepositoryProblem, WrongUsage
+from guard.errors import ConfigProblem, RepositoryProblem, WrongUsage
 from guard.hosts import here
 from guard.ids import checked_id
 from guard.invocation import Invocation
@@ -92,7 +92,7 @@ def updated(
         incarnation=incarnation,
         place=_place(guard, tmux_session, tmux_socket, pid, agent),
         validation=validation,
-        strict=strict or guard.config.settings.claims.strict,
+        strict=strict or _strict(guard),
     )
 
 
@@ -150,6 +150,15 @@ def ran_tests(
         exit_code=code,
         elapsed_seconds=time.monotonic() - begun,
     )
+
+
+def _strict(guard: Invocation) -> bool:
+    """Only the user may say so; a file of the project that says it, or is broken, is warned of and stops no report."""
+    try:
+        return guard.config.settings.claims.strict
+    except ConfigProblem as error:
+        guard.output.warn(error.message)
+        return guard.users_config.settings.claims.strict
 
 
 def _life(guard: Invocation, agent: Agent, incarnation: int | None) -> int:

@@ -445,7 +445,8 @@ def test_a_second_run_of_the_same_agent_is_refused_while_the_first_lives(
 ) -> None:
     commit(repository)
     git(repository, "worktree", "add", "-q", str(tmp_path / "other"))
-    running = _running("sleep", "600")
+    gate = tmp_path / "gate"
+    running = _running("sh", "-c", f"while ! [ -e {gate} ]; do sleep 0.1; done")
     try:
         until(lambda: report("agent", "list")["active"] == 1)
         words = ("run", "--task", "T1", "--agent-id", "a1", "--no-probe", "--", "true")
@@ -456,7 +457,28 @@ def test_a_second_run_of_the_same_agent_is_refused_while_the_first_lives(
         running.wait()
         assert run(*words, cwd=tmp_path / "other").code == 10
     finally:
+        gate.touch()
         running.kill()
         running.wait()
     agent = report("agent", "list", "--no-look")["agents"][0]
     assert (agent["incarnation"], agent["status"]) == (2, "failed")
+
+
+def test_a_broken_file_of_the_project_stops_no_report(repository: Path) -> None:
+    report("agent", "spawn", *IDS)
+    (repository / "guard.toml").write_text("[claims")
+    result = run("agent", "update", *IDS, "--status", "failed", "--format", "json")
+    assert (result.code, result.json["agent"]["status"]) == (0, "failed")
+    assert "is not TOML" in result.err
+
+
+def test_where_nobody_could_look_nobody_is_accused_of_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report("agent", "spawn", *IDS, "--type", "fixer")
+    said = "Fixed src/app.py and ran pytest: all 12 tests pass."
+    words = ("--status", "completed", "--message", said)
+    found = report("agent", "update", *IDS, *words)["completion_validation"]
+    assert found["blocking_issues"] == []
+    assert not any("test" in warning for warning in found["warnings"])

@@ -697,9 +697,9 @@ def test_what_only_others_held_goes_out_at_the_end_if_they_have_ended() -> None:
     assert (ended.exit_code, told[-1]) == (0, LetGo("builders", 0, "ended"))
 
 
-def test_the_same_members_known_twice_count_once() -> None:
+def test_members_known_from_elsewhere_only_count_beside_those_of_the_stream() -> None:
     found = passed("claude", begun(), result(), also_holds=lambda: ("t", 1))
-    assert found.told == [Held("session:" + SESSION, 1)]
+    assert found.told == [Held("session:" + SESSION, 2)]
 
 
 def test_a_hold_has_a_limit_and_says_so() -> None:

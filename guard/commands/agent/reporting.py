@@ -84,7 +84,7 @@ def update(guard: Invocation, /, status: str, form: str, **told: Any) -> None:
     if report.recorded_as == "refused":
         raise Refused(
             "the completion was refused: see the blocking issues",
-            "do what is missing and report again, or report without --strict",
+            "do what is missing, and report again",
         )
 
 

@@ -1,0 +1,100 @@
+"""`guard gate` and the accounting of teams: what the stream tells is recorded, and who else counts holds too."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.streams import init, jsonl, result, system
+from tests.support import TIME_LIMIT, commit, run
+
+SESSION = "5a1b2c3d-0000-4000-8000-000000000001"
+
+
+@pytest.fixture(autouse=True)
+def project(repository: Path) -> Path:
+    """The test stands in a repository with a commit."""
+    commit(repository)
+    return repository
+
+
+def gate(*events: Any) -> tuple[int, list[Any], str]:
+    command = [sys.executable, "-m", "guard", "-v", "gate", "--agent", "claude"]
+    done = subprocess.run(
+        command, input=jsonl(*events), capture_output=True, timeout=TIME_LIMIT, check=False
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return done.returncode, lines, done.stderr.decode()
+
+
+def team(*words: str) -> Any:
+    return run("team", *words, "--format", "json").json
+
+
+def begun() -> Any:
+    return {**init(), "session_id": SESSION}
+
+
+RUNS = system("task_started", task_id="t1", description="build", is_backgrounded=True)
+ENDED = system("task_notification", task_id="t1", status="completed")
+
+
+def test_what_the_stream_tells_is_in_the_accounts() -> None:
+    code, lines, _ = gate(begun(), RUNS, result())
+    assert (code, lines[-1]["type"]) in ((11, "usage_update"), (16, "usage_update"))
+    shown = team("show", "--session", SESSION)
+    assert shown["active_team_name"] == f"session:{SESSION}"
+    assert [one["member"] for one in shown["members"]] == ["t1"]
+
+
+def test_an_end_in_the_stream_is_in_the_accounts_and_the_log_has_both() -> None:
+    code, lines, err = gate(begun(), RUNS, result(), ENDED, result())
+    assert (code, lines[-1]["type"]) == (0, "complete")
+    assert "letting go" in err
+    assert team("show", "--session", SESSION)["active_teammate_count"] == 0
+    types = [event["type"] for event in run("log", "--format", "json").json["events"]]
+    wanted = ["team_member_joined", "completion_held", "team_member_left", "completion_released"]
+    assert [name for name in types if name in wanted] == wanted
+
+
+def test_a_member_that_only_the_accounts_know_holds_too() -> None:
+    team("spawn", "--team", "crew", "--member", "m1", "--session", SESSION)
+    code, lines, _ = gate(begun(), result())
+    assert (code, lines[-1]["type"]) == (11, "usage_update")
+    team("leave", "--member", "m1", "--session", SESSION)
+    code, lines, _ = gate(begun(), result())
+    assert (code, lines[-1]["type"]) == (0, "complete")
+
+
+def test_the_team_of_another_session_holds_nothing() -> None:
+    team("spawn", "--team", "crew", "--member", "m1", "--session", "another")
+    code, lines, _ = gate(begun(), result())
+    assert (code, lines[-1]["type"]) == (0, "complete")
+
+
+def test_a_ghost_releases_the_gate() -> None:
+    words = ("--team", "crew", "--member", "m1", "--session", SESSION, "--lease", "1")
+    run("team", "spawn", *words, env={"GUARD_NOW": "2026-01-31T12:00:00Z"})
+    code, lines, _ = gate(begun(), result())
+    assert (code, lines[-1]["type"]) == (0, "complete")
+
+
+def test_a_store_that_cannot_be_used_ends_no_stream(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = project.parent / "blocked"
+    blocked.write_text("no folder")
+    monkeypatch.setenv("GUARD_WORKSPACE", str(blocked))
+    code, lines, err = gate(begun(), RUNS, ENDED, result())
+    assert (code, lines[-1]["type"]) == (0, "complete")
+    assert err.count("goes by the stream alone") == 1
+
+
+def test_the_limit_of_a_hold_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARD_TEAM__MAX_HOLD_SECONDS", "0")
+    _, lines, err = gate(begun(), RUNS, result())
+    assert lines[-1]["type"] == "complete"
+    assert "as long as it may be" in err
