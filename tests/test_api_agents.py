@@ -383,7 +383,7 @@ def test_the_example_of_the_docs_works_as_written(repository: Path, workspace: P
     assert counted == "completed 1 1"
     assert re.fullmatch(r"0\.\d+ \('.*Only 0 modified files.*',?.*\)", believed)
     assert active == "1"
-    assert liveness == "[('builder-2', 'unknown'), ('builder-1', 'ended')]"
+    assert liveness == "[('builder-1', 'ended'), ('builder-2', 'unknown')]"
     ended = {one["agent_id"]: one["status"] for one in registry(workspace, "login-page")["agents"]}
     assert ended == {"builder-1": "completed", "builder-2": "terminated"}
     assert git(repository, "status", "--porcelain") == ""
