@@ -570,6 +570,14 @@ ENDINGS = {
         16,
         ("do a part",),
     ),
+    "an agent whose spawn was lost, and whose status is not known": Row(
+        "codex",
+        (waited("a1", "sleeping"), turn()),
+        ["usage_update"],
+        ("helpers_killed",),
+        16,
+        ("a1",),
+    ),
     "an agent that is known by its id alone": Row(
         "codex",
         ({**spawn("completed"), "item": {**spawn("completed")["item"], **NAMED}}, turn()),

@@ -75,9 +75,8 @@ class Claude(StreamReader):
                 return Meaning(tuple(self._called(event)), begins_turn=True)
             case "user":
                 return Meaning(tuple(self._returned(event)))
-            case "system":
+            case _:
                 return Meaning(tuple(self._told(event)))
-        return NOTHING
 
     def _called(self, event: Event) -> Iterator[Change]:
         for block in parts_of(part_of(event, "message"), "content"):

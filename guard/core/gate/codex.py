@@ -19,7 +19,6 @@ from guard.core.gate.meaning import (
 from guard.core.team.changes import Alive, Change, Joined, Left, LeftBecause
 
 _COMMANDS = ("command_execution", "mcp_tool_call")
-_ACTIVE = ("pending_init", "running", "in_progress")
 _ENDS: dict[object, LeftBecause] = {
     "completed": "ended",
     "not_found": "ended",
@@ -36,7 +35,7 @@ class Codex(StreamReader):
     name = "codex"
     telling = (
         *(b'"thread.started"', b'"turn.started"', b'"turn.completed"', b'"turn.failed"'),
-        *(b'"collab_tool_call"', b'"command_execution"', b'"mcp_tool_call"'),
+        *(b'"agents_states"', b'"spawn_agent"', b'"command_execution"', b'"mcp_tool_call"'),
     )
     ending = (b'"turn.completed"', b'"turn.failed"')
     beginning = (b'"turn.started"',)
@@ -49,30 +48,27 @@ class Codex(StreamReader):
         self._agents: set[str] = set()
 
     def read(self, event: Event) -> Meaning:
-        kind = event.get("type")
-        match kind:
+        match event.get("type"):
             case "thread.started":
                 self.know(event.get("thread_id"))
+                return NOTHING
             case "turn.started":
                 return Meaning(begins_turn=True)
             case "turn.completed" | "turn.failed":
                 usage = Usage(count_in(part_of(event, "usage").get("input_tokens")))
                 return Meaning(tuple(self._outlived()), end_of_turn=True, usage=usage)
-            case "item.started" | "item.updated" | "item.completed":
-                done = kind == "item.completed"
-                return Meaning(tuple(self._item(part_of(event, "item"), done=done)))
-        return NOTHING
+        # Whatever else may become of an item: until it has ended, it may be at work.
+        done = event.get("type") == "item.completed"
+        return Meaning(tuple(self._item(part_of(event, "item"), done=done)))
 
     def _item(self, item: Event, *, done: bool) -> Iterator[Change]:
         one = member_in(item.get("id"))
         if item.get("type") in _COMMANDS and one:
             yield from self._command(one, item, done=done)
-        if item.get("type") != "collab_tool_call":
-            return
         spawns = item.get("tool") == "spawn_agent"
         if spawns and one and not done:
             yield Joined(one, "subagent", name_in(item.get("prompt")))
-        changes = [*self._states(item, spawns=spawns), *(self._received(item) if spawns else ())]
+        changes = [*self._states(item), *(self._received(item) if spawns else ())]
         yield from changes
         if spawns and one and done and item.get("status") == "failed":
             yield Left(one, "spawn_failed")
@@ -90,15 +86,15 @@ class Codex(StreamReader):
             yield Joined(one, "background_shell", name_in(command))
         self._commands = {}
 
-    def _states(self, item: Event, *, spawns: bool) -> Iterator[Change]:
-        """An agent whose status is none that is known goes on counting."""
+    def _states(self, item: Event) -> Iterator[Change]:
+        """An agent whose status is none that is known counts: it may be at work."""
         for name, state in part_of(item, "agents_states").items():
             agent, status = member_in(name), part_of({"state": state}, "state").get("status")
             because = _ENDS.get(status) if isinstance(status, str) else None
             if agent and because:
                 self._agents.discard(agent)
                 yield Left(agent, because)
-            elif agent and (spawns or agent in self._agents or status in _ACTIVE):
+            elif agent:
                 yield from self._seen(agent, item)
 
     def _received(self, item: Event) -> Iterator[Change]:
