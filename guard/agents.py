@@ -109,6 +109,27 @@ def update(
         return _report(change, before, task_id, agent_id, word, told)
 
 
+def go_on(store: Store, now: datetime, agent: Agent, place: Placing) -> AgentReport | None:
+    """An active agent is at work again, and there; None if it is not what it was when somebody looked."""
+    with store.change() as change:
+        if not _still(change, agent):
+            return None
+        names = _names(agent.task_id, agent.agent_id, agent.incarnation)
+        event = _made(AgentUpdated, now, names, status="working")
+        moved = _transition(change, event, agent)
+        change.append(event, _placed(now, names, place), *moved)
+        return _report(change, agent, agent.task_id, agent.agent_id, "updated")
+
+
+def give_up(store: Store, now: datetime, agent: Agent, why: str) -> None:
+    """An active agent of which nobody knows whether it lives counts no longer, if it is still what it was."""
+    with store.change() as change:
+        if _still(change, agent):
+            names = _names(agent.task_id, agent.agent_id, agent.incarnation)
+            event = _made(AgentUpdated, now, names, status="error", message=why)
+            change.append(event, *_transition(change, event, agent))
+
+
 def place(store: Store, now: datetime, agent: Agent, where: Placing) -> None:
     """Record where an agent runs, if it is still the same agent."""
     with store.change() as change:

@@ -102,6 +102,10 @@ def _session(place: Whereabouts, environ: Mapping[str, str]) -> tuple[tmux.Sessi
     if identity is None and (session is not None or place.pid is None):
         problem = f"tmux session {name} is not provably the agent's: it was never seen"
         raise Refused(problem, _LOOK_FIRST)
+    if session is not None and session.all_dead:
+        with suppress(tmux.TmuxUnknown):
+            tmux.ask(session)
+        return None
     if session is not None:
         return session, _pane_processes(session, environ)
     seen = look_at_session(place, server)
@@ -123,17 +127,10 @@ def _pane_processes(session: tmux.Session, environ: Mapping[str, str]) -> Tree:
                 raise Refused(problem, _BY_HAND)
             first.append((pid, start))
     tree = Tree(first)
-    if tree.holds_guard or _is_callers(session, environ):
+    if tree.holds_guard or tmux.holds_caller(session, environ):
         problem = f"guard itself was started from tmux session {session.name}"
         raise Refused(problem, "call guard from another session")
     return tree
-
-
-def _is_callers(session: tmux.Session, environ: Mapping[str, str]) -> bool:
-    """Whether the caller stands in one of its panes, however far it has gone from the pane's own process."""
-    server = environ.get("TMUX", "").split(",")[1:2]
-    panes = {*session.panes, *session.dead}
-    return server == [str(session.server_pid)] and environ.get("TMUX_PANE") in panes
 
 
 def _end_tree(tree: Tree, grace: float) -> How:

@@ -15,6 +15,7 @@ from guard.errors import Refused
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.registry_files import read
+from guard.reported import settings_of
 from guard.store import Change
 
 _LONGEST_SOURCE = 400
@@ -34,7 +35,7 @@ def take_over(guard: Invocation, file: Path, task_id: str | None) -> ImportRepor
         taking = _Taking(change, source)
         known = [one for one in found.agents if taking.knows(one)]
         new = [one for one in found.agents if one not in known]
-        keep = guard.config.settings.registry.keep_finished
+        keep = settings_of(guard).registry.keep_finished
         events: list[Event] = [
             event for one in new for event in taking.events(one, {"at": now}) if event
         ]

@@ -9,7 +9,7 @@ from guard.ending import end
 from guard.errors import Refused
 from guard.hosts import here
 from guard.invocation import Invocation
-from guard.reported import known
+from guard.reported import kept, known
 
 
 def kill_agent(
@@ -22,7 +22,7 @@ def kill_agent(
             f"agent {agent_id} of task {task_id} has ended already ({agent.status})",
             f"`guard agent show --task {task_id} --agent {agent_id}` says how",
         )
-    store = guard.writable_store
+    store, reason = guard.writable_store, kept(guard, reason)
     longest = guard.users_config.settings.registry.kill_grace_seconds
     seconds = longest if grace is None else grace
     ended = end(agent.whereabouts, here=here(), grace_seconds=seconds, environ=guard.environ)

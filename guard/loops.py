@@ -114,7 +114,11 @@ class Loop:
     def _iterate(self) -> Next:
         begun = bool(self._reports)
         order = replace(
-            self._with_prompt(), new_run=not begun, goes_on=begun, max_seconds=self._time_left()
+            self._with_prompt(),
+            new_run=not begun,
+            goes_on=begun,
+            in_loop=True,
+            max_seconds=self._time_left(),
         )
         try:
             report = run_iteration(self._guard, order)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 
 from guard import tmux
-from guard.alive import start_time
+from guard.alive import ancestors, start_time
 from guard.core.whereabouts import Whereabouts
 from guard.errors import WrongUsage
 from guard.hosts import here
@@ -51,3 +51,21 @@ def _with_process(place: Whereabouts, pid: int, warnings: list[str]) -> Whereabo
     if start is None:
         warnings.append(f"nobody tells when process {pid} started")
     return place.model_copy(update={"pid": pid, "pid_start": start})
+
+
+def surrounds(place: Whereabouts, environ: Mapping[str, str]) -> bool:
+    """Whether guard itself runs inside this place: started from its process, or in a pane of its session."""
+    if place.host != here():
+        return False
+    if place.pid is not None and place.pid_start is not None:
+        return (
+            place.pid in ancestors(os.getpid()) and standing(place.pid, place.pid_start) == "runs"
+        )
+    if place.tmux_session is None:
+        return False
+    try:
+        server = tmux.server(place.tmux_socket or tmux.socket_path(None, environ))
+    except tmux.TmuxUnknown:
+        return False
+    session = server.find(place.tmux_session, place.tmux_identity)
+    return session is not None and tmux.holds_caller(session, environ)

@@ -1,7 +1,14 @@
-"""The agent of a run in the registries: there from the start of an iteration, with its end by the verdict."""
+"""The agent of a run in the registries: there from the start of an iteration, with its end by the verdict.
+
+Where it runs is where guard runs: guard is there before the agent and after it, and ends with it.
+"""
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal
 
 from guard import agents
 from guard.core.agents import Agent
@@ -10,6 +17,7 @@ from guard.core.events.run import Status
 from guard.core.lifecycle import ACTIVE
 from guard.core.listing_agents import transition_line
 from guard.core.registry import AGENT_REGISTRY
+from guard.core.reports.agents import AgentReport
 from guard.core.reports.check import CheckReport
 from guard.core.text import shortened, valid
 from guard.core.whereabouts import Placing, Whereabouts
@@ -17,8 +25,8 @@ from guard.errors import GuardError, Refused
 from guard.hosts import here
 from guard.invocation import Invocation
 from guard.liveness import look
-from guard.placing import place
-from guard.reported import age_of, ground_of
+from guard.placing import place, surrounds
+from guard.reported import age_of, ground_of, settings_of
 
 _STATUS: dict[Status, AgentStatus] = {
     "complete": "completed",
@@ -27,96 +35,161 @@ _STATUS: dict[Status, AgentStatus] = {
     "timeout": "failed",
     "interrupted": "error",
 }
+_MOST_ATTEMPTS = 20
+_LONGEST = 400
+
+Whose = Literal["ours", "ended", "nobody_knows", "taken"]
 
 
-def begins(guard: Invocation, task: str, agent_id: str, agent_type: str) -> int:
-    """The agent works on the task from now on, again or for the first time; which life of it this is.
+@dataclass(frozen=True)
+class Entry:
+    """One life of an agent, while this guard runs it."""
 
-    Where it runs is where guard runs: guard is there before the agent and after it, and ends with it. Refused while another
-    guard may run it; one that goes on, because it waited or was limited, lives on.
-    """
-    store, now = guard.writable_store, guard.clock.now()
-    where, _ = place(None, None, os.getpid())
-    placing = Placing(where, guard.clock.boot())
-    registry = store.view(AGENT_REGISTRY, task)
-    known = registry.agent(agent_id) if registry else None
-    if known is not None and known.status in ACTIVE and _goes_on(guard, known):
+    guard: Invocation
+    task: str
+    agent_id: str
+    life: int
+    without_guard: Whereabouts
+    """Where it runs when this guard is gone, if somebody said so before."""
+    in_loop: bool
+
+    def ends(self, report: CheckReport) -> None:
+        """What the verdict on the iteration says of the agent; one that waits or was limited goes on, with no guard over it
+        unless guard goes on too."""
+        status = _STATUS.get(report.status, "working")
+        message = f"iteration {report.iteration}: {report.status}, {report.reason}"
+        left = status in ACTIVE and not self.in_loop
+        self._report(status, message, self.without_guard if left else None)
+
+    def fails(self, why: str) -> None:
+        """Guard could not go on, and nobody knows what became of the agent's work: that is no longer an active agent."""
+        with suppress(GuardError):
+            self._report("error", shortened(valid(why), _LONGEST), None)
+
+    def stopped(self, why: str) -> None:
+        """The agent was ended with its guard, by a person or by `guard agent kill`."""
+        agent = _known(self.guard, self.task, self.agent_id)
+        if agent is not None and agent.incarnation == self.life:
+            reason = shortened(f"guard was stopped: {valid(why)}", _LONGEST)
+            store, now = self.guard.writable_store, self.guard.clock.now()
+            _tell(self.guard, agents.killed(store, now, agent, reason, "ended by its guard"))
+
+    def _report(self, status: AgentStatus, message: str, where: Whereabouts | None) -> None:
         report = agents.update(
-            store,
-            now,
-            task_id=task,
-            agent_id=agent_id,
-            status="working",
-            incarnation=known.incarnation,
-            place=placing if known.pid_start != where.pid_start else None,
+            self.guard.writable_store,
+            self.guard.clock.now(),
+            task_id=self.task,
+            agent_id=self.agent_id,
+            status=status,
+            message=message,
+            incarnation=self.life,
+            place=Placing(where, self.guard.clock.boot()) if where is not None else None,
         )
-    else:
-        report = agents.spawn(
+        _tell(self.guard, report)
+
+
+def begins(
+    guard: Invocation, task: str, agent_id: str | None, kind: str, *, in_loop: bool = False
+) -> Entry:
+    """The agent works on the task from now on, again or for the first time.
+
+    One that goes on, because it waited or was limited, lives on. While another guard runs an agent, its name is taken: an
+    agent that was not named gets the next free one.
+    """
+    for name in [agent_id] if agent_id else _names(kind):
+        for _ in range(_MOST_ATTEMPTS):
+            known = _known(guard, task, name)
+            whose, detail = _whose(guard, known) if known is not None else ("ended", "")
+            if whose == "taken" and agent_id is None:
+                break
+            if whose == "taken":
+                raise Refused(
+                    f"agent {name} of task {task} is active already ({detail})",
+                    "give the agent of this run another name with --agent-id",
+                )
+            report = _joined(guard, task, name, kind, known, whose, detail)
+            if report is not None:
+                _tell(guard, report)
+                if agent_id is None and name != kind:
+                    guard.output.warn(f"{kind} is taken in task {task}: this agent is {name}")
+                before = known.whereabouts if known and whose == "ours" else Whereabouts()
+                return Entry(
+                    guard, task, name, report.agent.incarnation, _without_us(before), in_loop
+                )
+    raise Refused(f"task {task} changes all the time", "try again")
+
+
+def _names(kind: str) -> Iterator[str]:
+    yield kind
+    for number in count(2):
+        yield f"{kind}-{number}"
+
+
+def _known(guard: Invocation, task: str, name: str) -> Agent | None:
+    registry = guard.store.view(AGENT_REGISTRY, task)
+    return registry.agent(name) if registry else None
+
+
+def _whose(guard: Invocation, known: Agent) -> tuple[Whose, str]:
+    """Whose an agent is that is registered already: to go on with, to begin anew, or another's."""
+    where = known.whereabouts
+    if known.status not in ACTIVE:
+        return "ended", ""
+    if not where.known or _is_us(where) or surrounds(where, guard.environ):
+        return "ours", ""
+    seen = look(where, age_seconds=age_of(guard, known), here=here())
+    if seen.state == "ended":
+        return "ended", seen.detail
+    return ("taken" if seen.state == "alive" else "nobody_knows"), seen.detail
+
+
+def _is_us(where: Whereabouts) -> bool:
+    own, _ = place(None, None, os.getpid())
+    return (where.host, where.pid, where.pid_start) == (own.host, own.pid, own.pid_start)
+
+
+def _without_us(where: Whereabouts) -> Whereabouts:
+    return where.model_copy(update={"pid": None, "pid_start": None}) if _is_us(where) else where
+
+
+def _joined(
+    guard: Invocation,
+    task: str,
+    name: str,
+    kind: str,
+    known: Agent | None,
+    whose: Whose,
+    detail: str,
+) -> AgentReport | None:
+    """The agent at work under this guard; None if it has to be looked at again, because it is not what it was."""
+    store, now = guard.writable_store, guard.clock.now()
+    own, _ = place(None, None, os.getpid())
+    if known is not None and whose == "ours":
+        update = {"host": own.host, "pid": own.pid, "pid_start": own.pid_start}
+        where = known.whereabouts.model_copy(update=update)
+        return agents.go_on(store, now, known, Placing(where, guard.clock.boot()))
+    if known is not None and known.status in ACTIVE and whose == "ended":
+        agents.end_detected(store, now, known, detail[:512], None)
+        return None
+    if known is not None and whose == "nobody_knows":
+        guard.output.warn(f"agent {name} of task {task} is taken over: {detail}")
+        agents.give_up(store, now, known, f"taken over by another run: {detail}"[:_LONGEST])
+        return None
+    try:
+        return agents.spawn(
             store,
             now,
             task_id=task,
-            agent_id=agent_id,
-            agent_type=agent_type,
-            keep_finished=guard.config.settings.registry.keep_finished,
-            place=placing,
+            agent_id=name,
+            agent_type=kind,
+            keep_finished=settings_of(guard).registry.keep_finished,
+            place=Placing(own, guard.clock.boot()),
             ground=ground_of(guard),
         )
-    guard.output.note(transition_line(report))
-    return report.agent.incarnation
+    except Refused:
+        return None
 
 
-def _goes_on(guard: Invocation, known: Agent) -> bool:
-    """Whether an active agent is this guard's to go on with; one whose guard has died has ended."""
-    if known.pid == os.getpid() or not known.whereabouts.known:
-        return True
-    seen = look(known.whereabouts, age_seconds=age_of(guard, known), here=here())
-    if seen.state != "ended":
-        raise Refused(
-            f"agent {known.agent_id} of task {known.task_id} is active already ({seen.detail})",
-            "give the agent of this run another name with --agent-id, or end the other one: "
-            "`guard agent kill`",
-        )
-    return not agents.end_detected(
-        guard.writable_store, guard.clock.now(), known, seen.detail[:512], None
-    )
-
-
-def fails(guard: Invocation, task: str, agent_id: str, life: int, why: str) -> None:
-    """Guard could not go on, and nobody knows what became of the agent's work: that is no longer an active agent."""
-    with suppress(GuardError):
-        _report(guard, task, agent_id, life, "error", shortened(valid(why), 400))
-
-
-def ends(guard: Invocation, task: str, agent_id: str, life: int, report: CheckReport) -> None:
-    """What the verdict on the iteration says of the agent; one that waits or was limited goes on, with no guard over it."""
-    message = f"iteration {report.iteration}: {report.status}, {report.reason}"
-    _report(guard, task, agent_id, life, _STATUS.get(report.status, "working"), message)
-
-
-def stopped(guard: Invocation, task: str, agent_id: str, life: int, report: CheckReport) -> None:
-    """The agent was ended with its guard, by a person or by `guard agent kill`."""
-    known = guard.store.view(AGENT_REGISTRY, task)
-    agent = known.agent(agent_id) if known else None
-    if agent is None or agent.incarnation != life:
-        return
-    why = shortened(f"guard was stopped: {report.detail or report.reason}", 400)
-    now = guard.clock.now()
-    guard.output.note(
-        transition_line(agents.killed(guard.writable_store, now, agent, why, "ended by its guard"))
-    )
-
-
-def _report(
-    guard: Invocation, task: str, agent_id: str, life: int, status: AgentStatus, message: str
-) -> None:
-    report = agents.update(
-        guard.writable_store,
-        guard.clock.now(),
-        task_id=task,
-        agent_id=agent_id,
-        status=status,
-        message=message,
-        incarnation=life,
-        place=Placing(Whereabouts(), guard.clock.boot()) if status in ACTIVE else None,
-    )
-    guard.output.note(transition_line(report))
+def _tell(guard: Invocation, report: AgentReport) -> None:
+    if report.recorded_as == "spawned" or report.previous_status != report.agent.status:
+        guard.output.note(transition_line(report))

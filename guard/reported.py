@@ -9,6 +9,7 @@ from guard.core.events import AgentFindingRecorded, AgentStatus, AgentTested
 from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY
 from guard.core.reports.agents import AgentReport
+from guard.core.settings import Settings
 from guard.core.text import shortened, valid
 from guard.core.whereabouts import Placing, Whereabouts
 from guard.errors import ConfigProblem, RepositoryProblem, WrongUsage
@@ -45,7 +46,7 @@ def spawned(
     pid: int | None = None,
 ) -> AgentReport:
     """Register an agent with where it runs and where the repository stands."""
-    message = _kept(guard, message)
+    message = kept(guard, message)
     return agents.spawn(
         guard.writable_store,
         guard.clock.now(),
@@ -53,7 +54,7 @@ def spawned(
         agent_id=agent_id,
         agent_type=agent_type,
         message=message,
-        keep_finished=guard.config.settings.registry.keep_finished,
+        keep_finished=settings_of(guard).registry.keep_finished,
         place=_place(guard, tmux_session, tmux_socket, pid, None),
         ground=ground_of(guard),
     )
@@ -74,7 +75,7 @@ def updated(
     strict: bool = False,
 ) -> AgentReport:
     """Record a report; a completion is held against the evidence first."""
-    now, validation, message = guard.clock.now(), None, _kept(guard, message)
+    now, validation, message = guard.clock.now(), None, kept(guard, message)
     agent = known(guard, task_id, agent_id)
     incarnation = _life(guard, agent, incarnation)
     if status == "completed" and agent.status in ACTIVE and incarnation == agent.incarnation:
@@ -92,7 +93,7 @@ def updated(
         incarnation=incarnation,
         place=_place(guard, tmux_session, tmux_socket, pid, agent),
         validation=validation,
-        strict=strict or _strict(guard),
+        strict=strict or settings_of(guard).claims.strict,
     )
 
 
@@ -115,7 +116,7 @@ def found(
         task_id=task_id,
         agent_id=agent_id,
         incarnation=_life(guard, agent, incarnation),
-        text=_kept(guard, text),
+        text=kept(guard, text),
         severity=severity,
         file=valid(file) if file is not None else None,
     )
@@ -152,13 +153,13 @@ def ran_tests(
     )
 
 
-def _strict(guard: Invocation) -> bool:
-    """Only the user may say so; a file of the project that says it, or is broken, is warned of and stops no report."""
+def settings_of(guard: Invocation) -> Settings:
+    """The settings; a file of the project that is broken is warned of and stops no report: the agent may have broken it."""
     try:
-        return guard.config.settings.claims.strict
+        return guard.config.settings
     except ConfigProblem as error:
         guard.output.warn(error.message)
-        return guard.users_config.settings.claims.strict
+        return guard.users_config.settings
 
 
 def _life(guard: Invocation, agent: Agent, incarnation: int | None) -> int:
@@ -177,7 +178,7 @@ def _life(guard: Invocation, agent: Agent, incarnation: int | None) -> int:
     return int(told)
 
 
-def _kept(guard: Invocation, message: str) -> str:
+def kept(guard: Invocation, message: str) -> str:
     """The message as it can be recorded: a report must not be lost for its words."""
     kept = shortened(valid(message), _LONGEST_MESSAGE)
     if kept != message:
@@ -227,7 +228,7 @@ def ground_of(guard: Invocation) -> Ground | None:
     repository = guard.repository_if_any
     if repository is None:
         return None
-    limit = guard.config.settings.completion_check.git_timeout_seconds
+    limit = guard.users_config.settings.completion_check.git_timeout_seconds
     try:
         return standing(repository, guard.environ, limit)
     except RepositoryProblem as error:

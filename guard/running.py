@@ -59,6 +59,8 @@ class Order:
     """How long the agent may run, if less than the settings say."""
     goes_on: bool = False
     """Whether this goes on with earlier iterations: one of them that was waited for is then what is reported."""
+    in_loop: bool = False
+    """Whether this guard goes on after the iteration."""
     task: str | None = None
     agent_id: str | None = None
     identity: Mapping[str, str] = field(default_factory=dict)
@@ -100,22 +102,24 @@ def _registered(guard: Invocation, order: Order) -> CheckReport:
     if order.task is None:
         return _iterate(guard, order)
     kind = order.terms.agent or named(order.argv) or "agent"
-    name = order.agent_id or kind
-    life = registered.begins(guard, order.task, name, kind)
+    entry = registered.begins(guard, order.task, order.agent_id, kind, in_loop=order.in_loop)
     identity = {
-        "GUARD_TASK_ID": order.task,
-        "GUARD_AGENT_ID": name,
-        "GUARD_AGENT_INCARNATION": str(life),
+        "GUARD_TASK_ID": entry.task,
+        "GUARD_AGENT_ID": entry.agent_id,
+        "GUARD_AGENT_INCARNATION": str(entry.life),
     }
     try:
         report = _iterate(guard, replace(order, identity=identity))
     except StoppedByPerson as stop:
-        registered.stopped(guard, order.task, name, life, stop.report)
+        entry.stopped(stop.report.detail or stop.report.reason)
         raise
-    except GuardError as error:
-        registered.fails(guard, order.task, name, life, error.message)
+    except KeyboardInterrupt:
+        entry.stopped("interrupted while it judged the iteration")
         raise
-    registered.ends(guard, order.task, name, life, report)
+    except (GuardError, OSError) as error:
+        entry.fails(str(error))
+        raise
+    entry.ends(report)
     return report
 
 

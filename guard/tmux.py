@@ -158,6 +158,13 @@ def server_of(identity: str) -> tuple[int, str] | None:
     return (int(parts[0]), parts[4]) if told else None
 
 
+def holds_caller(session: Session, environ: Mapping[str, str]) -> bool:
+    """Whether the caller stands in one of its panes, however far it has gone from the pane's own process."""
+    server = environ.get("TMUX", "").split(",")[1:2]
+    panes = {*session.panes, *session.dead}
+    return server == [str(session.server_pid)] and environ.get("TMUX_PANE") in panes
+
+
 def ask(session: Session) -> None:
     """Close the session, which hangs up on its processes; nothing if it is gone.
 

@@ -321,7 +321,7 @@ def test_a_session_of_dead_panes_is_cleared_away(server: TmuxServer) -> None:
     where, _ = place("agent-1", server.socket, None)
     os.kill(next(iter(server.get("agent-1").panes.values())), signal.SIGKILL)
     until(lambda: server.get("agent-1").all_dead, 90)
-    assert ended(where) == "asked"
+    assert ended(where) == "gone_before"
     assert server.find("agent-1") is None
 
 

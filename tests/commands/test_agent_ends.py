@@ -467,6 +467,7 @@ def test_a_second_run_of_the_same_agent_is_refused_while_the_first_lives(
 def test_a_broken_file_of_the_project_stops_no_report(repository: Path) -> None:
     report("agent", "spawn", *IDS)
     (repository / "guard.toml").write_text("[claims")
+    assert run("agent", "spawn", "--task", "T1", "--agent", "a2").code == 0
     result = run("agent", "update", *IDS, "--status", "failed", "--format", "json")
     assert (result.code, result.json["agent"]["status"]) == (0, "failed")
     assert "is not TOML" in result.err
@@ -482,3 +483,81 @@ def test_where_nobody_could_look_nobody_is_accused_of_tests(
     found = report("agent", "update", *IDS, *words)["completion_validation"]
     assert found["blocking_issues"] == []
     assert not any("test" in warning for warning in found["warnings"])
+
+
+def _loops(gate: Path) -> tuple[str, ...]:
+    return ("sh", "-c", f"while ! [ -e {gate} ]; do sleep 0.1; done")
+
+
+def test_two_runs_without_a_name_in_two_work_trees_have_two(
+    repository: Path, tmp_path: Path
+) -> None:
+    commit(repository)
+    git(repository, "worktree", "add", "-q", str(tmp_path / "other"))
+    gate, argv = tmp_path / "gate", [sys.executable, "-m", "guard", "run", "--task", "T1"]
+    running = subprocess.Popen([*argv, "--no-probe", "--no-wait", "--", *_loops(gate)])
+    try:
+        until(lambda: report("agent", "list")["active"] == 1)
+        words = ("run", "--task", "T1", "--no-probe", "--no-wait", "--", "true")
+        second = run(*words, cwd=tmp_path / "other")
+        assert (second.code, "this agent is agent-2" in second.err) == (10, True)
+    finally:
+        gate.touch()
+        running.wait(90)
+    found = {one["agent_id"]: one["status"] for one in report("agent", "list")["agents"]}
+    assert found == {"agent": "failed", "agent-2": "failed"}
+
+
+def test_a_run_inside_the_place_that_was_registered_goes_on_with_it(repository: Path) -> None:
+    commit(repository)
+    guard = f"{sys.executable} -m guard"
+    script = (
+        f"{guard} agent spawn --task T1 --agent a1 --pid $$ && "
+        f"{guard} run --task T1 --agent-id a1 --no-probe --no-wait -- true"
+    )
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=90)
+    assert done.returncode == 10, done.stderr
+    agent = report("agent", "list", "--no-look")["agents"][0]
+    assert (agent["incarnation"], agent["status"]) == (1, "failed")
+
+
+@needs_tmux
+def test_a_run_inside_the_session_that_was_registered_goes_on_with_it(
+    repository: Path, server: TmuxServer, workspace: Path, tmp_path: Path
+) -> None:
+    commit(repository)
+    guard, ended = f"{sys.executable} -m guard --workspace {workspace}", tmp_path / "ended"
+    script = (
+        f"cd {repository} && {guard} run --task T1 --agent-id a1 --no-probe --no-wait -- true; "
+        f"echo $? > {ended}.new; mv {ended}.new {ended}; sleep 600"
+    )
+    go = tmp_path / "go"
+    server.new("mine", "sh", "-c", f"while ! [ -e {go} ]; do sleep 0.1; done; {script}")
+    report("agent", "spawn", *IDS, "--tmux-session", "mine", "--tmux-socket", server.socket)
+    go.touch()
+    until(ended.exists)
+    assert ended.read_text() == "10\n"
+    assert report("agent", "list", "--no-look")["agents"][0]["incarnation"] == 1
+
+
+def test_an_agent_of_which_nobody_knows_is_taken_over(repository: Path, tmp_path: Path) -> None:
+    commit(repository)
+    old = {"agents": [{"agent_id": "a1", "status": "running", "pid": 4711, "task_id": "T1"}]}
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(old))
+    assert run("agent", "import", file).code == 0
+    words = ("run", "--task", "T1", "--agent-id", "a1", "--no-probe", "--no-wait", "--", "true")
+    result = run(*words)
+    assert (result.code, "is taken over" in result.err) == (10, True)
+    listed = report("agent", "list", "--no-look")
+    assert (listed["agents"][0]["incarnation"], listed["active"]) == (2, 0)
+
+
+def test_a_reason_that_is_no_text_does_not_lose_the_kill(
+    sleeper: "subprocess.Popen[bytes]",
+) -> None:
+    report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
+    result = run("agent", "kill", *IDS, "--reason", "bad \udcff", "--format", "json")
+    assert result.code == 0
+    assert result.json["agent"]["reason"].startswith("bad ")
+    assert result.json["agent"]["status"] == "terminated"
