@@ -8,69 +8,94 @@ from functools import cached_property
 from typing import TypeVar
 
 from guard import teams
+from guard.core.breaker.moment import Moment
 from guard.core.gate import Held, LetGo
 from guard.core.team.changes import Alive, Change, Joined, Left, Running
 from guard.core.team.state import Scope
-from guard.errors import GuardError
+from guard.errors import GuardError, StoreUnavailable
 from guard.invocation import Invocation
-from guard.iteration import team_scope
+from guard.iteration import team_scope, told_of_session
 from guard.store.files import FileStore
 
 T = TypeVar("T")
-_LOCK_SECONDS = 1.0
+_LOCK_SECONDS = 0.2
+_MOST_UNSENT = 1000
 _ALIVE_EVERY_SECONDS = 60.0
 
 
 class Accounts:
     """The team of the stream's session, as the workspace has it."""
 
-    def __init__(self, guard: Invocation, session: Callable[[], str | None]) -> None:
+    def __init__(self, guard: Invocation, agent: str, session: Callable[[], str | None]) -> None:
         self._guard = guard
+        self._agent = agent
         self._session = session
         self._answers = True
         self._told: set[str] = set()
         """Members that the stream itself knows: it knows better when they end."""
         self._signs: dict[str, float] = {}
+        self._unsent: list[Change] = []
+        self._scope: Scope | None = None
+        """Where the first of them was recorded: there they end, too, if the session becomes known only later."""
 
     def record(self, changes: tuple[Change, ...]) -> None:
-        """What became known; signs of life only now and then."""
+        """What became known; signs of life only now and then. What cannot be recorded now is kept for the next time."""
         self._told.update(name for change in changes for name in _named(change))
         news = [one for one in changes if not isinstance(one, Alive) or self._is_due(one)]
         if news:
-            lease = self._guard.users_config.settings.team.lease_seconds
-            moment = teams.moment_of(self._guard.clock)
-            self._asked(
-                lambda: teams.record(self._store, self._scope, moment, news, lease_seconds=lease),
-                None,
-            )
+            self._unsent = [*self._unsent, *news][-_MOST_UNSENT:]
+            self.send()
+
+    def send(self) -> None:
+        """Record what is still to be recorded."""
+        if self._unsent:
+            self._asked(self._send, None)
 
     def others(self) -> tuple[str, int] | None:
-        """The team of the session and how many of it count that the stream does not know."""
-        moment = teams.moment_of(self._guard.clock)
-        state = self._asked(lambda: teams.current(self._store, self._scope, moment), None)
-        if state is None or state.active_team_name is None:
-            return None
-        unknown = [one for one in state.members if one.counts and one.member not in self._told]
-        return (state.active_team_name, len(unknown)) if unknown else None
+        """The team of the session, and how many count of it that the stream does not know."""
+        return self._asked(self._others, None)
 
     def log(self, news: Held | LetGo) -> None:
         """A completion was held back, or let go."""
         held = isinstance(news, Held)
         reason = "team_active" if isinstance(news, Held) else news.why
-        moment = teams.moment_of(self._guard.clock)
         self._asked(
-            lambda: teams.completion(self._store, self._scope, moment, held=held, reason=reason),
+            lambda: teams.completion(
+                self._store, self._own(), self._moment(), held=held, reason=reason
+            ),
             None,
         )
+
+    def _send(self) -> None:
+        lease = self._guard.users_config.settings.team.lease_seconds
+        scope, moment = self._own(), self._moment()
+        teams.record(self._store, scope, moment, self._unsent, lease_seconds=lease)
+        self._scope = scope
+        self._unsent = []
+
+    def _others(self) -> tuple[str, int] | None:
+        name, members = teams.counting(self._store, self._current(), self._moment())
+        unknown = [one for one in members if one.member not in self._told]
+        return (name, len(unknown)) if name and unknown else None
+
+    def _own(self) -> Scope:
+        return self._scope or self._current()
+
+    def _current(self) -> Scope:
+        """The session of the stream in this work tree; an iteration that nobody watches over is told of it."""
+        session = self._session()
+        scope = team_scope(self._guard, session)
+        if session is not None and scope.run is not None:
+            told_of_session(self._guard, self._agent, session)
+        return scope
+
+    def _moment(self) -> Moment:
+        return teams.moment_of(self._guard.clock)
 
     @cached_property
     def _store(self) -> FileStore:
         path = self._guard.writable_store.path
         return FileStore(path, lock_timeout_seconds=_LOCK_SECONDS, notice=self._guard.output.warn)
-
-    @property
-    def _scope(self) -> Scope:
-        return team_scope(self._guard, self._session())
 
     def _is_due(self, sign: Alive) -> bool:
         now = self._guard.clock.boot()
@@ -84,11 +109,13 @@ class Accounts:
             return otherwise
         try:
             return question()
+        except StoreUnavailable as error:
+            self._guard.output.warn(f"the gate goes by the stream alone for now: {error.message}")
         except (GuardError, OSError) as error:
             self._answers = False
             why = error.message if isinstance(error, GuardError) else str(error)
             self._guard.output.warn(f"the gate goes by the stream alone: {why}")
-            return otherwise
+        return otherwise
 
 
 def _named(change: Change) -> list[str]:

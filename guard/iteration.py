@@ -168,6 +168,14 @@ def session_seen(
     return replace(iteration, opened=opened.with_session(event)) if opened else iteration
 
 
+def told_of_session(guard: Invocation, agent: str, session: str) -> None:
+    """Let the open iteration know its session, if nobody watches over it and it knows of none."""
+    run = guard.store.view(RUN, key_of(guard))
+    opened = run.open_iteration if run is not None else None
+    if opened is not None and opened.supervisor is None and opened.session is None:
+        session_seen(guard, current(guard, Terms()), agent, session, None)
+
+
 def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:
     """The newest check of this very iteration, if one was made."""
     last = guard.store.view(LAST_CHECK, key_of(guard))

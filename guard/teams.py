@@ -122,6 +122,13 @@ class Standing:
 
 
 def standing(store: Store, scope: Scope, moment: Moment) -> Standing:
+    """The same as evidence for a check."""
+    name, members = counting(store, scope, moment)
+    team = Team(name=name, active=len(members)) if name is not None else None
+    return Standing(team, tuple(_living(one, moment) for one in members))
+
+
+def counting(store: Store, scope: Scope, moment: Moment) -> tuple[str | None, list[Member]]:
     """Who counts for an iteration: the team of its session, and whoever joined it before its session was known."""
     early = current(store, replace(scope, session=None), moment)
     members = {one.member: one for one in _counting(early) if _is_of(one, scope)}
@@ -131,8 +138,7 @@ def standing(store: Store, scope: Scope, moment: Moment) -> Standing:
     if own is not None:
         members |= {one.member: one for one in _counting(own)}
         name = own.active_team_name or name
-    team = Team(name=name, active=len(members)) if name is not None else None
-    return Standing(team, tuple(_living(one, moment) for one in members.values()))
+    return name, list(members.values())
 
 
 def _counting(state: TeamState | None) -> list[Member]:

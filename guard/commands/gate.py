@@ -3,12 +3,15 @@
 import os
 import select
 import sys
+from collections.abc import Callable
 
 import click
 
-from guard.core.gate import AGENTS, Ended, Gate, Held, LetGo, stream_reader
+from guard.core.gate import AGENTS, MAX_HOLD_SECONDS, Ended, Gate, Held, LetGo, stream_reader
 from guard.core.text import plural
+from guard.errors import GuardError
 from guard.invocation import Invocation
+from guard.options import DAY_SECONDS, Seconds
 from guard.output import Output
 
 _CHUNK = 256 * 1024
@@ -19,7 +22,7 @@ _NAMED = 5
 @click.option("--agent", required=True, type=click.Choice(AGENTS), help="Whose stream it is.")
 @click.option(
     "--max-hold",
-    type=click.FloatRange(min=0),
+    type=Seconds(most=7 * DAY_SECONDS),
     metavar="SECONDS",
     help="How long a completion may be held back; then it goes out all the same. By default `team.max_hold_seconds`.",
 )
@@ -35,7 +38,7 @@ def command(guard: Invocation, agent: str, max_hold: float | None) -> int:
     Exit codes: 0 after `complete`; 11 held back, and helpers may live; 16 helpers were killed with the session, or the
     stream was cut off in a turn.
     """
-    gate = _gate(guard, agent, max_hold)
+    gate, settle = _gate(guard, agent, max_hold)
     try:
         _pass_on(guard, gate)
         rest, ended = gate.end(guard.clock.boot())
@@ -43,30 +46,42 @@ def command(guard: Invocation, agent: str, max_hold: float | None) -> int:
     except BrokenPipeError:
         # Whoever read has had enough; what was said until now decides.
         return gate.end(guard.clock.boot())[1].exit_code
+    finally:
+        settle()
     _sum_up(guard.output, ended)
     return ended.exit_code
 
 
-def _gate(guard: Invocation, agent: str, max_hold: float | None) -> Gate:
-    longest = guard.users_config.settings.team.max_hold_seconds if max_hold is None else max_hold
+def _gate(guard: Invocation, agent: str, max_hold: float | None) -> tuple[Gate, Callable[[], None]]:
+    """The gate, and what settles its accounts at the end."""
     reader, output = stream_reader(agent), guard.output
-    if guard.repository_if_any is None:
-        return Gate(reader, max_hold_seconds=longest, tell=lambda news: _tell(output, news))
+    try:
+        settings = guard.users_config.settings.team
+        longest = settings.max_hold_seconds if max_hold is None else max_hold
+        in_repository = guard.repository_if_any is not None
+    except GuardError as error:
+        # The stream is the agent's, and must not be lost for a fault of guard's own.
+        output.warn(f"the gate goes by the stream alone: {error.message}")
+        longest, in_repository = MAX_HOLD_SECONDS if max_hold is None else max_hold, False
+    if not in_repository:
+        gate = Gate(reader, max_hold_seconds=longest, tell=lambda news: _tell(output, news))
+        return gate, lambda: None
     from guard.gating import Accounts
 
-    accounts = Accounts(guard, lambda: reader.session)
+    accounts = Accounts(guard, agent, lambda: reader.session)
 
     def tell(news: Held | LetGo) -> None:
         _tell(output, news)
         accounts.log(news)
 
-    return Gate(
+    gate = Gate(
         reader,
         max_hold_seconds=longest,
         on_change=accounts.record,
         also_holds=accounts.others,
         tell=tell,
     )
+    return gate, accounts.send
 
 
 def _pass_on(guard: Invocation, gate: Gate) -> None:

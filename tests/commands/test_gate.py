@@ -223,7 +223,7 @@ def test_many_lines_pass_in_bounded_memory_and_in_no_time(tmp_path: Path) -> Non
     [
         ((), "Missing option '--agent'"),
         (("--agent", "command"), "'command' is not one of"),
-        (("--agent", "claude", "--max-hold", "-1"), "-1.0 is not in the range"),
+        (("--agent", "claude", "--max-hold", "-1"), "-1 is not between 0 and 604800"),
     ],
 )
 def test_wrong_usage(words: tuple[str, ...], said: str) -> None:

@@ -98,3 +98,60 @@ def test_the_limit_of_a_hold_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> No
     _, lines, err = gate(begun(), RUNS, result())
     assert lines[-1]["type"] == "complete"
     assert "as long as it may be" in err
+
+
+def test_a_check_counts_the_helpers_that_the_gate_has_seen(project: Path) -> None:
+    run("baseline")
+    gate(begun(), RUNS, result())
+    commit(project, "more.txt")
+    checked = run("check", "--no-wait", "--no-probe", "--format", "json")
+    assert (checked.code, checked.json["reason"]) == (11, "team")
+
+
+def test_a_member_of_the_iteration_that_joined_before_its_session_was_known_holds() -> None:
+    run("baseline")
+    team("spawn", "--team", "crew", "--member", "m1")
+    code, lines, _ = gate(begun(), result())
+    assert (code, lines[-1]["type"]) == (11, "usage_update")
+
+
+def test_helpers_that_were_killed_with_the_stream_hold_nothing_later() -> None:
+    thread = {"type": "thread.started", "thread_id": "t-1"}
+    states = {"a1": {"status": "running", "message": None}}
+    spawned = {
+        "type": "item.completed",
+        "item": {
+            "id": "i1",
+            "type": "collab_tool_call",
+            "tool": "spawn_agent",
+            "receiver_thread_ids": ["a1"],
+            "agents_states": states,
+            "status": "completed",
+        },
+    }
+    end = {"type": "turn.completed", "usage": {"input_tokens": 5}}
+    command = [sys.executable, "-m", "guard", "gate", "--agent", "codex"]
+
+    def codex(*events: Any) -> int:
+        data = jsonl(thread, {"type": "turn.started"}, *events, end)
+        done = subprocess.run(command, input=data, capture_output=True, timeout=TIME_LIMIT)
+        return done.returncode
+
+    assert codex(spawned) == 16
+    assert codex() == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("config.toml", "x = ["), ("config.toml", '[team]\nlease_seconds = "x"\n')]
+)
+def test_a_fault_of_the_users_settings_loses_no_line(home: Path, file: str, text: str) -> None:
+    (home / "config" / "guard").mkdir(parents=True)
+    (home / "config" / "guard" / file).write_text(text)
+    code, lines, err = gate(begun(), RUNS, ENDED, result())
+    assert (code, len(lines), lines[-1]["type"]) == (0, 4, "complete")
+    assert "goes by the stream alone" in err
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1e12", "-1"])
+def test_a_limit_that_cannot_be_is_wrong_usage(text: str) -> None:
+    assert run("gate", "--agent", "claude", "--max-hold", text, stdin="").code == 2

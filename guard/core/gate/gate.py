@@ -17,7 +17,7 @@ from guard.core.gate.cutting import Cutter
 from guard.core.gate.ended import Ended, Reason
 from guard.core.gate.meaning import StreamReader, Usage
 from guard.core.gate.members import Members
-from guard.core.team.changes import Change
+from guard.core.team.changes import Change, Left
 
 MAX_HOLD_SECONDS = 7200.0
 _BEFORE = b"\r\x00\xef\xbb\xbf \t"
@@ -122,6 +122,8 @@ class Gate:
         cut = self._cutter.in_line
         rest = self._cutter.end()
         out = rest if cut else b"".join(self._passed(rest, now))
+        if self._reader.kills_helpers and self._members.count:
+            self._on_change(tuple(Left(one, "killed") for one in self._members.ids))
         held = self._held
         if held and not (self._in_turn or held.told or self._holder()):
             newline = b"\n" if cut or (out and not out.endswith(b"\n")) else b""

@@ -36,6 +36,10 @@ class Members:
         return tuple(member.name for member in self._members.values())
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(self._members)
+
+    @property
     def killed(self) -> tuple[str, ...]:
         """Those that were killed since the agent last ended a turn."""
         return tuple(self._killed.values())
