@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from guard.dialogue import Ended, asked
+from guard.dialogue import Dialogue, Ended, asked
 
 ECHO = """
 import sys
@@ -51,10 +51,14 @@ def test_asking_a_program_that_has_ended_is_no_crash() -> None:
     with asked(python(""), environ=os.environ, time_limit=60) as program:
         with pytest.raises(Ended):
             program.line()
-        # Its output is closed a little before its input is.
         with pytest.raises(Ended):
-            while True:
-                program.ask(b"x\n")
+            _ask_on_and_on(program)
+
+
+def _ask_on_and_on(program: Dialogue) -> None:
+    """The output of a program that ends is closed a little before its input is."""
+    while True:
+        program.ask(b"x\n")
 
 
 def test_it_does_not_outlive_the_block() -> None:
