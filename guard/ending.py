@@ -62,8 +62,10 @@ def end(
 
 
 def _process(place: Whereabouts) -> Tree | None:
-    """The recorded process with all that comes from it; None if it has ended."""
+    """The recorded process with all that comes from it, or the guard that runs it; None if it has ended."""
     pid, start = place.pid, place.pid_start
+    if place.keeper_pid is not None and standing(place.keeper_pid, place.keeper_start) == "runs":
+        pid, start = place.keeper_pid, place.keeper_start
     found = standing(pid, start) if pid is not None else "gone"
     if pid is not None and start is None and found == "gone" and place.tmux_session is None:
         raise Refused(f"process {pid} was never seen, so nobody saw its end", _BY_HAND)
@@ -164,8 +166,9 @@ def _is_closed(session: tmux.Session) -> bool:
 
 
 def _told(hows: list[How], place: Whereabouts, grace: float) -> Ending:
+    pid = place.pid or place.keeper_pid
     parts = (
-        f"process {place.pid}" if place.pid is not None else "",
+        f"process {pid}" if pid is not None else "",
         f"tmux session {place.tmux_session}" if place.tmux_session is not None else "",
     )
     what = " and ".join(part for part in parts if part)

@@ -54,6 +54,8 @@ def processes_of(places: Iterable[Whereabouts], *, here: Host) -> list[tuple[int
     for one in places:
         if same_place(one.host, here) != "here":
             continue
+        if one.keeper_pid is not None and one.keeper_start is not None:
+            found.append((one.keeper_pid, one.keeper_start))
         if one.pid is not None and one.pid_start is not None:
             found.append((one.pid, one.pid_start))
         elif one.tmux_session is not None:
@@ -106,6 +108,10 @@ class _View:
             return Seen("ended", "the machine was restarted")
         if where != "here":
             return Seen("unknown", elsewhere(place.host, self.here))
+        if place.keeper_pid is not None:
+            kept = _look_at_process(place.keeper_pid, place.keeper_start)
+            if kept.state != "ended" or (place.pid is None and place.tmux_session is None):
+                return replace(kept, detail=f"its guard: {kept.detail}")
         if place.pid is None:
             return self._look_at_session(place, age)
         seen = _look_at_process(place.pid, place.pid_start)

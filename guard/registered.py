@@ -4,7 +4,7 @@ Where it runs is where guard runs: guard is there before the agent and after it,
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -13,7 +13,7 @@ from typing import Literal
 from guard import agents
 from guard.core.agents import Agent
 from guard.core.events import AgentStatus
-from guard.core.events.run import Status
+from guard.core.events.run import Process, Status
 from guard.core.lifecycle import ACTIVE
 from guard.core.listing_agents import transition_line
 from guard.core.registry import AGENT_REGISTRY
@@ -35,6 +35,7 @@ _STATUS: dict[Status, AgentStatus] = {
     "timeout": "failed",
     "interrupted": "error",
 }
+_KEEPER = ("host", "keeper_pid", "keeper_start")
 _MOST_ATTEMPTS = 20
 _LONGEST = 400
 
@@ -46,12 +47,28 @@ class Entry:
     """One life of an agent, while this guard runs it."""
 
     guard: Invocation
-    task: str
-    agent_id: str
-    life: int
-    without_guard: Whereabouts
-    """Where it runs when this guard is gone, if somebody said so before."""
+    agent: Agent
+    """As it was when the iteration began."""
     in_loop: bool
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The variables by which the agent can report of itself."""
+        return {
+            "GUARD_TASK_ID": self.agent.task_id,
+            "GUARD_AGENT_ID": self.agent.agent_id,
+            "GUARD_AGENT_INCARNATION": str(self.agent.incarnation),
+        }
+
+    def started(self, process: Process | None) -> None:
+        """The agent's own process is there: if guard is killed, the agent may live on."""
+        where = self.agent.whereabouts
+        if process is not None and where.pid is None and where.tmux_session is None:
+            told = where.model_copy(update={"pid": process.pid, "pid_start": process.start})
+            with suppress(GuardError):
+                placing = Placing(told, self.guard.clock.boot())
+                store, now = self.guard.writable_store, self.guard.clock.now()
+                agents.place(store, now, self.agent, placing)
 
     def ends(self, report: CheckReport) -> None:
         """What the verdict on the iteration says of the agent; one that waits or was limited goes on, with no guard over it
@@ -59,7 +76,8 @@ class Entry:
         status = _STATUS.get(report.status, "working")
         message = f"iteration {report.iteration}: {report.status}, {report.reason}"
         left = status in ACTIVE and not self.in_loop
-        self._report(status, message, self.without_guard if left else None)
+        where = _users(self.agent.whereabouts, self.guard.environ) if left else None
+        self._report(status, message, where)
 
     def fails(self, why: str) -> None:
         """Guard could not go on, and nobody knows what became of the agent's work: that is no longer an active agent."""
@@ -68,8 +86,8 @@ class Entry:
 
     def stopped(self, why: str) -> None:
         """The agent was ended with its guard, by a person or by `guard agent kill`."""
-        agent = _known(self.guard, self.task, self.agent_id)
-        if agent is not None and agent.incarnation == self.life:
+        agent = _known(self.guard, self.agent.task_id, self.agent.agent_id)
+        if agent is not None and agent.incarnation == self.agent.incarnation:
             reason = shortened(f"guard was stopped: {valid(why)}", _LONGEST)
             store, now = self.guard.writable_store, self.guard.clock.now()
             _tell(self.guard, agents.killed(store, now, agent, reason, "ended by its guard"))
@@ -78,11 +96,11 @@ class Entry:
         report = agents.update(
             self.guard.writable_store,
             self.guard.clock.now(),
-            task_id=self.task,
-            agent_id=self.agent_id,
+            task_id=self.agent.task_id,
+            agent_id=self.agent.agent_id,
             status=status,
             message=message,
-            incarnation=self.life,
+            incarnation=self.agent.incarnation,
             place=Placing(where, self.guard.clock.boot()) if where is not None else None,
         )
         _tell(self.guard, report)
@@ -112,10 +130,7 @@ def begins(
                 _tell(guard, report)
                 if agent_id is None and name != kind:
                     guard.output.warn(f"{kind} is taken in task {task}: this agent is {name}")
-                before = known.whereabouts if known and whose == "ours" else Whereabouts()
-                return Entry(
-                    guard, task, name, report.agent.incarnation, _without_us(before), in_loop
-                )
+                return Entry(guard, report.agent, in_loop)
     raise Refused(f"task {task} changes all the time", "try again")
 
 
@@ -143,13 +158,21 @@ def _whose(guard: Invocation, known: Agent) -> tuple[Whose, str]:
     return ("taken" if seen.state == "alive" else "nobody_knows"), seen.detail
 
 
-def _is_us(where: Whereabouts) -> bool:
+def _us() -> Whereabouts:
     own, _ = place(None, None, os.getpid())
-    return (where.host, where.pid, where.pid_start) == (own.host, own.pid, own.pid_start)
+    return Whereabouts(host=own.host, keeper_pid=own.pid, keeper_start=own.pid_start)
 
 
-def _without_us(where: Whereabouts) -> Whereabouts:
-    return where.model_copy(update={"pid": None, "pid_start": None}) if _is_us(where) else where
+def _is_us(where: Whereabouts) -> bool:
+    return all(getattr(where, name) == getattr(_us(), name) for name in _KEEPER)
+
+
+def _users(where: Whereabouts, environ: Mapping[str, str]) -> Whereabouts:
+    """What others said of where it runs: without its guard, and without a process that guard itself started."""
+    own = {"keeper_pid": None, "keeper_start": None}
+    if where.keeper_pid is not None and not surrounds(where, environ):
+        own |= {"pid": None, "pid_start": None}
+    return where.model_copy(update=own)
 
 
 def _joined(
@@ -162,11 +185,10 @@ def _joined(
     detail: str,
 ) -> AgentReport | None:
     """The agent at work under this guard; None if it has to be looked at again, because it is not what it was."""
-    store, now = guard.writable_store, guard.clock.now()
-    own, _ = place(None, None, os.getpid())
+    store, now, own = guard.writable_store, guard.clock.now(), _us()
     if known is not None and whose == "ours":
-        update = {"host": own.host, "pid": own.pid, "pid_start": own.pid_start}
-        where = known.whereabouts.model_copy(update=update)
+        update = {name: getattr(own, name) for name in _KEEPER}
+        where = _users(known.whereabouts, guard.environ).model_copy(update=update)
         return agents.go_on(store, now, known, Placing(where, guard.clock.boot()))
     if known is not None and known.status in ACTIVE and whose == "ended":
         agents.end_detected(store, now, known, detail[:512], None)

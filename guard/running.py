@@ -9,7 +9,7 @@ import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -34,6 +34,7 @@ from guard.iteration import (
 from guard.kept_output import KeptOutput, output_left_by
 from guard.living import MARK
 from guard.recording import not_started, place_of
+from guard.registered import Entry
 from guard.signals import terminated_like_interrupted
 from guard.supervise import Ended, Supervised
 from guard.verdict import judged, stopped
@@ -63,8 +64,6 @@ class Order:
     """Whether this guard goes on after the iteration."""
     task: str | None = None
     agent_id: str | None = None
-    identity: Mapping[str, str] = field(default_factory=dict)
-    """Variables by which the agent can report of itself: `guard agent update --status working`."""
 
 
 class StoppedByPerson(Exception):
@@ -103,13 +102,8 @@ def _registered(guard: Invocation, order: Order) -> CheckReport:
         return _iterate(guard, order)
     kind = order.terms.agent or named(order.argv) or "agent"
     entry = registered.begins(guard, order.task, order.agent_id, kind, in_loop=order.in_loop)
-    identity = {
-        "GUARD_TASK_ID": entry.task,
-        "GUARD_AGENT_ID": entry.agent_id,
-        "GUARD_AGENT_INCARNATION": str(entry.life),
-    }
     try:
-        report = _iterate(guard, replace(order, identity=identity))
+        report = _iterate(guard, order, entry)
     except StoppedByPerson as stop:
         entry.stopped(stop.report.detail or stop.report.reason)
         raise
@@ -179,7 +173,7 @@ def _folder() -> Path:
         ) from None
 
 
-def _iterate(guard: Invocation, order: Order) -> CheckReport:
+def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> CheckReport:
     agent = order.terms.agent or guard.config.settings.completion_check.agent or named(order.argv)
     me, command, folder = breaker.process(os.getpid()), order.command or order.argv, _folder()
     begin(guard, me, command, order.new_run)
@@ -189,7 +183,7 @@ def _iterate(guard: Invocation, order: Order) -> CheckReport:
         kept = held.enter_context(output_files.opened())
         child = Supervised(
             order.argv,
-            environ={**guard.environ, **order.identity, MARK: iteration.mark},
+            environ={**guard.environ, **(entry.identity if entry else {}), MARK: iteration.mark},
             cwd=folder,
             reader=reader(agent),
             kept=kept,
@@ -202,6 +196,8 @@ def _iterate(guard: Invocation, order: Order) -> CheckReport:
             not_started(guard, iteration, error.message)
             raise
         iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
+        if entry is not None:
+            entry.started(child.process)
         limits = Limits.of(guard.config.settings.run, order.max_seconds)
         watch = watch_of(guard, iteration)
         watching = Watching(guard, iteration, child, watch, agent, limits, output_files.touch)

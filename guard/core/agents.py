@@ -48,6 +48,8 @@ class Agent(Frozen):
     tmux_identity: Line | None
     pid: Pid | None
     pid_start: Line | None
+    keeper_pid: Pid | None
+    keeper_start: Line | None
     placed_at: Instant | None
     """When it became known where it runs;"""
     placed_boot_seconds: BootSeconds | None
@@ -90,6 +92,8 @@ class Draft:
     tmux_identity: str | None = None
     pid: int | None = None
     pid_start: str | None = None
+    keeper_pid: int | None = None
+    keeper_start: str | None = None
     placed_at: datetime | None = None
     placed_boot_seconds: float | None = None
     updates: int = 0

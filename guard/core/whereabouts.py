@@ -38,10 +38,14 @@ class Whereabouts(Frozen):
     pid_start: Line | None = None
     """Opaque, with the machine's boot in it: tells the process from later ones of the same number."""
 
+    keeper_pid: Pid | None = None
+    """The guard that runs the agent: while it lives, the agent has not ended, whatever became of its process."""
+    keeper_start: Line | None = None
+
     @property
     def known(self) -> bool:
         """Whether there is anything to look for."""
-        return self.tmux_session is not None or self.pid is not None
+        return any(one is not None for one in (self.tmux_session, self.pid, self.keeper_pid))
 
 
 @dataclass(frozen=True)

@@ -387,7 +387,7 @@ def test_a_kill_of_the_agent_of_a_run_ends_its_guard_too(repository: Path) -> No
     try:
         until(lambda: report("agent", "list")["active"] == 1)
         agent = report("agent", "list")["agents"][0]
-        assert (agent["pid"], agent["liveness"]) == (running.pid, "alive")
+        assert (agent["keeper_pid"], agent["liveness"]) == (running.pid, "alive")
         killed = report("agent", "kill", *IDS, "--reason", "enough")
         running.communicate(timeout=90)
     finally:
@@ -451,10 +451,15 @@ def test_a_second_run_of_the_same_agent_is_refused_while_the_first_lives(
         until(lambda: report("agent", "list")["active"] == 1)
         words = ("run", "--task", "T1", "--agent-id", "a1", "--no-probe", "--", "true")
         said = refused(run(*words, cwd=tmp_path / "other"))
-        assert said.startswith("guard: agent a1 of task T1 is active already (process")
+        assert said.startswith("guard: agent a1 of task T1 is active already (its guard: process")
         assert report("agent", "list")["active"] == 1
         running.kill()
         running.wait()
+        living = report("agent", "list")["agents"][0]
+        assert (living["status"], living["liveness"]) == ("deployed", "alive")
+        refused(run(*words, cwd=tmp_path / "other"))
+        gate.touch()
+        until(lambda: report("agent", "list")["active"] == 0)
         assert run(*words, cwd=tmp_path / "other").code == 10
     finally:
         gate.touch()

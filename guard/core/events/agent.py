@@ -49,6 +49,8 @@ class AgentPlaced(_AgentEvent):
     tmux_identity: Line | None
     pid: Pid | None
     pid_start: Line | None
+    keeper_pid: Pid | None
+    keeper_start: Line | None
     boot_seconds: BootSeconds
     """When it became known, on the boot clock of that host: a session may take a while to appear."""
 
