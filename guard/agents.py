@@ -84,6 +84,8 @@ def update(
     place: Placing | None = None,
     validation: CompletionValidation | None = None,
     strict: bool = False,
+    run: str | None = None,
+    iteration: int | None = None,
 ) -> AgentReport:
     """Record what is reported of an agent; after its end, or for an earlier incarnation, it changes no count.
 
@@ -93,7 +95,8 @@ def update(
         before = _known(change, task_id, agent_id)
         names = _names(task_id, agent_id, _life(before, incarnation))
         goes_on = before.status in ACTIVE and before.incarnation == names["incarnation"]
-        event = _made(AgentUpdated, now, names, status=status, message=message, progress=progress)
+        told = {"status": status, "message": message, "progress": progress}
+        event = _made(AgentUpdated, now, names, **told, run=run, iteration=iteration)
         judged = []
         if validation is not None and goes_on:
             refused = strict and bool(validation.blocking_issues)
@@ -105,8 +108,8 @@ def update(
         placed = [_placed(now, names, place)] if place is not None and goes_on else []
         change.append(event, *placed, *judged, *_transition(change, event, before))
         word: RecordedAs = "updated" if goes_on else "late"
-        told = validation if goes_on else None
-        return _report(change, before, task_id, agent_id, word, told)
+        own = validation if goes_on else None
+        return _report(change, before, task_id, agent_id, word, own)
 
 
 def go_on(store: Store, now: datetime, agent: Agent, place: Placing) -> AgentReport | None:
@@ -127,6 +130,19 @@ def give_up(store: Store, now: datetime, agent: Agent, why: str) -> None:
         if _still(change, agent):
             names = _names(agent.task_id, agent.agent_id, agent.incarnation)
             event = _made(AgentUpdated, now, names, status="error", message=why)
+            change.append(event, *_transition(change, event, agent))
+
+
+def settle(
+    change: Change, now: datetime, run: str, iteration: int, status: AgentStatus, message: str
+) -> None:
+    """What became of an iteration that was left waiting, for the agents that wait in it."""
+    overall = change.view(GLOBAL_REGISTRY)
+    for agent in overall.agents if overall else ():
+        if agent.status in ACTIVE and (agent.run, agent.iteration) == (run, iteration):
+            names = _names(agent.task_id, agent.agent_id, agent.incarnation)
+            told = {"status": status, "message": message, "run": run, "iteration": iteration}
+            event = _made(AgentUpdated, now, names, **told)
             change.append(event, *_transition(change, event, agent))
 
 

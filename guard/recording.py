@@ -1,8 +1,9 @@
 """What follows from a check that was made: the events, in one change, the breaker, and the report."""
 
+from contextlib import suppress
 from typing import Any, Literal
 
-from guard import breaker, teams
+from guard import agents, breaker, teams
 from guard.baselines import EMPTY
 from guard.checking import Check, Checked
 from guard.core.events import IterationEnded, RescueMade
@@ -10,11 +11,13 @@ from guard.core.events.check import CheckMade
 from guard.core.events.run import GOES_ON
 from guard.core.evidence import Policy
 from guard.core.holding import holds
+from guard.core.lifecycle import BY_VERDICT
 from guard.core.reports.check import BreakerLine, CheckReport, facts
 from guard.core.rescuing import Rescue
 from guard.core.runs import RUN, OpenIteration
 from guard.core.team.state import Scope
 from guard.core.text import shortened, valid
+from guard.errors import GuardError
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import Iteration, key_of, lives_elsewhere
@@ -82,6 +85,11 @@ def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> N
                     elapsed_seconds=max(0.0, (now - opened.started_at).total_seconds()),
                 )
             )
+            message = f"iteration {subject.iteration}: {verdict.status}, {verdict.reason}"
+            ends_as = BY_VERDICT.get(verdict.status)
+            if ends_as is not None:
+                with suppress(GuardError):  # A registry that cannot be read holds up no verdict.
+                    agents.settle(change, now, subject.run, subject.iteration, ends_as, message)
         if feeds == "always" or (feeds == "with_work" and verdict.status == "complete"):
             _feed(guard, change, checked, subject)
 

@@ -13,8 +13,8 @@ from typing import Literal
 from guard import agents
 from guard.core.agents import Agent
 from guard.core.events import AgentStatus
-from guard.core.events.run import Process, Status
-from guard.core.lifecycle import ACTIVE
+from guard.core.events.run import Process
+from guard.core.lifecycle import ACTIVE, BY_VERDICT
 from guard.core.listing_agents import transition_line
 from guard.core.registry import AGENT_REGISTRY
 from guard.core.reports.agents import AgentReport
@@ -28,13 +28,6 @@ from guard.liveness import look
 from guard.placing import place, surrounds
 from guard.reported import age_of, ground_of, settings_of
 
-_STATUS: dict[Status, AgentStatus] = {
-    "complete": "completed",
-    "blocked": "blocked",
-    "error": "error",
-    "timeout": "failed",
-    "interrupted": "error",
-}
 _KEEPER = ("host", "keeper_pid", "keeper_start")
 _MOST_ATTEMPTS = 20
 _LONGEST = 400
@@ -73,11 +66,11 @@ class Entry:
     def ends(self, report: CheckReport) -> None:
         """What the verdict on the iteration says of the agent; one that waits or was limited goes on, with no guard over it
         unless guard goes on too."""
-        status = _STATUS.get(report.status, "working")
+        status = BY_VERDICT.get(report.status, "working")
         message = f"iteration {report.iteration}: {report.status}, {report.reason}"
         left = status in ACTIVE and not self.in_loop
         where = _users(self.agent.whereabouts, self.guard.environ) if left else None
-        self._report(status, message, where)
+        self._report(status, message, where, report.run, report.iteration)
 
     def fails(self, why: str) -> None:
         """Guard could not go on, and nobody knows what became of the agent's work: that is no longer an active agent."""
@@ -92,7 +85,14 @@ class Entry:
             store, now = self.guard.writable_store, self.guard.clock.now()
             _tell(self.guard, agents.killed(store, now, agent, reason, "ended by its guard"))
 
-    def _report(self, status: AgentStatus, message: str, where: Whereabouts | None) -> None:
+    def _report(
+        self,
+        status: AgentStatus,
+        message: str,
+        where: Whereabouts | None,
+        run: str | None = None,
+        iteration: int | None = None,
+    ) -> None:
         report = agents.update(
             self.guard.writable_store,
             self.guard.clock.now(),
@@ -102,6 +102,8 @@ class Entry:
             message=message,
             incarnation=self.agent.incarnation,
             place=Placing(where, self.guard.clock.boot()) if where is not None else None,
+            run=run,
+            iteration=iteration,
         )
         _tell(self.guard, report)
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from guard.core.claims.document import CompletionValidation
 from guard.core.events.agent import AgentImported, AgentSpawned, AgentStatus, Incarnation
+from guard.core.events.base import IterationNumber
 from guard.core.fields import Count, Frozen, Id, Instant, Line, Percent, Text
 from guard.core.lifecycle import TERMINAL
 from guard.core.whereabouts import BootSeconds, Host, Pid, Whereabouts
@@ -31,6 +32,9 @@ class Agent(Frozen):
     status: AgentStatus
     progress: Percent | None
     message: Text
+    run: Id | None
+    iteration: IterationNumber | None
+    """The iteration of guard's that it was last reported from: one that waits ends with it."""
     spawned_at: Instant
     updated_at: Instant
     completed_at: Instant | None
@@ -81,6 +85,8 @@ class Draft:
     message: str
     spawned_at: datetime
     updated_at: datetime
+    run: str | None = None
+    iteration: int | None = None
     completed_at: datetime | None = None
     terminated_at: datetime | None = None
     detected_by: DetectedBy | None = None

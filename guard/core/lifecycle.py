@@ -2,10 +2,18 @@
 
 from typing import get_args
 
-from guard.core.events import AgentStatus
+from guard.core.events import AgentStatus, Status
 
 ACTIVE: frozenset[AgentStatus] = frozenset({"deployed", "running", "working", "blocked"})
 TERMINAL: frozenset[AgentStatus] = frozenset({"completed", "terminated", "error", "failed"})
+BY_VERDICT: dict[Status, AgentStatus] = {
+    "complete": "completed",
+    "blocked": "blocked",
+    "error": "error",
+    "timeout": "failed",
+    "interrupted": "error",
+}
+"""What the verdict on an iteration makes of its agent; under any other verdict it goes on."""
 STATUSES: tuple[AgentStatus, ...] = get_args(AgentStatus)
 
 

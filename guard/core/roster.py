@@ -91,6 +91,8 @@ class Roster:
             self.completed += 1
             agent.completed_at = event.at
             agent.detected_by = "self_report"
+        if event.run is not None:
+            agent.run, agent.iteration = event.run, event.iteration
         if event.progress is not None:
             agent.progress = event.progress
         agent.message = event.message or agent.message

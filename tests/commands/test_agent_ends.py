@@ -566,3 +566,26 @@ def test_a_reason_that_is_no_text_does_not_lose_the_kill(
     assert result.code == 0
     assert result.json["agent"]["reason"].startswith("bad ")
     assert result.json["agent"]["status"] == "terminated"
+
+
+def test_an_agent_that_was_left_waiting_ends_with_its_iteration(
+    repository: Path, tmp_path: Path
+) -> None:
+    commit(repository)
+    gate = tmp_path / "gate"
+    helper = f"while ! [ -e {gate} ]; do sleep 0.1; done; git commit -q --allow-empty -m done"
+    script = (
+        f"echo x > late.txt; git add .; (setsid sh -c '{helper}' >/dev/null 2>&1 &) ; sleep 0.3"
+    )
+    words = ("run", "--task", "T1", "--agent-id", "a1", "--no-probe", "--no-wait", "--")
+    try:
+        waiting = run(*words, "sh", "-c", script)
+        assert waiting.code == 11, waiting.err
+        agent = report("agent", "list")["agents"][0]
+        assert (agent["status"], agent["liveness"]) == ("working", "unknown")
+    finally:
+        gate.touch()
+    until(lambda: git(repository, "log", "--oneline").count("\n") == 2)
+    assert run("check", "--no-probe").code == 0
+    listed = report("agent", "list")
+    assert (listed["active"], listed["agents"][0]["status"]) == (0, "completed")
