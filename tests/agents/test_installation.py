@@ -97,7 +97,7 @@ def test_without_npm_the_tests_are(required: str, code: int, says: str, tmp_path
         env={**os.environ, "PATH": str(tmp_path), "GUARD_TESTS_REQUIRE_AGENTS": required},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == code, done.stdout
