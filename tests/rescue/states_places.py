@@ -1,5 +1,6 @@
 """Where the repository is, and what it lacks: nested ones, other git directories, clones, damage."""
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -192,6 +193,9 @@ def lender_gone(root: Path) -> Left:
 
 
 def missing_blob(root: Path) -> None:
+    """Of a file that git knows by its times to be unchanged, so that no `git add` reads it again."""
+    os.utime(root / "kept.txt", (1_000_000_000, 1_000_000_000))
+    git(root, "update-index", "--refresh")
     oid = git(root, "rev-parse", "HEAD:kept.txt").strip()
     (root / ".git/objects" / oid[:2] / oid[2:]).unlink()
 
@@ -306,7 +310,7 @@ PLACES = {
     "partial clone, its origin gone": State(partial),
     "partial clone, sparse": State(partial_and_sparse),
     "borrowed objects, their lender gone": unreadable(lender_gone, "refused", LOST),
-    "blob missing": State(after(missing_blob), sound=False),
+    "blob missing": State(after(missing_blob), naive_loses=True, sound=False),
     "tree missing": unreadable(after(missing_tree), "refused"),
     "commit missing": unreadable(after(missing_commit), "refused"),
     "objects missing": unreadable(after(missing_objects), skipped=LOST),
