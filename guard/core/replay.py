@@ -12,6 +12,7 @@ from guard.core.checks import LAST_CHECK
 from guard.core.events import BaseEvent, Event
 from guard.core.fields import Seq
 from guard.core.findings import FINDINGS
+from guard.core.hooks.state import HOOKS
 from guard.core.records import START, Entry, Position
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.runs import RUN
@@ -28,6 +29,7 @@ VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
     FINDINGS,
     AGENT_BASELINE,
     TEAM,
+    HOOKS,
 )
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]

@@ -154,6 +154,17 @@ class Team(Section):
     """How long a completion is held back for a team, before the gate lets it go and says why."""
 
 
+class Hooks(Section):
+    """What guard does when an agent's own program calls it, at the start and the end of a session."""
+
+    max_blocks: Annotated[int, Field(ge=0, le=7, json_schema_extra=_USERS)] = 2
+    """How often an agent that wants to stop is asked to go on, for one prompt; with 0 it never is."""
+    time_limit_seconds: Annotated[float, Field(gt=0, le=50, json_schema_extra=_USERS)] = 40
+    """How long guard takes at most to decide whether an agent may stop, before it lets it."""
+    baseline_seconds: Annotated[float, Field(gt=0, le=50, json_schema_extra=_USERS)] = 20
+    """How long the baseline at the start of a session may take, before the session goes on without one."""
+
+
 class StoreSettings(Section):
     """The log and its lock."""
 
@@ -177,4 +188,5 @@ class Settings(Section):
     registry: Registry = Registry()
     claims: Claims = Claims()
     team: Team = Team()
+    hooks: Hooks = Hooks()
     store: StoreSettings = StoreSettings()

@@ -258,6 +258,9 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "claims.strict": ("true", True),
         "team.lease_seconds": ("0.5", 0.5),
         "team.max_hold_seconds": ("0", 0),
+        "hooks.max_blocks": ("1", 1),
+        "hooks.time_limit_seconds": ("10", 10),
+        "hooks.baseline_seconds": ("5", 5),
         "store.lock_timeout_seconds": ("0", 0),
         "store.segment_max_bytes": ("4096", 4096),
     }

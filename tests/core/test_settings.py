@@ -193,6 +193,9 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "claims.strict": (False, True),
     "team.lease_seconds": (1800, True),
     "team.max_hold_seconds": (7200, True),
+    "hooks.max_blocks": (2, True),
+    "hooks.time_limit_seconds": (40, True),
+    "hooks.baseline_seconds": (20, True),
     "store.lock_timeout_seconds": (10, True),
     "store.segment_max_bytes": (16777216, True),
 }

@@ -40,6 +40,7 @@ from guard.core.events.breaker import (
     TrialReturned,
 )
 from guard.core.events.check import CheckEvent, CheckMade
+from guard.core.events.hook import HookEvent, HookSessionStarted, HooksFolded, StopDecided
 from guard.core.events.log import LogEvent, LogSalvaged, SegmentOpened
 from guard.core.events.rescue import RescueEvent, RescueMade
 from guard.core.events.run import (
@@ -72,6 +73,7 @@ Event: TypeAlias = (
     | RescueEvent
     | BaselineEvent
     | TeamLogEvent
+    | HookEvent
 )
 
 EVENT_CLASSES: tuple[type[BaseEvent], ...] = get_args(Event)
@@ -115,6 +117,9 @@ __all__ = [
     "CompletionReleased",
     "CooldownRestarted",
     "Event",
+    "HookEvent",
+    "HookSessionStarted",
+    "HooksFolded",
     "IterationEnded",
     "IterationStarted",
     "LogEvent",
@@ -130,6 +135,7 @@ __all__ = [
     "SegmentOpened",
     "SessionSeen",
     "Status",
+    "StopDecided",
     "TeamCleared",
     "TeamEvent",
     "TeamMemberAlive",

@@ -1,0 +1,83 @@
+"""Events of the agents' own hooks: what they were called for, and what was answered."""
+
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
+
+from guard.core.events.base import BaseEvent
+from guard.core.fields import Count, Frozen, Id, Instant, Line
+
+HookAgent = Literal["claude", "codex", "gemini", "qwen", "copilot", "opencode"]
+SpoolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,128}$")]
+HookName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z.]{0,63}$")]
+StopDecision = Literal["blocked", "released"]
+StopReason = Literal[
+    "uncommitted",
+    "team",
+    "waiting",
+    "clean",
+    "cap",
+    "limited",
+    "auth",
+    "failed",
+    "off",
+    "no_baseline",
+    "no_repository",
+]
+
+
+class Calls(Frozen):
+    """How often one hook was called since the last time that this was recorded."""
+
+    agent: HookAgent
+    event: HookName
+    count: Count
+    last_at: Instant
+
+
+class _HookEvent(BaseEvent):
+    worktree: Id
+
+
+class HooksFolded(_HookEvent):
+    """What observing hooks had spooled was taken in."""
+
+    type: Literal["hooks_folded"] = "hooks_folded"
+    spooled: tuple[SpoolName, ...]
+    """The names that it had in the spool: one that is still there was taken in all the same."""
+    calls: tuple[Calls, ...]
+    ended: tuple[Line, ...]
+    """Sessions that have ended."""
+
+
+class HookSessionStarted(_HookEvent):
+    """A hook was called for the start of a session."""
+
+    type: Literal["hook_session_started"] = "hook_session_started"
+    agent: HookAgent
+    event: HookName
+    session: Line | None
+    source: Line
+    began: bool
+    """Whether an iteration began with it."""
+    detail: Line
+
+
+class StopDecided(_HookEvent):
+    """A session wanted to stop, and was asked to go on, or let go."""
+
+    type: Literal["stop_decided"] = "stop_decided"
+    agent: HookAgent
+    event: HookName
+    session: Line | None
+    prompt: Line | None
+    decision: StopDecision
+    reason: StopReason
+    blocks: Count
+    """How often the session was asked to go on for this prompt, this time included."""
+    files: Count
+    members: Count
+    detail: Line
+
+
+HookEvent = HooksFolded | HookSessionStarted | StopDecided

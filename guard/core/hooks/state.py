@@ -1,0 +1,153 @@
+"""The hooks of one work tree as a view: when each was last called, and how often each session was asked to go on."""
+
+from typing import Any, Literal, assert_never, get_args
+
+from pydantic import Field
+
+from guard.core.events.hook import (
+    Calls,
+    HookAgent,
+    HookEvent,
+    HookSessionStarted,
+    HooksFolded,
+    SpoolName,
+    StopDecided,
+    StopDecision,
+    StopReason,
+)
+from guard.core.fields import Count, Frozen, Id, Instant, Line
+from guard.core.views import Fold, ViewDocument, ViewKind
+
+MOST_SESSIONS = 50
+
+
+class HookSession(Frozen):
+    """What the hooks know of one session of an agent."""
+
+    agent: HookAgent
+    session: Line | None
+    started_at: Instant | None
+    """None if its start was not heard."""
+    began: bool
+    """Whether an iteration began with it."""
+    ended: bool
+    prompt: Line | None
+    blocks: Count
+    """How often it was asked to go on for this prompt."""
+    decision: StopDecision | None
+    reason: StopReason | None
+    decided_at: Instant | None
+
+
+class Hooks(ViewDocument):
+    """The hooks of one work tree."""
+
+    schema_: Literal["guard/hooks/1"] = Field("guard/hooks/1", alias="schema")
+    worktree: Id
+    calls: tuple[Calls, ...]
+    """Each hook that was ever called, with how often and when last."""
+    sessions: tuple[HookSession, ...]
+    """The newest last."""
+    folded: tuple[SpoolName, ...]
+    """What was taken in last from the spool."""
+
+    def key(self) -> str:
+        return self.worktree
+
+    def session(self, agent: str, session: str | None) -> HookSession | None:
+        """What is known of a session, if anything is."""
+        known = (one for one in self.sessions if (one.agent, one.session) == (agent, session))
+        return next(known, None)
+
+
+class HooksFold(Fold[Hooks]):
+    document_class = Hooks
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._calls: dict[tuple[str, str], Calls] = {}
+        self._sessions: dict[tuple[str, str | None], HookSession] = {}
+        self._folded: tuple[str, ...] = ()
+
+    def restore(self, document: Hooks) -> None:
+        self.reached = document.position()
+        self._calls = {(one.agent, one.event): one for one in document.calls}
+        self._sessions = {(one.agent, one.session): one for one in document.sessions}
+        self._folded = document.folded
+
+    def apply(self, event: HookEvent) -> None:
+        match event:
+            case HooksFolded():
+                self._folded = event.spooled
+                for calls in event.calls:
+                    self._called(calls)
+                for session in self._sessions.values():
+                    if session.session in event.ended:
+                        self._known(session.model_copy(update={"ended": True}))
+            case HookSessionStarted():
+                self._called(_once(event))
+                # A session that is resumed has not ended.
+                news = {"started_at": event.at, "began": event.began, "ended": False}
+                self._known(self._session(event).model_copy(update=news))
+            case StopDecided():
+                self._called(_once(event))
+                decided = {name: getattr(event, name) for name in _DECIDED}
+                news = {**decided, "decided_at": event.at}
+                self._known(self._session(event).model_copy(update=news))
+            case _:
+                assert_never(event)
+
+    def _called(self, calls: Calls) -> None:
+        key = (calls.agent, calls.event)
+        count = self._calls[key].count if key in self._calls else 0
+        self._calls[key] = calls.model_copy(update={"count": count + calls.count})
+
+    def _session(self, event: HookSessionStarted | StopDecided) -> HookSession:
+        key = (event.agent, event.session)
+        return self._sessions.pop(key, None) or HookSession.model_construct(
+            agent=event.agent,
+            session=event.session,
+            started_at=None,
+            began=False,
+            ended=False,
+            prompt=None,
+            blocks=0,
+            decision=None,
+            reason=None,
+            decided_at=None,
+        )
+
+    def _known(self, session: HookSession) -> None:
+        self._sessions[(session.agent, session.session)] = session
+        for key in list(self._sessions)[:-MOST_SESSIONS]:
+            del self._sessions[key]
+
+    def contents(self) -> dict[str, Any]:
+        return {
+            "worktree": self.key,
+            "calls": tuple(self._calls[key] for key in sorted(self._calls)),
+            "sessions": tuple(self._sessions.values()),
+            "folded": self._folded,
+        }
+
+
+_DECIDED = ("prompt", "blocks", "decision", "reason")
+
+
+def _once(event: HookSessionStarted | StopDecided) -> Calls:
+    return Calls.model_construct(agent=event.agent, event=event.event, count=1, last_at=event.at)
+
+
+HOOKS: ViewKind[Hooks, HooksFold] = ViewKind(
+    document=Hooks,
+    fold=HooksFold,
+    events=get_args(HookEvent),
+    key=lambda event: event.worktree,
+    folder="worktrees.d/",
+    file="/hooks.json",
+    needles=lambda _key: (
+        b'"type":"hooks_folded"',
+        b'"type":"hook_session_started"',
+        b'"type":"stop_decided"',
+    ),
+)

@@ -1,0 +1,68 @@
+"""Which events the agents' programs call their hooks for, and what each of them means here.
+
+An observing hook is called for every use of a tool, so this is plain data: it imports nothing.
+"""
+
+CLAUDE = {
+    "SessionStart": "session_started",
+    "UserPromptSubmit": "prompted",
+    "PreToolUse": "tool_starting",
+    "PermissionRequest": "other",
+    "PostToolUse": "tool_used",
+    "PostToolUseFailure": "tool_failed",
+    "PostToolBatch": "tool_used",
+    "MessageDisplay": "other",
+    "Notification": "other",
+    "SubagentStart": "helper_started",
+    "SubagentStop": "helper_ended",
+    "TeammateIdle": "teammate_idle",
+    "TaskCreated": "task_created",
+    "TaskCompleted": "task_completed",
+    "PreCompact": "compacting",
+    "PostCompact": "compacting",
+    "Stop": "stopping",
+    "StopFailure": "stop_failed",
+    "SessionEnd": "session_ended",
+}
+KINDS = {
+    "claude": CLAUDE,
+    "codex": {**CLAUDE, "Interrupt": "stop_failed"},
+    "gemini": {
+        "SessionStart": "session_started",
+        "BeforeAgent": "prompted",
+        "BeforeModel": "other",
+        "AfterModel": "other",
+        "BeforeToolSelection": "other",
+        "BeforeTool": "tool_starting",
+        "AfterTool": "tool_used",
+        "PreCompress": "compacting",
+        "Notification": "other",
+        "AfterAgent": "stopping",
+        "SessionEnd": "session_ended",
+    },
+    "qwen": CLAUDE,
+    "copilot": {
+        "sessionStart": "session_started",
+        "userPromptSubmitted": "prompted",
+        "preToolUse": "tool_starting",
+        "permissionRequest": "other",
+        "postToolUse": "tool_used",
+        "agentStop": "stopping",
+        "errorOccurred": "stop_failed",
+        "sessionEnd": "session_ended",
+    },
+    "opencode": {
+        "session.created": "session_started",
+        "chat.message": "prompted",
+        "tool.execute.before": "tool_starting",
+        "tool.execute.after": "tool_used",
+        "session.idle": "stopping",
+        "session.error": "stop_failed",
+        "session.deleted": "session_ended",
+    },
+}
+"""By agent and by the event's own name, what it means."""
+ANSWERED = ("session_started", "stopping")
+"""What is not only observed: the session's start takes a baseline, and its stop is decided."""
+SIGNS_OF_LIFE = ("tool_starting", "tool_used", "tool_failed", "compacting", "other")
+"""What says no more than that somebody is at work: the newest of a helper is enough."""
