@@ -53,7 +53,7 @@ class Heard(Frozen):
     agent: Agent
     event: EventName
     kind: HeardKind
-    seconds: Annotated[float, Field(ge=0, le=2**40)]
+    seconds: Annotated[float, Field(ge=0, le=2**37)]
     """Since the epoch."""
     boot_seconds: BootSeconds
     boot_id: Line | None
@@ -79,5 +79,7 @@ class Heard(Frozen):
     """`stop_hook_active`: a hook has held this turn back before."""
     tasks: tuple[Task, ...] | None = None
     """All that is in the background; None if the agent's program does not say."""
+    tasks_unclear: bool = False
+    """Whether something in that list could not be understood: then what is not in it may still run."""
     wakeups: tuple[Wakeup, ...] | None = None
     """All times at which it will go on by itself; None if the agent's program does not say."""

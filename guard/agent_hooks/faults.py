@@ -1,0 +1,59 @@
+"""What went wrong in a hook: nobody reads a hook's stderr, so it is also kept in a file beside the workspaces."""
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOG = "hooks.log"
+_MOST_BYTES = 256 * 1024
+_MOST_TEXT = 2000
+_OPEN = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def state_home(environ: "Mapping[str, str]") -> str | None:
+    """Where guard keeps its state, as `guard where` has it; None if the environment does not say."""
+    told, home = environ.get("XDG_STATE_HOME", ""), environ.get("HOME", "")
+    if os.path.isabs(told):
+        return os.path.join(told, "guard")
+    home = home or os.path.expanduser("~")
+    return os.path.join(home, ".local", "state", "guard") if os.path.isabs(home) else None
+
+
+def note(environ: "Mapping[str, str]", text: str) -> None:
+    """Keep one line with the time. It never fails: there would be nobody left to tell."""
+    try:
+        home = state_home(environ)
+        if home is not None:
+            os.makedirs(home, mode=0o700, exist_ok=True)
+            _append(os.path.join(home, LOG), _line(text))
+    except (OSError, ValueError):
+        return
+
+
+def _line(text: str) -> bytes:
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    shown = text[:_MOST_TEXT].encode("unicode_escape").decode()
+    return f"{at} pid {os.getpid()}: {shown}\n".encode()
+
+
+def _append(path: str, line: bytes) -> None:
+    descriptor = os.open(path, _OPEN, 0o600)
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            return
+        if os.fstat(descriptor).st_size + len(line) > _MOST_BYTES:
+            _halve(descriptor)
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def _halve(descriptor: int) -> None:
+    """Keep the newer half. Two that do so at once may lose lines, which are only for people."""
+    size = os.fstat(descriptor).st_size
+    kept = os.pread(descriptor, _MOST_BYTES // 2, max(0, size - _MOST_BYTES // 2))
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, kept[kept.find(b"\n") + 1 :])
