@@ -1,12 +1,12 @@
 """A completion guard for autonomous coding agents.
 
-The public names are loaded when they are first used, so that importing the package costs nothing.
+The public names are loaded when they are first used, so that importing the package costs nothing; that includes `typing`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from guard.api import agents_of as agents_of
     from guard.api import baseline as baseline
     from guard.api import check as check
@@ -35,7 +35,9 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
+
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

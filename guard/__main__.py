@@ -1,6 +1,6 @@
 """`python -m guard`."""
 
-from guard.cli import main
+from guard.entry import main
 
 if __name__ == "__main__":
     main()

@@ -17,6 +17,7 @@ from guard.core.text import visible
 from guard.errors import EXIT_CODES, GuardError, ReaderGone
 from guard.output import Output, discard_unprintable, say
 from guard.signals import terminated_like_interrupted
+from guard.startup import prepare
 
 COMMANDS = {
     "agent": "Keep the registries of agents: who is active, who has ended, and how that is known.",
@@ -29,6 +30,7 @@ COMMANDS = {
     "demo": "Play through agent sessions that end in every way, on a scratch repository.",
     "doctor": "Check the machine and the workspace, and say what to do about each finding.",
     "gate": "Hold the end of a turn back in an agent's event stream, while its helpers are at work.",
+    "hook": "Take in, or answer, what an agent's own program calls its hooks for.",
     "init": "Write a commented configuration file for this repository.",
     "judge": "Judge an evidence document, or a past check again, and explain the verdict.",
     "log": "Print the events of the log.",
@@ -48,27 +50,6 @@ COMMANDS = {
     "verify": "Check the whole log, and each view against a fresh fold of it.",
     "where": "Print where guard keeps the state of this repository.",
 }
-
-
-_REPOSITORY_VARIABLES = (
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_CONFIG",
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_DIR",
-    "GIT_GRAFT_FILE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_INTERNAL_SUPER_PREFIX",
-    "GIT_NAMESPACE",
-    "GIT_NO_REPLACE_OBJECTS",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_SHALLOW_FILE",
-    "GIT_WORK_TREE",
-)
 
 
 class LazyGroup(click.Group):
@@ -138,27 +119,12 @@ def guard(
 
 def main() -> None:
     """Run guard and leave with its exit code."""
-    _open_closed_streams()
-    for name in _REPOSITORY_VARIABLES:
-        # Inside a git hook these name another repository than the one guard is asked about.
-        os.environ.pop(name, None)
+    prepare()
     verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
     with terminated_like_interrupted():
         code = _guarded(verbose)
     discard_unprintable()
     sys.exit(code)
-
-
-def _open_closed_streams() -> None:
-    """Or the next file that is opened becomes a standard stream, and gets what the agent prints."""
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            # Those below are open by now: the lowest free number is this one.
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    if sys.stdin is None:
-        sys.stdin = open(0, closefd=False)  # noqa: SIM115
 
 
 def _guarded(verbose: bool) -> int:

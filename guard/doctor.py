@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from guard.agent_hooks.folding import fold
 from guard.clock import VARIABLE, Clock
 from guard.core.registry import GLOBAL_REGISTRY
 from guard.core.reports.state import DoctorCheck
@@ -51,6 +52,7 @@ def examine(guard: Invocation) -> Iterator[DoctorCheck]:
         "agent CLIs": _programs,
         "clock": _clock,
     }
+    fold(guard)
     for name, look in checks.items():
         try:
             yield from look(guard)

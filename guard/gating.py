@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from guard import teams
+from guard.agent_hooks.folding import fold
 from guard.core.breaker.moment import Moment
 from guard.core.gate import Held, LetGo
 from guard.core.team.changes import Alive, Change, Joined, Left, Running
@@ -74,6 +75,7 @@ class Accounts:
         self._unsent = []
 
     def _others(self) -> tuple[str, int] | None:
+        fold(self._guard, self._store)
         name, members = teams.counting(self._store, self._current(), self._moment())
         unknown = [one for one in members if one.member not in self._told]
         return (name, len(unknown)) if name and unknown else None

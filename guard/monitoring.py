@@ -8,6 +8,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from guard import agents
+from guard.agent_hooks.folding import fold
 from guard.core.agents import Agent
 from guard.core.findings import FINDINGS
 from guard.core.lifecycle import ACTIVE
@@ -80,6 +81,7 @@ def task_status(guard: Invocation, task_id: str) -> TaskStatus:
 
 def overview(guard: Invocation) -> StatusReport:
     """Every task with its counts, and the agents that are active or ended lately."""
+    fold(guard)
     report = listed(guard, None)
     registries = [guard.store.view(AGENT_REGISTRY, key) for key in guard.store.keys(AGENT_REGISTRY)]
     return StatusReport(

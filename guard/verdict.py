@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
+from guard.agent_hooks.folding import fold
 from guard.checking import Check
 from guard.core.checks import LastCheck
 from guard.core.classify import Classification
@@ -147,6 +148,7 @@ def _subject(
 
 
 def _team(guard: Invocation, iteration: Iteration, session: str | None) -> Standing:
+    fold(guard)
     scope = Scope(key_of(guard), session, iteration.run, iteration.number)
     return standing(guard.store, scope, moment_of(guard.clock))
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 8 * 1024 * 1024
 MOST_LISTED = 200
 _MOST_LINE = 512
+_BOM = b"\xef\xbb\xbf"
 _MOST_PATH = 4096
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -74,7 +75,7 @@ def read(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> D
 def _document(data: bytes) -> Document:
     if len(data) > MOST_BYTES:
         return {}
-    value = plain_json.parsed(data.decode("utf-8-sig", "replace"))
+    value = plain_json.parsed(data.removeprefix(_BOM).decode("utf-8", "replace"))
     return value if isinstance(value, dict) else {}
 
 

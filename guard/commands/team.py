@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast, get_args
 import click
 
 from guard import teams
+from guard.agent_hooks.folding import fold
 from guard.core.events import TeamMemberAlive, TeamMemberLeft
 from guard.core.reports.team import (
     RecordedAs,
@@ -159,6 +160,7 @@ def clear(guard: Invocation, reason: str, session: str | None, form: str) -> Non
 @click.pass_obj
 def show(guard: Invocation, everything: bool, session: str | None, form: str) -> None:
     """Show the team of a session: its name, who counts, and whether a completion is held back."""
+    fold(guard)
     moment = teams.moment_of(guard.clock)
     scope, state = teams.holding(guard.store, team_scope(guard, session), moment)
     guard.output.document(team_report(scope, state), form, whole_text if everything else team_text)

@@ -1,0 +1,52 @@
+"""`guard hook`."""
+
+import os
+
+import click
+
+from guard.agent_hooks.call import call
+from guard.core.hooks.vocabulary import ANSWERED, KINDS
+
+_HELP = """Take in, or answer, what an agent's own program calls its hooks for.
+
+`guard install` writes the calls into the settings of the agent's program; nobody types them. The document of the event is
+read on standard input. {answered} are answered on standard output, in the words of that program. All others are
+only taken in, and nothing is printed.
+
+The exit code is always 0: a fault of guard must not hold a session up. What went wrong is kept in `hooks.log`, in the
+folder of guard's workspaces.
+
+\b
+{events}
+"""
+
+
+def _events() -> str:
+    wide = max(map(len, KINDS))
+    lines = []
+    for agent, events in KINDS.items():
+        line = f"{agent:<{wide}} "
+        for event in events:
+            if len(line) + len(event) > 90:
+                lines.append(line)
+                line = " " * (wide + 1)
+            line += f" {event}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _answered() -> str:
+    names = {
+        event for events in KINDS.values() for event, kind in events.items() if kind in ANSWERED
+    }
+    return ", ".join(sorted(names, key=str.lower))
+
+
+@click.command(
+    "hook",
+    help=_HELP.format(answered=_answered(), events=_events()),
+    context_settings={"ignore_unknown_options": True},
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="AGENT EVENT")
+def command(words: tuple[str, ...]) -> int:
+    return call(words, os.environ)

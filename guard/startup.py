@@ -1,0 +1,44 @@
+"""What a call of guard does first: see that its streams are open, and that no other repository is named."""
+
+import os
+import sys
+
+_REPOSITORY_VARIABLES = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+)
+
+
+def prepare() -> None:
+    """Make the process one that any command can run in."""
+    _open_closed_streams()
+    for name in _REPOSITORY_VARIABLES:
+        # Inside a git hook these name another repository than the one guard is asked about.
+        os.environ.pop(name, None)
+
+
+def _open_closed_streams() -> None:
+    """Or the next file that is opened becomes a standard stream, and gets what the agent prints."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Those below are open by now: the lowest free number is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
