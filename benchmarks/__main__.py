@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.measure import Row, machine, progress, table
 
 NAMES = (
-    *("startup", "appends", "contention", "growth", "replay"),
+    *("startup", "hook", "appends", "contention", "growth", "replay"),
     *("snapshots", "states", "secrets", "claims", "gate", "verdicts"),
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from benchmarks.__main__ import NAMES
+from benchmarks.hook import rows as hook_rows
 from benchmarks.measure import at_least, at_most, table
 from benchmarks.secrets import rows
 from benchmarks.snapshots import rows as snapshot_rows
@@ -35,6 +36,12 @@ def test_snapshots_are_measured_beside_git() -> None:
     assert first.what == "first snapshot of 150 files beside `git add -A`"
     assert later.what == "next snapshot of 150 files beside `git status`"
     assert "in CPU time" in later.detail
+
+
+def test_a_hook_is_measured_beside_python_alone() -> None:
+    (row,) = hook_rows(rounds=1)
+    assert row.target == "at most 4 ×"
+    assert row.value > 0
 
 
 def test_an_unknown_name_is_refused() -> None:

@@ -9,8 +9,8 @@ from guard.core.hooks.vocabulary import ANSWERED, KINDS
 
 _HELP = """Take in, or answer, what an agent's own program calls its hooks for.
 
-`guard install` writes the calls into the settings of the agent's program; nobody types them. The document of the event is
-read on standard input. {answered} are answered on standard output, in the words of that program. All others are
+The calls stand in the settings of the agent's program; nobody types them. The document of the event is read on
+standard input. {answered} are answered on standard output, in the words of that program. All others are
 only taken in, and nothing is printed.
 
 The exit code is always 0: a fault of guard must not hold a session up. What went wrong is kept in `hooks.log`, in the
