@@ -158,7 +158,8 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
 def _refuse_others(folder: Folder) -> None:
     """A folder that has something in it and nothing of guard's is somebody else's."""
     names = folder.names()
-    ours = any(name == LOCK or name.startswith("events.") for name in names)
+    # Another guard may be about to put the README in its place.
+    ours = any(name == LOCK or name.startswith(("events.", ".README.md.")) for name in names)
     if names and not ours and not (folder.read("README.md") or b"").startswith(_TITLE):
         folder.close()
         raise WrongUsage(
