@@ -39,7 +39,7 @@ def _answered() -> str:
     names = {
         event for events in KINDS.values() for event, kind in events.items() if kind in ANSWERED
     }
-    return ", ".join(sorted(names, key=str.lower))
+    return ", ".join(sorted(names, key=lambda name: (name.lower(), name)))
 
 
 @click.command(
