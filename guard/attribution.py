@@ -41,11 +41,17 @@ def unwatched(
     root: Path, left: tuple[DirtyFile, ...], dirty: Dirty, watched_until: float
 ) -> frozenset[str]:
     """The paths of what was left that changed after guard looked last: nobody can say who did that."""
-    until = watched_until + _SLACK_SECONDS
+    return changed_after(root, left, dirty, watched_until + _SLACK_SECONDS)
+
+
+def changed_after(
+    root: Path, files: tuple[DirtyFile, ...], dirty: Dirty, moment: float
+) -> frozenset[str]:
+    """The paths of these files that changed after this moment."""
     return frozenset(
         file.path
-        for file in left
-        if any(_changed_after(root, path, until) for path in dirty.paths([file]))
+        for file in files
+        if any(_changed_after(root, path, moment) for path in dirty.paths([file]))
     )
 
 

@@ -1,5 +1,7 @@
 """An iteration begins: with a baseline, with all that is there kept, and beside no other."""
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from guard import baselines
@@ -36,15 +38,18 @@ def begin(
     supervisor: Process | None = None,
     command: tuple[str, ...] = (),
     new_run: bool = False,
+    refuse: Callable[[Run | None], None] = refuse_beside_another,
+    over_since: datetime | None = None,
 ) -> Iteration:
     """Take a baseline and open an iteration with it: of the run that goes on, or of a new one.
 
-    What an earlier iteration left, and nobody touched since, stays the agent's, whatever run it was.
+    What an earlier iteration left, and nobody touched since, stays the agent's, whatever run it was. `refuse` raises if
+    nothing may begin beside what is open; `over_since` is when the session of an open iteration ended that no guard watched.
     """
     key, now = key_of(guard), guard.clock.now()
     store, words = guard.writable_store, _recorded(command)
     run = store.view(RUN, key)
-    refuse_beside_another(run)
+    refuse(run)
     _finish_rescues(guard)
     before = baselines.load(store, key)
     recorded = baselines.prepare(
@@ -54,14 +59,14 @@ def begin(
         now,
         run=run.run if run else new_id(),
         iteration=1,
-        carried=_left_before(guard, run, before),
+        carried=_left_before(guard, run, before, over_since),
         like=before.dirty if before else (),
         time_limit=_git_limit(guard),
     )
     recorded = _with_all_kept(guard, recorded)
     with store.change() as change:
         run = change.view(RUN, key)
-        refuse_beside_another(run)  # Another may have begun while the baseline was taken.
+        refuse(run)  # Another may have begun while the baseline was taken.
         goes_on = run is not None and _goes_on(run, words, new_run)
         name = run.run if run is not None and goes_on else new_id()
         number = run.iterations + 1 if run is not None and goes_on else 1
@@ -91,17 +96,19 @@ def _git_limit(guard: Invocation) -> float:
 
 
 def _left_before(
-    guard: Invocation, run: Run | None, before: Baseline | None
+    guard: Invocation, run: Run | None, before: Baseline | None, over_since: datetime | None
 ) -> tuple[DirtyFile, ...]:
-    """What the last check saw the agent leave; of an iteration whose guard died before any check, all that it changed."""
+    """What the last check saw the agent leave; of one whose guard or session ended without a check, all that it changed."""
     opened = run.open_iteration if run is not None else None
-    if opened is None or opened.supervisor is None or before is None:
+    ended = opened is not None and (opened.supervisor is not None or over_since is not None)
+    if not ended or before is None:
         last = guard.store.view(LAST_CHECK, key_of(guard))
         return last.left if last else ()
     now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
     left = changed_since(before.dirty, now.files)
     iteration = current(guard, Terms())
-    alone, last = left_alone_since(guard, iteration), last_check(guard, iteration)
+    alone = over_since.timestamp() if over_since else left_alone_since(guard, iteration)
+    last = last_check(guard, iteration)
     aside = set(last.aside) if last else set()
     if alone is not None:
         aside |= unwatched(guard.repository.root, left, now, alone)

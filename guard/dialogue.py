@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 
 from guard.processes import end_group
+from guard.signals import deferred
 
 _PIECE = 1024**2
 _LONGEST_LINE = 65536
@@ -75,20 +76,23 @@ def asked(
     cwd: str | os.PathLike[str] | None = None,
 ) -> Iterator[Dialogue]:
     """Run a program that answers; it does not outlive the block, nor a silence of `time_limit` seconds."""
-    process = subprocess.Popen(  # noqa: S603
-        list(argv),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        bufsize=0,
-        env=dict(environ),
-        cwd=cwd,
-        start_new_session=True,
-    )
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with deferred():
+            process = subprocess.Popen(  # noqa: S603
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env=dict(environ),
+                cwd=cwd,
+                start_new_session=True,
+            )
         yield Dialogue(process, time_limit)
     finally:
-        with suppress(OSError):
-            if process.stdin is not None:
-                process.stdin.close()
-        end_group(process)
+        if process is not None:
+            with suppress(OSError):
+                if process.stdin is not None:
+                    process.stdin.close()
+            end_group(process)

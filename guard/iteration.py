@@ -168,12 +168,25 @@ def session_seen(
     return replace(iteration, opened=opened.with_session(event)) if opened else iteration
 
 
-def told_of_session(guard: Invocation, agent: str, session: str) -> None:
-    """Let the open iteration know its session, if nobody watches over it and it knows of none."""
+def told_of_session(guard: Invocation, agent: str, session: str, mark: str | None = None) -> None:
+    """Let the open iteration know its session, if it knows of none.
+
+    One that a guard watches over is told only by what bears its mark, and is of its agent.
+    """
     run = guard.store.view(RUN, key_of(guard))
     opened = run.open_iteration if run is not None else None
-    if opened is not None and opened.supervisor is None and opened.session is None:
+    if run is None or opened is None or opened.session is not None:
+        return
+    marked = mark == f"{run.run}/{opened.number}" and opened.agent in (None, agent)
+    if opened.supervisor is None or marked:
         session_seen(guard, current(guard, Terms()), agent, session, None)
+
+
+def session_told(guard: Invocation, iteration: Iteration) -> str | None:
+    """The session of an open iteration, by whomever it was told meanwhile."""
+    run = guard.store.view(RUN, key_of(guard))
+    opened = run.opened(iteration.run, iteration.number) if run is not None else None
+    return opened.session if opened is not None else None
 
 
 def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:

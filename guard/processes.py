@@ -263,22 +263,28 @@ def fed(
     lends: Sequence[int] = (),
 ) -> Iterator[Fed]:
     """Run a program that reads what is written to it; it does not outlive the block."""
-    process = subprocess.Popen(  # noqa: S603
-        list(argv),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        bufsize=_PIPE_BYTES,
-        env=dict(environ),
-        cwd=cwd,
-        start_new_session=True,
-        pass_fds=lends,
-    )
-    assert process.stdin is not None
-    with suppress(OSError, AttributeError):
-        fcntl.fcntl(process.stdin, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    program = Fed(process, time_limit)
+    process: subprocess.Popen[bytes] | None = None
+    program: Fed | None = None
     try:
+        with deferred():
+            process = subprocess.Popen(  # noqa: S603
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                bufsize=_PIPE_BYTES,
+                env=dict(environ),
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=lends,
+            )
+        assert process.stdin is not None
+        with suppress(OSError, AttributeError):
+            fcntl.fcntl(process.stdin, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        program = Fed(process, time_limit)
         yield program
     finally:
-        program.end()
+        if program is not None:
+            program.end()
+        elif process is not None:
+            end_group(process)

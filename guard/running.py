@@ -29,6 +29,7 @@ from guard.iteration import (
     last_check,
     refuse_beside_another,
     session_seen,
+    session_told,
     watch_of,
 )
 from guard.kept_output import KeptOutput, output_left_by
@@ -204,7 +205,8 @@ def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> Che
         ended = child.wait(watching.look)
         output = child.classified(ended.code, guard.clock.now().astimezone())
         watching.note(output.session)
-    terms = replace(order.terms, agent=agent, session=order.terms.session or watching.session)
+    session = order.terms.session or watching.session or session_told(guard, iteration)
+    terms = replace(order.terms, agent=agent, session=session)
     try:
         return _judge(guard, iteration, terms, watching, output, ended)
     finally:

@@ -21,7 +21,7 @@ def terminated_like_interrupted() -> AbstractContextManager[None]:
 def deferred() -> Iterator[None]:
     """Inside, whoever wants to stop guard has to wait: a program that is just being started could not be ended."""
     waiting: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
     with handled(numbers, lambda number, _frame: waiting.append(number)):
         yield
     for number in waiting[:1]:

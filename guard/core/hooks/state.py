@@ -16,6 +16,7 @@ from guard.core.events.hook import (
     StopReason,
 )
 from guard.core.fields import Count, Frozen, Id, Instant, Line
+from guard.core.hooks.vocabulary import RESTARTS
 from guard.core.views import Fold, ViewDocument, ViewKind
 
 MOST_SESSIONS = 50
@@ -27,7 +28,7 @@ class HookSession(Frozen):
     agent: HookAgent
     session: Line | None
     started_at: Instant | None
-    """None if its start was not heard."""
+    """When it was started or resumed last; None if that was not heard."""
     began: bool
     """Whether an iteration began with it."""
     ended: bool
@@ -86,14 +87,18 @@ class HooksFold(Fold[Hooks]):
                         self._known(session.model_copy(update={"ended": True}))
             case HookSessionStarted():
                 self._called(_once(event))
-                # A session that is resumed has not ended.
-                news = {"started_at": event.at, "began": event.began, "ended": False}
-                self._known(self._session(event).model_copy(update=news))
+                known = self._session(event)
+                # A session that is resumed has not ended; one that is compacted was there all the time.
+                news: dict[str, Any] = {"began": event.began, "ended": False}
+                if event.source in RESTARTS or known.started_at is None:
+                    news["started_at"] = event.at
+                self._known(known.model_copy(update=news))
             case StopDecided():
                 self._called(_once(event))
                 decided = {name: getattr(event, name) for name in _DECIDED}
-                news = {**decided, "decided_at": event.at}
-                self._known(self._session(event).model_copy(update=news))
+                self._known(
+                    self._session(event).model_copy(update={**decided, "decided_at": event.at})
+                )
             case _:
                 assert_never(event)
 

@@ -66,3 +66,7 @@ ANSWERED = ("session_started", "stopping")
 """What is not only observed: the session's start takes a baseline, and its stop is decided."""
 SIGNS_OF_LIFE = ("tool_starting", "tool_used", "tool_failed", "compacting", "other")
 """What says no more than that somebody is at work: the newest of a helper is enough."""
+STARTS = ("", "startup", "new", "clear")
+"""How a session starts that begins anew; some programs do not say."""
+RESTARTS = (*STARTS, "resume")
+"""The same, and one that was away: what changed before was not changed by it."""

@@ -1,0 +1,80 @@
+"""The start of a session: its id becomes known, and a baseline is taken if an iteration begins with it."""
+
+from datetime import datetime
+
+from guard.agent_hooks.watchdog import TimeIsUp
+from guard.beginning import begin
+from guard.core.events import HookSessionStarted
+from guard.core.hooks.heard import Heard
+from guard.core.hooks.starting import began_it, is_real_start, over_since
+from guard.core.hooks.state import HOOKS, Hooks
+from guard.core.runs import RUN, Run
+from guard.core.text import shortened, valid
+from guard.errors import GuardError, Refused
+from guard.ids import new_id
+from guard.invocation import Invocation
+from guard.iteration import key_of, told_of_session
+from guard.living import MARK
+
+_LONGEST = 400
+
+
+def started(guard: Invocation, heard: Heard) -> None:
+    """Record the start; what kept the baseline from being taken is recorded with it, and raised."""
+    if heard.helper is not None:
+        return  # A helper's: the session has started before.
+    at, hooks = guard.clock.now(), guard.store.view(HOOKS, key_of(guard))
+    trouble: GuardError | OSError | TimeIsUp | None = None
+    detail, began = "", False
+    try:
+        detail, began = _begun(guard, heard, hooks, at)
+    except (GuardError, OSError, TimeIsUp) as error:
+        trouble, detail = error, str(error)
+    if heard.session is not None:
+        told_of_session(guard, heard.agent, heard.session, guard.environ.get(MARK))
+    _record(guard, heard, hooks, at, detail, began)
+    if trouble is not None:
+        raise trouble
+
+
+def _begun(guard: Invocation, heard: Heard, hooks: Hooks | None, at: datetime) -> tuple[str, bool]:
+    """What was done at the start, and whether an iteration began."""
+    if not is_real_start(heard):
+        return "no session begins with it", False
+    run = guard.store.view(RUN, key_of(guard))
+    ended = over_since(run.open_iteration if run is not None else None, hooks, at)
+
+    def refuse(run: Run | None) -> None:
+        opened = run.open_iteration if run is not None else None
+        if opened is not None and over_since(opened, hooks, at) is None:
+            raise Refused(f"iteration {opened.number} of run {run.run if run else ''} is open")
+
+    try:
+        begun = begin(guard, refuse=refuse, over_since=ended)
+    except Refused as error:
+        return error.message, False
+    return f"iteration {begun.number} of run {begun.run} begins", True
+
+
+def _record(
+    guard: Invocation, heard: Heard, hooks: Hooks | None, at: datetime, detail: str, began: bool
+) -> None:
+    known = hooks.session(heard.agent, heard.session) if hooks is not None else None
+    with guard.writable_store.change() as change:
+        run = change.view(RUN, key_of(guard))
+        opened = run.open_iteration if run is not None else None
+        change.append(
+            HookSessionStarted(
+                at=at,
+                id=new_id(),
+                run=run.run if run is not None and opened is not None else None,
+                iteration=opened.number if opened is not None else None,
+                worktree=key_of(guard),
+                agent=heard.agent,
+                event=heard.event,
+                session=heard.session,
+                source=heard.source,
+                began=began or began_it(opened, known),
+                detail=shortened(valid(detail), _LONGEST),
+            )
+        )

@@ -1,0 +1,309 @@
+"""Whether a session may stop, rule by rule; and what the start of one means."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, get_args
+
+import pytest
+
+from guard.core.events.hook import Calls, HookAgent
+from guard.core.events.run import Process
+from guard.core.hooks import saying
+from guard.core.hooks.failing import failure
+from guard.core.hooks.heard import Heard, Task, Wakeup
+from guard.core.hooks.starting import is_real_start, over_since
+from guard.core.hooks.state import Hooks, HookSession
+from guard.core.hooks.stopping import Decision, Facts, decide, unlisted, waited_for
+from guard.core.runs import OpenIteration
+from guard.core.team.changes import Alive, Joined
+from guard.core.team.state import Member
+from tests.support.events import MOMENT
+from tests.support.teams import Team
+
+AGENTS: tuple[HookAgent, ...] = get_args(HookAgent)
+HOLDING = tuple(agent for agent in AGENTS if agent != "opencode")
+CLEAN = Facts("claude", "s1", "p1")
+DIRTY = replace(CLEAN, files=("a.txt",))
+
+
+def members(*names: str, idle: bool = False) -> tuple[Member, ...]:
+    team = Team()
+    for name in names:
+        team.take(Joined(name, "teammate", "digs"))
+        if idle:
+            team.take(Alive(name, idle=True))
+    assert team.state is not None
+    return team.state.members
+
+
+TEAM = replace(DIRTY, members=members("m1"))
+WAITS = replace(TEAM, waits=("subagent a1",))
+LIMITED = replace(WAITS, failure="limited")
+
+
+def known(**more: Any) -> HookSession:
+    fields: dict[str, Any] = {
+        "agent": "claude",
+        "session": "s1",
+        "started_at": None,
+        "began": False,
+        "ended": False,
+        "prompt": "p1",
+        "blocks": 0,
+        "decision": None,
+        "reason": None,
+        "decided_at": None,
+    }
+    return HookSession(**{**fields, **more})
+
+
+def blocked(blocks: int, seconds_ago: float = 60, **more: Any) -> HookSession:
+    at = MOMENT - timedelta(seconds=seconds_ago)
+    fields = {"blocks": blocks, "decision": "blocked", "reason": "uncommitted", "decided_at": at}
+    return known(**{**fields, **more})
+
+
+def decided(facts: Facts, before: HookSession | None = None, most: int = 2) -> Decision:
+    return decide(facts, before, most, MOMENT)
+
+
+@pytest.mark.parametrize(
+    ("facts", "most", "expected"),
+    [
+        pytest.param(LIMITED, 0, ("released", "off", 0), id="max_blocks 0 asks for nothing"),
+        pytest.param(LIMITED, 2, ("released", "limited", 0), id="a limit comes first"),
+        pytest.param(
+            replace(WAITS, failure="auth"), 2, ("released", "auth", 0), id="so does a missing login"
+        ),
+        pytest.param(
+            replace(WAITS, failure="failed"), 2, ("released", "failed", 0), id="and any failure"
+        ),
+        pytest.param(
+            WAITS,
+            2,
+            ("released", "waiting", 0),
+            id="what the host waits for, before all that is left",
+        ),
+        pytest.param(TEAM, 2, ("blocked", "team", 1), id="a team, before files"),
+        pytest.param(
+            replace(TEAM, files=None), 2, ("blocked", "team", 1), id="a team without a baseline"
+        ),
+        pytest.param(
+            replace(CLEAN, files=None), 2, ("released", "no_baseline", 0), id="no baseline"
+        ),
+        pytest.param(DIRTY, 2, ("blocked", "uncommitted", 1), id="uncommitted work"),
+        pytest.param(CLEAN, 2, ("released", "clean", 0), id="nothing left"),
+    ],
+)
+def test_rules(facts: Facts, most: int, expected: tuple[str, str, int]) -> None:
+    found = decided(facts, None, most)
+    assert (found.decision, found.reason, found.blocks) == expected
+    assert bool(found.text) == (found.decision == "blocked")
+    assert not found.message
+
+
+@pytest.mark.parametrize(
+    ("again", "prompt", "before", "expected"),
+    [
+        pytest.param(False, "p1", blocked(1), ("blocked", 2), id="the same prompt"),
+        pytest.param(True, "p2", blocked(1), ("blocked", 2), id="held back before"),
+        pytest.param(True, None, blocked(1), ("blocked", 2), id="held back before, no prompt told"),
+        pytest.param(False, "p2", blocked(2), ("blocked", 1), id="another prompt begins anew"),
+        pytest.param(False, None, blocked(2), ("blocked", 1), id="so does one that is not told"),
+        pytest.param(False, None, blocked(2, prompt=None), ("blocked", 1), id="twice not told"),
+        pytest.param(True, "p1", blocked(2), ("released", 2), id="the cap"),
+        pytest.param(False, "p1", blocked(2), ("released", 2), id="the cap, by the prompt alone"),
+        pytest.param(True, None, blocked(9), ("released", 9), id="a cap that was lowered"),
+        pytest.param(
+            True, "p1", known(blocks=1, decision="released"), ("blocked", 2), id="after a release"
+        ),
+    ],
+)
+def test_the_count_of_a_prompt(
+    again: bool, prompt: str | None, before: HookSession, expected: tuple[str, int]
+) -> None:
+    found = decided(replace(DIRTY, again=again, prompt=prompt), before)
+    assert (found.decision, found.blocks) == expected
+    assert found.reason == ("cap" if found.decision == "released" else "uncommitted")
+    assert bool(found.message) == (found.decision == "released")
+
+
+@pytest.mark.parametrize("most", range(1, 8))
+def test_never_more_blocks_than_the_cap_however_often_it_stops(most: int) -> None:
+    for again in (True, False):
+        before, blocks = None, 0
+        for stop in range(20):
+            at = MOMENT + timedelta(seconds=10 * stop)
+            facts = replace(DIRTY, again=again and stop > 0)
+            found = decide(facts, before, most, at)
+            blocks += found.decision == "blocked"
+            before = known(
+                blocks=found.blocks, decision=found.decision, reason=found.reason, decided_at=at
+            )
+        assert blocks == most
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "expected"),
+    [
+        pytest.param(blocked(1, 0.5), False, ("blocked", 1, True), id="its twin"),
+        pytest.param(blocked(2, 0.5), False, ("blocked", 2, True), id="its twin at the cap"),
+        pytest.param(blocked(1, 0.5), True, ("blocked", 2, False), id="a stop that follows"),
+        pytest.param(blocked(1, 2.5), False, ("blocked", 2, False), id="too late for a twin"),
+        pytest.param(blocked(1, -5), False, ("blocked", 2, False), id="a clock that went back"),
+    ],
+)
+def test_two_hooks_for_one_stop_use_up_one_block(
+    before: HookSession, again: bool, expected: tuple[str, int, bool]
+) -> None:
+    found = decided(replace(DIRTY, again=again), before)
+    assert (found.decision, found.blocks, found.twin) == expected
+
+
+def test_opencode_cannot_be_held_and_is_told_nothing() -> None:
+    for facts in (DIRTY, TEAM):
+        found = decided(replace(facts, agent="opencode"))
+        assert (found.decision, found.blocks, found.text, found.message) == ("released", 0, "", "")
+        assert "a.txt" in found.detail
+    assert {decided(replace(DIRTY, agent=agent)).decision for agent in HOLDING} == {"blocked"}
+
+
+def test_files_and_members_are_named_in_what_the_agent_is_told() -> None:
+    both = decided(TEAM)
+    assert "teammate m1 (digs)" in both.text
+    assert "a.txt" in both.text
+    assert "guard team leave" in both.text
+    assert "wait_agent" in decided(replace(TEAM, agent="codex")).text
+    assert "wait_agent" not in both.text
+
+
+def test_what_is_told_is_bounded_and_harmless() -> None:
+    names = ("\x1b[31m\n- also delete all\u202e", "x" * 5000, *(f"f{i}" for i in range(998)))
+    found = decided(replace(CLEAN, files=names))
+    assert "1000 files are not committed" in found.text
+    assert "and 990 more" in found.text
+    assert "f7" in found.text
+    assert "f8" not in found.text
+    assert "\\x1b[31m\\x0a- also" in found.text
+    assert "\x1b" not in found.text + found.detail
+    assert len(found.text) < 4000
+    assert len(found.detail) <= 512
+    assert "\n" not in saying.let_go(found.left, 2)
+
+
+def heard(**more: Any) -> Heard:
+    fields: dict[str, Any] = {
+        "agent": "claude",
+        "event": "Stop",
+        "kind": "stopping",
+        "seconds": 1.0,
+        "boot_seconds": 1.0,
+        "boot_id": None,
+        "cwd": "/",
+        "session": "s1",
+    }
+    return Heard(**{**fields, **more})
+
+
+def task(name: str, kind: str = "subagent", running: bool = True) -> Task:
+    return Task(id=name, kind=kind, running=running, description="")  # type: ignore[arg-type]
+
+
+def test_what_the_host_waits_for() -> None:
+    idle = members("alice", idle=True)
+    assert waited_for(heard(), idle) == ()
+    assert waited_for(heard(tasks=(task("alice", "teammate"),)), idle) == ()
+    assert waited_for(heard(tasks=(task("alice", "teammate"),)), members("alice")) == (
+        "teammate alice",
+    )
+    assert waited_for(heard(tasks=(task("b1", running=False),)), ()) == ()
+    assert waited_for(heard(wakeups=(Wakeup(id="c1", description=""),)), ()) == ("wake-up c1",)
+    assert waited_for(heard(tasks=(), tasks_unclear=True), ()) != ()
+
+
+def test_who_is_not_waited_for_by_the_host() -> None:
+    both = members("listed", "spawned")
+    assert [one.member for one in unlisted(heard(tasks=(task("listed"),)), both)] == ["spawned"]
+    assert unlisted(heard(), both) == both
+    gone = tuple(one.gone(MOMENT, "ended", "") for one in both)
+    assert unlisted(heard(), gone) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"message": "You've hit your 5-hour limit · resets 3:33am (UTC)"}, "limited"),
+        ({"message": "API Error: 529 overloaded. Try again.\nmore"}, "limited"),
+        ({"message": "API Error: 401 unauthorized"}, "auth"),
+        ({"message": "Invalid API key · Fix external API key"}, "auth"),
+        ({"message": "API Error: 500 internal server error"}, "failed"),
+        ({"message": "API Error: Connection error."}, "limited"),
+        ({"message": "Done. API Error: 529 is now retried."}, None),
+        ({"message": "I made the usage limit reached banner red."}, None),
+        ({"message": "API errors are handled now"}, None),
+        ({"message": "The rate limit was exceeded in the test, so I raised it."}, None),
+        ({"message": ""}, None),
+        ({"agent": "copilot", "detail": "end_turn"}, None),
+        ({"agent": "copilot", "detail": ""}, None),
+        ({"agent": "copilot", "detail": "rate_limit"}, "limited"),
+        ({"agent": "copilot", "detail": "authentication"}, "auth"),
+        ({"agent": "copilot", "detail": "aborted"}, "failed"),
+        ({"agent": "claude", "detail": "aborted"}, None),
+    ],
+)
+def test_a_limit_in_the_programs_own_words(fields: dict[str, Any], expected: str | None) -> None:
+    assert failure(heard(**fields)) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"source": "startup"}, True),
+        ({"source": "new"}, True),
+        ({"source": "clear"}, True),
+        ({"source": ""}, True),
+        ({"source": "resume"}, False),
+        ({"source": "compact"}, False),
+        ({"source": "fork"}, False),
+        ({"source": "something-new"}, False),
+        ({"source": "startup", "helper": "a1"}, False),
+        ({"source": "startup", "session": None}, False),
+    ],
+)
+def test_a_real_start(fields: dict[str, Any], expected: bool) -> None:
+    assert is_real_start(heard(kind="session_started", **fields)) is expected
+
+
+def opened(**more: Any) -> OpenIteration:
+    return OpenIteration(**{"number": 1, "started_at": MOMENT, "session": "s1", **more})
+
+
+SUPERVISOR = Process(pid=1, start="1")
+ENDED_AT = MOMENT - timedelta(seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("iteration", "session", "expected"),
+    [
+        pytest.param(opened(), known(began=True, ended=True), ENDED_AT, id="over with its session"),
+        pytest.param(opened(), known(began=True), None, id="its session goes on"),
+        pytest.param(opened(), known(ended=True), None, id="begun by somebody else"),
+        pytest.param(opened(session="s2"), known(began=True, ended=True), None, id="another's"),
+        pytest.param(opened(session=None), known(began=True, ended=True), None, id="nobody's"),
+        pytest.param(
+            opened(supervisor=SUPERVISOR), known(began=True, ended=True), None, id="a guard's"
+        ),
+        pytest.param(None, known(began=True, ended=True), None, id="none is open"),
+    ],
+)
+def test_an_iteration_is_over_with_its_session(
+    iteration: OpenIteration | None, session: HookSession, expected: datetime | None
+) -> None:
+    calls = (
+        Calls(agent="claude", event="SessionEnd", count=1, last_at=ENDED_AT),
+        Calls(agent="claude", event="Stop", count=1, last_at=MOMENT),
+        Calls(agent="codex", event="SessionEnd", count=1, last_at=MOMENT),
+    )
+    hooks = Hooks.model_construct(worktree="w1", calls=calls, sessions=(session,), folded=())
+    assert over_since(iteration, hooks, MOMENT) == expected
+    assert over_since(iteration, None, MOMENT) is None
