@@ -41,14 +41,14 @@ def answer(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> s
 def _answered(
     agent: str, event: str, data: bytes, environ: Mapping[str, str], watchdog: Watchdog
 ) -> str:
-    from guard.agent_hooks import folding
+    from guard.agent_hooks.folding import fold
 
     heard = _heard(agent, event, data, environ)
     guard = _invocation(heard, environ)
     watchdog.limit(_seconds(heard, guard.users_config.settings.hooks))
     if not _in_repository(guard, heard):
         return answers.NOTHING
-    folding.fold(guard)
+    fold(guard)
     if heard.kind == "session_started":
         from guard.agent_hooks.starting import started
 
@@ -56,7 +56,6 @@ def _answered(
         return answers.NOTHING
     from guard.agent_hooks.stopping import decided
 
-    folding.take(guard, [heard])
     return decided(guard, heard, watchdog.left)
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from guard import teams
 from guard.agent_hooks import answers
+from guard.agent_hooks.folding import team_events
 from guard.agent_hooks.leaving import left_by
 from guard.core.breaker.moment import Moment
 from guard.core.events import Event, StopDecided
@@ -57,6 +58,7 @@ def _looked(
     seconds_left: Callable[[], float],
 ) -> Facts:
     """The facts with what runs and what is left; git is not asked while the host waits anyway."""
+    _take_list(guard, heard)
     _, counting = teams.counting(guard.store, scope, teams.moment_of(guard.clock))
     members = tuple(counting)
     waits = waited_for(heard, members)
@@ -65,6 +67,13 @@ def _looked(
     hooks = guard.store.view(HOOKS, key_of(guard))
     files = left_by(guard, heard, hooks, max(0.1, seconds_left()))
     return replace(facts, members=unlisted(heard, members), files=files)
+
+
+def _take_list(guard: Invocation, heard: Heard) -> None:
+    """What the host lists in the background is news for the accounting of the team."""
+    if heard.tasks is not None or heard.wakeups is not None:
+        with guard.writable_store.change() as change:
+            change.append(*team_events(guard, change, [heard]))
 
 
 def _recorded(guard: Invocation, heard: Heard, scope: Scope, facts: Facts, most: int) -> Decision:

@@ -217,6 +217,10 @@ def test_what_the_host_waits_for() -> None:
         "teammate alice",
     )
     assert waited_for(heard(tasks=(task("b1", running=False),)), ()) == ()
+    other_names = (task("t1", "teammate"), task("t2", "teammate"))
+    assert waited_for(heard(tasks=other_names), members("alice", "bob", idle=True)) == ()
+    assert waited_for(heard(tasks=other_names), idle) == ("teammate t2",)
+    assert unlisted(heard(tasks=other_names), members("alice", "bob", idle=True)) == ()
     assert waited_for(heard(wakeups=(Wakeup(id="c1", description=""),)), ()) == ("wake-up c1",)
     assert waited_for(heard(tasks=(), tasks_unclear=True), ()) != ()
 

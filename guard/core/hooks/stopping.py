@@ -63,11 +63,14 @@ class Decision:
 
 def waited_for(heard: Heard, members: tuple[Member, ...]) -> tuple[str, ...]:
     """What the host waits for: all that runs in its list. A teammate that is idle stays listed as running."""
-    idle = {one.member for one in members if one.status == "idle"}
+    idle = [one.member for one in members if one.status == "idle"]
+    nameless = _listed_by_other_names(heard, members)
+    unmatched = len([name for name in idle if name not in _listed(heard)])
+    at_rest = {*idle, *nameless[:unmatched]}
     running = [
         f"{task.kind.replace('_', ' ')} {task.id}"
         for task in heard.tasks or ()
-        if task.running and not (task.kind == "teammate" and task.id in idle)
+        if task.running and not (task.kind == "teammate" and task.id in at_rest)
     ]
     unclear = ["something that guard does not know"] if heard.tasks_unclear else []
     return (*running, *unclear, *(f"wake-up {one.id}" for one in heard.wakeups or ()))
@@ -75,8 +78,22 @@ def waited_for(heard: Heard, members: tuple[Member, ...]) -> tuple[str, ...]:
 
 def unlisted(heard: Heard, members: tuple[Member, ...]) -> tuple[Member, ...]:
     """The members that count and that the host does not list: it will not wait for them."""
-    listed = {task.id for task in heard.tasks or ()} | {one.id for one in heard.wakeups or ()}
-    return tuple(one for one in members if one.counts and one.member not in listed)
+    listed = _listed(heard)
+    known = ("teammate",) if _listed_by_other_names(heard, members) else ()
+    return tuple(
+        one for one in members if one.counts and one.member not in listed and one.kind not in known
+    )
+
+
+def _listed(heard: Heard) -> set[str]:
+    return {task.id for task in heard.tasks or ()} | {one.id for one in heard.wakeups or ()}
+
+
+def _listed_by_other_names(heard: Heard, members: tuple[Member, ...]) -> list[str]:
+    """Teammates in the list that are no members: the hooks call them otherwise than the list does."""
+    names = {one.member for one in members}
+    teammates = (one for one in heard.tasks or () if one.kind == "teammate" and one.running)
+    return [one.id for one in teammates if one.id not in names]
 
 
 def decide(facts: Facts, before: HookSession | None, max_blocks: int, now: datetime) -> Decision:

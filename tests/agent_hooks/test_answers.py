@@ -1,0 +1,33 @@
+"""What the agents' programs are answered: one line of ASCII, in the form that each of them reads."""
+
+import json
+
+import pytest
+
+from guard.agent_hooks import answers
+from guard.core.hooks.vocabulary import KINDS
+
+REASON = 'two lines\nwith "quotes", \x1b[31m, \u202e and \U0001f600'
+
+
+@pytest.mark.parametrize("agent", KINDS)
+def test_a_reason_to_go_on(agent: str) -> None:
+    printed = answers.block(agent, REASON)
+    if agent == "opencode":
+        assert printed == ""
+        return
+    assert json.loads(printed) == {"decision": "block", "reason": REASON}
+    assert printed.isascii()
+    assert printed.isprintable()
+
+
+@pytest.mark.parametrize("agent", KINDS)
+def test_a_message_for_the_user(agent: str) -> None:
+    printed = answers.message(agent, REASON)
+    if agent in ("opencode", "copilot"):
+        assert printed == ""
+        return
+    assert json.loads(printed) == {"systemMessage": REASON.replace("\n", " ")}
+    assert printed.isascii()
+    assert printed.isprintable()
+    assert answers.message(agent, "") == ""

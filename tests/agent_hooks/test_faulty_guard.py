@@ -1,0 +1,335 @@
+"""Whatever is wrong with guard or around it: the session goes on, or stops, and the fault is noted."""
+
+import fcntl
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard.agent_hooks.deciding import answer
+from guard.alive import is_alive
+from guard.core.hooks.vocabulary import ANSWERED, KINDS
+from guard.invocation import Invocation
+from tests.support import ROOT, commit, write
+from tests.support.hooks import STOPS, decisions, document, events, faults, read, start, stop
+
+HOOK = """\
+import os, sys
+from guard.agent_hooks.deciding import answer
+print(answer(*sys.argv[1:3], sys.stdin.buffer.read(), os.environ), end="")
+"""
+FULL_DISK = """\
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+"""
+HANGING_GIT = """\
+#!/bin/sh
+echo $$ > "$HANG_PID.new" && mv "$HANG_PID.new" "$HANG_PID"
+exec sleep 1000
+"""
+LONG_SECONDS = 90.0
+Arranged = dict[str, Any]
+
+
+@pytest.fixture
+def session(repository: Path) -> Path:
+    """A session that would be asked to go on, were guard not faulty."""
+    commit(repository, "first.txt")
+    start()
+    write(repository / "made.txt", "by the agent\n")
+    return repository
+
+
+@pytest.fixture
+def held() -> Iterator[ExitStack]:
+    """What has to be held while the hook runs."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def workspace() -> Path:
+    return Invocation().workspace.path
+
+
+def bad_config(_held: ExitStack) -> Arranged:
+    write(Path(os.environ["XDG_CONFIG_HOME"], "guard", "config.toml"), "this is = = no TOML")
+    return {}
+
+
+def unreadable_view(_held: ExitStack) -> Arranged:
+    """A state file of a newer guard."""
+    (path,) = workspace().glob("worktrees.d/*/hooks.json")
+    newer = json.loads(path.read_text()) | {"schema": "guard/hooks/99"}
+    path.write_text(json.dumps(newer))
+    return {}
+
+
+def damaged_log(_held: ExitStack) -> Arranged:
+    path = workspace() / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = b"{]" + lines[1][2:]
+    path.write_bytes(b"".join(lines))
+    for view in workspace().glob("worktrees.d/*/*.json"):
+        view.unlink()
+    (workspace() / "workspace.lock").write_bytes(b"")
+    return {}
+
+
+def locked_store(held: ExitStack) -> Arranged:
+    lock = os.open(workspace() / "workspace.lock", os.O_RDWR)
+    held.callback(os.close, lock)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return {"GUARD_STORE__LOCK_TIMEOUT_SECONDS": "0.2"}
+
+
+def unwritable_home(_held: ExitStack) -> Arranged:
+    return {"XDG_STATE_HOME": "/proc/nowhere", "noted": False}
+
+
+def no_home(_held: ExitStack) -> Arranged:
+    return {"XDG_STATE_HOME": "", "HOME": "not/a/whole/path", "noted": False}
+
+
+def full_disk(_held: ExitStack) -> Arranged:
+    return {"prelude": FULL_DISK, "noted": False}
+
+
+def no_git(_held: ExitStack) -> Arranged:
+    return {"PATH": "/proc/nowhere"}
+
+
+def hanging_git(_held: ExitStack) -> Arranged:
+    program = write(Path.cwd().parent / "bin" / "git", HANGING_GIT)
+    program.chmod(0o755)
+    return {
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+        "HANG_PID": str(program.parent / "pid"),
+        "GUARD_HOOKS__TIME_LIMIT_SECONDS": "1.5",
+        "GUARD_HOOKS__BASELINE_SECONDS": "1.5",
+    }
+
+
+def vanished_repository(_held: ExitStack) -> Arranged:
+    shutil.rmtree(".git")
+    return {}
+
+
+def broken_repository(_held: ExitStack) -> Arranged:
+    write(Path(".git", "HEAD"), b"\0\xff nothing")
+    return {}
+
+
+def failing_import(error: str) -> Callable[[ExitStack], Arranged]:
+    """A module that guard needs, broken: whatever Python can raise is raised there."""
+
+    def arrange(_held: ExitStack) -> Arranged:
+        folder = write(Path.cwd().parent / "broken" / "pydantic.py", f"raise {error}").parent
+        return {"PYTHONPATH": f"{folder}:{ROOT}"}
+
+    return arrange
+
+
+FAULTS = {
+    "bad config": bad_config,
+    "state of a newer guard": unreadable_view,
+    "damaged log": damaged_log,
+    "locked store": locked_store,
+    "unwritable home": unwritable_home,
+    "no home": no_home,
+    "full disk": full_disk,
+    "no git": no_git,
+    "hanging git": hanging_git,
+    "vanished repository": vanished_repository,
+    "broken repository": broken_repository,
+    "no memory": failing_import("MemoryError"),
+    "too deep": failing_import("RecursionError('too deep')"),
+    "interrupted": failing_import("KeyboardInterrupt"),
+    "leaving": failing_import("SystemExit(3)"),
+    "a bug": failing_import("ZeroDivisionError('\\x1b[31m')"),
+}
+
+
+def called(agent: str, event: str, told: bytes, arranged: Arranged) -> str:
+    """What a hook in a process of its own prints; it always ends well."""
+    prelude = arranged.get("prelude", "")
+    more = {name: text for name, text in arranged.items() if name.isupper()}
+    done = subprocess.run(
+        [sys.executable, "-c", prelude + HOOK, agent, event],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **more},
+        input=told,
+        capture_output=True,
+        timeout=LONG_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_session_is_let_go(session: Path, held: ExitStack, fault: str) -> None:
+    told = document("claude", "Stop", background_tasks=[])
+    beginning = document("claude", "SessionStart", "s2", source="startup")
+    arranged = FAULTS[fault](held)
+    found = read(called("claude", "Stop", told, arranged))
+    assert list(found) == ["systemMessage"]
+    assert found["systemMessage"].startswith("guard could not decide, and lets the session stop: ")
+    assert found["systemMessage"].isprintable()
+    assert called("claude", "SessionStart", beginning, arranged) == ""
+    if arranged.get("noted", True):
+        assert "claude Stop: " in faults()
+
+
+def test_the_same_session_is_held_without_a_fault(session: Path) -> None:
+    found = read(called("claude", "Stop", document("claude", "Stop", background_tasks=[]), {}))
+    assert found["decision"] == "block"
+    assert decisions() == [("blocked", "uncommitted", 1)]
+
+
+def test_a_block_that_cannot_be_recorded_is_none(session: Path, held: ExitStack) -> None:
+    arranged = locked_store(held)
+    for _ in range(3):
+        assert "decision" not in read(
+            called("claude", "Stop", document("claude", "Stop", background_tasks=[]), arranged)
+        )
+
+
+def gone(path: Path) -> bool:
+    """Whether the program that wrote its pid there has ended."""
+    return not is_alive(int(path.read_text()), None)
+
+
+def test_the_limit_of_a_stop_ends_git_too(session: Path, held: ExitStack) -> None:
+    arranged = hanging_git(held)
+    begun = time.monotonic()
+    arranged["GUARD_COMPLETION_CHECK__GIT_TIMEOUT_SECONDS"] = "600"
+    told = document("claude", "Stop", background_tasks=[])
+    found = read(called("claude", "Stop", told, arranged))
+    assert found["systemMessage"].endswith("guard took longer than 1.5 s")
+    assert time.monotonic() - begun < LONG_SECONDS
+    assert gone(Path(arranged["HANG_PID"]))
+
+
+def test_the_limit_of_a_start_goes_on_without_a_baseline(repository: Path, held: ExitStack) -> None:
+    commit(repository, "first.txt")
+    arranged = hanging_git(held)
+    arranged["GUARD_COMPLETION_CHECK__GIT_TIMEOUT_SECONDS"] = "600"
+    told = document("claude", "SessionStart", source="startup")
+    assert called("claude", "SessionStart", told, arranged) == ""
+    assert gone(Path(arranged["HANG_PID"]))
+    assert events("iteration_started") == []
+    recorded: list[Any] = events("hook_session_started")
+    assert [(one.began, one.detail) for one in recorded] == [
+        (False, "guard took longer than 1.5 s")
+    ]
+    assert "claude SessionStart: guard took longer than 1.5 s" in faults()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_hook_that_is_told_to_end_leaves_nothing_behind(
+    session: Path, held: ExitStack, number: int
+) -> None:
+    arranged = hanging_git(held)
+    pid = Path(arranged["HANG_PID"])
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOOK, "claude", "Stop"],
+        env={
+            **os.environ,
+            **arranged,
+            "PYTHONPATH": str(ROOT),
+            "GUARD_HOOKS__TIME_LIMIT_SECONDS": "50",
+            "GUARD_COMPLETION_CHECK__GIT_TIMEOUT_SECONDS": "600",
+        },
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(document("claude", "Stop", background_tasks=[]))
+    process.stdin.close()
+    until = time.monotonic() + LONG_SECONDS
+    while not pid.exists():
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(number)
+    assert process.wait(LONG_SECONDS) == 0
+    assert gone(pid)
+    assert "claude Stop: guard was told to end" in faults()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_a_folder_that_is_gone(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = session / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    told = document("claude", "Stop", background_tasks=[])
+    below.rmdir()
+    assert "decision" not in read(called("claude", "Stop", told, {}))
+
+
+def test_no_document_holds_a_session_or_raises(
+    session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is on stdin: an answer in one line, or none, and no bug of guard's."""
+    random.seed(7)
+    texts: list[bytes] = [
+        b"",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"{",
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b"{}" + b" " * 9_000_000,
+        *(random.randbytes(200) for _ in range(5)),
+    ]
+    hostile: list[Any] = [
+        None,
+        1,
+        -1e308,
+        True,
+        "",
+        "\0",
+        "\x1b[2J\n",
+        "\ud800",
+        "x" * 10_000,
+        [],
+        {},
+    ]
+    names = ("session_id", "sessionId", "prompt_id", "stop_hook_active", "source", "cwd")
+    names += ("background_tasks", "session_crons", "last_assistant_message", "agent_id")
+    for name in names:
+        texts += [json.dumps({"cwd": str(session), name: value}).encode() for value in hostile]
+    for agent, kinds in KINDS.items():
+        for event in (name for name, kind in kinds.items() if kind in ANSWERED):
+            for text in texts if agent == "claude" else texts[:9]:
+                read(answer(agent, event, text, os.environ))
+    assert "a bug in guard" not in faults()
+
+
+def test_unknown_agents_and_events_are_answered_with_nothing(session: Path) -> None:
+    assert answer("nobody", "Stop", b"{}", os.environ) == ""
+    assert answer("claude", "Nothing", b"{}", os.environ) == ""
+    assert answer("claude", "PreToolUse", b"{}", os.environ) == ""
+
+
+def test_a_timer_of_somebody_else_goes_on(session: Path) -> None:
+    before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    stop()
+    after = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    assert after[0] == before[0]
+    assert (after[1][0] > 0) == (before[1][0] > 0)
+    assert after[1][0] <= before[1][0]
+    assert STOPS["claude"] == "Stop"

@@ -1,0 +1,265 @@
+"""A session wants to stop: what is left is named, and what is not its own never is."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard import teams
+from guard.core.team.changes import Joined
+from guard.core.team.state import Scope
+from guard.invocation import Invocation
+from guard.iteration import key_of
+from tests.support import commit, git, run, write
+from tests.support.hooks import (
+    STOPS,
+    decisions,
+    events,
+    faults,
+    hooks,
+    observe,
+    start,
+    stop,
+)
+
+AGENTS = sorted(STOPS)
+SHELL = {"id": "b1", "type": "shell", "status": "running", "description": "a long job"}
+
+
+@pytest.fixture
+def project(repository: Path) -> Path:
+    commit(repository, "first.txt")
+    return repository
+
+
+@pytest.fixture
+def session(project: Path) -> Path:
+    """A repository in which session s1 of Claude Code has begun."""
+    write(project / "users.txt", "the user's own\n")
+    write(project / "first.txt", "changed by the user\n")
+    assert start() == ""
+    return project
+
+
+def asked(answer: dict[str, str]) -> str:
+    """The reason for which the agent is to go on."""
+    assert set(answer) == {"decision", "reason"}
+    assert answer["decision"] == "block"
+    return answer["reason"]
+
+
+def spawn(member: str, session: str | None = "s1", lease: float = 600) -> None:
+    guard = Invocation()
+    scope, moment = Scope(key_of(guard), session), teams.moment_of(guard.clock)
+    change = Joined(member, "subagent", "digs")
+    teams.record(guard.writable_store, scope, moment, [change], lease_seconds=lease)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_uncommitted_file_blocks_once_and_its_commit_releases(project: Path, agent: str) -> None:
+    write(project / "users.txt", "the user's own\n")
+    start(agent)
+    write(project / "made.txt", "by the agent\n")
+    said = asked(stop(agent))
+    assert "made.txt" in said
+    assert "users.txt" not in said
+    git(project, "add", "made.txt")
+    git(project, "commit", "-q", "-m", "Add what the agent made")
+    assert stop(agent, stop_hook_active=True) == {}
+    assert decisions() == [("blocked", "uncommitted", 1), ("released", "clean", 1)]
+    assert faults() == ""
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_cap_ends_every_loop(project: Path, agent: str) -> None:
+    start(agent)
+    write(project / "made.txt", "by the agent\n")
+    answers = [stop(agent, stop_hook_active=bool(number)) for number in range(4)]
+    assert ["decision" in one for one in answers] == [True, True, False, False]
+    for last in answers[2:]:
+        assert list(last) == ([] if agent == "copilot" else ["systemMessage"])
+        assert "made.txt" in last.get("systemMessage", "made.txt")
+    assert [one[1:] for one in decisions()] == [
+        ("uncommitted", 1),
+        ("uncommitted", 2),
+        ("cap", 2),
+        ("cap", 2),
+    ]
+
+
+def test_the_cap_ends_also_a_loop_of_which_the_host_says_nothing(project: Path) -> None:
+    start("codex")
+    write(project / "made.txt", "by the agent\n")
+    until = time.monotonic() + 90
+    while "decision" in stop("codex", stop_hook_active=False):
+        assert time.monotonic() < until
+        time.sleep(0.3)
+    assert [one[1:] for one in decisions()] == [("uncommitted", 1), ("uncommitted", 2), ("cap", 2)]
+
+
+def test_another_prompt_is_asked_anew(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    asked(stop(prompt_id="p1"))
+    asked(stop(prompt_id="p1", stop_hook_active=True))
+    assert "decision" not in stop(prompt_id="p1", stop_hook_active=True)
+    asked(stop(prompt_id="p2"))
+
+
+def test_two_hooks_for_one_stop_count_once(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    assert asked(stop()) == asked(stop())
+    assert decisions() == [("blocked", "uncommitted", 1)]
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_max_blocks_is_how_often_it_is_asked(
+    session: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setenv("GUARD_HOOKS__MAX_BLOCKS", str(most))
+    write(session / "made.txt", "by the agent\n")
+    answers = [stop(stop_hook_active=bool(number)) for number in range(5)]
+    assert sum("decision" in one for one in answers) == most
+    assert {reason for _, reason, _ in decisions()} == ({"uncommitted", "cap"} if most else {"off"})
+
+
+def test_what_was_there_before_is_never_named(session: Path) -> None:
+    assert stop() == {}
+    write(session / "users.txt", "the user's own, and something of the agent's\n")
+    assert stop() == {}, "mixed with the user's: nobody else may commit it"
+    write(session / "made.txt", "by the agent\n")
+    write(session / ".gitignore", "ignored\n")
+    write(session / "ignored", "x\n")
+    write(session / ".env", "SECRET=1\n")
+    said = asked(stop())
+    assert "made.txt" in said
+    assert "2 files are" in said
+    for name in ("users.txt", "first.txt", "ignored\n", ".env"):
+        assert name not in said
+
+
+def test_names_of_files_are_made_harmless(session: Path) -> None:
+    write(session / "a\nnew line \x1b[31m", "x\n")
+    (session / os.fsdecode(b"no\xffutf8")).write_text("x")
+    said = asked(stop())
+    assert "a\\x0anew line \\x1b[31m" in said
+    assert "no\\xffutf8" in said
+
+
+def test_a_session_that_was_away_is_not_asked_for_what_the_user_did_meanwhile(
+    session: Path,
+) -> None:
+    write(session / "meanwhile.txt", "by the user\n")
+    time.sleep(2.2)  # Longer than the slack by which times of files are compared.
+    start(source="resume")
+    assert stop() == {}
+    write(session / "made.txt", "by the agent\n")
+    said = asked(stop())
+    assert "made.txt" in said
+    assert "meanwhile.txt" not in said
+
+
+def test_compaction_is_no_new_start(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    time.sleep(2.2)
+    start(source="compact")
+    assert "made.txt" in asked(stop())
+
+
+def test_without_a_baseline_nothing_can_be_said(project: Path) -> None:
+    write(project / "made.txt", "by somebody\n")
+    assert stop() == {}
+    assert decisions() == [("released", "no_baseline", 0)]
+    spawn("m1")
+    assert "subagent m1 (digs)" in asked(stop("codex"))
+
+
+def test_another_session_that_works_from_the_baseline_is_not_disturbed(session: Path) -> None:
+    write(session / "made.txt", "by the agent of s1\n")
+    start(session="s2")
+    assert stop(session="s2") == {}
+    assert decisions() == [("released", "no_baseline", 0)]
+    assert "made.txt" in asked(stop())
+
+
+def test_what_the_host_waits_for_passes(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    assert stop(background_tasks=[SHELL]) == {}
+    assert stop(background_tasks=[], session_crons=[{"id": "c1"}]) == {}
+    assert decisions() == [("released", "waiting", 0)] * 2
+    held: list[Any] = events("completion_held")
+    assert [(one.reason, one.session, one.count) for one in held] == [
+        ("waiting", "s1", 1),
+        ("waiting", "s1", 1),
+    ]
+    assert "made.txt" in asked(stop(background_tasks=[]))
+    released: list[Any] = events("completion_released")
+    assert [one.reason for one in released] == ["uncommitted"]
+
+
+def test_a_codex_subagent_is_waited_for(project: Path) -> None:
+    start("codex")
+    observe("codex", "SubagentStart", agent_id="child-1", agent_type="explorer")
+    said = asked(stop("codex"))
+    assert "child-1" in said
+    assert "wait_agent" in said
+    observe("codex", "SubagentStop", agent_id="child-1", agent_type="explorer")
+    assert stop("codex", stop_hook_active=True) == {}
+    assert decisions() == [("blocked", "team", 1), ("released", "clean", 1)]
+
+
+def test_the_team_of_another_session_is_ignored(project: Path) -> None:
+    start("codex")
+    spawn("m1", "s2")
+    observe("codex", "SubagentStart", session="s2", agent_id="child-1")
+    assert stop("codex") == {}
+    assert decisions() == [("released", "clean", 0)]
+    assert "m1" in asked(stop("codex", "s2"))
+
+
+def test_a_ghost_holds_nothing(project: Path) -> None:
+    start("codex")
+    spawn("ghost", lease=0.001)
+    time.sleep(0.01)
+    assert stop("codex") == {}
+    spawn("living")
+    said = asked(stop("codex"))
+    assert "living" in said
+    assert "ghost" not in said
+
+
+def test_a_member_that_was_registered_by_hand_holds(project: Path) -> None:
+    start("gemini")
+    assert run("team", "spawn", "--team", "t", "--member", "researcher").code == 0
+    assert "researcher" in asked(stop("gemini"))
+    assert run("team", "leave", "--member", "researcher").code == 0
+    assert stop("gemini", stop_hook_active=True) == {}
+
+
+def test_a_limit_or_a_failure_always_passes(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    assert stop(last_assistant_message="You've hit your 5-hour limit · resets 3am (UTC)") == {}
+    assert stop(last_assistant_message="API Error: 401 please run /login") == {}
+    assert stop("copilot", stopReason="error") == {}
+    assert [reason for _, reason, _ in decisions()] == ["limited", "auth", "failed"]
+
+
+def test_the_turn_of_a_helper_is_not_the_sessions(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    assert stop("codex", agent_id="child-1") == {}
+    assert decisions() == []
+
+
+def test_the_hooks_view_shows_what_was_decided(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    stop(prompt_id="p7")
+    (found,) = hooks().sessions
+    assert (found.session, found.prompt, found.blocks, found.decision, found.reason) == (
+        "s1",
+        "p7",
+        1,
+        "blocked",
+        "uncommitted",
+    )
+    assert [(one.event, one.count) for one in hooks().calls] == [("SessionStart", 1), ("Stop", 1)]
