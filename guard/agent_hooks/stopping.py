@@ -6,8 +6,8 @@ from datetime import datetime
 
 from guard import teams
 from guard.agent_hooks import answers
-from guard.agent_hooks.folding import team_events
 from guard.agent_hooks.leaving import left_by
+from guard.agent_hooks.taking import team_events
 from guard.core.breaker.moment import Moment
 from guard.core.events import Event, StopDecided
 from guard.core.hooks.failing import failure

@@ -15,12 +15,6 @@ from guard.iteration import key_of
 from tests.support import ROOT, commit, git, run, write
 from tests.support.hooks import STARTS, events, faults, hooks, observe, start, stop
 
-HOOK = """\
-import os, sys
-from guard.agent_hooks.deciding import answer
-print(answer(*sys.argv[1:3], sys.argv[3].encode(), os.environ), end="")
-"""
-
 
 @pytest.fixture
 def project(repository: Path) -> Path:
@@ -171,8 +165,8 @@ def test_a_session_under_guard_run_becomes_known(project: Path, tmp_path: Path) 
         f"import os, subprocess, sys\n"
         f"def hook(told, **more):\n"
         f"    env = {{**os.environ, **more, 'PYTHONPATH': {str(ROOT)!r}}}\n"
-        f"    words = [sys.executable, '-c', {HOOK!r}, 'codex', 'SessionStart', told]\n"
-        f"    subprocess.run(words, env=env, check=True)\n"
+        f"    words = [sys.executable, '-m', 'guard', 'hook', 'codex', 'SessionStart']\n"
+        f"    subprocess.run(words, env=env, input=told.encode(), check=True)\n"
         f"hook({json.dumps(other)!r}, GUARD_ITERATION='another/1')\n"
         f"hook({told!r})\n"
         f"open('made.txt', 'w').write('x')\n"

@@ -308,6 +308,7 @@ def test_an_iteration_is_over_with_its_session(
         Calls(agent="claude", event="Stop", count=1, last_at=MOMENT),
         Calls(agent="codex", event="SessionEnd", count=1, last_at=MOMENT),
     )
-    hooks = Hooks.model_construct(worktree="w1", calls=calls, sessions=(session,), folded=())
+    fields = {"worktree": "w1", "calls": calls, "sessions": (session,), "folded": ()}
+    hooks = Hooks.model_construct(**fields)  # type: ignore[arg-type]
     assert over_since(iteration, hooks, MOMENT) == expected
     assert over_since(iteration, None, MOMENT) is None

@@ -42,7 +42,7 @@ def start(agent: str = "claude", session: str = "s1", source: str = "startup", *
 def stop(agent: str = "claude", session: str = "s1", **more: Any) -> dict[str, str]:
     """What is printed when a session wants to stop; empty if nothing is."""
     event = STOPS[agent]
-    nothing = {"background_tasks": []} if agent == "claude" else {}
+    nothing: dict[str, Any] = {"background_tasks": []} if agent == "claude" else {}
     told = document(agent, event, session, **{**nothing, **more})
     return read(answer(agent, event, told, os.environ))
 
