@@ -168,18 +168,30 @@ def session_seen(
     return replace(iteration, opened=opened.with_session(event)) if opened else iteration
 
 
-def told_of_session(guard: Invocation, agent: str, session: str, mark: str | None = None) -> None:
-    """Let the open iteration know its session, if it knows of none.
+def told_of_session(
+    guard: Invocation,
+    agent: str,
+    session: str,
+    *,
+    mark: str | None = None,
+    process: Process | None = None,
+) -> None:
+    """Let the open iteration know its session, if it knows of none, and the process that the session lives in now.
 
-    One that a guard watches over is told only by what bears its mark, and is of its agent.
+    One that a guard watches over is told only by what bears its mark, and is of its agent; its process it knows itself.
     """
     run = guard.store.view(RUN, key_of(guard))
     opened = run.open_iteration if run is not None else None
-    if run is None or opened is None or opened.session is not None:
+    if run is None or opened is None:
         return
-    marked = mark == f"{run.run}/{opened.number}" and opened.agent in (None, agent)
-    if opened.supervisor is None or marked:
-        session_seen(guard, current(guard, Terms()), agent, session, None)
+    news = opened.session is None
+    if opened.supervisor is not None:
+        process = None
+        news = news and mark == f"{run.run}/{opened.number}" and opened.agent in (None, agent)
+    elif opened.session == session:
+        news = process not in (None, opened.process)
+    if news:
+        session_seen(guard, current(guard, Terms()), agent, session, process)
 
 
 def session_told(guard: Invocation, iteration: Iteration) -> str | None:

@@ -1,6 +1,7 @@
 """What a session would leave uncommitted if it stopped now: as a check sees it, and changed since the session began."""
 
 from guard import baselines
+from guard.agent_hooks.host import is_gone
 from guard.attribution import changed_after, not_the_agents
 from guard.core.events.baseline import DirtyFile
 from guard.core.hooks.heard import Heard
@@ -39,7 +40,7 @@ def _tells(run: Run | None, heard: Heard, hooks: Hooks | None, known: HookSessio
         return heard_of or (last is not None and None is not last.session == heard.session)
     if opened.session in (None, heard.session):
         return True
-    return heard_of and _has_ended(opened.session, hooks)
+    return heard_of and (_has_ended(opened.session, hooks) or is_gone(opened.process))
 
 
 def _has_ended(session: str | None, hooks: Hooks | None) -> bool:

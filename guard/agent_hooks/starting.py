@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from guard.agent_hooks.host import host, is_gone
 from guard.agent_hooks.watchdog import TimeIsUp
 from guard.beginning import begin
 from guard.core.events import HookSessionStarted
@@ -31,7 +32,8 @@ def started(guard: Invocation, heard: Heard) -> None:
     except (GuardError, OSError, TimeIsUp) as error:
         trouble, detail = error, str(error)
     if heard.session is not None:
-        told_of_session(guard, heard.agent, heard.session, guard.environ.get(MARK))
+        mark = guard.environ.get(MARK)
+        told_of_session(guard, heard.agent, heard.session, mark=mark, process=host())
     _record(guard, heard, hooks, at, detail, began)
     if trouble is not None:
         raise trouble
@@ -41,15 +43,17 @@ def _begun(guard: Invocation, heard: Heard, hooks: Hooks | None, at: datetime) -
     """What was done at the start, and whether an iteration began."""
     if not is_real_start(heard):
         return "no session begins with it", False
-    run = guard.store.view(RUN, key_of(guard))
-    ended = over_since(run.open_iteration if run is not None else None, hooks, at)
+
+    def over(run: Run | None) -> datetime | None:
+        opened = run.open_iteration if run is not None else None
+        return over_since(opened, hooks, at, gone=opened is not None and is_gone(opened.process))
 
     def refuse(run: Run | None) -> None:
-        opened = run.open_iteration if run is not None else None
-        if opened is not None and over_since(opened, hooks, at) is None:
-            raise Refused(f"iteration {opened.number} of run {run.run if run else ''} is open")
+        if run is not None and run.open_iteration is not None and over(run) is None:
+            raise Refused(f"iteration {run.open_iteration.number} of run {run.run} is open")
 
     try:
+        ended = over(guard.store.view(RUN, key_of(guard)))
         begun = begin(guard, refuse=refuse, over_since=ended)
     except Refused as error:
         return error.message, False

@@ -1,6 +1,8 @@
 """The start of a session: when an iteration begins with it, and whose the files are that it finds."""
 
 import json
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +15,7 @@ from guard.core.runs import RUN, OpenIteration
 from guard.invocation import Invocation
 from guard.iteration import key_of
 from tests.support import ROOT, commit, git, run, write
-from tests.support.hooks import STARTS, events, faults, hooks, observe, start, stop
+from tests.support.hooks import STARTS, document, events, faults, hooks, observe, start, stop
 
 
 @pytest.fixture
@@ -126,6 +128,49 @@ def test_a_session_that_is_resumed_goes_on_with_its_iteration(project: Path) -> 
     ended()
     start(session="s2")
     assert number() == 2, "it had begun with the session that has ended now"
+
+
+def test_a_session_whose_program_is_gone_is_over(project: Path) -> None:
+    """Not every program tells the end of a session, and none that is killed: then its process tells it."""
+    told = document("qwen", "SessionStart", "s1", source="startup").decode()
+    words = [sys.executable, "-m", "guard", "hook", "qwen", "SessionStart"]
+    program = (
+        "import subprocess, sys\n"
+        f"subprocess.run({words!r}, input={told!r}, text=True, check=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, env={**os.environ}
+    ) as host:
+        until = time.monotonic() + 90
+        while number() is None or not hooks().sessions:
+            assert host.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        write(project / "made.txt", "by the agent\n")
+        start("qwen", "s2")
+        assert number() == 1, "its program still runs"
+    start("qwen", "s3")
+    assert number() == 2
+    found = opened()
+    assert found is not None
+    assert found.session == "s3"
+
+
+def test_a_session_that_is_resumed_lives_in_another_process(project: Path) -> None:
+    start()
+    found = opened()
+    assert found is not None
+    assert found.process is not None
+    assert found.process.pid == os.getppid()
+    told = document("claude", "SessionStart", "s1", source="resume").decode()
+    assert run("hook", "claude", "SessionStart", stdin=told).code == 0
+    found = opened()
+    assert found is not None
+    assert found.process is not None
+    assert found.process.pid == os.getpid()
+    start(session="s2")
+    assert number() == 1
 
 
 def test_clearing_a_session_begins_another(project: Path) -> None:

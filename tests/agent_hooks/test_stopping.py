@@ -1,5 +1,6 @@
 """A session wants to stop: what is left is named, and what is not its own never is."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from guard import teams
+from guard.agent_hooks.deciding import answer
 from guard.core.team.changes import Joined
 from guard.core.team.state import Scope
 from guard.invocation import Invocation
@@ -235,6 +237,21 @@ def test_a_member_that_was_registered_by_hand_holds(project: Path) -> None:
     assert "researcher" in asked(stop("gemini"))
     assert run("team", "leave", "--member", "researcher").code == 0
     assert stop("gemini", stop_hook_active=True) == {}
+
+
+def test_who_joined_before_the_session_was_known_is_that_sessions(project: Path) -> None:
+    assert run("baseline").code == 0
+    assert run("team", "spawn", "--team", "t", "--member", "early").code == 0
+    start("codex")
+    assert stop("codex", "s2") == {}
+    assert "early" in asked(stop("codex"))
+
+
+def test_opencode_is_let_go_and_what_is_left_is_recorded(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    told = json.dumps({"sessionID": "s1", "cwd": str(session)}).encode()
+    assert answer("opencode", "session.idle", told, os.environ) == ""
+    assert decisions() == [("released", "uncommitted", 0)]
 
 
 def test_a_limit_or_a_failure_always_passes(session: Path) -> None:

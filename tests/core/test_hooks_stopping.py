@@ -312,3 +312,7 @@ def test_an_iteration_is_over_with_its_session(
     hooks = Hooks.model_construct(**fields)  # type: ignore[arg-type]
     assert over_since(iteration, hooks, MOMENT) == expected
     assert over_since(iteration, None, MOMENT) is None
+    own = iteration is not None and session.began and iteration.supervisor is None
+    own = own and iteration is not None and iteration.session == session.session
+    heard_last = ENDED_AT if session.ended else MOMENT
+    assert over_since(iteration, hooks, MOMENT, gone=True) == (heard_last if own else None)

@@ -25,19 +25,22 @@ def began_it(opened: OpenIteration | None, known: HookSession | None) -> bool:
     )
 
 
-def over_since(opened: OpenIteration | None, hooks: Hooks | None, now: datetime) -> datetime | None:
-    """When the session ended with which the open iteration began; None if that is not known to be over."""
+def over_since(
+    opened: OpenIteration | None, hooks: Hooks | None, now: datetime, *, gone: bool = False
+) -> datetime | None:
+    """When the session ended with which the open iteration began; None if that is not known to be over.
+
+    It is if its end was heard, and also if its program is `gone`: not every program tells an end, and none that is killed.
+    """
     for known in hooks.sessions if hooks is not None else ():
-        if known.ended and began_it(opened, known):
-            return _last_end(hooks, known.agent) or now
+        if began_it(opened, known) and (known.ended or gone):
+            return _last_heard(hooks, known) or now
     return None
 
 
-def _last_end(hooks: Hooks | None, agent: str) -> datetime | None:
-    """The newest end of any session of the agent: this one ended no later."""
-    ends = [
-        calls.last_at
-        for calls in (hooks.calls if hooks is not None else ())
-        if calls.agent == agent and KINDS[agent].get(calls.event) == "session_ended"
-    ]
-    return max(ends, default=None)
+def _last_heard(hooks: Hooks | None, known: HookSession) -> datetime | None:
+    """The newest end of any session of the agent, or where no end is told its newest word: this one ended no later."""
+    agent = known.agent
+    calls = [one for one in (hooks.calls if hooks is not None else ()) if one.agent == agent]
+    ends = [one.last_at for one in calls if KINDS[agent].get(one.event) == "session_ended"]
+    return max(ends if known.ended else [one.last_at for one in calls], default=None)
