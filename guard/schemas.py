@@ -31,6 +31,7 @@ from guard.core.reports.baseline import BaselineReport
 from guard.core.reports.breaker import BreakerReport
 from guard.core.reports.check import CheckReport
 from guard.core.reports.classify import ClassifyReport
+from guard.core.reports.install import InstallReport
 from guard.core.reports.loop import LoopReport
 from guard.core.reports.metrics import MetricsReport
 from guard.core.reports.probe import ProbeReport
@@ -71,6 +72,7 @@ OUTPUTS: tuple[type[Report], ...] = (
     DoctorReport,
     ImportReport,
     InitReport,
+    InstallReport,
     JudgeReport,
     LogReport,
     LoopReport,

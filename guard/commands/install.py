@@ -1,0 +1,59 @@
+"""`guard install`."""
+
+from pathlib import Path
+
+import click
+
+from guard.installing.asked import Asked, asked, report, text, where_options
+from guard.installing.changing import DoesNotFit, put
+from guard.installing.editing import rendered
+from guard.invocation import Invocation
+from guard.output import format_option
+
+
+@click.command("install")
+@where_options
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option(
+    "--command",
+    "told",
+    metavar="CMD",
+    help="How the hooks call guard, instead of by its name or its path.",
+)
+@format_option
+@click.pass_obj
+def command(
+    guard: Invocation,
+    agent: str,
+    user: bool,
+    project: bool,
+    local: bool,
+    plugin: Path | None,
+    dry_run: bool,
+    told: str | None,
+    form: str,
+) -> None:
+    """Put guard's hooks into an agent's own settings.
+
+    Everything else in the settings stays as it is. Installing again changes nothing, or replaces what an older guard
+    put there.
+    """
+    scopes = {"user": user, "project": project, "local": local}
+    wanted = asked(guard, agent, scopes, plugin, told)
+    try:
+        changes = [put(piece, wanted.root, guard.environ, dry_run=True) for piece in wanted.pieces]
+        if not dry_run:
+            # Only once each of them is known to fit.
+            changes = [
+                put(piece, wanted.root, guard.environ, dry_run=False) for piece in wanted.pieces
+            ]
+    except DoesNotFit:
+        if form == "text":
+            guard.output.result(_by_hand(wanted))
+        raise
+    guard.output.document(report(wanted, changes, "install", dry_run=dry_run), form, text)
+
+
+def _by_hand(wanted: Asked) -> str:
+    hooks = {**wanted.host.skeleton, "hooks": wanted.host.hooks(wanted.command)}
+    return f"What would be put into it:\n{rendered(hooks).rstrip()}"

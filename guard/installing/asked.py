@@ -1,0 +1,136 @@
+"""The options that `guard install` and `guard uninstall` share, and what they ask for together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from guard.core.reports.install import InstallReport
+from guard.core.text import valid, visible
+from guard.errors import WrongUsage
+from guard.installing import program
+from guard.installing.changing import Change
+from guard.installing.hosts import HOSTS, Scope, file_of, piece_of
+from guard.installing.interface import Host
+from guard.installing.pieces import Piece, claude_plugin
+from guard.invocation import Invocation
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One agent and one scope."""
+
+    host: Host
+    scope: Scope
+    root: Path | None
+    """The repository, for what has to stay in it."""
+    pieces: tuple[Piece, ...]
+    command: str
+    notes: tuple[str, ...]
+
+
+def where_options(function: F) -> F:
+    """The agent, and for whom."""
+    for option in reversed(
+        (
+            click.argument("agent", type=click.Choice(list(HOSTS))),
+            click.option("--user", is_flag=True, help="For all projects of this user."),
+            click.option(
+                "--project", is_flag=True, help="For all who work in this repository: the default."
+            ),
+            click.option(
+                "--local",
+                is_flag=True,
+                help="For this user in this repository: .claude/settings.local.json (claude only).",
+            ),
+            click.option(
+                "--plugin",
+                type=click.Path(file_okay=False, path_type=Path),
+                metavar="DIR",
+                help="As a plugin folder instead of settings (claude only).",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def asked(
+    guard: Invocation,
+    agent: str,
+    scopes: dict[str, bool],
+    plugin: Path | None,
+    command: str | None = None,
+) -> Asked:
+    """What the options ask for; an error if they contradict each other."""
+    host, scope = HOSTS[agent], _scope(agent, scopes, plugin)
+    told, notes = _command(guard, scope, command)
+    if scope == "plugin":
+        assert plugin is not None
+        pieces = claude_plugin(plugin.absolute(), told)
+        return Asked(host, scope, plugin.absolute(), pieces, told, notes + host.notes(scope))
+    root = None if scope == "user" else guard.repository.root
+    path = file_of(host, scope, root, guard.environ)
+    pieces = (piece_of(host, path, told),)
+    return Asked(host, scope, root, pieces, told, notes + host.notes(scope))
+
+
+def _scope(agent: str, scopes: dict[str, bool], plugin: Path | None) -> Scope:
+    told = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
+    if len(told) > 1:
+        raise WrongUsage(f"--{told[0]} and --{told[1]} exclude each other", "choose one of them")
+    if told and told[0] in ("local", "plugin") and agent != "claude":
+        raise WrongUsage(f"--{told[0]} is for claude only", "leave it out, or use --user")
+    scopes_by_name: dict[str, Scope] = {"user": "user", "local": "local", "plugin": "plugin"}
+    return scopes_by_name.get(told[0], "project") if told else "project"
+
+
+def _command(guard: Invocation, scope: Scope, told: str | None) -> tuple[str, tuple[str, ...]]:
+    """How the hooks call guard, and what to say about that."""
+    if told is not None:
+        return program.checked(told), ()
+    if scope in ("user", "local"):
+        return program.by_path(guard.environ), ()
+    name = program.by_name(guard.environ)
+    if name is not None:
+        return name, ()
+    path = program.by_path(guard.environ)
+    note = f"`guard` on the search path is not this installation: the hooks name {path}, on this machine only"
+    return path, (f"{note}; `--command` names another",)
+
+
+def report(asked: Asked, changes: list[Change], action: str, *, dry_run: bool) -> InstallReport:
+    """What was done, or would be."""
+    installing = action == "install"
+    changed = any(change.is_one for change in changes)
+    diffs = [change.diff for change in changes if change.is_one]
+    return InstallReport(
+        action="install" if installing else "uninstall",
+        agent=asked.host.agent,
+        scope=asked.scope,
+        paths=tuple(valid(change.path) for change in changes),
+        changed=changed,
+        dry_run=dry_run,
+        diff="\n".join(diffs),
+        events=tuple(dict.fromkeys(event for change in changes for event in change.events)),
+        command=valid(asked.command) if installing else None,
+        notes=tuple(map(valid, asked.notes)) if installing else (),
+    )
+
+
+def text(report: InstallReport) -> str:
+    """The report for people: the difference first."""
+    lines = [visible(line.replace("\t", "    ")) for line in report.diff.split("\n") if line]
+    done = {True: "written", False: "removed from it"}[report.action == "install"]
+    if not report.changed:
+        done = "nothing to change"
+    elif report.dry_run:
+        done = f"would be {done}"
+    listed = f" ({', '.join(report.events)})" if report.events else ""
+    lines += [visible(f"{path}: {done}{listed}") for path in report.paths]
+    lines += [visible(f"note: {note}") for note in report.notes]
+    return "\n".join(lines)

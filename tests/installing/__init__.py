@@ -1,0 +1,1 @@
+"""Guard's hooks in the agents' own settings."""
