@@ -20,6 +20,7 @@ from guard.errors import GuardError
 from guard.files import Folder
 from guard.git.call import config_value, git
 from guard.git.locate import Repository
+from guard.installing.examined import agent_hooks
 from guard.invocation import Invocation
 from guard.lock import locked
 from guard.processes import run
@@ -49,6 +50,7 @@ def examine(guard: Invocation) -> Iterator[DoctorCheck]:
         "workspace": _workspace,
         "state": _state,
         "git hooks": _hooks,
+        "agent hooks": agent_hooks,
         "agent CLIs": _programs,
         "clock": _clock,
     }

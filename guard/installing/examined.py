@@ -1,0 +1,128 @@
+"""For `guard doctor`: whether each agent's hooks are installed as they should be, trusted, and called."""
+
+import os
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from guard.core.hooks.state import HOOKS
+from guard.core.reports.state import DoctorCheck
+from guard.core.text import plural, valid, visible
+from guard.errors import GuardError
+from guard.installing import merging, opencode, writing
+from guard.installing.hosts import HOSTS, Scope, file_of, scopes
+from guard.installing.interface import Host
+from guard.installing.jsonc import parse
+from guard.installing.trust import Standing, trust
+from guard.invocation import Invocation
+
+
+def agent_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
+    """One line for each scope that an agent has guard's hooks in; one for an agent that is here and has none."""
+    repository = guard.repository_if_any
+    root = repository.root if repository else None
+    for host in HOSTS.values():
+        lines = list(_of_host(guard, host, root))
+        yield from lines
+        if not lines and shutil.which(host.agent, path=guard.environ.get("PATH", "")):
+            yield _line(host, "ok", "not installed", f"guard install {host.agent}")
+
+
+def _of_host(guard: Invocation, host: Host, root: Path | None) -> Iterator[DoctorCheck]:
+    for scope in scopes(host):
+        if scope == "user" or root is not None:
+            with suppress(FileNotFoundError):
+                yield _of_scope(guard, host, scope, root)
+
+
+def _of_scope(guard: Invocation, host: Host, scope: Scope, root: Path | None) -> DoctorCheck:
+    """FileNotFoundError if this scope has no hooks of guard's."""
+    path = file_of(host, scope, root, guard.environ)
+    try:
+        real = writing.real(path, None if scope == "user" else root)
+        text = writing.read(real)
+        program = _program(host, text or "")
+        if text is None or program is None:
+            raise FileNotFoundError(path)
+        standings = [
+            _installed(guard, host, scope, text, program),
+            trust(host, scope, real, root, guard.environ),
+            _called(guard, host),
+        ]
+    except (GuardError, ValueError) as error:
+        told = error.message if isinstance(error, GuardError) else f"{path}: {error}"
+        return _line(host, "warning", f"{scope}: {told}", "mend the file")
+    found = "; ".join(standing.told for standing in standings if standing)
+    hint = next((standing.hint for standing in standings if standing and standing.hint), None)
+    return _line(host, "warning" if hint else "ok", f"{scope}: {found}", hint)
+
+
+def _program(host: Host, text: str) -> str | None:
+    """What the hooks in a file call; None if there are none of guard's."""
+    if host.agent == opencode.HOST.agent:
+        return opencode.command_in(text) if opencode.is_ours(text) else None
+    if not text.strip():
+        return None
+    hooks = merging.present(text, host).values()
+    programs = Counter(host.program(one) for found in hooks for one in found)
+    return programs.most_common(1)[0][0] if programs else None
+
+
+def _installed(guard: Invocation, host: Host, scope: Scope, text: str, program: str) -> Standing:
+    again = f"guard install {host.agent}" + ("" if scope == "project" else f" --{scope}")
+    if not _exists(guard, program):
+        return Standing(f"they call {program}, which is not there", again)
+    if host.agent == opencode.HOST.agent:
+        is_current = text == opencode.plugin(program)
+    elif parse(text).root.data.get("disableAllHooks") is True:
+        return Standing("switched off", "take `disableAllHooks` out of the file")
+    else:
+        present = merging.present(text, host)
+        missing = [event for event in host.events if event not in present]
+        if missing:
+            return Standing(f"missing: {', '.join(missing)}", again)
+        is_current = merging.installed(text, host, program) == text
+    if not is_current:
+        return Standing("of another version of guard", again)
+    return Standing(f"installed, {plural(len(host.events), 'event')}")
+
+
+def _exists(guard: Invocation, program: str) -> bool:
+    words = shlex.split(program)
+    name = next((word for word in words if "=" not in word and word != "env"), "")
+    if "/" in name:
+        return os.path.isfile(name) and os.access(name, os.X_OK)
+    return shutil.which(name, path=guard.environ.get("PATH", "")) is not None
+
+
+def _called(guard: Invocation, host: Host) -> Standing:
+    """When a hook of this agent was last called in this work tree."""
+    moments = []
+    with suppress(GuardError):
+        key = guard.workspace.worktree_key
+        known = guard.store.view(HOOKS, key) if key else None
+        moments = [one.last_at for one in (known.calls if known else ()) if one.agent == host.agent]
+    if not moments:
+        return Standing("never called here", "start a session here, and look again")
+    return Standing(f"last called {_ago(max(moments), guard.clock.now())}")
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    seconds = max(0, int((now - moment).total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def _line(host: Host, state: str, found: str, hint: str | None) -> DoctorCheck:
+    return DoctorCheck(
+        name=f"{host.agent} hooks",
+        state="warning" if state == "warning" else "ok",
+        found=visible(valid(found)),
+        hint=visible(valid(hint)) if hint else None,
+    )
