@@ -19,7 +19,6 @@ function tell(event, folder, told) {
         stdio: ["pipe", "ignore", "ignore"],
       });
       const timer = setTimeout(done, PATIENCE_MS);
-      timer.unref?.();
       const over = () => {
         clearTimeout(timer);
         done();
