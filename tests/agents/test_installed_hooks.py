@@ -22,7 +22,7 @@ def test_claude_finds_the_plugin_folder_valid(claude: AgentCli, tmp_path: Path) 
 
 def listed(codex: AgentCli, folder: Path) -> list[dict[str, Any]]:
     """The hooks that Codex knows of in a folder."""
-    asked = [
+    asked: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "t", "version": "1"}}},
         {"method": "initialized"},
         {"id": 2, "method": "hooks/list", "params": {"cwds": [str(folder)]}},
