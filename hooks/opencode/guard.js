@@ -42,7 +42,9 @@ export const Guard = async (given) => {
   function sessionOf(event) {
     const about = event?.properties ?? {};
     const session = about.sessionID ?? about.info?.id;
-    if (about.info?.parentID && session && helpers.size < MOST_HELPERS) helpers.add(session);
+    // Messages have parents too.
+    const isHelper = String(event?.type).startsWith("session.") && about.info?.parentID;
+    if (isHelper && helpers.size < MOST_HELPERS) helpers.add(session);
     return session;
   }
 

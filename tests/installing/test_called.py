@@ -68,6 +68,7 @@ const hooks = await Guard({ directory: process.argv[3], worktree: process.argv[3
 const about = (type, properties) => hooks.event({ event: { type, properties } });
 await about("session.created", { info: { id: "s1" } });
 await about("session.created", { info: { id: "child", parentID: "s1" } });
+await about("message.updated", { sessionID: "s1", info: { id: "m2", parentID: "m1" } });
 await hooks["chat.message"]({ sessionID: "s1", messageID: "m1" });
 await hooks["tool.execute.before"]({ sessionID: "s1", tool: "bash" });
 await hooks["tool.execute.after"]({ sessionID: "s1", tool: "bash" });
