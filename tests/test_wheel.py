@@ -31,8 +31,8 @@ def test_it_carries_schemas_hooks_and_type_marker(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert "guard/py.typed" in names
     for folder in ("schemas", "hooks"):
-        files = {path.name for path in (ROOT / folder).iterdir()}
-        assert {f"guard/_data/{folder}/{name}" for name in files} <= names
+        files = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+        assert {f"guard/_data/{path.relative_to(ROOT).as_posix()}" for path in files} <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
 
 
