@@ -183,7 +183,8 @@ def run(
     `BreakerOpen` is raised where nothing may be run.
     """
     from guard.iteration import Terms
-    from guard.running import Order, run_iteration
+    from guard.ordering import Order
+    from guard.running import run_iteration
 
     flags = terms.pop("settings", None) or {}
     order = Order(

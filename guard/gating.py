@@ -1,6 +1,6 @@
-"""The gate's part in the accounting of teams: what a stream tells of helpers is recorded, and who else counts is asked.
+"""A stream's part in the accounting of teams: what it tells of helpers is recorded, and who else counts is asked.
 
-A store that does not answer must not hold up or end a session's stream: then the gate goes by the stream alone, and says so.
+A store that does not answer must not hold up or end a session's stream: then it is done without, and that is said.
 """
 
 from collections.abc import Callable
@@ -27,11 +27,20 @@ _ALIVE_EVERY_SECONDS = 60.0
 class Accounts:
     """The team of the stream's session, as the workspace has it."""
 
-    def __init__(self, guard: Invocation, agent: str, session: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        guard: Invocation,
+        scope: Callable[[], Scope],
+        otherwise: str = "the gate goes by the stream alone",
+    ) -> None:
         self._guard = guard
-        self._agent = agent
-        self._session = session
+        self._current = scope
+        """Whose team it is, as far as that is known by now."""
+        self._otherwise = otherwise
+        """What it means if the store cannot be used."""
         self._answers = True
+        self._is_late = False
+        """Whether the store did not answer when it was last asked."""
         self._told: set[str] = set()
         """Members that the stream itself knows: it knows better when they end."""
         self._signs: dict[str, float] = {}
@@ -47,10 +56,21 @@ class Accounts:
             self._unsent = [*self._unsent, *news][-_MOST_UNSENT:]
             self.send()
 
+    @property
+    def behind(self) -> bool:
+        """Whether something is still to be recorded."""
+        return bool(self._unsent)
+
     def send(self) -> None:
         """Record what is still to be recorded."""
         if self._unsent:
             self._asked(self._send, None)
+
+    def host_ended(self, changes: tuple[Change, ...], members: tuple[str, ...]) -> None:
+        """Record the last that became known, and that these members ended with their host."""
+        self._unsent += changes
+        if self._unsent or members:
+            self._asked(lambda: self._end(members), None)
 
     def others(self) -> tuple[str, int] | None:
         """The team of the session, and how many count of it that the stream does not know."""
@@ -74,6 +94,13 @@ class Accounts:
         self._scope = scope
         self._unsent = []
 
+    def _end(self, members: tuple[str, ...]) -> None:
+        """With the patience of every other command: no stream is held up any more."""
+        self._store = self._guard.writable_store
+        if self._unsent:
+            self._send()
+        teams.host_ended(self._store, self._own(), self._moment(), members)
+
     def _others(self) -> tuple[str, int] | None:
         fold(self._guard, self._store)
         name, members = teams.counting(self._store, self._current(), self._moment())
@@ -82,14 +109,6 @@ class Accounts:
 
     def _own(self) -> Scope:
         return self._scope or self._current()
-
-    def _current(self) -> Scope:
-        """The session of the stream in this work tree; an iteration that nobody watches over is told of it."""
-        session = self._session()
-        scope = team_scope(self._guard, session)
-        if session is not None and scope.run is not None:
-            told_of_session(self._guard, self._agent, session)
-        return scope
 
     def _moment(self) -> Moment:
         return teams.moment_of(self._guard.clock)
@@ -110,14 +129,26 @@ class Accounts:
         if not self._answers:
             return otherwise
         try:
-            return question()
+            answer = question()
+            self._is_late = False
+            return answer
         except StoreUnavailable as error:
-            self._guard.output.warn(f"the gate goes by the stream alone for now: {error.message}")
+            if not self._is_late:
+                self._guard.output.warn(f"{self._otherwise} for now: {error.message}")
+            self._is_late = True
         except (GuardError, OSError) as error:
             self._answers = False
             why = error.message if isinstance(error, GuardError) else str(error)
-            self._guard.output.warn(f"the gate goes by the stream alone: {why}")
+            self._guard.output.warn(f"{self._otherwise}: {why}")
         return otherwise
+
+
+def scope_of_stream(guard: Invocation, agent: str, session: str | None) -> Scope:
+    """The session of a stream in this work tree; an iteration that nobody watches over is told of it."""
+    scope = team_scope(guard, session)
+    if session is not None and scope.run is not None:
+        told_of_session(guard, agent, session)
+    return scope
 
 
 def _named(change: Change) -> list[str]:

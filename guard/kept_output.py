@@ -7,13 +7,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from guard.core.classify import Classification, reader
 from guard.invocation import Invocation
 from guard.iteration import Iteration, last_check, lives_elsewhere
+
+if TYPE_CHECKING:
+    from guard.core.classify import Reader
 
 FOLDER = "output.d"
 _KEEP = 10
@@ -47,8 +49,8 @@ class KeptOutput:
                 with suppress(OSError):
                     file.close()
 
-    def classified(self, agent: str | None, now: datetime) -> Classification | None:
-        """What the kept output means; nobody saw how the process ended. None if nothing was kept."""
+    def read(self, agent: str | None) -> "Reader | None":
+        """A reader that has read what was kept; None if nothing was."""
         if not self.exists():
             return None
         words = reader(agent)
@@ -56,7 +58,7 @@ class KeptOutput:
             words.feed(data)
         for data in _chunks(self._path("stderr")):
             words.feed_error(data)
-        return words.finish(None, now)
+        return words
 
     def touch(self) -> None:
         """Guard is watching: the time of the file says so, whatever becomes of guard."""
@@ -94,8 +96,16 @@ def output_left_by(guard: Invocation, iteration: Iteration) -> Classification | 
     last = last_check(guard, iteration)
     if last is not None and last.output is not None:
         return Classification.model_validate(last.output, strict=False)
-    now = guard.clock.now().astimezone()
-    return KeptOutput.of(guard, iteration).classified(opened.agent, now)
+    words = KeptOutput.of(guard, iteration).read(opened.agent)
+    # Nobody saw how the process ended.
+    return words.finish(None, guard.clock.now().astimezone()) if words is not None else None
+
+
+def helpers_left_by(guard: Invocation, iteration: Iteration) -> tuple[str, ...]:
+    """The helpers that the output of an iteration told of, and no end of them."""
+    agent = iteration.opened.agent if iteration.opened else None
+    words = KeptOutput.of(guard, iteration).read(agent)
+    return words.team.members if words is not None and words.team is not None else ()
 
 
 def left_alone_since(guard: Invocation, iteration: Iteration) -> float | None:

@@ -14,7 +14,8 @@ from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import key_of
-from guard.running import Order, StoppedByPerson, run_iteration, still_open
+from guard.ordering import Order
+from guard.running import StoppedByPerson, run_iteration, still_open
 from guard.signals import terminated_like_interrupted
 from guard.taskfiles import boxes_in
 

@@ -13,7 +13,7 @@ from guard.ids import given_id
 from guard.iteration import Terms
 
 if TYPE_CHECKING:
-    from guard.running import Order
+    from guard.ordering import Order
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -114,7 +114,7 @@ def agent_options(function: F) -> F:
 
 def ordered(words: tuple[str, ...], form: str, told: dict[str, Any]) -> "tuple[Order, Path | None]":
     """What to run by these options, and where the report goes."""
-    from guard.running import Order
+    from guard.ordering import Order
 
     report = told.pop("report")
     if report is not None and not report.absolute().parent.is_dir():

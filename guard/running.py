@@ -5,21 +5,17 @@ first: it is judged by what is known of it, and nothing new begins beside someth
 """
 
 import os
-import shutil
 import signal
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import get_args
+from dataclasses import replace
 
 from guard import breaker, registered
 from guard.beginning import begin
 from guard.core.classify import Classification, reader
 from guard.core.reports.check import CheckReport
 from guard.core.runs import RUN
-from guard.core.settings import Agent
 from guard.errors import BreakerOpen, GuardError, WrongUsage
+from guard.following import Following
 from guard.invocation import Invocation
 from guard.iteration import (
     Iteration,
@@ -34,37 +30,13 @@ from guard.iteration import (
 )
 from guard.kept_output import KeptOutput, output_left_by
 from guard.living import MARK
+from guard.ordering import Order, check_program, current_folder, named
 from guard.recording import not_started, place_of
 from guard.registered import Entry
 from guard.signals import terminated_like_interrupted
 from guard.supervise import Ended, Supervised
 from guard.verdict import judged, stopped
 from guard.watching import Limits, Watching
-
-AGENT_PROGRAMS = frozenset(get_args(Agent)) - {"command"}
-
-
-@dataclass(frozen=True)
-class Order:
-    """What to run, and how to judge it."""
-
-    argv: tuple[str, ...]
-    terms: Terms
-    command: tuple[str, ...] | None = None
-    """What the run is known by, where the words differ from iteration to iteration."""
-    prompt: bytes | None = None
-    """What the agent gets on its stdin; None to leave it guard's own."""
-    to_stderr: bool = False
-    """Whether the agent's output goes to stderr, because stdout is for a document."""
-    new_run: bool = False
-    max_seconds: float | None = None
-    """How long the agent may run, if less than the settings say."""
-    goes_on: bool = False
-    """Whether this goes on with earlier iterations: one of them that was waited for is then what is reported."""
-    in_loop: bool = False
-    """Whether this guard goes on after the iteration."""
-    task: str | None = None
-    agent_id: str | None = None
 
 
 class StoppedByPerson(Exception):
@@ -164,19 +136,13 @@ def _ask_breaker(guard: Invocation) -> None:
     )
 
 
-def _folder() -> Path:
-    """Where the agent is started: here, if here still exists."""
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise WrongUsage(
-            "the current folder does not exist any more", "start guard from another one"
-        ) from None
-
-
 def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> CheckReport:
     agent = order.terms.agent or guard.config.settings.completion_check.agent or named(order.argv)
-    me, command, folder = breaker.process(os.getpid()), order.command or order.argv, _folder()
+    me, command, folder = (
+        breaker.process(os.getpid()),
+        order.command or order.argv,
+        current_folder(),
+    )
     begin(guard, me, command, order.new_run)
     iteration = current(guard, order.terms)
     with ExitStack() as held:
@@ -201,10 +167,13 @@ def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> Che
             entry.started(child.process)
         limits = Limits.of(guard.config.settings.run, order.max_seconds)
         watch = watch_of(guard, iteration)
-        watching = Watching(guard, iteration, child, watch, agent, limits, output_files.touch)
+        team = Following(guard, iteration, child, order.terms.session)
+        touch = output_files.touch
+        watching = Watching(guard, iteration, child, watch, agent, limits, touch, team.look)
         ended = child.wait(watching.look)
         output = child.classified(ended.code, guard.clock.now().astimezone())
         watching.note(output.session)
+        team.end(watching.session)
     session = order.terms.session or watching.session or session_told(guard, iteration)
     terms = replace(order.terms, agent=agent, session=session)
     try:
@@ -235,17 +204,3 @@ def _judge(
         ended_by_guard=watching.ended,
         feeds_breaker="always",
     )
-
-
-def named(argv: Sequence[str]) -> str | None:
-    """The agent that a command names, if it is one that guard knows."""
-    name = os.path.basename(argv[0])
-    return name if name in AGENT_PROGRAMS else None
-
-
-def check_program(argv: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Refuse a command that cannot be started, before anything is recorded."""
-    if shutil.which(argv[0], path=environ.get("PATH")) is None:
-        raise WrongUsage(
-            f"there is no program {argv[0]!r}", "check its name, and whether it is on PATH"
-        )

@@ -18,7 +18,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from guard.alive import start_time
 from guard.core.classify import Classification, Reader
@@ -28,6 +28,7 @@ from guard.passing import Outlet
 from guard.signals import handled
 from guard.terminal import Terminal
 
+T = TypeVar("T")
 _CHUNK = 65536
 _MOST_KEPT_BYTES = 64 * 1024 * 1024
 _LOOK_SECONDS = 0.05
@@ -119,13 +120,16 @@ class Supervised:
     @property
     def session(self) -> str | None:
         """The session's id, as soon as the output has told it."""
-        with self._lock:
-            return self._reader.session
+        return self.asked(lambda reader: reader.session)
 
     def classified(self, exit_code: int | None, now: datetime) -> Classification:
         """What the output and this exit code mean."""
+        return self.asked(lambda reader: reader.finish(exit_code, now))
+
+    def asked(self, question: Callable[[Reader], T]) -> T:
+        """What the reader of the output has to say, between two pieces of it."""
         with self._lock:
-            return self._reader.finish(exit_code, now)
+            return question(self._reader)
 
     def wait(self, look: Callable[[], None]) -> Ended:
         """Wait for the agent's end; `look` is called again and again meanwhile."""

@@ -14,7 +14,7 @@ from guard.core.evidence import Living, Team
 from guard.core.fields import first_problem
 from guard.core.team import accounting
 from guard.core.team.accounting import Terms, as_of, quiet_seconds
-from guard.core.team.changes import Change
+from guard.core.team.changes import Change, Left
 from guard.core.team.state import TEAM, Member, Scope, TeamState
 from guard.core.text import shortened
 from guard.errors import WrongUsage
@@ -53,6 +53,19 @@ def record(
         events = accounting.decide(_state(change, scope), changes, terms)
         change.append(*events)
         return Recorded(_read(_state(change, scope), moment), events)
+
+
+def host_ended(store: Store, scope: Scope, moment: Moment, members: Iterable[str]) -> None:
+    """Count members no longer that ran in a process which has ended, also if they joined before their session was known."""
+    detail = "the process that it ran in has ended"
+    gone = [Left(member, "killed", detail=detail) for member in members]
+    early = replace(scope, session=None)
+    with store.change() as change:
+        before = {one.member for one in _counting(_state(change, early)) if _is_of(one, scope)}
+        told = {scope: gone, early: [one for one in gone if one.member in before]}
+        for whose, changes in told.items():
+            terms = Terms(whose, moment, new_id(), 0)
+            change.append(*accounting.decide(_state(change, whose), changes, terms))
 
 
 def expire(change: StoreChange, scope: Scope, moment: Moment) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from guard.agent_hooks.folding import fold
@@ -27,12 +27,12 @@ from guard.iteration import (
     last_check,
     watch_of,
 )
-from guard.kept_output import KeptOutput, left_alone_since, output_left_by
+from guard.kept_output import KeptOutput, helpers_left_by, left_alone_since, output_left_by
 from guard.living import MARK, Watch
 from guard.neighbours import names_of_others
 from guard.recording import Feeds, record, record_rescue, report
 from guard.subject import Subject
-from guard.teams import Standing, moment_of, standing
+from guard.teams import Standing, host_ended, moment_of, standing
 
 
 def check(guard: Invocation, terms: Terms) -> CheckReport:
@@ -143,14 +143,40 @@ def _subject(
         output=output,
         agent_ended=partial(agent_has_ended, iteration),
         others=partial(names_of_others, guard.store, guard.repository, baseline.at),
-        team=partial(_team, guard, iteration, session),
+        team=_LookAtTeam(guard, iteration, session),
     )
 
 
-def _team(guard: Invocation, iteration: Iteration, session: str | None) -> Standing:
-    fold(guard)
-    scope = Scope(key_of(guard), session, iteration.run, iteration.number)
-    return standing(guard.store, scope, moment_of(guard.clock))
+@dataclass
+class _LookAtTeam:
+    """The team of an iteration, look by look.
+
+    The guard that followed the agent may be gone. Then nobody has recorded that helpers ended with the agent, and whoever
+    looks next does.
+    """
+
+    guard: Invocation
+    iteration: Iteration
+    session: str | None
+    _settled: bool = False
+
+    def __call__(self) -> Standing:
+        found = self._standing()
+        if not found.living or self._settled or not agent_has_ended(self.iteration):
+            return found
+        self._settled = True
+        scope, moment = self._scope, moment_of(self.guard.clock)
+        members = helpers_left_by(self.guard, self.iteration)
+        host_ended(self.guard.writable_store, scope, moment, members)
+        return self._standing()
+
+    @property
+    def _scope(self) -> Scope:
+        return Scope(key_of(self.guard), self.session, self.iteration.run, self.iteration.number)
+
+    def _standing(self) -> Standing:
+        fold(self.guard)
+        return standing(self.guard.store, self._scope, moment_of(self.guard.clock))
 
 
 @contextmanager

@@ -42,6 +42,8 @@ class Watching:
     limits: Limits
     beat: Callable[[], None]
     """Says to whoever comes after a crash that guard was still watching."""
+    follow: Callable[[str | None], None]
+    """Records what the output of this session tells of helpers."""
     session: str | None = None
     ended: Cutoff | None = None
     """Why guard ended the agent, if it did."""
@@ -60,6 +62,7 @@ class Watching:
         self.beat()
         self._count_idle(passed, self.watch.look())
         self.note(self.child.session)
+        self.follow(self.session)
         if self.ended is None:
             self._end_at_limits(now - self._begun)
 

@@ -66,9 +66,9 @@ def _gate(guard: Invocation, agent: str, max_hold: float | None) -> tuple[Gate, 
     if not in_repository:
         gate = Gate(reader, max_hold_seconds=longest, tell=lambda news: _tell(output, news))
         return gate, lambda: None
-    from guard.gating import Accounts
+    from guard.gating import Accounts, scope_of_stream
 
-    accounts = Accounts(guard, agent, lambda: reader.session)
+    accounts = Accounts(guard, lambda: scope_of_stream(guard, agent, reader.session))
 
     def tell(news: Held | LetGo) -> None:
         _tell(output, news)

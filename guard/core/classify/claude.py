@@ -6,9 +6,8 @@ result that is followed by more of the agent's own words is not the last. Events
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from guard.core.classify.background import Background
 from guard.core.classify.formats import (
     Ending,
     Event,
@@ -23,6 +22,9 @@ from guard.core.classify.formats import (
 )
 from guard.core.classify.messages import Meaning, Trouble, meaning_of, trouble
 from guard.core.classify.plain import is_known
+from guard.core.gate.claude import Claude as ClaudeStream
+from guard.core.gate.qwen import Qwen as QwenStream
+from guard.core.gate.stream_team import StreamTeam
 
 _REFUSED = ("rejected", "denied")
 _QUESTION_TOOLS = ("AskUserQuestion", "ask_user_question")
@@ -33,6 +35,8 @@ class Claude(Format):
     name = "claude"
     wanted = wants("result", "assistant", "system", "rate_limit_event")
     last_words = {"Execution error": Meaning("crash", "error_during_execution")}
+    stream: ClassVar[type[ClaudeStream]] = ClaudeStream
+    """Reads what its events tell of helpers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +50,7 @@ class Claude(Format):
         self._tools: set[str] = set()
         self._resets: tuple[float, ...] = ()
         self._is_refused = False
-        self._background = Background()
+        self.team: StreamTeam = StreamTeam(self.stream())
 
     @staticmethod
     def recognises(event: Event) -> bool:
@@ -61,19 +65,21 @@ class Claude(Format):
             return
         if self.session is None or event.get("subtype") == "init" or event.get("type") == "result":
             self.know(event.get("session_id"))
+        self.team.take(event)
         match event.get("type"):
             case "result":
                 self._result = event
             case "assistant":
                 self._take_message(event)
-            case "system":
-                self._take_notice(event)
+            case "system" if event.get("subtype") == "api_retry":
+                status = status_in(event.get("error_status"))
+                self._retry = trouble("", status, event.get("error"))
             case "rate_limit_event":
                 self._take_limit(part_of(event, "rate_limit_info"))
 
     def _take_message(self, event: Event) -> None:
         self._result = None
-        self._background.spoke()
+        self.team.spoke()
         message = part_of(event, "message")
         blocks = parts_of(message, "content")
         text = "\n".join(
@@ -89,23 +95,6 @@ class Claude(Format):
                 self._last_tool = word_in(block.get("name"))
                 if len(self._tools) < _MOST_TOOLS:
                     self._tools.add(word_in(block.get("id")))
-
-    def _take_notice(self, event: Event) -> None:
-        task, patch = event.get("task_id"), part_of(event, "patch")
-        match event.get("subtype"):
-            case "task_started" if event.get("is_backgrounded") is not False:
-                self._background.started(task, event.get("description"))
-            case "task_updated" if patch.get("is_backgrounded") is True:
-                self._background.started(task, patch.get("description"))
-            case "task_updated":
-                self._background.changed(task, patch.get("status", event.get("status")))
-            case "task_notification":
-                self._background.changed(task, event.get("status"))
-            case "api_retry":
-                status = status_in(event.get("error_status"))
-                self._retry = trouble("", status, event.get("error"))
-            case "background_tasks_changed":
-                self._background.listed(_running(parts_of(event, "tasks")))
 
     def _take_limit(self, info: Event) -> None:
         """Overage that is refused while none is used is the normal state of things, so only the main status counts.
@@ -132,7 +121,7 @@ class Claude(Format):
             message=said or self._message,
             asked=self._last_tool in _QUESTION_TOOLS,
             helpless=bool(self._tools) and self._tools <= denied,
-            killed=self._background.left(),
+            killed=self.team.lost,
             denied=tuple(name for name in names if name and name not in _QUESTION_TOOLS),
             cost=number_in(result.get("total_cost_usd")),
         )
@@ -171,6 +160,7 @@ class Claude(Format):
 
 class Qwen(Claude):
     name = "qwen"
+    stream = QwenStream
     exit_codes = {
         53: Meaning("turn_limit", "max_turns"),
         55: Meaning("budget", "max_wall_time"),
@@ -238,12 +228,3 @@ def _word(result: Event) -> str:
         if word.isidentifier() and word not in ("success", "completed"):
             return word[:60]
     return "error"
-
-
-def _running(tasks: list[Event]) -> dict[str, str]:
-    """An idle teammate stays in the list for ever, so teammates are not counted."""
-    return {
-        word_in(task.get("task_id")): text_of(task.get("description"))
-        for task in tasks
-        if "teammate" not in word_in(task.get("task_type"))
-    }

@@ -10,13 +10,12 @@ mostly twice, at the very end of a run that ended by itself.
 
 import re
 
-from guard.core.classify.background import Background
 from guard.core.classify.formats import Ending, Errors, Event, Format, part_of, text_of, wants
 from guard.core.classify.messages import Trouble, trouble
 from guard.core.classify.plain import error_lines
+from guard.core.gate.codex import Codex as CodexStream
+from guard.core.gate.stream_team import StreamTeam
 
-_WORK = ("command_execution", "mcp_tool_call", "collab_tool_call")
-_ACTIVE = ("pending_init", "running", "in_progress")
 _GAVE_UP = 1
 _TOKENS = re.compile(rb"tokens used\r?\n[\d,.]+\s*\Z")
 _ERROR = b"\nERROR: "
@@ -38,8 +37,7 @@ class Codex(Format):
         self._trouble: Trouble | None = None
         self._notice = ""
         self._message = ""
-        self._items = Background()
-        self._agents = Background()
+        self.team: StreamTeam = StreamTeam(CodexStream())
 
     @staticmethod
     def recognises(event: Event) -> bool:
@@ -59,6 +57,7 @@ class Codex(Format):
         return _closing_error(errors.data) if errors.exit_code == _GAVE_UP else []
 
     def take(self, event: Event) -> None:
+        self.team.take(event)
         match event.get("type"):
             case "thread.started":
                 self.know(event.get("thread_id"))
@@ -71,32 +70,17 @@ class Codex(Format):
                 self._trouble = trouble(_message_in(event) or self._notice, otherwise="turn_failed")
             case "error":
                 self._notice = _message_in(event)
-            case "item.started" | "item.completed":
-                self._take_item(part_of(event, "item"), done=event["type"] == "item.completed")
-
-    def _take_item(self, item: Event, *, done: bool) -> None:
-        kind = item.get("type")
-        if kind == "agent_message" and done:
-            self._message = text_of(item.get("text"))
-        if kind in _WORK and done:
-            self._items.changed(item.get("id"), "completed")
-        elif kind in _WORK:
-            self._items.started(item.get("id"), item.get("command") or item.get("tool"))
-        for agent, state in part_of(item, "agents_states").items():
-            active = isinstance(state, dict) and state.get("status") in _ACTIVE
-            if active:
-                self._agents.started(agent, item.get("prompt"))
-            else:
-                self._agents.changed(agent, "completed")
+            case "item.completed":
+                item = part_of(event, "item")
+                if item.get("type") == "agent_message":
+                    self._message = text_of(item.get("text"))
 
     def ending(self) -> Ending:
-        """A command that was under way when the turn was cut off is not background work; one that outlived it is."""
-        items = self._items.left() if self._is_over else ()
         return Ending(
             finished=self._is_over,
             trouble=self._trouble or self._cut_off(),
             message=self._message,
-            killed=(*self._agents.left(), *items),
+            killed=self.team.lost,
         )
 
     def _cut_off(self) -> Trouble | None:

@@ -19,6 +19,8 @@ from guard.core.classify.formats import (
 )
 from guard.core.classify.messages import Trouble, trouble
 from guard.core.classify.plain import error_lines
+from guard.core.gate.copilot import Copilot as CopilotStream
+from guard.core.gate.stream_team import StreamTeam
 
 _MOST_TOOLS = 10_000
 _MOST_DENIED = 100
@@ -46,6 +48,7 @@ class Copilot(Format):
         self._tools: dict[str, str] = {}
         self._denied: list[str] = []
         self._worked = False
+        self.team: StreamTeam = StreamTeam(CopilotStream())
 
     @staticmethod
     def recognises(event: Event) -> bool:
@@ -66,6 +69,7 @@ class Copilot(Format):
         return error_lines(_SUMMARY.split(errors.data)[0])
 
     def take(self, event: Event) -> None:
+        self.team.take(event)
         data = part_of(event, "data")
         if data.get("parentToolCallId"):
             return
@@ -100,6 +104,7 @@ class Copilot(Format):
             self._denied.append(name)
 
     def ending(self) -> Ending:
+        """A subagent that was under way when the turn was cut off is not background work; one that outlived it is."""
         code = (self._result or {}).get("exitCode")
         failed = isinstance(code, int) and code != 0
         notice = self._notice if failed or self._result is None else None
@@ -111,6 +116,7 @@ class Copilot(Format):
             or (Trouble("crash", f"exit_{code}") if failed else None),
             message=self._message,
             helpless=bool(self._denied) and not self._worked,
+            killed=self.team.lost if self._result else (),
             denied=tuple(self._denied),
         )
 

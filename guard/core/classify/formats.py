@@ -4,11 +4,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from guard.core.classify.messages import Meaning, Trouble
 from guard.core.classify.plain import error_lines
 from guard.core.fields import is_id
+
+if TYPE_CHECKING:
+    from guard.core.gate.stream_team import StreamTeam
 
 Event = Mapping[str, Any]
 LONGEST_MESSAGE = 64 * 1024
@@ -63,6 +66,14 @@ class Format(ABC):
 
     def __init__(self) -> None:
         self.session: str | None = None
+        self.team: StreamTeam | None = None
+        """The agent's helpers, where the events tell of them."""
+
+    def is_wanted(self, line: bytes) -> bool:
+        """Whether a line is worth parsing."""
+        if self.wanted.search(line):
+            return True
+        return self.team is not None and self.team.is_told_in(line)
 
     @staticmethod
     @abstractmethod

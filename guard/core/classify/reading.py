@@ -13,6 +13,7 @@ quotation as well as an output, neither is believed: then a good exit proves not
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from guard.core.classify.formats import Ending, Errors, Event, Format
 from guard.core.classify.messages import Meaning, Trouble
@@ -22,6 +23,9 @@ from guard.core.classify.plain import Tail, trouble_in
 from guard.core.classify.streams import Lines, object_in
 from guard.core.classify.verdict import classification, decide
 from guard.core.fields import is_id
+
+if TYPE_CHECKING:
+    from guard.core.gate.stream_team import StreamTeam
 
 _ERRORS_KEPT = 64 * 1024
 _HEAD_KEPT = 16 * 1024
@@ -65,6 +69,11 @@ class Reader:
     def format(self) -> str | None:
         """Which agent's events these are; None while they are plain text."""
         return self._format.name if self._format else None
+
+    @property
+    def team(self) -> "StreamTeam | None":
+        """The agent's helpers, where its events tell of them."""
+        return self._format.team if self._format else None
 
     @property
     def skipped(self) -> int:
@@ -171,7 +180,7 @@ class Reader:
         is_object = stripped.startswith(b"{")
         if self._format is None or not is_object:
             self._take_text(stripped if is_object else b"", line)
-        elif self._format.wanted.search(stripped):
+        elif self._format.is_wanted(stripped):
             event = object_in(stripped)
             if event is None:
                 self._unreadable += 1

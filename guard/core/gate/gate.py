@@ -9,13 +9,12 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 from guard.core.classify.streams import LONGEST_LINE, object_in
 from guard.core.gate.cutting import Cutter
 from guard.core.gate.ended import Ended, Reason
-from guard.core.gate.meaning import StreamReader, Usage
+from guard.core.gate.meaning import StreamReader, Usage, any_of
 from guard.core.gate.members import Members
 from guard.core.team.changes import Change, Left
 
@@ -157,7 +156,7 @@ class Gate:
 
     def _telling(self) -> re.Pattern[bytes]:
         words = self._reader.telling
-        return _any_of(words if self._in_turn else (*words, *self._reader.beginning))
+        return any_of(words if self._in_turn else (*words, *self._reader.beginning))
 
     def _line(self, line: bytes, now: float) -> bytes:
         event = self._event(line) if len(line) <= self._longest else None
@@ -173,7 +172,7 @@ class Gate:
     def _event(self, line: bytes) -> dict[str, Any] | None:
         """The event in a line; one that may end a turn is read strictly, as it becomes part of what goes out."""
         line = line.strip(_BEFORE + b"\n")
-        if not _any_of(self._reader.ending).search(line):
+        if not any_of(self._reader.ending).search(line):
             try:
                 event = json.loads(line.decode())
                 return event if isinstance(event, dict) else None
@@ -228,12 +227,6 @@ class Gate:
         source = completion.line.strip(_BEFORE).decode(errors="replace").encode()
         start = _dumped({"type": "complete", "usage": _usage(completion.usage)})
         return start[:-1] + b',"source":' + source + b"}" + newline
-
-
-@cache
-def _any_of(words: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    """Finds any of these words, all of which begin with a quotation mark: that is what makes it fast."""
-    return re.compile(b'"(?:' + b"|".join(re.escape(word[1:]) for word in words) + b")")
 
 
 def _usage(usage: Usage) -> dict[str, int | None]:

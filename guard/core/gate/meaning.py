@@ -1,7 +1,9 @@
 """What one line of an agent's event stream means for its helpers and for its turn."""
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, NamedTuple
 
 from guard.core.classify.formats import Event, number_in, text_of
@@ -61,6 +63,12 @@ class StreamReader(ABC):
         """Remember the session's id, the first that is one."""
         if self.session is None and isinstance(session, str) and is_id(session):
             self.session = session
+
+
+@cache
+def any_of(words: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    """Finds any of these words, all of which begin with a quotation mark: that is what makes it fast."""
+    return re.compile(b'"(?:' + b"|".join(re.escape(word[1:]) for word in words) + b")")
 
 
 def name_in(value: object) -> str:

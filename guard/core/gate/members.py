@@ -1,7 +1,7 @@
 """The helpers that one stream tells of: who counts now, under which team's name, and who was killed."""
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import assert_never, get_args
 
 from guard.core.team.changes import Alive, Change, Joined, Kind, Left, Running
 
@@ -38,6 +38,17 @@ class Members:
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(self._members)
+
+    def names_but(self, kind: Kind) -> tuple[str, ...]:
+        """The names of those who are of another kind."""
+        return tuple(one.name for one in self._members.values() if one.kind != kind)
+
+    def listed(self) -> Running:
+        """All who count, as if their host had listed them."""
+        members = tuple(
+            Joined(name, one.kind, one.name, self.team) for name, one in self._members.items()
+        )
+        return Running(members, frozenset(get_args(Kind)) - {"scheduled_wakeup"})
 
     @property
     def killed(self) -> tuple[str, ...]:

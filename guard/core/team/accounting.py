@@ -131,7 +131,7 @@ class _Ledger:
             case Left():
                 member = self._roll.counting.get(change.member)
                 if member is not None and change.incarnation in (None, member.incarnation):
-                    self._leave(member, change.because, "")
+                    self._leave(member, change.because, change.detail)
             case Alive():
                 self._alive(change)
             case Running():

@@ -29,6 +29,7 @@ class Left:
     because: LeftBecause
     incarnation: int | None = None
     """Which life of it; None for the newest."""
+    detail: str = ""
 
 
 @dataclass(frozen=True)
