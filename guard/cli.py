@@ -160,7 +160,9 @@ def _failed(message: str, hint: str | None, code: int) -> int:
 
 def _misused(error: click.UsageError) -> int:
     where = error.ctx.command_path if error.ctx else "guard"
-    return _failed(error.format_message(), f"`{where} --help` shows how it is used", 2)
+    # Choices stand on lines of their own there.
+    message = " ".join(error.format_message().split())
+    return _failed(message, f"`{where} --help` shows how it is used", 2)
 
 
 def _bug(error: Exception, verbose: bool) -> int:

@@ -118,12 +118,17 @@ def knowing(store: Store, scope: Scope, member: str) -> Scope:
 
 def holding(store: Store, scope: Scope, moment: Moment) -> tuple[Scope, TeamState | None]:
     """The team of the session; while it holds nothing, those who joined its iteration before it was known."""
-    own = current(store, scope, moment)
+    own = _in_iteration(store, scope, moment)
     early = replace(scope, session=None)
     if scope.session is None or accounting.holds(own):
         return scope, own
-    before = current(store, early, moment)
-    return (early, before) if any(_is_of(one, scope) for one in _counting(before)) else (scope, own)
+    before = _in_iteration(store, early, moment) if scope.run is not None else None
+    return (early, before) if accounting.holds(before) else (scope, own)
+
+
+def _in_iteration(store: Store, scope: Scope, moment: Moment) -> TeamState | None:
+    state = current(store, scope, moment)
+    return accounting.in_iteration(state, scope) if state is not None else None
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import click
 from guard.core.gate import AGENTS, MAX_HOLD_SECONDS, Ended, Gate, Held, LetGo, stream_reader
 from guard.core.text import plural
 from guard.errors import GuardError
+from guard.intake import Intake
 from guard.invocation import Invocation
 from guard.options import DAY_SECONDS, Seconds
 from guard.output import Output
 
-_CHUNK = 256 * 1024
 _NAMED = 5
 
 
@@ -39,16 +39,22 @@ def command(guard: Invocation, agent: str, max_hold: float | None) -> int:
     stream was cut off in a turn.
     """
     gate, settle = _gate(guard, agent, max_hold)
-    try:
-        _pass_on(guard, gate)
-        rest, ended = gate.end(guard.clock.boot())
-        _write(rest)
-    except BrokenPipeError:
-        # Whoever read has had enough; what was said until now decides.
-        return gate.end(guard.clock.boot())[1].exit_code
-    finally:
-        settle()
+    with Intake(sys.stdin.fileno()) as intake:
+        try:
+            _pass_on(guard, gate, intake)
+            if not intake.at_end:
+                _write(gate.cut())
+                raise KeyboardInterrupt
+            rest, ended = gate.end(guard.clock.boot())
+            _write(rest)
+        except BrokenPipeError:
+            # Whoever read has had enough; what was said until now decides.
+            return gate.end(guard.clock.boot())[1].exit_code
+        finally:
+            settle()
     _sum_up(guard.output, ended)
+    if intake.interrupted:
+        raise KeyboardInterrupt
     return ended.exit_code
 
 
@@ -84,25 +90,18 @@ def _gate(guard: Invocation, agent: str, max_hold: float | None) -> tuple[Gate, 
     return gate, accounts.send
 
 
-def _pass_on(guard: Invocation, gate: Gate) -> None:
-    source = sys.stdin.fileno()
-    while True:
-        _await(guard, gate, source)
-        try:
-            data = os.read(source, _CHUNK)
-        except BlockingIOError:
-            select.select([source], [], [])
-            continue
-        if not data:
-            return
+def _pass_on(guard: Invocation, gate: Gate, intake: Intake) -> None:
+    _await(guard, gate, intake)
+    while data := intake.read():
         _write(gate.feed(data, guard.clock.boot()))
+        _await(guard, gate, intake)
 
 
-def _await(guard: Invocation, gate: Gate, source: int) -> None:
+def _await(guard: Invocation, gate: Gate, intake: Intake) -> None:
     """Until there is something to read; what is due meanwhile goes out."""
     while (deadline := gate.deadline) is not None:
         left = max(0.0, deadline - guard.clock.boot())
-        if select.select([source], [], [], left)[0]:
+        if intake.wait(left):
             return
         due = gate.tick(guard.clock.boot())
         if not due and left == 0.0:

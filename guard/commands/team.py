@@ -26,13 +26,33 @@ from guard.output import format_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_BECAUSE = tuple(one for one in get_args(LeftBecause) if one not in ("cleared", "lease_expired"))
+"""What can be told of a member: the others are for guard itself to find out."""
+
+
+class _Name(click.ParamType):  # type: ignore[type-arg]
+    """A name, which is not empty."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not str(value).strip():
+            self.fail("it must not be empty", param, ctx)
+        return str(value)
+
+
 _session = click.option(
     "--session",
+    type=_Name(),
     metavar="ID",
     help="The agent's session; by default that of the iteration that is open in the work tree.",
 )
 _member = click.option(
-    "--member", required=True, metavar="ID", help="What the agent calls its helper."
+    "--member",
+    required=True,
+    type=_Name(),
+    metavar="ID",
+    help="What the agent calls its helper.",
 )
 _incarnation = click.option(
     "--incarnation",
@@ -49,7 +69,10 @@ def command() -> None:
 
 @command.command("spawn")
 @click.option(
-    "--team", metavar="NAME", help="The name of the team; without one it is `session:ID`."
+    "--team",
+    type=_Name(),
+    metavar="NAME",
+    help="The name of the team; without one it is `session:ID`.",
 )
 @_member
 @click.option(
@@ -94,7 +117,7 @@ def spawn(
 @_member
 @click.option(
     "--because",
-    type=click.Choice(get_args(LeftBecause)),
+    type=click.Choice(_BECAUSE),
     default="ended",
     show_default=True,
     help="Why it counts no longer.",

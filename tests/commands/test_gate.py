@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -158,14 +159,73 @@ def test_a_reader_that_goes_after_the_end_changes_nothing() -> None:
         assert errors.read() == b""
 
 
-def test_interrupted() -> None:
+def test_ctrl_c_lets_the_agent_say_its_last_words() -> None:
     with ending(started()) as process:
         into, out, errors = pipes(process)
         into.write(b"up\n")
         out.readline()
         process.send_signal(signal.SIGINT)
+        words = jsonl(says("stopping"), result()) + b"no newline"
+        into.write(words[:50])
+        time.sleep(0.2)
+        into.write(words[50:])
+        into.close()
+        lines = out.read().splitlines()
+        assert lines[0] == jsonl(says("stopping")).strip()
+        assert (json.loads(lines[1])["type"], lines[2]) == ("complete", b"no newline")
         assert process.wait(TIME_LIMIT) == 130
         assert errors.read().strip() == b"guard: interrupted"
+
+
+def test_a_second_ctrl_c_ends_it() -> None:
+    with ending(started()) as process:
+        into, out, errors = pipes(process)
+        into.write(b"up\n")
+        out.readline()
+        process.send_signal(signal.SIGINT)
+        into.write(b"still there\n")
+        assert out.readline() == b"still there\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIME_LIMIT) == 130
+        assert errors.read().strip() == b"guard: interrupted"
+
+
+def test_sigterm_ends_it_with_all_that_was_there() -> None:
+    with ending(started()) as process:
+        into, out, _ = pipes(process)
+        into.write(b"up\n")
+        out.readline()
+        os.kill(process.pid, signal.SIGSTOP)
+        words = b"x" * 100 + b"\n" + jsonl(says("the last")) + b"half a li"
+        into.write(words)
+        process.send_signal(signal.SIGTERM)
+        os.kill(process.pid, signal.SIGCONT)
+        assert out.read() == words
+        assert process.wait(TIME_LIMIT) == 130
+
+
+def test_sigterm_ends_it_though_nobody_reads() -> None:
+    with ending(started()) as process:
+        into, out, _ = pipes(process)
+        into.write(b"up\n")
+        out.readline()
+        os.set_blocking(into.fileno(), False)
+        with suppress(BlockingIOError):
+            while True:
+                if into.write(b"x" * 65535 + b"\n") is None:
+                    break
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIME_LIMIT) == 130
+
+
+def test_without_an_agent_the_agents_are_named_on_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "guard", "gate"], capture_output=True, timeout=TIME_LIMIT
+    )
+    said, hint = done.stderr.decode().splitlines()
+    assert (done.returncode, hint.startswith("hint: ")) == (2, True)
+    assert "claude, codex" in said
+    assert "\\x" not in said
 
 
 def peak_of(process: subprocess.Popen[bytes]) -> int:

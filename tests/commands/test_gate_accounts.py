@@ -1,6 +1,7 @@
 """`guard gate` and the accounting of teams: what the stream tells is recorded, and who else counts holds too."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from tests.streams import init, jsonl, result, system
 from tests.support import TIME_LIMIT, commit, run
+from tests.support.sessions import ending
 
 SESSION = "5a1b2c3d-0000-4000-8000-000000000001"
 
@@ -139,6 +141,22 @@ def test_helpers_that_were_killed_with_the_stream_hold_nothing_later() -> None:
 
     assert codex(spawned) == 16
     assert codex() == 0
+
+
+def test_a_gate_that_is_told_to_stop_ends_nobody() -> None:
+    thread = {"type": "thread.started", "thread_id": SESSION}
+    item = {"id": "i1", "type": "collab_tool_call", "tool": "spawn_agent", "prompt": "a part"}
+    data = jsonl(thread, {"type": "item.started", "item": item})
+    command = [sys.executable, "-m", "guard", "gate", "--agent", "codex"]
+    pipe = subprocess.PIPE
+    with ending(subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0)) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(data)
+        assert process.stdout.read(len(data)) == data
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIME_LIMIT) == 130
+    assert team("show", "--session", SESSION)["active_teammate_count"] == 1
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from guard.commands.team import command
 from guard.validation import validator
 from tests.support import Result, commit, run
 from tests.support.sessions import ending, started
@@ -120,6 +122,42 @@ def test_refused_with_a_hint_and_without_a_record(
     assert (result.code, result.out) == (code, "")
     assert "hint: " in result.err
     assert len(result.err.splitlines()) == 2
+    assert told(team("show")) == ("nothing", None, None, 0, False)
+
+
+WRONG = {
+    f"{name} of {word}": (name, *words, option, text)
+    for name, words, options in (
+        ("spawn", ("--member", "a"), ("--team", "--session", "--member")),
+        ("leave", ("--member", "a"), ("--session", "--member", "--because")),
+        ("alive", ("--member", "a"), ("--session", "--member")),
+        ("clear", (), ("--session",)),
+        ("show", (), ("--session",)),
+    )
+    for option in options
+    for word, text in (
+        (("lease_expired", "lease_expired"), ("cleared", "cleared"))
+        if option == "--because"
+        else ((f"an empty {option}", ""), (f"a blank {option}", " \t"))
+    )
+}
+
+
+@pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
+def test_wrong_words_are_refused_before_anything_is_looked_at(words: tuple[str, ...]) -> None:
+    with pytest.raises(click.UsageError):
+        command.main(list(words), standalone_mode=False)
+
+
+def test_who_joined_an_earlier_iteration_without_a_session_is_not_shown(project: Path) -> None:
+    team("spawn", "--team", "early", "--member", "a")
+    run("baseline")
+    assert told(team("show")) == ("nothing", None, None, 0, False)
+    team("spawn", "--team", "late", "--member", "b")
+    shown = team("show")
+    assert [one["member"] for one in shown["members"]] == ["b"]
+    assert shown["active_teammate_count"] == 1
+    run("baseline")
     assert told(team("show")) == ("nothing", None, None, 0, False)
 
 

@@ -452,6 +452,25 @@ ENDINGS = {
         ("held",),
         11,
     ),
+    "a list that was made before a helper began": Row(
+        "claude",
+        (called(), system("background_tasks_changed", tasks=[]), result()),
+        ["usage_update"],
+        ("held",),
+        11,
+    ),
+    "a list that was made after it had ended": Row(
+        "claude",
+        (
+            called(tool="Bash", run_in_background=True),
+            returned(),
+            system("background_tasks_changed", tasks=[]),
+            result(),
+        ),
+        ["complete"],
+        ("completed",),
+        0,
+    ),
     "sent to the background later": Row(
         "claude",
         (

@@ -185,6 +185,18 @@ def test_a_list_renews_the_leases_of_those_in_it() -> None:
     assert {one.incarnation for one in team.state.members} == {1}
 
 
+@pytest.mark.parametrize(
+    ("passed", "lease", "told"),
+    [(9, 100, 0), (10, 100, 2), (59, 6000, 0), (60, 6000, 2), (-1, 6000, 2)],
+    ids=["new", "a tenth of the lease", "within a minute", "a minute", "a clock set back"],
+)
+def test_a_list_is_a_sign_of_life_only_now_and_then(passed: int, lease: int, told: int) -> None:
+    team = Team()
+    team.take(A, B, now=moment(100), lease=lease)
+    events = team.take(Running((A, B), frozenset({"teammate"})), now=moment(100 + passed))
+    assert [type(event) for event in events] == [TeamMemberAlive] * told
+
+
 def test_whoever_was_taken_for_dead_and_gives_a_sign_of_life_counts_again() -> None:
     team = after(A)
     events = team.take(Alive("a"), now=moment(LEASE + 1))
@@ -321,6 +333,8 @@ def _played(model: Model, what: str, whom: Any, life: int | None) -> Change | No
             model.leave(member, None)
         for member in sorted(whom):
             known = member in model.until or member in model.revivable
+            if model.now - model.until.get(member, 0.0) + LEASE < LEASE / 10:
+                continue
             step: Callable[..., None] = model.alive if known else model.join
             step(*((member, None) if known else (member,)), f"team-{member}")
         listed = tuple(Joined(one, "teammate", team=f"team-{one}") for one in sorted(whom))

@@ -55,7 +55,7 @@ class Claude(StreamReader):
         """Tasks in the background, each with the id of its newest run."""
         self._seen: dict[str, None] = {}
         """Tasks that have begun, in the foreground too; the newest are kept."""
-        self._calls: dict[str, bool] = {}
+        self._calls: dict[str, tuple[Joined, bool]] = {}
         """Calls that start a helper and have not returned; whether they ask for the background in so many words."""
         self._unnamed: set[str] = set()
         """Calls that returned, and whose helper's own id is not known."""
@@ -86,10 +86,11 @@ class Claude(StreamReader):
             if block.get("type") != "tool_use" or call is None or call in self._calls:
                 continue
             if asked is True or (spawns and asked is not False):
-                if len(self._calls) < _MOST:
-                    self._calls[call] = asked is True
                 kind: Kind = "subagent" if spawns else "background_shell"
-                yield Joined(call, kind, name_in(wish.get("description")), _team_in(wish))
+                joined = Joined(call, kind, name_in(wish.get("description")), _team_in(wish))
+                if len(self._calls) < _MOST:
+                    self._calls[call] = joined, asked is True
+                yield joined
 
     def _returned(self, event: Event) -> Iterator[Change]:
         launched = _launched(event)
@@ -99,7 +100,7 @@ class Claude(StreamReader):
             call = member_in(block.get("tool_use_id"))
             if block.get("type") != "tool_result" or call is None or call not in self._calls:
                 continue
-            explicit = self._calls.pop(call)
+            _, explicit = self._calls.pop(call)
             if block.get("is_error") is True:
                 yield Left(call, "spawn_failed")
             elif launched is None and explicit and len(self._unnamed) < _MOST:
@@ -172,7 +173,10 @@ class Claude(StreamReader):
             yield Left(named.member, because) if isinstance(named, Left) else named
 
     def _listed(self, tasks: object) -> Iterator[Change]:
-        """All that runs now. An idle teammate stays in the list, and is a member until it is shut down."""
+        """All that runs now. An idle teammate stays in the list, and is a member until it is shut down.
+
+        A helper whose call has not returned may have begun after the list was made.
+        """
         if not isinstance(tasks, list):
             return
         found = {member_in(task.get("task_id")): task for task in tasks if isinstance(task, dict)}
@@ -189,7 +193,8 @@ class Claude(StreamReader):
         self._unnamed.clear()
         for task in known:
             self._see(task)
-        yield Running(members, _KINDS)
+        called = (joined for joined, _ in self._calls.values())
+        yield Running((*members, *called), _KINDS)
 
     def _usage(self, event: Event) -> Usage:
         usage, models = part_of(event, "usage"), part_of(event, "modelUsage")

@@ -116,6 +116,10 @@ class Gate:
         self._members.clear()
         self._since = None
 
+    def cut(self) -> bytes:
+        """What goes out of a line that is not whole, if the stream is left before its end."""
+        return self._cutter.end()
+
     def end(self, now: float) -> tuple[bytes, Ended]:
         """What goes out at the end of the stream, and what that end means."""
         cut = self._cutter.in_line

@@ -23,6 +23,7 @@ from guard.core.team.changes import Alive, Change, Joined, Left, LeftBecause, Ru
 from guard.core.team.state import Member, Roll, Scope, TeamState, may_live
 
 _MOST_NAME = 512
+_FRESH_SECONDS = 60.0
 
 
 def holds(state: TeamState | None) -> bool:
@@ -60,8 +61,28 @@ def as_of(state: TeamState, moment: Moment) -> TeamState:
     return state.model_copy(update={"members": tuple(members), "active_teammate_count": count})
 
 
+def in_iteration(state: TeamState, scope: Scope) -> TeamState:
+    """The team as it counts for an iteration: while nobody knows the session, without those who joined another one."""
+    if scope.session is not None:
+        return state
+    members = [
+        one for one in state.members if (one.run, one.iteration) == (scope.run, scope.iteration)
+    ]
+    news = {
+        "members": tuple(members),
+        "active_teammate_count": sum(one.counts for one in members),
+        "active_team_name": state.active_team_name if members else None,
+    }
+    return state.model_copy(update=news)
+
+
 def _taken_for_gone(member: Member, moment: Moment) -> Member:
     return member.gone(moment.now, "lease_expired", _silence(member, moment))
+
+
+def _is_fresh(member: Member, moment: Moment) -> bool:
+    """Whether its last sign of life is so new that another tells nothing: a list comes whenever any member changes."""
+    return 0 <= quiet_seconds(member.seen, moment) < min(_FRESH_SECONDS, member.lease_seconds / 10)
 
 
 def _silence(member: Member, moment: Moment) -> str:
@@ -174,10 +195,10 @@ class _Ledger:
                 self._leave(member, "ended", "its host lists it no more")
         for joined in change.members:
             known = self._roll.newest(joined.member)
-            if known is not None and may_live(known):
-                self._alive(Alive(joined.member, idle=known.status == "idle"))
-            else:
+            if known is None or not may_live(known):
                 self._join(joined)
+            elif not (known.counts and _is_fresh(known, self._terms.moment)):
+                self._alive(Alive(joined.member, idle=known.status == "idle"))
 
     def _leave(self, member: Member, because: LeftBecause, detail: str) -> None:
         self._append(
