@@ -1,0 +1,58 @@
+"""What looks like activity and is none: the prompts that try to wake an agent, and bare acknowledgements of them.
+
+A prompt is known by what it is, not by what it mentions: a report that quotes one in passing is not one, but a message that
+consists of the quotation is no activity either, because it says nothing of the agent's own.
+"""
+
+import re
+from collections.abc import Iterable
+
+NOISE_PATTERNS = (
+    "resumer",
+    "stall-recovery",
+    "no-acknowledgments",
+    "inactivity detected",
+    "[c2a]",
+    "#no-reply",
+    "#progress-only",
+)
+_LONGEST = 8192
+_QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_SPANS = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_ACKNOWLEDGING = frozenset(
+    _WORD.findall(
+        "ack acked acknowledge acknowledged acknowledging affirmative alright am are continue continuing copied copy fine go"
+        " going good got great hello here hi i i'll i’ll i'm i’m it just me message no noted now of ok okay on online onto"
+        " please ready received resume resumed resuming roger sir standby standing status sure system thank thanks that the"
+        " this to understood up update will work working yes you your"
+    )
+)
+_MOST_ACKNOWLEDGING = 12
+
+
+def is_resumer_prompt(message: str, patterns: Iterable[str] = NOISE_PATTERNS) -> bool:
+    """Whether the message itself is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
+    own = own_words(message).casefold()
+    return any(pattern.casefold() in own for pattern in patterns if pattern)
+
+
+def is_acknowledgement(message: str) -> bool:
+    """Whether the message says no more than that another was received."""
+    words = [word.casefold() for word in _WORD.findall(message[:_LONGEST])]
+    return 0 < len(words) <= _MOST_ACKNOWLEDGING and all(word in _ACKNOWLEDGING for word in words)
+
+
+def own_words(message: str) -> str:
+    """The message without what it quotes: quoted lines, fenced blocks, and spans in quotation marks."""
+    text = _FENCED.sub(" ", message[:_LONGEST])
+    return _SPANS.sub(" ", _QUOTED.sub(" ", text))
+
+
+def is_noise(message: str, patterns: Iterable[str] = NOISE_PATTERNS) -> bool:
+    """Whether the message proves no activity: a prompt to wake somebody, a bare acknowledgement, or nothing but a quotation."""
+    if not message.strip():
+        return False
+    own = own_words(message)
+    return not _WORD.search(own) or is_resumer_prompt(message, patterns) or is_acknowledgement(own)

@@ -1,0 +1,55 @@
+"""Where signs of activity come from: how far each source is to be trusted, and for how long."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Tier = Literal[1, 2, 3]
+SourceName = Literal[
+    "TELEMETRY_EVENT",
+    "GIT_COMMIT",
+    "CONTRACT_CLAIMED",
+    "TEST_EXECUTION",
+    "PROCESS_PROGRESS",
+    "TRANSCRIPT_GROWTH",
+    "STATUS_UPDATE",
+    "FILE_MODIFICATION",
+    "DEVLOG_CREATED",
+    "INBOX_PROCESSING",
+    "TMUX_ACTIVITY",
+    "MESSAGE_QUEUE",
+    "WORKSPACE_ACCESS",
+]
+LOOKBACK_MINUTES = 60
+_WINDOW_SECONDS: dict[Tier, int] = {1: 3600, 2: 1800, 3: 900}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One kind of sign."""
+
+    tier: Tier
+    confidence: float
+    """How far a sign of this source is to be trusted by itself; shown beside it."""
+    tells: str
+
+
+SOURCES: dict[SourceName, Source] = {
+    "TELEMETRY_EVENT": Source(1, 0.9, "events of guard's log, and of configured event files"),
+    "GIT_COMMIT": Source(1, 0.9, "commits by the agent's author, trailer or branch"),
+    "CONTRACT_CLAIMED": Source(1, 0.85, "tasks that it claimed"),
+    "TEST_EXECUTION": Source(1, 0.8, "traces that test runners leave"),
+    "PROCESS_PROGRESS": Source(1, 0.9, "CPU time and I/O of its processes"),
+    "TRANSCRIPT_GROWTH": Source(1, 0.85, "the growing transcript of its session"),
+    "STATUS_UPDATE": Source(2, 0.7, "its status file, with meaningful content"),
+    "FILE_MODIFICATION": Source(2, 0.65, "files that changed in its workspace"),
+    "DEVLOG_CREATED": Source(2, 0.65, "devlogs that it wrote"),
+    "INBOX_PROCESSING": Source(2, 0.6, "messages that it took from its inbox"),
+    "TMUX_ACTIVITY": Source(2, 0.6, "output in its tmux session"),
+    "MESSAGE_QUEUE": Source(3, 0.4, "messages of its own in a queue"),
+    "WORKSPACE_ACCESS": Source(3, 0.3, "files that were read in its workspace"),
+}
+
+
+def window_seconds(tier: Tier, lookback_minutes: float) -> float:
+    """How old a sign of this tier may be to count; windows scale with the look-back."""
+    return _WINDOW_SECONDS[tier] * lookback_minutes / LOOKBACK_MINUTES
