@@ -20,6 +20,7 @@ from guard.signals import terminated_like_interrupted
 from guard.startup import prepare
 
 COMMANDS = {
+    "activity": "Tell whether an agent is at work: the signs, the arithmetic and the verdict.",
     "agent": "Keep the registries of agents: who is active, who has ended, and how that is known.",
     "baseline": "Record where the repository stands: an iteration begins here.",
     "breaker": "Show, ask, feed and set the breaker that stops a run which goes nowhere.",

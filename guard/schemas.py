@@ -19,6 +19,7 @@ from guard.core.fields import Count, Digest, Seq
 from guard.core.judging import JudgeReport
 from guard.core.migrations import RECORD_VERSION
 from guard.core.replay import VIEW_KINDS, Checkpoint
+from guard.core.reports.activity import ActivityReport
 from guard.core.reports.agents import (
     AgentDetailReport,
     AgentReport,
@@ -61,6 +62,7 @@ from guard.workspace import WorktreeEntry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTPUTS: tuple[type[Report], ...] = (
+    ActivityReport,
     AgentDetailReport,
     AgentReport,
     AgentsReport,

@@ -165,6 +165,13 @@ def holds_caller(session: Session, environ: Mapping[str, str]) -> bool:
     return server == [str(session.server_pid)] and environ.get("TMUX_PANE") in panes
 
 
+def last_output(session: Session) -> float | None:
+    """When something last happened in one of its windows, in seconds since the epoch."""
+    words = ("list-windows", "-t", session.session_id, "-F", "#{window_activity}")
+    told = _tmux(session.socket_path, *words).stdout.split()
+    return max((float(one) for one in told if one.isdigit()), default=None)
+
+
 def ask(session: Session) -> None:
     """Close the session, which hangs up on its processes; nothing if it is gone.
 

@@ -4,6 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from guard.core.activity.assessment import MIN_CONFIDENCE
+from guard.core.activity.patterns import checked_patterns
+from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.claims.policy import REQUIREMENTS_PATTERN, checked_requirements
 from guard.core.fields import Frozen
 from guard.core.registry import KEEP_FINISHED
@@ -16,6 +19,8 @@ from guard.core.rescuing import (
 
 _USERS = {"user_only": True}
 _ALLOWED = r"^( *([a-z0-9_]+|\*):[^,]+(,|$))*$"
+
+FilePatterns = Annotated[str, Field(max_length=4096), AfterValidator(checked_patterns)]
 
 Agent = Literal["claude", "codex", "gemini", "qwen", "opencode", "copilot", "command"]
 
@@ -165,6 +170,38 @@ class Hooks(Section):
     """How long the baseline at the start of a session may take, before the session goes on without one."""
 
 
+class Activity(Section):
+    """By what guard tells whether an agent is at work. Patterns of files are relative to the work tree and separated by `;`; \
+in them {agent} and {task} stand for the ids."""
+
+    lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = LOOKBACK_MINUTES
+    """How far back signs of activity count; each tier has its share of it."""
+    min_confidence: Annotated[float, Field(ge=0, le=1)] = MIN_CONFIDENCE
+    """From which confidence on an agent is taken to be at work."""
+    noise_patterns: Annotated[str, Field(max_length=4096)] = ""
+    """More words that show a message to be noise, separated by `;`."""
+    status_files: FilePatterns = "agent_workspaces/{agent}/status.json;.agents/{agent}/status.json"
+    """The agent's own status file."""
+    workspace_folders: FilePatterns = "agent_workspaces/{agent};.agents/{agent}"
+    """Folders that are the agent's alone: what changes there is its work."""
+    devlog_files: FilePatterns = "devlogs/{agent}*.md;agent_workspaces/{agent}/devlogs/*"
+    """Logs that the agent writes for people."""
+    inbox_files: FilePatterns = (
+        "agent_workspaces/{agent}/inbox/processed/*;agent_workspaces/{agent}/inbox/archive/*"
+    )
+    """Messages that the agent has taken from its inbox."""
+    queue_files: FilePatterns = "message_queue/*.json;message_queue/*.jsonl"
+    """Queues in which a message names its sender."""
+    event_files: FilePatterns = "runtime/activity/*.jsonl;.agents/{agent}/events.jsonl"
+    """Files with one event in each line, which name the agent."""
+    contract_files: FilePatterns = "contracts/*.json;.agents/{agent}/contract.json"
+    """Documents that name who claimed a task, and when."""
+    most_events: Annotated[int, Field(ge=1, le=100_000)] = 200
+    """How many of the newest lines of a file, and commits, are looked at."""
+    collector_seconds: Annotated[float, Field(gt=0, le=60)] = 2
+    """How long one source may take to look through."""
+
+
 class StoreSettings(Section):
     """The log and its lock."""
 
@@ -189,4 +226,5 @@ class Settings(Section):
     claims: Claims = Claims()
     team: Team = Team()
     hooks: Hooks = Hooks()
+    activity: Activity = Activity()
     store: StoreSettings = StoreSettings()

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from guard.core.descriptions import described
 from guard.core.sections import (
+    Activity,
     Agent,
     Breaker,
     Claims,
@@ -29,6 +30,7 @@ from guard.core.sections import (
 )
 
 __all__ = [
+    "Activity",
     "Agent",
     "BadSetting",
     "Breaker",

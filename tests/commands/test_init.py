@@ -30,7 +30,12 @@ def test_the_project_gets_a_file_with_its_keys_and_none_of_the_users(repository:
     text = path.read_text()
     for knob in knobs():
         assert (knob.description in text) == (not knob.user_only)
-    assert tomllib.loads(text) == {"completion_check": {}, "rescue": {}, "registry": {}}
+    assert tomllib.loads(text) == {
+        "completion_check": {},
+        "rescue": {},
+        "registry": {},
+        "activity": {},
+    }
     assert config.load(repository, os.environ).origins == {}
 
 

@@ -180,6 +180,8 @@ def test_an_acknowledgement_is_short(words: str) -> None:
     ("event", "progress"),
     [
         ({"type": "task_completed"}, True),
+        ({"type": "work"}, True),
+        ({"type": "stall-recovery"}, False),
         ({"type": "git_push", "message": "pushed 2 commits"}, True),
         ({"event": "validation", "status": "ok"}, True),
         ({"type": "heartbeat"}, False),

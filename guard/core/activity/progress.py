@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from guard.core.activity.noise import NOISE_PATTERNS, is_noise
+from guard.core.activity.noise import NOISE_PATTERNS, is_noise, is_resumer_prompt
 
 _KIND_KEYS = ("type", "event", "event_type", "kind", "name")
 _TEXT_KEYS = ("message", "text", "content", "summary", "description", "detail", "body")
@@ -37,12 +37,14 @@ def is_meaningful_progress(
 ) -> bool:
     """Whether the event is work of the agent's own: not a heartbeat, a prompt to wake it, or its acknowledgement."""
     patterns = tuple(patterns)
-    kinds = [_plain(event[key]) for key in _KIND_KEYS if isinstance(event.get(key), str)]
+    kinds = [event[key] for key in _KIND_KEYS if isinstance(event.get(key), str)]
     texts = [event[key] for key in _TEXT_KEYS if isinstance(event.get(key), str)]
     sources = [event[key] for key in _SOURCE_KEYS if isinstance(event.get(key), str)]
-    if any(kind in _NO_WORK for kind in kinds) or any(is_noise(one, patterns) for one in texts):
+    if any(_plain(kind) in _NO_WORK for kind in kinds) or any(
+        is_noise(one, patterns) for one in texts
+    ):
         return False
-    if any(is_noise(one, patterns) for one in (*kinds, *sources)):
+    if any(is_resumer_prompt(one, patterns) for one in (*kinds, *sources)):
         return False
     return bool(kinds) or any(text.strip() for text in texts)
 

@@ -1,0 +1,117 @@
+"""What the machine shows of an agent: its processes that use CPU time or move bytes, output in its terminal, its transcript."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+
+from guard import tmux
+from guard.activity.subject import Subject
+from guard.alive import start_time
+from guard.core.activity.assessment import Signal
+from guard.core.whereabouts import Whereabouts
+from guard.hosts import here, same_place
+from guard.process_table import Stat, table
+from guard.tree import Listing, Walk
+
+_PAUSE_SECONDS = 0.3
+_MOST_ENTRIES, _MOST_DEPTH = 50_000, 5
+_SESSION = re.compile(r"[A-Za-z0-9_-]{8,128}")
+_TRANSCRIPTS = {
+    "claude": ("CLAUDE_CONFIG_DIR", ".claude", "projects"),
+    "codex": ("CODEX_HOME", ".codex", "sessions"),
+    "gemini": ("GEMINI_CLI_HOME", ".gemini", "tmp"),
+    "qwen": ("QWEN_HOME", ".qwen", "projects"),
+    "copilot": ("COPILOT_HOME", ".copilot", "session-state"),
+}
+
+
+def processes(subject: Subject) -> Iterator[Signal | None]:
+    """Whether its processes, or any that they started, do something just now: a look, a moment, another look."""
+    roots = _roots(subject.agent.whereabouts)
+    before = _done(roots)
+    if not before:
+        return
+    sleep(_PAUSE_SECONDS)
+    for pid, (name, cpu, moved) in _done(roots).items():
+        _, cpu_before, moved_before = before.get(pid, (name, cpu, moved))
+        if pid not in before or cpu > cpu_before or moved > moved_before:
+            now = subject.now.timestamp()
+            yield subject.signal("PROCESS_PROGRESS", now, f"{name} (pid {pid}) at work")
+            return
+
+
+def _roots(place: Whereabouts) -> dict[int, str]:
+    """Its own process, and those that its panes began with; not the guard that watches over it, which is never idle."""
+    if same_place(place.host, here()) != "here":
+        return {}
+    found = {place.pid: place.pid_start} if place.pid and place.pid_start else {}
+    session = _session(place)
+    for pid in session.own if session is not None else ():
+        found[pid] = start_time(pid) or ""
+    return found
+
+
+def _session(place: Whereabouts) -> tmux.Session | None:
+    if place.tmux_session is None:
+        return None
+    server = tmux.server(tmux.socket_path(place.tmux_socket))
+    return server.find(place.tmux_session, place.tmux_identity)
+
+
+def _done(roots: dict[int, str]) -> dict[int, tuple[str, float, int]]:
+    """CPU time and bytes so far of these processes and their descendants."""
+    stats = {stat.pid: stat for stat in table()}
+    ours = {pid for pid, start in roots.items() if pid in stats and stats[pid].start == start}
+    ours.discard(os.getpid())
+    while (
+        more := {pid for pid, stat in stats.items() if stat.parent in ours} - ours - {os.getpid()}
+    ):
+        ours |= more
+    return {pid: _figures(stats[pid]) for pid in sorted(ours)}
+
+
+def _figures(stat: Stat) -> tuple[str, float, int]:
+    return stat.name, stat.cpu_seconds, stat.moved
+
+
+def terminal(subject: Subject) -> Iterator[Signal | None]:
+    """The last output in its tmux session."""
+    place = subject.agent.whereabouts
+    found = _session(place) if same_place(place.host, here()) == "here" else None
+    seconds = tmux.last_output(found) if found is not None else None
+    if seconds is not None:
+        yield subject.signal("TMUX_ACTIVITY", seconds, f"session {place.tmux_session}")
+
+
+def transcript(subject: Subject) -> Iterator[Signal | None]:
+    """The last growth of its session's transcript, where the agent's program keeps one."""
+    if subject.session is None or not _SESSION.fullmatch(subject.session[1]):
+        return
+    kind, session = subject.session
+    folder = _folder_of(kind, subject)
+    for path, seconds in _files_of(folder, session, subject) if folder else ():
+        yield subject.signal("TRANSCRIPT_GROWTH", seconds, path.name)
+
+
+def _folder_of(kind: str, subject: Subject) -> Path | None:
+    if kind not in _TRANSCRIPTS:
+        return None
+    variable, name, inner = _TRANSCRIPTS[kind]
+    home = subject.environ.get(variable) or os.path.join(subject.environ.get("HOME", "/"), name)
+    return Path(home) / inner
+
+
+def _files_of(folder: Path, session: str, subject: Subject) -> Iterator[tuple[Path, float]]:
+    until = monotonic() + subject.settings.collector_seconds
+    walk = Walk(folder, _entered, _MOST_ENTRIES, _MOST_DEPTH, until - monotonic())
+    short = session[:8]
+    for listing in walk:
+        for name, status in listing.files.items():
+            if session in name or session in listing.folder.parts or f"-{short}." in name:
+                yield listing.folder / name, status.st_mtime
+
+
+def _entered(listing: Listing) -> Iterable[str]:
+    return listing.folders

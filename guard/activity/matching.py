@@ -1,0 +1,79 @@
+"""The files that a pattern of the settings names, found within bounds and never through a link."""
+
+import os
+import re
+from collections.abc import Iterator
+from fnmatch import translate
+from pathlib import Path
+from time import monotonic
+
+from guard.activity.subject import Subject, TooMuch
+from guard.core.activity.patterns import filled
+from guard.tree import Listing, listing
+
+_MOST_ENTRIES = 20_000
+_WILD = re.compile(r"[*?\[]")
+
+Found = tuple[Path, os.stat_result]
+
+
+def matching(subject: Subject, patterns: str) -> Iterator[Found]:
+    """Regular files, in no order."""
+    for folder, names in _places(subject, patterns):
+        for name in names.files:
+            yield folder / name, names.files[name]
+
+
+def folders(subject: Subject, patterns: str) -> Iterator[Path]:
+    """Folders that patterns name."""
+    for folder, names in _places(subject, patterns):
+        for name in names.folders:
+            yield folder / name
+
+
+def newest_first(found: Iterator[Found], most: int) -> list[Found]:
+    """So many of them."""
+    return sorted(found, key=lambda one: one[1].st_mtime, reverse=True)[:most]
+
+
+def _places(subject: Subject, patterns: str) -> Iterator[tuple[Path, Listing]]:
+    """Folders that the patterns lead to, each with what of it matches the last level."""
+    if subject.root is None:
+        return
+    look = _Look(_MOST_ENTRIES, monotonic() + subject.settings.collector_seconds)
+    for levels in filled(patterns, subject.agent.agent_id, subject.agent.task_id):
+        yield from look.matching(subject.root, levels)
+
+
+class _Look:
+    def __init__(self, entries: int, until: float) -> None:
+        self._left = entries
+        self._until = until
+
+    def matching(self, folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, Listing]]:
+        first, rest = levels[0], levels[1:]
+        if rest and not _WILD.search(first):
+            if _is_folder(folder / first):
+                yield from self.matching(folder / first, rest)
+            return
+        found = self._listed(folder, first)
+        if not rest:
+            yield folder, found
+        for name in found.folders if rest else ():
+            yield from self.matching(folder / name, rest)
+
+    def _listed(self, folder: Path, pattern: str) -> Listing:
+        if self._left <= 0 or monotonic() > self._until:
+            raise TooMuch(f"more than {_MOST_ENTRIES} entries, or too slow")
+        found = listing(folder, self._left) or Listing(folder, [], {})
+        self._left -= 1 + found.seen
+        fits = re.compile(translate(pattern)).match
+        return Listing(
+            folder,
+            [name for name in found.folders if fits(name)],
+            {name: status for name, status in found.files.items() if fits(name)},
+        )
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)

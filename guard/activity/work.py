@@ -1,0 +1,109 @@
+"""What the agent did: commits, runs of tests, changed files, files that were read."""
+
+import os
+import tempfile
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+from guard.activity.matching import folders, matching
+from guard.activity.subject import Subject, TooMuch
+from guard.agent_changes import tracked
+from guard.core.activity.assessment import Signal
+from guard.git.authored import AuthoredCommit, commits_since
+from guard.git.locate import at
+from guard.test_traces import test_runs
+from guard.tree import Listing, Walk
+
+_MOST_ENTRIES, _MOST_DEPTH = 20_000, 16
+_SKIPPED = frozenset(
+    {".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
+)
+
+
+def commits(subject: Subject) -> Iterator[Signal | None]:
+    """Commits by its author name, a trailer that names it, or a branch of its own; or any, where it works alone."""
+    if subject.root is None:
+        return
+    found = commits_since(
+        at(subject.root),
+        subject.since,
+        subject.settings.most_events,
+        subject.environ,
+        subject.git_seconds,
+    )
+    for commit in found:
+        if subject.alone or commit.is_of(subject.agent.agent_id):
+            yield subject.signal("GIT_COMMIT", commit.seconds, _named(commit))
+
+
+def _named(commit: AuthoredCommit) -> str:
+    return f"{commit.oid[:12]} {commit.subject}"
+
+
+def runs_of_tests(subject: Subject) -> Iterator[Signal | None]:
+    """Traces of test runners in a work tree that is its alone, and runs that guard saw itself."""
+    last = subject.agent.last_test
+    if last is not None:
+        yield subject.signal("TEST_EXECUTION", last.at.timestamp(), "under guard")
+    if subject.root is None or not subject.alone:
+        return
+    known = tracked(at(subject.root), subject.environ, subject.git_seconds)
+    temporary = Path(subject.environ.get("TMPDIR") or tempfile.gettempdir())
+    for run in test_runs(subject.root, subject.since, subject.now, known, temporary) or ():
+        yield subject.signal("TEST_EXECUTION", run.at.timestamp(), f"{run.source}: {run.detail}")
+
+
+def changed_files(subject: Subject) -> Iterator[Signal | None]:
+    """The newest change in the folders that are its own, or in a work tree that is its alone."""
+    told = set(_told_elsewhere(subject))
+    for root in _own_folders(subject):
+        found = _newest(root, subject, "st_mtime", told)
+        if found is not None:
+            yield subject.signal("FILE_MODIFICATION", found[0], found[1])
+
+
+def read_files(subject: Subject) -> Iterator[Signal | None]:
+    """The newest reading of a file in the folders that are its own, where the file system keeps that."""
+    for root in folders(subject, subject.settings.workspace_folders):
+        found = _newest(root, subject, "st_atime")
+        if found is not None:
+            yield subject.signal("WORKSPACE_ACCESS", found[0], found[1])
+
+
+def _told_elsewhere(subject: Subject) -> Iterator[Path]:
+    """Files that are signs of other sources: one file is not two."""
+    settings = subject.settings
+    for patterns in (settings.status_files, settings.devlog_files, settings.inbox_files):
+        yield from (path for path, _ in matching(subject, patterns))
+
+
+def _own_folders(subject: Subject) -> Iterator[Path]:
+    if subject.alone and subject.root is not None:
+        yield subject.root
+    else:
+        yield from folders(subject, subject.settings.workspace_folders)
+
+
+def _newest(
+    root: Path, subject: Subject, time: str, left_out: Container[Path] = ()
+) -> tuple[float, str] | None:
+    """The newest time of a file below a folder that is not in the future, and the file's name."""
+    limit = subject.settings.collector_seconds
+    walk = Walk(root, _entered, _MOST_ENTRIES, _MOST_DEPTH, limit)
+    now = subject.now.timestamp()
+    best: tuple[float, str] | None = None
+    for listing in walk:
+        for name, status in listing.files.items():
+            seconds: float = getattr(status, time)
+            if seconds > now or (best is not None and seconds <= best[0]):
+                continue
+            path = listing.folder / name
+            if path not in left_out:
+                best = seconds, os.fspath(path.relative_to(root))
+    if best is None and not walk.whole:
+        raise TooMuch(f"{root.name}: too many files to look through")
+    return best
+
+
+def _entered(listing: Listing) -> list[str]:
+    return [name for name in listing.folders if name not in _SKIPPED]

@@ -1,0 +1,184 @@
+"""What agents write for others, as files that are really there."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard.activity import messages
+from guard.activity.collecting import collect
+from guard.activity.documents import MOST_BYTES
+from guard.activity.subject import Collect, Collector
+from guard.core.activity.sources import SourceName
+from tests.activity.conftest import Look
+from tests.support import write
+
+NOW = time.time()
+
+
+def found(collect: Collect, subject: Any) -> list[tuple[str, str]]:
+    return [(one.source, one.detail) for one in collect(subject) if one is not None]
+
+
+def lines(*events: object) -> str:
+    return "".join(json.dumps(event) + "\n" for event in events)
+
+
+def test_events_of_the_agent_that_are_work_count(tmp_path: Path, subject: Look) -> None:
+    write(
+        tmp_path / "runtime/activity/today.jsonl",
+        lines(
+            {"type": "task_completed", "agent": "a1", "timestamp": NOW - 60},
+            {"type": "git_push", "agent_id": "A1", "ts": int((NOW - 50) * 1000)},
+            {"type": "git_push", "agent": "a10", "timestamp": NOW},
+            {"type": "heartbeat", "agent": "a1", "timestamp": NOW},
+            {"type": "message", "agent": "a1", "timestamp": NOW, "message": "ACK"},
+            {"type": "task_completed", "agent": "a1"},
+            ["no", "object"],
+        )
+        + "{broken\n",
+    )
+    names = [detail for _, detail in found(messages.events, subject())]
+    assert names == ["today.jsonl: git_push", "today.jsonl: task_completed"]
+
+
+def test_only_so_many_lines_are_looked_at(tmp_path: Path, subject: Look) -> None:
+    event = {"type": "task_completed", "agent": "a1", "timestamp": NOW}
+    write(tmp_path / "runtime/activity/a.jsonl", lines(*[event] * 50))
+    assert len(found(messages.events, subject(settings={"most_events": 7}))) == 7
+
+
+def test_claims_name_the_agent_and_a_time(tmp_path: Path, subject: Look) -> None:
+    claim = {"claimed_by": "a1", "claimed_at": "2020-01-01T00:00:00Z"}
+    write(tmp_path / "contracts/old.json", json.dumps(claim))
+    write(
+        tmp_path / "contracts/all.json",
+        json.dumps({"contracts": {"c1": {"assigned_to": "a1"}, "c2": {"assigned_to": "a2"}}}),
+    )
+    assert found(messages.claims, subject()) == [("CONTRACT_CLAIMED", "all.json: claimed")]
+
+
+@pytest.mark.parametrize(
+    ("status", "counts"),
+    [
+        ({"current_task": "Write the login form"}, True),
+        ({"status": "ACTIVE", "next_actions": ["run the tests"]}, True),
+        ({"status": "ACTIVE"}, False),
+        ({"status": "ACTIVE", "last_updated": NOW}, False),
+        ({"current_task": "Write the form", "last_updated": "2020-01-01T00:00:00Z"}, False),
+        ({"current_task": "Write the form", "last_updated": NOW + 86400}, True),
+        ({}, False),
+    ],
+)
+def test_a_status_file_counts_if_it_says_something(
+    tmp_path: Path, subject: Look, status: object, counts: bool
+) -> None:
+    write(tmp_path / "agent_workspaces/a1/status.json", json.dumps(status))
+    assert bool(found(messages.status_file, subject())) is counts
+
+
+def test_devlogs_inbox_and_queue(tmp_path: Path, subject: Look) -> None:
+    write(tmp_path / "devlogs/a1-monday.md", "Wrote the parser.")
+    old = write(tmp_path / "devlogs/a1-old.md", "Wrote the lexer.")
+    os.utime(old, (NOW - 86400, NOW - 86400))
+    taken = write(tmp_path / "agent_workspaces/a1/inbox/processed/m1.md", "please hurry")
+    os.utime(taken, (NOW - 86400, NOW - 86400))
+    write(tmp_path / "agent_workspaces/a1/inbox/m2.md", "not taken yet")
+    message = {"sender": "a1", "timestamp": NOW, "content": "The parser is done."}
+    write(tmp_path / "message_queue/queue.json", json.dumps([message, {"sender": "a2"}]))
+    write(tmp_path / "message_queue/broken.json", "{")
+    assert found(messages.devlogs, subject()) == [("DEVLOG_CREATED", "a1-monday.md")]
+    assert found(messages.inbox, subject()) == [("INBOX_PROCESSING", "processed/m1.md")]
+    assert found(messages.queue, subject()) == [("MESSAGE_QUEUE", "queue.json")]
+
+
+def collector(source: SourceName, collects: Collect) -> Collector:
+    return Collector(source, collects)
+
+
+STATUS = collector("STATUS_UPDATE", messages.status_file)
+DEVLOG = collector("DEVLOG_CREATED", messages.devlogs)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "null", "\ud83d", "[" * 100_000, "\0"])
+def test_a_status_file_that_is_none_is_one_warning(
+    tmp_path: Path, subject: Look, text: str
+) -> None:
+    data = text.encode(errors="surrogatepass")
+    write(tmp_path / "agent_workspaces/a1/status.json", data)
+    write(tmp_path / "devlogs/a1.md", "Wrote the parser.")
+    seen = collect(subject(), collectors=[STATUS, DEVLOG])
+    assert [one.source for one in seen.signals] == ["DEVLOG_CREATED"]
+    assert len(seen.warnings) == 1
+    assert seen.warnings[0].startswith("STATUS_UPDATE: ")
+
+
+def test_a_huge_status_file_is_not_read(tmp_path: Path, subject: Look) -> None:
+    path = write(tmp_path / "agent_workspaces/a1/status.json", "{}")
+    os.truncate(path, 2 * 1024**3)
+    seen = collect(subject(), collectors=[STATUS])
+    assert seen.warnings == (
+        f"STATUS_UPDATE: status.json has {2 * 1024**3} bytes, more than {MOST_BYTES}",
+    )
+
+
+def test_what_is_no_regular_file_is_passed_over(tmp_path: Path, subject: Look) -> None:
+    folder = tmp_path / "agent_workspaces/a1"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "status.json")
+    (tmp_path / "devlogs").mkdir()
+    secret = write(tmp_path / "outside.md", "Wrote the parser.")
+    (tmp_path / "devlogs/a1.md").symlink_to(secret)
+    seen = collect(subject(), collectors=[STATUS, DEVLOG])
+    assert (seen.signals, seen.warnings) == ((), ())
+
+
+def test_patterns_do_not_follow_links_out_of_the_work_tree(tmp_path: Path, subject: Look) -> None:
+    inside = tmp_path / "project"
+    inside.mkdir()
+    write(tmp_path / "elsewhere/a1.md", "Wrote the parser.")
+    (inside / "devlogs").symlink_to(tmp_path / "elsewhere")
+    assert found(messages.devlogs, subject(inside)) == []
+
+
+def test_a_folder_of_very_many_files_is_given_up_with_a_warning(
+    tmp_path: Path, subject: Look
+) -> None:
+    folder = tmp_path / "devlogs"
+    folder.mkdir()
+    for number in range(20_001):
+        os.close(os.open(folder / f"a1-{number}.md", os.O_CREAT | os.O_WRONLY))
+    settings = {"devlog_files": "devlogs/a2*;devlogs/a1*"}
+    seen = collect(subject(settings=settings), collectors=[DEVLOG])
+    assert (seen.signals, len(seen.warnings)) == ((), 1)
+    assert "too slow" in seen.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "pattern"),
+    [
+        ("status_files", "state/{agent}.json"),
+        ("devlog_files", "log/{task}/*.md"),
+        ("inbox_files", "in/{agent}/*"),
+        ("queue_files", "q.jsonl"),
+        ("event_files", "e.jsonl"),
+        ("contract_files", "c/*.json"),
+    ],
+)
+def test_each_pattern_is_a_setting(tmp_path: Path, subject: Look, key: str, pattern: str) -> None:
+    event = {"agent": "a1", "type": "work", "at": NOW, "message": "Wrote the parser."}
+    name = pattern.replace("{agent}", "a1").replace("{task}", "T1").replace("*", "x")
+    write(tmp_path / name, lines(event))
+    collectors = {
+        "status_files": messages.status_file,
+        "devlog_files": messages.devlogs,
+        "inbox_files": messages.inbox,
+        "queue_files": messages.queue,
+        "event_files": messages.events,
+        "contract_files": messages.claims,
+    }
+    assert found(collectors[key], subject()) == []
+    assert len(found(collectors[key], subject(settings={key: pattern}))) == 1

@@ -1,0 +1,121 @@
+"""What agents do, on real repositories and files."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from guard.activity import work
+from guard.activity.subject import Collect, Subject, TooMuch
+from tests.activity.conftest import Look, agent
+from tests.support import commit, git, write
+
+NOW = time.time()
+
+
+def details(collect: Collect, subject: Subject) -> list[str]:
+    return [one.detail for one in collect(subject) if one is not None]
+
+
+def committed(repository: Path, name: str, *words: str, message: str = "Work") -> None:
+    write(repository / name, name)
+    git(repository, "add", "-A")
+    git(repository, *words, "commit", "-q", "-m", message)
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "ours"),
+    [
+        (["-c", "user.name=a1"], "Work", True),
+        (["-c", "user.email=a1@agents.example"], "Work", True),
+        ([], "Work\n\nAgent: a1\n", True),
+        ([], "Work\n\nCo-authored-by: A1 <bot@example.com>\n", True),
+        ([], "Work\n\nSigned-off-by: a1 <bot@example.com>\n", False),
+        (["-c", "user.name=a10"], "Work", False),
+        (["-c", "user.name=not-a1-at-all"], "Work", False),
+        ([], "Work of a1", False),
+        (["-c", "user.name=a1"], "Save\n\nGuard-Rescue: r1/1\n", False),
+    ],
+)
+def test_commits_are_known_by_author_and_trailer(
+    repository: Path, subject: Look, words: list[str], message: str, ours: bool
+) -> None:
+    committed(repository, "one.txt", *words, message=message)
+    assert bool(details(work.commits, subject(repository, environ=os.environ))) is ours
+
+
+def test_commits_are_known_by_a_branch_of_the_agent(repository: Path, subject: Look) -> None:
+    commit(repository, "main.txt")
+    git(repository, "switch", "-q", "-c", "agents/a1/login")
+    commit(repository, "login.txt")
+    git(repository, "switch", "-q", "main")
+    found = details(work.commits, subject(repository, environ=os.environ))
+    assert [line.split(" ", 1)[1] for line in found] == ["Add login.txt"]
+
+
+def test_where_it_is_alone_every_new_commit_is_its_own(repository: Path, subject: Look) -> None:
+    old = {"GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
+    write(repository / "old.txt", "old")
+    git(repository, "add", "-A")
+    os.environ.update(old)
+    git(repository, "commit", "-q", "-m", "Old")
+    del os.environ["GIT_COMMITTER_DATE"]
+    commit(repository, "new.txt")
+    found = details(work.commits, subject(repository, alone=True, environ=os.environ))
+    assert [line.split(" ", 1)[1] for line in found] == ["Add new.txt"]
+
+
+def test_a_run_of_tests_leaves_traces(repository: Path, subject: Look) -> None:
+    write(repository / ".pytest_cache/v/cache/nodeids", "[]")
+    assert details(work.runs_of_tests, subject(repository, environ=os.environ)) == []
+    found = details(work.runs_of_tests, subject(repository, alone=True, environ=os.environ))
+    assert len(found) == 1
+    assert found[0].startswith("pytest: ")
+
+
+def test_files_that_changed_are_its_own_in_its_folder_or_where_it_is_alone(
+    tmp_path: Path, subject: Look
+) -> None:
+    old = write(tmp_path / "agent_workspaces/a1/notes.txt", "old")
+    os.utime(old, (NOW - 86400, NOW - 86400))
+    write(tmp_path / "shared.txt", "new")
+    write(tmp_path / ".git/index", "new")
+    assert details(work.changed_files, subject()) == []
+    assert details(work.changed_files, subject(alone=True)) == ["shared.txt"]
+    write(tmp_path / "agent_workspaces/a1/status.json", "a source of its own")
+    assert details(work.changed_files, subject()) == []
+    write(tmp_path / "agent_workspaces/a1/more.txt", "new")
+    assert details(work.changed_files, subject()) == ["more.txt"]
+
+
+def test_a_file_from_the_future_does_not_hide_the_newest(tmp_path: Path, subject: Look) -> None:
+    ahead = write(tmp_path / "ahead.txt", "x")
+    os.utime(ahead, (NOW + 86400, NOW + 86400))
+    write(tmp_path / "now.txt", "x")
+    assert details(work.changed_files, subject(alone=True)) == ["now.txt"]
+
+
+def test_files_that_were_read(tmp_path: Path, subject: Look) -> None:
+    path = write(tmp_path / "agent_workspaces/a1/notes.txt", "old")
+    os.utime(path, (NOW - 30, NOW - 86400))
+    assert details(work.read_files, subject()) == ["notes.txt"]
+    assert details(work.read_files, subject(settings={"workspace_folders": "other"})) == []
+
+
+def test_too_many_files_are_given_up(tmp_path: Path, subject: Look) -> None:
+    deep = tmp_path
+    for _ in range(20):
+        deep = deep / "d"
+    write(deep / "file.txt", "x")
+    with pytest.raises(TooMuch):
+        details(work.changed_files, subject(alone=True))
+
+
+def test_nothing_is_looked_at_without_a_work_tree(subject: Look) -> None:
+    looked = subject(None, agent=agent())
+    assert [list(one(looked)) for one in (work.commits, work.changed_files, work.read_files)] == [
+        [],
+        [],
+        [],
+    ]
