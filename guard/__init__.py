@@ -8,13 +8,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from guard.api import agents_of as agents_of
+    from guard.api import assess_agent_activity as assess_agent_activity
     from guard.api import baseline as baseline
     from guard.api import check as check
     from guard.api import classify as classify
     from guard.api import get_real_task_status as get_real_task_status
+    from guard.api import is_meaningful_progress as is_meaningful_progress
+    from guard.api import is_resumer_prompt as is_resumer_prompt
     from guard.api import kill_real_agent as kill_real_agent
     from guard.api import record_finding as record_finding
     from guard.api import run as run
+    from guard.api import should_send_resume as should_send_resume
     from guard.api import spawn_agent as spawn_agent
     from guard.api import update_agent_progress as update_agent_progress
 
@@ -22,13 +26,17 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "agents_of": "guard.api",
+    "assess_agent_activity": "guard.api",
     "baseline": "guard.api",
     "check": "guard.api",
     "classify": "guard.api",
     "get_real_task_status": "guard.api",
+    "is_meaningful_progress": "guard.api",
+    "is_resumer_prompt": "guard.api",
     "kill_real_agent": "guard.api",
     "record_finding": "guard.api",
     "run": "guard.api",
+    "should_send_resume": "guard.api",
     "spawn_agent": "guard.api",
     "update_agent_progress": "guard.api",
 }

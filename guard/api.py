@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from guard.core.classify import Classification
     from guard.core.events import AgentStatus
     from guard.core.events.agent import Severity
+    from guard.core.reports.activity import ActivityReport
     from guard.core.reports.agents import AgentReport, AgentsReport, TaskStatus
     from guard.core.reports.check import CheckReport
 
@@ -137,6 +138,56 @@ def agents_of(
     from guard.monitoring import listed
 
     return listed(_invocation(workspace, repo), task_id)
+
+
+def assess_agent_activity(
+    agent_id: str,
+    lookback_minutes: float | None = None,
+    *,
+    task_id: str | None = None,
+    all_sources: bool = False,
+    workspace: Where = None,
+    repo: Where = None,
+) -> "ActivityReport":
+    """Whether an agent is at work, how surely, and why."""
+    from guard.activity.assessing import activity_of
+
+    return activity_of(
+        _invocation(workspace, repo),
+        agent_id,
+        task_id=task_id,
+        lookback_minutes=lookback_minutes,
+        all_sources=all_sources,
+    )
+
+
+def should_send_resume(
+    agent_id: str,
+    lookback_minutes: float | None = None,
+    *,
+    task_id: str | None = None,
+    workspace: Where = None,
+    repo: Where = None,
+) -> tuple[bool, str]:
+    """Whether an agent needs a prompt to go on, and why; where nobody can tell, it gets one, and the reason says so."""
+    from guard.activity.resuming import should_resume
+
+    place = _invocation(workspace, repo)
+    return should_resume(place, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
+
+
+def is_resumer_prompt(message: str) -> bool:
+    """Whether a message is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
+    from guard.core.activity.noise import is_resumer_prompt as is_prompt
+
+    return is_prompt(message)
+
+
+def is_meaningful_progress(event: Mapping[str, Any]) -> bool:
+    """Whether an event is work of an agent's own: not a heartbeat, a prompt to wake it, or its acknowledgement."""
+    from guard.core.activity.progress import is_meaningful_progress as is_progress
+
+    return is_progress(event)
 
 
 def baseline(*, workspace: Where = None, repo: Where = None) -> "Baseline":
