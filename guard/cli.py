@@ -46,7 +46,7 @@ COMMANDS = {
     "schema": "Print a JSON Schema, or list them all.",
     "snapshot": "Keep the work tree as it is, byte for byte, without touching it.",
     "snapshots": "List the snapshots of the work tree, the newest last.",
-    "status": "Show every task with its agents, and which of them are alive.",
+    "status": "Show every task with its agents, which of them are alive, at work, or stale.",
     "team": "Count an agent's own helpers: a completion is held back while any of them counts.",
     "uninstall": "Take guard's hooks out of an agent's own settings.",
     "validate": "Check state and configuration files against their schemas.",

@@ -8,7 +8,6 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from guard import agents
-from guard.agent_hooks.folding import fold
 from guard.core.agents import Agent
 from guard.core.findings import FINDINGS
 from guard.core.lifecycle import ACTIVE
@@ -18,8 +17,6 @@ from guard.core.reports.agents import (
     AgentDetailReport,
     AgentsReport,
     ListedAgent,
-    StatusReport,
-    TaskLine,
     TaskStatus,
 )
 from guard.core.text import plural
@@ -77,29 +74,6 @@ def task_status(guard: Invocation, task_id: str) -> TaskStatus:
             "list": [agent.model_dump(mode="json") for agent in report.agents],
         },
     }
-
-
-def overview(guard: Invocation) -> StatusReport:
-    """Every task with its counts, and the agents that are active or ended lately."""
-    fold(guard)
-    report = listed(guard, None)
-    registries = [guard.store.view(AGENT_REGISTRY, key) for key in guard.store.keys(AGENT_REGISTRY)]
-    return StatusReport(
-        active_agents=report.active,
-        completed_agents=report.completed,
-        total_agents_spawned=report.spawned,
-        tasks=tuple(
-            TaskLine(
-                task_id=one.task_id,
-                active_count=one.active_count,
-                completed_count=one.completed_count,
-                total_spawned=one.total_spawned,
-            )
-            for one in registries
-            if one is not None
-        ),
-        agents=report.agents,
-    )
 
 
 def _agents(guard: Invocation, task_id: str | None, everything: bool) -> Sequence[Agent]:

@@ -1,9 +1,11 @@
 """One agent, found in the registries, and assessed by what all sources show of it."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 from guard.activity.collecting import Collected, collect
+from guard.activity.shared import Shared
 from guard.activity.subject import Subject
 from guard.core.activity.assessment import Assessment, Terms, assess
 from guard.core.activity.noise import NOISE_PATTERNS
@@ -35,21 +37,17 @@ def activity_of(
     if lookback_minutes is not None:
         settings = settings.model_copy(update={"lookback_minutes": lookback_minutes})
     terms = terms_of(settings)
-    found, seen = assessed(guard, agent, settings, terms, all_sources=all_sources)
+    subject = subject_of(guard, agent, settings, Places(guard), Shared())
+    found, seen = assessed(subject, terms, all_sources=all_sources)
     return activity_report(agent.task_id, agent.agent_id, agent.status, found, terms, seen.warnings)
 
 
 def assessed(
-    guard: Invocation,
-    agent: Agent,
-    settings: Activity,
-    terms: Terms,
-    *,
-    all_sources: bool = False,
+    subject: Subject, terms: Terms, *, all_sources: bool = False
 ) -> tuple[Assessment, Collected]:
     """The assessment, and what it was made from."""
-    seen = collect(subject_of(guard, agent, settings), all_sources=all_sources)
-    return assess(seen.signals, guard.clock.now(), terms), seen
+    seen = collect(subject, all_sources=all_sources)
+    return assess(seen.signals, subject.now, terms), seen
 
 
 def terms_of(settings: Activity) -> Terms:
@@ -79,37 +77,42 @@ def find(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
     raise Refused(f"several tasks have an agent {agent_id}: {tasks}", "name one with --task")
 
 
-def subject_of(guard: Invocation, agent: Agent, settings: Activity) -> Subject:
+class Places:
+    """In which work tree each active agent began, looked up once for all."""
+
+    def __init__(self, guard: Invocation) -> None:
+        self._baselines = guard.store.views(AGENT_BASELINE)
+        overall = guard.store.view(GLOBAL_REGISTRY)
+        active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
+        self._roots = Counter(self.root_of(one) for one in active)
+
+    def root_of(self, agent: Agent) -> str | None:
+        """The work tree as the log spells it; None if nobody recorded it."""
+        baseline = self._baselines.get(baseline_key(agent.task_id, agent.agent_id))
+        return baseline.root if baseline and baseline.incarnation == agent.incarnation else None
+
+    def is_alone(self, root: str | None) -> bool:
+        """Whether one active agent at most began there. People may work there too, and nothing tells them apart."""
+        return root is not None and not self._roots[None] and self._roots[root] <= 1
+
+
+def subject_of(
+    guard: Invocation, agent: Agent, settings: Activity, places: Places, shared: Shared
+) -> Subject:
     """The agent with the work tree in which it works; that of the call where it is not known."""
-    baseline = guard.store.view(AGENT_BASELINE, baseline_key(agent.task_id, agent.agent_id))
-    known = baseline.root if baseline and baseline.incarnation == agent.incarnation else None
-    here = guard.repository_if_any
+    known, here = places.root_of(agent), guard.repository_if_any
     root = Path(os.fsdecode(unspelled(known))) if known else here.root if here else None
     return Subject(
         agent=agent,
         root=root if root is not None and root.is_dir() else None,
-        alone=known is not None and _is_alone(guard, agent, known),
+        alone=places.is_alone(known),
         now=guard.clock.now(),
         settings=settings,
         session=_session_of(guard, agent),
         environ=guard.environ,
         git_seconds=guard.users_config.settings.completion_check.git_timeout_seconds,
+        shared=shared,
     )
-
-
-def _is_alone(guard: Invocation, agent: Agent, root: str) -> bool:
-    """Whether no other active agent began in the same work tree. People may work there too, and nothing tells them apart."""
-    overall = guard.store.view(GLOBAL_REGISTRY)
-    for one in overall.agents if overall else ():
-        if one.status not in ACTIVE or (one.task_id, one.agent_id) == (
-            agent.task_id,
-            agent.agent_id,
-        ):
-            continue
-        baseline = guard.store.view(AGENT_BASELINE, baseline_key(one.task_id, one.agent_id))
-        if baseline is None or baseline.root == root:
-            return False
-    return True
 
 
 def _session_of(guard: Invocation, agent: Agent) -> tuple[str, str] | None:

@@ -4,18 +4,16 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from time import monotonic, sleep
 
 from guard import tmux
+from guard.activity.shared import Figures
 from guard.activity.subject import Subject
 from guard.alive import start_time
 from guard.core.activity.assessment import Signal
 from guard.core.whereabouts import Whereabouts
 from guard.hosts import here, same_place
-from guard.process_table import Stat, table
 from guard.tree import Listing, Walk
 
-_PAUSE_SECONDS = 0.3
 _MOST_ENTRIES, _MOST_DEPTH = 50_000, 5
 _SESSION = re.compile(r"[A-Za-z0-9_-]{8,128}")
 _TRANSCRIPTS = {
@@ -30,15 +28,14 @@ _TRANSCRIPTS = {
 def processes(subject: Subject) -> Iterator[Signal | None]:
     """Whether its processes, or any that they started, do something just now: a look, a moment, another look."""
     roots = _roots(subject.agent.whereabouts)
-    before = _done(roots)
-    if not before:
+    if not roots:
         return
-    sleep(_PAUSE_SECONDS)
-    for pid, (name, cpu, moved) in _done(roots).items():
-        _, cpu_before, moved_before = before.get(pid, (name, cpu, moved))
-        if pid not in before or cpu > cpu_before or moved > moved_before:
+    before, after = subject.shared.processes()
+    for pid in _family(roots, after):
+        done, earlier = after[pid], before.get(pid)
+        if earlier is None or done.cpu_seconds > earlier.cpu_seconds or done.moved > earlier.moved:
             now = subject.now.timestamp()
-            yield subject.signal("PROCESS_PROGRESS", now, f"{name} (pid {pid}) at work")
+            yield subject.signal("PROCESS_PROGRESS", now, f"{done.name} (pid {pid}) at work")
             return
 
 
@@ -60,20 +57,15 @@ def _session(place: Whereabouts) -> tmux.Session | None:
     return server.find(place.tmux_session, place.tmux_identity)
 
 
-def _done(roots: dict[int, str]) -> dict[int, tuple[str, float, int]]:
-    """CPU time and bytes so far of these processes and their descendants."""
-    stats = {stat.pid: stat for stat in table()}
-    ours = {pid for pid, start in roots.items() if pid in stats and stats[pid].start == start}
+def _family(roots: dict[int, str], figures: Figures) -> list[int]:
+    """These processes and their descendants; not the guard that is looking."""
+    ours = {pid for pid, start in roots.items() if pid in figures and figures[pid].start == start}
     ours.discard(os.getpid())
     while (
-        more := {pid for pid, stat in stats.items() if stat.parent in ours} - ours - {os.getpid()}
+        more := {pid for pid, one in figures.items() if one.parent in ours} - ours - {os.getpid()}
     ):
         ours |= more
-    return {pid: _figures(stats[pid]) for pid in sorted(ours)}
-
-
-def _figures(stat: Stat) -> tuple[str, float, int]:
-    return stat.name, stat.cpu_seconds, stat.moved
+    return sorted(ours)
 
 
 def terminal(subject: Subject) -> Iterator[Signal | None]:
@@ -104,8 +96,8 @@ def _folder_of(kind: str, subject: Subject) -> Path | None:
 
 
 def _files_of(folder: Path, session: str, subject: Subject) -> Iterator[tuple[Path, float]]:
-    until = monotonic() + subject.settings.collector_seconds
-    walk = Walk(folder, _entered, _MOST_ENTRIES, _MOST_DEPTH, until - monotonic())
+    limit = subject.settings.collector_seconds
+    walk = Walk(folder, _entered, _MOST_ENTRIES, _MOST_DEPTH, limit)
     short = session[:8]
     for listing in walk:
         for name, status in listing.files.items():

@@ -1,7 +1,9 @@
 """What the agent wrote for others: events, claims, its status, devlogs, its inbox, queues."""
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from guard.activity.documents import Unreadable, document, names, newest_lines, seconds_in, words_in
@@ -63,9 +65,26 @@ def status_file(subject: Subject) -> Iterator[Signal | None]:
             raise Unreadable(f"{path.name} is no object")
         said = _said(found)
         if said:
-            told = seconds_in(found)
-            seconds = status.st_mtime if told is None else min(told, status.st_mtime)
+            seconds = _time(path, status)
             yield subject.signal("STATUS_UPDATE", seconds, f"{path.name} says something", said)
+
+
+def told_at(subject: Subject) -> float | None:
+    """When it last wrote its status file, whatever that says, in seconds since the epoch."""
+    times = [
+        _time(path, status) for path, status in matching(subject, subject.settings.status_files)
+    ]
+    return max(times, default=None)
+
+
+def _time(path: Path, status: os.stat_result) -> float:
+    """The time that the file tells, but never one after it was written."""
+    try:
+        found = document(path, status.st_size)
+    except Unreadable:
+        return status.st_mtime
+    told = seconds_in(found) if isinstance(found, dict) else None
+    return status.st_mtime if told is None else min(told, status.st_mtime)
 
 
 def _said(found: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from guard.activity.shared import Period, Shared
 from guard.core.activity.assessment import Signal
 from guard.core.activity.sources import SourceName
 from guard.core.agents import Agent
@@ -31,11 +32,18 @@ class Subject:
     """Which agent's program it runs, and the id of its session there."""
     environ: Mapping[str, str] = field(default_factory=dict)
     git_seconds: float = 10.0
+    shared: Shared = field(default_factory=Shared)
 
     @property
     def since(self) -> datetime:
         """What is older proves nothing."""
         return self.now - timedelta(minutes=self.settings.lookback_minutes)
+
+    @property
+    def period(self) -> Period:
+        """The time that counts, for questions that others may ask too."""
+        most = self.settings.most_events
+        return Period(self.since, self.now, most, self.environ, self.git_seconds)
 
     def signal(
         self, source: SourceName, seconds: float, detail: str, message: str = ""

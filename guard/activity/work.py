@@ -1,17 +1,13 @@
 """What the agent did: commits, runs of tests, changed files, files that were read."""
 
 import os
-import tempfile
 from collections.abc import Container, Iterator
 from pathlib import Path
 
 from guard.activity.matching import folders, matching
 from guard.activity.subject import Subject, TooMuch
-from guard.agent_changes import tracked
 from guard.core.activity.assessment import Signal
-from guard.git.authored import AuthoredCommit, commits_since
-from guard.git.locate import at
-from guard.test_traces import test_runs
+from guard.git.authored import AuthoredCommit
 from guard.tree import Listing, Walk
 
 _MOST_ENTRIES, _MOST_DEPTH = 20_000, 16
@@ -24,13 +20,7 @@ def commits(subject: Subject) -> Iterator[Signal | None]:
     """Commits by its author name, a trailer that names it, or a branch of its own; or any, where it works alone."""
     if subject.root is None:
         return
-    found = commits_since(
-        at(subject.root),
-        subject.since,
-        subject.settings.most_events,
-        subject.environ,
-        subject.git_seconds,
-    )
+    found = subject.shared.commits(subject.root, subject.period)
     for commit in found:
         if subject.alone or commit.is_of(subject.agent.agent_id):
             yield subject.signal("GIT_COMMIT", commit.seconds, _named(commit))
@@ -47,9 +37,7 @@ def runs_of_tests(subject: Subject) -> Iterator[Signal | None]:
         yield subject.signal("TEST_EXECUTION", last.at.timestamp(), "under guard")
     if subject.root is None or not subject.alone:
         return
-    known = tracked(at(subject.root), subject.environ, subject.git_seconds)
-    temporary = Path(subject.environ.get("TMPDIR") or tempfile.gettempdir())
-    for run in test_runs(subject.root, subject.since, subject.now, known, temporary) or ():
+    for run in subject.shared.test_runs(subject.root, subject.period):
         yield subject.signal("TEST_EXECUTION", run.at.timestamp(), f"{run.source}: {run.detail}")
 
 

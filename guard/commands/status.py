@@ -8,13 +8,29 @@ from guard.output import format_option
 
 
 @click.command("status")
+@click.option(
+    "--no-activity-check",
+    is_flag=True,
+    help="Go by the age of what each agent last said; do not look whether it is at work.",
+)
 @format_option
 @click.pass_obj
-def command(guard: Invocation, form: str) -> None:
-    """Show every task with its agents, and which of them are alive.
+def command(guard: Invocation, no_activity_check: bool, form: str) -> None:
+    """Show every task with its agents, which of them are alive, at work, or stale.
 
-    Agents whose tmux session or process is gone are marked as ended first.
+    Agents whose tmux session or process is gone are marked as ended first. By the age of its last word an agent is
+    `fresh` (under 2 hours), `warning` (to 6), `critical` (to 12) or `auto_resume` (over 12); one that is seen to be at
+    work never stands above `warning`. `guard activity AGENT` says what was seen of one.
     """
-    from guard.monitoring import overview
+    from guard.surveying import survey
 
-    guard.output.document(overview(guard), form, status_text)
+    live = guard.output.live()
+    try:
+        report = survey(
+            guard,
+            activity=not no_activity_check,
+            far=lambda done, of: live.far(f"looking at agents; {done} of {of}"),
+        )
+    finally:
+        live.clear()
+    guard.output.document(report, form, status_text)

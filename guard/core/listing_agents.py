@@ -9,11 +9,13 @@ from guard.core.reports.agents import (
     AgentsReport,
     ListedAgent,
     StatusReport,
+    SurveyedAgent,
 )
 from guard.core.text import plural, visible
 
 _LONGEST_MESSAGE = 80
 _MOST_FINDINGS = 20
+_MOST_SOURCES = 3
 
 
 def table(report: AgentsReport) -> str:
@@ -33,7 +35,34 @@ def status_text(report: StatusReport) -> str:
         f"{one.total_spawned} spawned"
         for one in report.tasks
     ]
-    return "\n".join([*lines, *_rows(report.agents)])
+    return "\n".join([*lines, *_surveyed_rows(report.agents)])
+
+
+def _surveyed_rows(agents: Sequence[SurveyedAgent]) -> list[str]:
+    rows = [
+        (
+            agent.task_id,
+            agent.agent_id,
+            agent.status,
+            agent.liveness if agent.status in ACTIVE else "",
+            agent.category if agent.status in ACTIVE else "",
+            _activity(agent),
+            _percent(agent.progress),
+            agent.message,
+        )
+        for agent in agents
+    ]
+    return _aligned(rows)
+
+
+def _activity(agent: SurveyedAgent) -> str:
+    """How surely it is at work, and by what."""
+    if agent.is_active is None:
+        return ""
+    sources = ", ".join(agent.sources[:_MOST_SOURCES])
+    return f"{'active' if agent.is_active else 'quiet'} {agent.confidence:g}" + (
+        f" ({sources})" if sources else ""
+    )
 
 
 def transition_line(report: AgentReport) -> str:
@@ -58,6 +87,11 @@ def _rows(agents: Sequence[ListedAgent]) -> list[str]:
         )
         for agent in agents
     ]
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """In columns; the last cell is a message, which is cut."""
     widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     lines = []
     for *cells, message in rows:

@@ -1,6 +1,6 @@
 """Where log and views live. One contract, `Store`; files are the default implementation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -33,6 +33,10 @@ class Store(Protocol):
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
         """The view as of now, without writing anything."""
+        ...
+
+    def views(self, kind: ViewKind[D, Any]) -> Mapping[str, D]:
+        """Every view of a kind, by its key."""
         ...
 
     def entries(self, after: Position = START) -> Iterator[Entry]:

@@ -27,7 +27,7 @@ from guard.lock import LOCK, Lock, locked, read_mark
 from guard.store.change import FileChange, Memory
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
-from guard.store.views import ViewFiles
+from guard.store.views import Recent, ViewFiles
 
 D = TypeVar("D", bound=ViewDocument)
 T = TypeVar("T")
@@ -93,13 +93,24 @@ class FileStore:
 
         def find(folder: Folder) -> list[str]:
             log = Log(folder)
-            files = ViewFiles(folder, log, self._notice)
-            live = (entry.event for entry in log.entries(log.live_start()))
-            paths = [path for event in live for path in paths_touched(event)]
-            found = {kind.key_in(p) for p in [*paths, *files.older_views(), *files.paths(kind)]}
-            return sorted(key for key in found if key is not None)
+            return ViewFiles(folder, log, self._notice).keys(kind, _touched(log, log.live_start()))
 
         return self._reading(find) or []
+
+    def views(self, kind: ViewKind[D, Any]) -> dict[str, D]:
+        """Every view of a kind by its key, with one reading of the live segment for all."""
+
+        def load(folder: Folder) -> dict[str, D]:
+            log, mark = Log(folder), read_mark(folder)
+            files, base = ViewFiles(folder, log, self._notice), log.live_start()
+            touched = _touched(log, base)
+            folds = {
+                key: files.load(kind, key, mark, Recent(base, touched.get(kind.path(key), [])))
+                for key in files.keys(kind, touched)
+            }
+            return {key: fold.document() for key, fold in folds.items() if fold is not None}
+
+        return self._reading(load) or {}
 
     def verify(self, anchors: Sequence[Anchor] = ()) -> VerifyReport:
         """What a check of the whole log and of every view finds, also against what snapshots remember of it."""
@@ -175,6 +186,15 @@ class FileStore:
             yield
         finally:
             self._threads.release()
+
+
+def _touched(log: Log, base: Position) -> dict[str, list[Entry]]:
+    """The records after a place, by the views that they touch."""
+    found: dict[str, list[Entry]] = {}
+    for entry in log.entries(base):
+        for path in paths_touched(entry.event):
+            found.setdefault(path, []).append(entry)
+    return found
 
 
 @contextmanager

@@ -4,7 +4,7 @@ A view on disk is current up to the mark in the lock file, if there is one, or e
 file is missing, damaged or of an older format, the view is folded again from the whole log.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -117,6 +117,11 @@ class ViewFiles:
         for entry in recent.entries if recent and is_new else self._log.entries(START):
             replay.feed(entry)
         return replay.folds
+
+    def keys(self, kind: ViewKind[Any, Any], recent: Iterable[str]) -> list[str]:
+        """The keys that have a view of this kind: on disk, in the sealed segments, or among these paths."""
+        paths = [*recent, *self.older_views(), *self.paths(kind)]
+        return sorted({key for path in paths if (key := kind.key_in(path)) is not None})
 
     def older_views(self) -> dict[str, int]:
         """Every view that the sealed segments touch, with the last record there that changed it."""

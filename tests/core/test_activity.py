@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.activity.assessment import Assessment, Signal, Terms, assess
+from guard.core.activity.categories import category
 from guard.core.activity.noise import (
     NOISE_PATTERNS,
     is_acknowledgement,
@@ -225,3 +226,24 @@ def test_one_more_tier_1_sign_never_lowers_the_confidence(
     fresh = seen("PROCESS_PROGRESS", 0)
     assert assessed(*signals, fresh).confidence >= assessed(*signals).confidence
     assert assessed(*signals, more, fresh).confidence >= 0.7
+
+
+@pytest.mark.parametrize(
+    ("hours", "stale", "active"),
+    [
+        (0, "fresh", "fresh"),
+        (1.99, "fresh", "fresh"),
+        (2, "warning", "warning"),
+        (5.99, "warning", "warning"),
+        (6, "critical", "warning"),
+        (12, "critical", "warning"),
+        (12.01, "auto_resume", "warning"),
+        (1000, "auto_resume", "warning"),
+    ],
+)
+def test_activity_stops_the_escalation(hours: float, stale: str, active: str) -> None:
+    age = hours * 60
+    assert category(age, is_active=False, ended=False) == stale
+    assert category(age, is_active=None, ended=False) == stale
+    assert category(age, is_active=True, ended=False) == active
+    assert category(age, is_active=True, ended=True) == "ended"

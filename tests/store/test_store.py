@@ -169,3 +169,19 @@ def test_guards_own_entries_have_a_dot_or_are_reserved(store: FileStore) -> None
     record(store, spawned(), run_started())
     own = {path.name for path in store.path.iterdir()} - {"T1"}
     assert {name for name in own if "." not in name} == {"registry"}
+
+
+@pytest.mark.parametrize("segment", [4096, 2**20])
+def test_all_views_of_a_kind_at_once_are_those_that_are_read_one_by_one(
+    workspace: Path, segment: int
+) -> None:
+    store = FileStore(workspace, segment_max_bytes=segment)
+    for number in range(40):
+        with store.change() as change:
+            change.append(spawned(f"a{number}", f"T{number % 7}"))
+    (workspace / "T1" / "AGENT_REGISTRY.json").unlink()
+    (workspace / "T2" / "AGENT_REGISTRY.json").write_bytes(b"{}")
+    one_by_one = {key: store.view(AGENT_REGISTRY, key) for key in store.keys(AGENT_REGISTRY)}
+    assert FileStore(workspace).views(AGENT_REGISTRY) == one_by_one
+    assert sorted(one_by_one) == [f"T{number}" for number in range(7)]
+    assert FileStore(workspace / "none").views(AGENT_REGISTRY) == {}

@@ -1,9 +1,12 @@
 """What the commands print that keep the registries."""
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import Field
 
+from guard.core.activity.assessment import Share
+from guard.core.activity.categories import Category
+from guard.core.activity.sources import SourceName
 from guard.core.agents import Agent
 from guard.core.claims.document import CompletionValidation
 from guard.core.events.agent import AgentStatus
@@ -105,6 +108,19 @@ class TaskLine(Frozen):
     total_spawned: Count
 
 
+class SurveyedAgent(ListedAgent):
+    """An agent, whether it was found alive, and whether it is at work."""
+
+    category: Category
+    age_minutes: Annotated[float, Field(ge=0)]
+    """How long ago it last said something of itself: in its status file, else in the registry."""
+    is_active: bool | None
+    """None if nobody looked, or if it has ended."""
+    confidence: Share | None
+    sources: tuple[SourceName, ...]
+    """What showed it to be at work, the newest first."""
+
+
 class StatusReport(Report):
     """Every task with its counts, and the agents of all tasks."""
 
@@ -113,4 +129,4 @@ class StatusReport(Report):
     completed_agents: Count
     total_agents_spawned: Count
     tasks: tuple[TaskLine, ...]
-    agents: tuple[ListedAgent, ...]
+    agents: tuple[SurveyedAgent, ...]

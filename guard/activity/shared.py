@@ -1,0 +1,106 @@
+"""What is looked at once for many agents: the commits of a work tree, its test runs, the processes of the machine."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, TypeVar, cast
+
+from guard.agent_changes import tracked
+from guard.core.claims.evidence import TestRun
+from guard.git.authored import AuthoredCommit, commits_since
+from guard.git.locate import at
+from guard.process_table import Stat, table
+from guard.test_traces import test_runs
+
+T = TypeVar("T")
+_PAUSE_SECONDS = 0.3
+
+Figures = Mapping[int, "Done"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What one process has done so far."""
+
+    name: str
+    parent: int
+    start: str
+    cpu_seconds: float
+    moved: int
+
+
+@dataclass(frozen=True)
+class Period:
+    """The time that counts, and by what a work tree is asked about it."""
+
+    since: datetime
+    now: datetime
+    most: int
+    environ: Mapping[str, str]
+    git_seconds: float
+
+
+class Shared:
+    """Answers that are the same for all who ask; each is found out by the first who does, others wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._locks: dict[object, Lock] = {}
+        self._known: dict[object, Any] = {}
+
+    def commits(self, root: Path, period: Period) -> tuple[AuthoredCommit, ...]:
+        """The newest commits of a work tree."""
+        return self._once(
+            ("commits", root),
+            lambda: tuple(
+                commits_since(
+                    at(root), period.since, period.most, period.environ, period.git_seconds
+                )
+            ),
+        )
+
+    def test_runs(self, root: Path, period: Period) -> tuple[TestRun, ...]:
+        """The traces of test runs in a work tree."""
+
+        def look() -> tuple[TestRun, ...]:
+            known = tracked(at(root), period.environ, period.git_seconds)
+            temporary = Path(period.environ.get("TMPDIR") or tempfile.gettempdir())
+            return test_runs(root, period.since, period.now, known, temporary) or ()
+
+        return self._once(("tests", root), look)
+
+    def processes(self) -> tuple[Figures, Figures]:
+        """What all processes had done a moment ago, and have done now."""
+        return self._once("processes", _two_looks)
+
+    def _once(self, key: object, find: Callable[[], T]) -> T:
+        with self._lock:
+            lock = self._locks.setdefault(key, Lock())
+        with lock:
+            if key not in self._known:
+                try:
+                    self._known[key] = find()
+                except Exception as error:
+                    self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, Exception):
+            raise found
+        return cast(T, found)
+
+
+def _two_looks() -> tuple[Figures, Figures]:
+    begun, before = monotonic(), _look()
+    sleep(max(0.0, begun + _PAUSE_SECONDS - monotonic()))
+    return before, _look()
+
+
+def _look() -> Figures:
+    return {stat.pid: _done(stat) for stat in table()}
+
+
+def _done(stat: Stat) -> Done:
+    return Done(stat.name, stat.parent, stat.start, stat.cpu_seconds, stat.moved)
