@@ -107,7 +107,7 @@ def spawn(
     Call it first, then start the helper: `guard team leave --because spawn_failed` takes it back. A member that is
     spawned again begins another life, whose incarnation is told.
     """
-    joined = Joined(member, cast(Kind, kind), description, team)
+    joined = Joined(member, cast(Kind, kind), description, team, told_by="command")
     scope = team_scope(guard, session)
     recorded = _recorded(guard, scope, joined, lease)
     _tell(guard, scope, recorded.state, "joined", member, form)

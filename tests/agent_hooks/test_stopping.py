@@ -239,6 +239,27 @@ def test_a_member_that_was_registered_by_hand_holds(project: Path) -> None:
     assert stop("gemini", stop_hook_active=True) == {}
 
 
+def test_a_member_registered_by_hand_is_not_ended_by_a_list_that_lacks_it(session: Path) -> None:
+    words = ("--member", "outside", "--session", "s1")
+    assert run("team", "spawn", *words, "--kind", "subagent").code == 0
+    assert "outside" in asked(stop(background_tasks=[]))
+    observe("claude", "SessionEnd", "s1")
+    shown = run("team", "show", "--session", "s1", "--format", "json").json
+    assert [one["member"] for one in shown["members"]] == ["outside"]
+    assert run("team", "leave", *words).code == 0
+    assert stop(background_tasks=[]) == {}
+
+
+def test_a_session_that_calls_the_hooks_of_two_agents_is_one(project: Path) -> None:
+    start("copilot", "s1", source="new")
+    assert start("claude", "s1") == ""
+    write(project / "page.html", "left\n")
+    for number in (1, 2):
+        asked(stop("copilot", "s1", stop_hook_active=number > 1))
+    assert "decision" not in stop("claude", "s1", stop_hook_active=True)
+    assert [one.session for one in hooks().sessions] == ["s1"]
+
+
 def test_who_joined_before_the_session_was_known_is_that_sessions(project: Path) -> None:
     assert run("baseline").code == 0
     assert run("team", "spawn", "--team", "t", "--member", "early").code == 0

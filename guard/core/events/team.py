@@ -9,7 +9,7 @@ from guard.core.events.base import BaseEvent
 from guard.core.events.breaker import BootSeconds
 from guard.core.events.run import Seconds
 from guard.core.fields import Count, Id, Line
-from guard.core.team.changes import Kind, LeftBecause
+from guard.core.team.changes import Kind, LeftBecause, Teller
 
 MemberName = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 """What a host calls a helper: never part of a path, so it may be any line."""
@@ -35,6 +35,7 @@ class TeamMemberJoined(_TeamEvent):
     kind: Kind
     description: Line
     lease_seconds: Seconds
+    told_by: Teller
 
 
 class TeamMemberAlive(_TeamEvent):

@@ -89,12 +89,12 @@ def _idle(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
 
 
 def _all_killed(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
-    """Nothing outlives its session."""
+    """Nothing that its program has started outlives it."""
     members = state.members if state is not None else ()
     return tuple(
         Left(one.member, "killed", one.incarnation)
         for one in members
-        if one.counts and not _is_of_an_earlier_life(heard, one)
+        if one.counts and one.told_by == "host" and not _is_of_an_earlier_life(heard, one)
     )
 
 

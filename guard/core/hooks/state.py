@@ -57,8 +57,13 @@ class Hooks(ViewDocument):
 
     def session(self, agent: str, session: str | None) -> HookSession | None:
         """What is known of a session, if anything is."""
-        known = (one for one in self.sessions if (one.agent, one.session) == (agent, session))
-        return next(known, None)
+        name = _name(agent, session)
+        return next((one for one in self.sessions if _name(one.agent, one.session) == name), None)
+
+
+def _name(agent: str, session: str | None) -> tuple[str, str]:
+    """What tells sessions apart. Copilot CLI calls the hooks of Claude Code, too: an id is one session, whoever told it."""
+    return ("session", session) if session is not None else ("agent", agent)
 
 
 class HooksFold(Fold[Hooks]):
@@ -67,13 +72,13 @@ class HooksFold(Fold[Hooks]):
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self._calls: dict[tuple[str, str], Calls] = {}
-        self._sessions: dict[tuple[str, str | None], HookSession] = {}
+        self._sessions: dict[tuple[str, str], HookSession] = {}
         self._folded: tuple[str, ...] = ()
 
     def restore(self, document: Hooks) -> None:
         self.reached = document.position()
         self._calls = {(one.agent, one.event): one for one in document.calls}
-        self._sessions = {(one.agent, one.session): one for one in document.sessions}
+        self._sessions = {_name(one.agent, one.session): one for one in document.sessions}
         self._folded = document.folded
 
     def apply(self, event: HookEvent) -> None:
@@ -108,7 +113,7 @@ class HooksFold(Fold[Hooks]):
         self._calls[key] = calls.model_copy(update={"count": count + calls.count})
 
     def _session(self, event: HookSessionStarted | StopDecided) -> HookSession:
-        key = (event.agent, event.session)
+        key = _name(event.agent, event.session)
         return self._sessions.pop(key, None) or HookSession.model_construct(
             agent=event.agent,
             session=event.session,
@@ -123,7 +128,7 @@ class HooksFold(Fold[Hooks]):
         )
 
     def _known(self, session: HookSession) -> None:
-        self._sessions[(session.agent, session.session)] = session
+        self._sessions[_name(session.agent, session.session)] = session
         for key in list(self._sessions)[:-MOST_SESSIONS]:
             del self._sessions[key]
 

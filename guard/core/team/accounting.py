@@ -170,6 +170,7 @@ class _Ledger:
                 kind=change.kind,
                 description=change.description,
                 lease_seconds=self._terms.lease_seconds,
+                told_by=change.told_by,
             )
         )
 
@@ -191,7 +192,8 @@ class _Ledger:
         """A list says who lives, not who works: whoever was idle stays so."""
         listed = {one.member for one in change.members}
         for member in list(self._roll.counting.values()):
-            if member.kind in change.kinds and member.member not in listed:
+            told = member.told_by == "host" and member.kind in change.kinds
+            if told and member.member not in listed:
                 self._leave(member, "ended", "its host lists it no more")
         for joined in change.members:
             known = self._roll.newest(joined.member)

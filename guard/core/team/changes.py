@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["teammate", "subagent", "background_shell", "scheduled_wakeup"]
+Teller = Literal["host", "command"]
+"""Who counted a helper: the agent's own program, by its stream or its hooks, or somebody who ran a command."""
 LeftBecause = Literal[
     "ended", "failed", "spawn_failed", "shutdown", "killed", "cleared", "lease_expired"
 ]
@@ -19,6 +21,7 @@ class Joined:
     description: str = ""
     team: str | None = None
     """The name of its team, if its host has one."""
+    told_by: Teller = "host"
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class Alive:
 
 @dataclass(frozen=True)
 class Running:
-    """All helpers of some kinds that run now, as their host lists them: what is not in the list has ended."""
+    """All helpers of some kinds that run now, as their host lists them: what the host had told of and is not in \
+the list has ended."""
 
     members: tuple[Joined, ...]
     kinds: frozenset[Kind]

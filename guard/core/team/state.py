@@ -20,7 +20,7 @@ from guard.core.events.team import (
     TeamMemberLeft,
 )
 from guard.core.fields import Count, Frozen, Id, Instant, Line
-from guard.core.team.changes import Kind, LeftBecause
+from guard.core.team.changes import Kind, LeftBecause, Teller
 from guard.core.views import Fold, ViewDocument, ViewKind
 
 MOST_LEFT = 100
@@ -69,6 +69,8 @@ class Member(Frozen):
     worked: Reading
     """Its last sign of life that did not say it was idle."""
     lease_seconds: Seconds
+    told_by: Teller
+    """What its host did not tell of, its host does not list, and need not end with it."""
     left_at: Instant | None
     left_because: LeftBecause | None
     left_detail: Line
@@ -227,6 +229,7 @@ def _begun(event: TeamMemberJoined) -> Member:
         seen=now,
         worked=now,
         lease_seconds=event.lease_seconds,
+        told_by=event.told_by,
         left_at=None,
         left_because=None,
         left_detail="",
