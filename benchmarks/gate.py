@@ -42,7 +42,10 @@ def rows(lines: int = LINES) -> Iterator[Row]:
 def _cpu(argv: Sequence[str], source: Path) -> float:
     target = source.with_suffix(".out")
     with source.open("rb") as into, target.open("wb") as out:
-        process = subprocess.Popen(argv, stdin=into, stdout=out, stderr=subprocess.DEVNULL)
+        # Outside of a repository: the accounting of teams is another matter.
+        process = subprocess.Popen(
+            argv, stdin=into, stdout=out, stderr=subprocess.DEVNULL, cwd=source.parent
+        )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_utime + usage.ru_stime

@@ -57,7 +57,7 @@ def paired(
 
 def cpu_seconds(
     argv: Sequence[str],
-    rounds: int = 9,
+    rounds: int,
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> float:

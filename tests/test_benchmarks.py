@@ -10,18 +10,29 @@ from benchmarks.hook import rows as hook_rows
 from benchmarks.measure import at_least, at_most, table
 from benchmarks.secrets import rows
 from benchmarks.snapshots import rows as snapshot_rows
+from benchmarks.startup import rows as startup_rows
 from tests.support import ROOT
 
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("words", ["startup", "claims", "verdicts --sessions 60"])
+@pytest.mark.parametrize("words", ["claims", "verdicts --sessions 60"])
 def test_a_benchmark_prints_a_table(words: str) -> None:
     assert words.split()[0] in NAMES
     command = [sys.executable, "-m", "benchmarks", *words.split()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "| what | target | measured | reached | detail |" in done.stdout
+
+
+def test_whole_processes_are_measured_beside_others() -> None:
+    measured = list(startup_rows(rounds=1))
+    assert [row.what.split(" beside ")[0] for row in measured] == [
+        "guard --help",
+        "guard agent list",
+        "guard check with a new commit",
+    ]
+    assert all(row.value > 0 for row in measured)
 
 
 def test_secrets_are_counted_by_scanning_files() -> None:

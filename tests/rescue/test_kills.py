@@ -119,7 +119,7 @@ def scene(victims: Victims, repository: Path, workspace: Path) -> Scene:
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["alone", "with all it started"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_killed_in_a_rescue(seed: int, everything: bool, scene: Scene) -> None:
     chance = random.Random(seed)
     scene.leave_work()
@@ -133,7 +133,7 @@ def test_killed_in_a_rescue(seed: int, everything: bool, scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["alone", "with all it started"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_killed_in_a_snapshot(seed: int, everything: bool, scene: Scene, tmp_path: Path) -> None:
     chance = random.Random(100 + seed)
     scene.leave_work()
