@@ -1,17 +1,15 @@
 """The smart completion check: gather the evidence, let `core.judge` decide, do the step, look again.
 
 All policy is in `core.judge`. Here is what it takes to look (git, processes, the task file), to ask (a probe), to wait, and
-to save what would be lost (a snapshot before any verdict, a rescue where the judge asks for one).
+to have saved what would be lost (a snapshot before any verdict, a rescue where the judge asks for one).
 """
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from guard.attribution import not_the_agents, unwatched
-from guard.baselines import keep_lost
+from guard.attribution import unwatched
 from guard.clock import Clock
 from guard.core.answer import ProbeResult
 from guard.core.events.baseline import DirtyFile
@@ -23,12 +21,13 @@ from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.text import plural
 from guard.core.uncommitted import changed_since, left_over, replaced_since
-from guard.core.work import Work, count_work
-from guard.errors import GuardError, RepositoryProblem
+from guard.core.work import count_work
+from guard.errors import RepositoryProblem
 from guard.git.dirty import Dirty, dirty
 from guard.git.history import history
 from guard.git.refs import head_and_refs_stamp
 from guard.living import Watch
+from guard.saving import Saving
 from guard.subject import Subject
 from guard.taskfiles import open_tasks
 from guard.teams import Standing
@@ -85,6 +84,9 @@ class Check:
     _aside: frozenset[str] | None = None
     _stamp: str = ""
 
+    def __post_init__(self) -> None:
+        self._saving = Saving(self.subject, self.settings, self.clock, self.warn)
+
     def make(self) -> Checked:
         """Look, decide and do, until there is a verdict."""
         begun = time.monotonic()
@@ -98,7 +100,7 @@ class Check:
                     return self._checked(decision, evidence, time.monotonic() - begun)
                 self._do(decision)
         except RepositoryProblem as error:
-            raise self._after_snapshot(error) from None
+            raise self._saving.after_snapshot(error) from None
 
     def end_as(self, verdict: Verdict) -> Checked:
         """Look once and keep what is there, under a verdict that is known already."""
@@ -107,9 +109,9 @@ class Check:
             evidence = self._look()
             self._looks.append(evidence)
             if evidence.uncommitted.any:
-                self._snapshot = self._take_snapshot()
+                self._snapshot = self._saving.snapshot()
         except RepositoryProblem as error:
-            raise self._after_snapshot(error) from None
+            raise self._saving.after_snapshot(error) from None
         return self._checked(verdict, evidence, time.monotonic() - begun)
 
     def _look(self) -> Evidence:
@@ -222,17 +224,7 @@ class Check:
         return self._leftovers().committed()
 
     def _leftovers(self, held: Mapping[str, str] | None = None) -> "Leftovers":
-        from guard.leftovers import Leftovers
-
-        return Leftovers(
-            self.subject,
-            self.settings,
-            self._left,
-            self._dirty,
-            self._not_the_agents() if held is None else held,
-            self.clock.now(),
-            self.warn,
-        )
+        return self._saving.leftovers(self._left, self._dirty, held)
 
     def _set_aside(self, changed: tuple[DirtyFile, ...]) -> frozenset[str]:
         """What changed while nobody watched, as of this check's first look: from then on guard is watching again."""
@@ -244,24 +236,14 @@ class Check:
                 self._aside |= unwatched(root, changed, self._dirty, until)
         return self._aside
 
-    def _not_the_agents(self) -> Mapping[str, str]:
-        subject = self.subject
-        return not_the_agents(
-            subject.repository,
-            subject.baseline,
-            self._left,
-            subject.environ,
-            self.settings.completion_check.git_timeout_seconds,
-        )
-
     def _save(self, verdict: Verdict, evidence: Evidence) -> Evidence:
         """Before any verdict is given: a snapshot of what is uncommitted, and the final rescue where it is due."""
         if evidence.work.lost_tips:
-            self._keep_lost(evidence.work)
+            self._saving.keep_lost(evidence.work)
         if not evidence.uncommitted.any:
-            if self._may_be_hidden() or verdict.reason == "nothing_to_do":
-                self._snapshot = self._take_snapshot()
-                self._say_what_git_does_not_see(self._snapshot)
+            if self._saving.may_be_hidden() or verdict.reason == "nothing_to_do":
+                self._snapshot = self._saving.snapshot()
+                self._saving.say_what_git_does_not_see(self._snapshot)
             return evidence
         due = verdict.status in ("timeout", "error") and self.policy.final_rescue_attempt
         due = due and bool(evidence.uncommitted.names)
@@ -269,50 +251,11 @@ class Check:
             self._rescue = self._rescued()
             evidence = self._look()
         if self._rescue is None or self._rescue.snapshot is None:
-            self._snapshot = self._take_snapshot()
+            self._snapshot = self._saving.snapshot()
         return evidence
 
-    def _say_what_git_does_not_see(self, kept: Snapshot) -> None:
-        """Git passes over what it cannot read; who says that nothing was left has to know of it."""
-        if not kept.whole:
-            self.warn(f"not everything can be read, so something may be left: {kept.skipped[0]}")
-
-    def _may_be_hidden(self) -> bool:
-        """Whether rules outside of the work tree, which git obeys and nobody commits, changed since the baseline."""
-        rules, began = self.subject.repository.common_dir / "info/exclude", self.subject.baseline.at
-        with suppress(OSError):
-            if began is not None and rules.stat().st_ctime > began.timestamp():
-                self.warn(f"{rules} was changed by the iteration: it may hide files from git")
-                return True
-        return False
-
-    def _keep_lost(self, work: Work) -> None:
-        """Commits that the iteration threw away are pinned, and it is said where."""
-        subject, limit = self.subject, self.settings.completion_check.git_timeout_seconds
-        ref = keep_lost(
-            subject.repository, subject.baseline, work, subject.environ, self.clock.now(), limit
-        )
-        if ref is not None:
-            self.warn(f"{plural(work.lost, 'commit')} lost by the iteration, kept by {ref}")
-
-    def _take_snapshot(self) -> Snapshot:
-        from guard.leftovers import kept
-
-        return kept(self.subject, self.settings, self.clock.now())
-
-    def _after_snapshot(self, error: RepositoryProblem) -> RepositoryProblem:
-        """Git cannot answer, so there is no verdict; but what is in the work tree is kept all the same."""
-        try:
-            kept = self._take_snapshot()
-        except GuardError as second:
-            self.warn(f"no snapshot could be taken: {second.message}")
-            return error
-        return RepositoryProblem(
-            error.message, f"{error.hint or 'mend it'}; the work tree is safe: {kept.recover}"
-        )
-
     def _checked(self, verdict: Verdict, evidence: Evidence, elapsed: float) -> Checked:
-        held = self._not_the_agents() if self._left else {}
+        held = self._saving.not_the_agents(self._left) if self._left else {}
         return Checked(
             verdict=verdict,
             evidence=evidence,

@@ -3,6 +3,7 @@
 import time
 
 from guard import agents
+from guard.agent_records import unknown
 from guard.core.agent_baselines import Ground
 from guard.core.agents import Agent
 from guard.core.events import AgentFindingRecorded, AgentStatus, AgentTested
@@ -30,7 +31,7 @@ def known(guard: Invocation, task_id: str, agent_id: str) -> Agent:
     registry = guard.store.view(AGENT_REGISTRY, checked_id("a task id", task_id))
     agent = registry.agent(agent_id) if registry else None
     if agent is None:
-        raise agents.unknown(task_id, agent_id)
+        raise unknown(task_id, agent_id)
     return agent
 
 
