@@ -13,7 +13,8 @@ import pytest
 from tests.support import ROOT, npm, write
 
 Npm = Callable[[str], dict[str, str]]
-_WORKS = "mkdir -p node_modules/.bin"
+_WORKS = "mkdir -p node_modules/.bin; cd node_modules/.bin; touch claude codex gemini qwen node"
+_ALL = (npm.CLAUDE_AND_CODEX, npm.GEMINI, npm.QWEN)
 _FAILS = "echo 'npm error code ENOTFOUND' >&2; echo 'npm error host' >&2; exit 1"
 
 
@@ -35,18 +36,39 @@ def npm_that(tmp_path: Path, calls: Path) -> Npm:
     return make
 
 
-def test_the_pinned_versions_go_into_the_users_cache(npm_that: Npm, calls: Path) -> None:
+def _install(environ: dict[str, str]) -> Path:
+    return npm.install(npm.CLAUDE_AND_CODEX, environ)
+
+
+@pytest.mark.parametrize("packages", _ALL, ids=lambda packages: packages.folder)
+def test_the_pinned_versions_go_into_the_users_cache(
+    packages: npm.Packages, npm_that: Npm, calls: Path
+) -> None:
     environ = npm_that(_WORKS)
-    programs = npm.install(environ)
-    assert programs == Path(environ["HOME"], ".cache/guard-tests/npm/node_modules/.bin")
-    for package, version in npm.PINS.items():
+    programs = npm.install(packages, environ)
+    cache = Path(environ["HOME"], ".cache/guard-tests")
+    assert programs == cache / packages.folder / "node_modules/.bin"
+    for package, version in packages.pins.items():
         assert f"{package}@{version}" in calls.read_text()
+
+
+def test_one_that_cannot_be_installed_takes_no_other_with_it(npm_that: Npm) -> None:
+    _install(npm_that(_WORKS))
+    with pytest.raises(npm.Unavailable):
+        npm.install(npm.QWEN, npm_that(_FAILS))
+    assert (_install(npm_that(_FAILS)) / "claude").exists()
+
+
+def test_an_installation_without_its_programs_is_none(npm_that: Npm) -> None:
+    """As where npm may not run the packages' scripts: Node comes by one."""
+    with pytest.raises(npm.Unavailable, match=r"^npm install brought no program node$"):
+        npm.install(npm.QWEN, npm_that(f"{_WORKS}; rm node"))
 
 
 def test_workers_that_come_at_once_install_once(npm_that: Npm, calls: Path) -> None:
     environ = npm_that(f"sleep 0.2; {_WORKS}")
     with ThreadPoolExecutor(4) as workers:
-        list(workers.map(npm.install, [environ] * 4))
+        list(workers.map(_install, [environ] * 4))
     assert len(calls.read_text().splitlines()) == 1
 
 
@@ -54,9 +76,9 @@ def test_other_pins_are_installed_anew(
     npm_that: Npm, calls: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environ = npm_that(_WORKS)
-    npm.install(environ)
-    monkeypatch.setitem(npm.PINS, "@openai/codex", "99.0.0")
-    npm.install(environ)
+    _install(environ)
+    monkeypatch.setitem(npm.CLAUDE_AND_CODEX.pins, "@openai/codex", "99.0.0")
+    _install(environ)
     assert "@openai/codex@99.0.0" in calls.read_text().splitlines()[1]
 
 
@@ -66,33 +88,35 @@ def test_a_failure_is_told_once_per_test_run(npm_that: Npm, calls: Path) -> None
         with pytest.raises(
             npm.Unavailable, match=r"^npm install failed: npm error code ENOTFOUND$"
         ):
-            npm.install({**environ, "PYTEST_XDIST_TESTRUNUID": test_run})
+            _install({**environ, "PYTEST_XDIST_TESTRUNUID": test_run})
     assert len(calls.read_text().splitlines()) == 2
 
 
 def test_an_installation_that_failed_halfway_is_not_used(npm_that: Npm) -> None:
     with pytest.raises(npm.Unavailable):
-        npm.install(npm_that(f"{_WORKS}; {_FAILS}"))
+        _install(npm_that(f"{_WORKS}; {_FAILS}"))
     with pytest.raises(npm.Unavailable):
-        npm.install(npm_that(_FAILS))
+        _install(npm_that(_FAILS))
 
 
 def test_a_cache_that_cannot_be_made_is_a_reason(npm_that: Npm, tmp_path: Path) -> None:
     write(tmp_path / "home" / ".cache", "a file")
     with pytest.raises(npm.Unavailable, match=r"guard-tests/npm: Not a directory$"):
-        npm.install(npm_that(_WORKS))
+        _install(npm_that(_WORKS))
 
 
 @pytest.mark.parametrize(
     ("required", "code", "says"),
-    [("", 0, "SKIPPED [2]"), ("1", 1, "ERROR")],
+    [("", 0, ("4 skipped",)), ("1", 1, ("2 skipped", "2 errors"))],
     ids=["skipped and counted", "an error where they are required"],
 )
-def test_without_npm_the_tests_are(required: str, code: int, says: str, tmp_path: Path) -> None:
+def test_without_npm_the_tests_are(
+    required: str, code: int, says: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "git").symlink_to(shutil.which("git") or "git")
     test = "tests/agents/test_scripted_model.py::test_a_session_does_what_the_script_says"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", test],
+        [sys.executable, "-m", "pytest", "-v", "-n", "0", "-p", "no:cacheprovider", test],
         cwd=ROOT,
         env={**os.environ, "PATH": str(tmp_path), "GUARD_TESTS_REQUIRE_AGENTS": required},
         capture_output=True,
@@ -101,5 +125,6 @@ def test_without_npm_the_tests_are(required: str, code: int, says: str, tmp_path
         check=False,
     )
     assert done.returncode == code, done.stdout
-    assert says in done.stdout
-    assert "the agent CLIs cannot be installed: npm is not installed" in done.stdout
+    for words in (*says, *(f"{' and '.join(packages.pins)} cannot be" for packages in _ALL)):
+        assert words in done.stdout
+    assert "cannot be installed: npm is not installed" in done.stdout

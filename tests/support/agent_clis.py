@@ -1,9 +1,10 @@
-"""The real Claude Code and Codex, as a person sets them up for unattended work, with nothing but what they need.
+"""The real Claude Code, Codex, Gemini CLI and Qwen Code, as a person sets them up for unattended work.
 
 They see an environment and an empty home of their own, dummy keys and one address, 127.0.0.1: what they send elsewhere goes
 to a proxy that is not there. Telemetry and updates are off.
 """
 
+import json
 import os
 import re
 import shutil
@@ -125,6 +126,53 @@ def codex(programs: Path, home: Path, url: str) -> AgentCli:
         command=("codex", "exec", "--json", "--dangerously-bypass-approvals-and-sandbox"),
         shell_tool=("exec_command", "cmd"),
         sessions=home / ".codex" / "sessions",
+    )
+
+
+def gemini(programs: Path, home: Path, url: str) -> AgentCli:
+    """Gemini CLI with a model by name: without one it asks another model which to take."""
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    }
+    write(home / ".gemini" / "settings.json", json.dumps(settings))
+    environ = {
+        **_environ(programs, home),
+        "GEMINI_API_KEY": "dummy",
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        "GOOGLE_GEMINI_BASE_URL": url,
+    }
+    stream = ("-m", "gemini-2.5-flash", "-o", "stream-json", "--approval-mode", "yolo")
+    return AgentCli(
+        name="gemini",
+        environ=environ,
+        command=("gemini", *stream, "-p"),
+        shell_tool=("run_shell_command", "command"),
+        sessions=home / ".gemini" / "tmp",
+    )
+
+
+def qwen(programs: Path, home: Path, url: str) -> AgentCli:
+    """Qwen Code with a model of the OpenAI kind."""
+    settings = {
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False},
+    }
+    write(home / ".qwen" / "settings.json", json.dumps(settings))
+    environ = {
+        **_environ(programs, home),
+        "OPENAI_API_KEY": "dummy",
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_MODEL": "scripted",
+    }
+    return AgentCli(
+        name="qwen",
+        environ=environ,
+        command=("qwen", "-o", "stream-json", "--approval-mode", "yolo", "-p"),
+        shell_tool=("run_shell_command", "command"),
+        sessions=home / ".qwen" / "projects",
     )
 
 

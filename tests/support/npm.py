@@ -7,11 +7,11 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import write
 
-PINS = {"@anthropic-ai/claude-code": "2.1.325", "@openai/codex": "0.166.0"}
 _SECONDS = 600
 _OPTIONS = (
     "--no-audit",
@@ -23,26 +23,44 @@ _OPTIONS = (
 )
 
 
+@dataclass(frozen=True)
+class Packages:
+    """What is installed together, in a folder of its own: one that cannot be installed takes no other with it."""
+
+    folder: str
+    programs: tuple[str, ...]
+    pins: dict[str, str]
+
+
+CLAUDE_AND_CODEX = Packages(
+    "npm",
+    ("claude", "codex"),
+    {"@anthropic-ai/claude-code": "2.1.325", "@openai/codex": "0.166.0"},
+)
+GEMINI = Packages("npm-gemini", ("gemini",), {"@google/gemini-cli": "0.61.0"})
+# Qwen Code needs Node 22, and npm itself is often older.
+QWEN = Packages("npm-qwen", ("qwen", "node"), {"@qwen-code/qwen-code": "0.24.4", "node": "22.23.3"})
+
+
 class Unavailable(Exception):
     """The CLIs are not here and cannot be installed."""
 
 
-def install(environ: Mapping[str, str]) -> Path:
-    """The folder with the programs `claude` and `codex`; the first process installs, the others wait for it."""
+def install(packages: Packages, environ: Mapping[str, str]) -> Path:
+    """The folder with the programs; the first process installs, the others wait for it."""
     npm = shutil.which("npm", path=environ.get("PATH", ""))
     if npm is None:
         raise Unavailable("npm is not installed")
     cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", ""), ".cache")
-    folder = Path(cache, "guard-tests", "npm").absolute()
+    folder = Path(cache, "guard-tests", packages.folder).absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Unavailable(f"{folder}: {error.strerror}") from None
-    programs = folder / "node_modules" / ".bin"
     with _locked(folder / "install.lock"):
-        if not (programs.is_dir() and _read(folder / "installed.json") == PINS):
-            _install_once(npm, folder, environ)
-    return programs
+        if _missing(packages, folder) or _read(folder / "installed.json") != packages.pins:
+            _install_once(npm, packages, folder, environ)
+    return folder / "node_modules" / ".bin"
 
 
 @contextmanager
@@ -52,7 +70,12 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _install_once(npm: str, folder: Path, environ: Mapping[str, str]) -> None:
+def _missing(packages: Packages, folder: Path) -> list[str]:
+    programs = folder / "node_modules" / ".bin"
+    return [name for name in packages.programs if not (programs / name).exists()]
+
+
+def _install_once(npm: str, packages: Packages, folder: Path, environ: Mapping[str, str]) -> None:
     """Install whole or not at all; what failed for one worker of a test run is not tried again by the others."""
     test_run = environ.get("PYTEST_XDIST_TESTRUNUID", "")
     failure = _read(folder / "failed.json")
@@ -60,18 +83,18 @@ def _install_once(npm: str, folder: Path, environ: Mapping[str, str]) -> None:
         raise Unavailable(failure["reason"])
     (folder / "installed.json").unlink(missing_ok=True)
     try:
-        _install(npm, folder, environ)
+        _install(npm, packages, folder, environ)
     except Unavailable as error:
         write(folder / "failed.json", json.dumps({"test_run": test_run, "reason": str(error)}))
         raise
-    write(folder / "installed.json", json.dumps(PINS))
+    write(folder / "installed.json", json.dumps(packages.pins))
 
 
-def _install(npm: str, folder: Path, environ: Mapping[str, str]) -> None:
-    packages = [f"{name}@{version}" for name, version in PINS.items()]
+def _install(npm: str, packages: Packages, folder: Path, environ: Mapping[str, str]) -> None:
+    pinned = [f"{name}@{version}" for name, version in packages.pins.items()]
     try:
         done = subprocess.run(
-            [npm, "install", "--prefix", str(folder), *_OPTIONS, *packages],
+            [npm, "install", "--prefix", str(folder), *_OPTIONS, *pinned],
             cwd=folder,
             env=dict(environ),
             stdin=subprocess.DEVNULL,
@@ -84,6 +107,8 @@ def _install(npm: str, folder: Path, environ: Mapping[str, str]) -> None:
         raise Unavailable(f"npm install took more than {_SECONDS} s") from None
     if done.returncode != 0:
         raise Unavailable(f"npm install failed: {done.stderr.partition(os.linesep)[0]}")
+    if missing := _missing(packages, folder):
+        raise Unavailable(f"npm install brought no program {', '.join(missing)}")
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -1,11 +1,12 @@
 """The Anthropic Messages protocol, as far as Claude Code speaks it."""
 
 import json
+import re
 from collections.abc import Iterator
 
 from tests.support.model.replies import Document, Reply
 
-PATH = "/v1/messages"
+PATH = re.compile(r"/v1/messages")
 _USAGE = {
     "input_tokens": 10,
     "cache_creation_input_tokens": 0,

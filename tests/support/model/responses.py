@@ -1,11 +1,12 @@
 """The OpenAI Responses protocol, as far as Codex speaks it."""
 
 import json
+import re
 from collections.abc import Iterator
 
 from tests.support.model.replies import Document, Reply
 
-PATH = "/v1/responses"
+PATH = re.compile(r"/v1/responses")
 _USAGE = {
     "input_tokens": 10,
     "input_tokens_details": {"cached_tokens": 0},

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType
 
-from tests.support.model import Model, messages, responses
+from tests.support.model import Model, chat, gemini, messages, responses
 from tests.support.model.replies import Document, Reply
 
-_PROTOCOLS = {protocol.PATH: protocol for protocol in (messages, responses)}
+_PROTOCOLS = (messages, responses, chat, gemini)
 
 
 @contextmanager
@@ -55,13 +55,16 @@ class _Exchange(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         if len(body) < length:
             return  # A client that was killed in mid-sentence.
-        protocol = _PROTOCOLS.get(self.path.partition("?")[0])
+        path = self.path.partition("?")[0]
+        protocol = next((one for one in _PROTOCOLS if one.PATH.fullmatch(path)), None)
         if protocol is None:
             self.send_error(404)
         else:
-            self._answer(protocol, json.loads(body))
+            document = json.loads(body)
+            streamed = document.get("stream") or "streamGenerate" in path
+            self._answer(protocol, document, streamed=bool(streamed))
 
-    def _answer(self, protocol: ModuleType, body: Document) -> None:
+    def _answer(self, protocol: ModuleType, body: Document, *, streamed: bool) -> None:
         model = self.server.model
         model.requests.append(body)
         reply: Reply = model.reply(protocol.turns(body))
@@ -69,15 +72,18 @@ class _Exchange(BaseHTTPRequestHandler):
             return
         if reply.status != 200:
             self._document(reply.status, protocol.error(reply), reply.headers)
-        else:
+        elif streamed:
             self._events(protocol.stream(reply, len(model.requests), body))
+        else:
+            self._document(200, protocol.whole(reply, len(model.requests), body), {})
 
     def _events(self, events: Iterator[Document]) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         for event in events:
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            name = f"event: {event['type']}\n" if "type" in event else ""
+            self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
 
     def _document(self, status: int, body: Document, headers: Mapping[str, str]) -> None:
         self.send_response(status)
