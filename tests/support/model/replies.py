@@ -35,7 +35,7 @@ def say(text: str) -> Reply:
 
 
 def call(tool: str, /, **arguments: Any) -> Reply:
-    """The model calls one tool."""
+    """The model calls one tool; Codex has some in namespaces: `namespace.tool`."""
     return Reply(calls=(Call(tool, arguments),))
 
 

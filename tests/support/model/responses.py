@@ -60,10 +60,12 @@ def _items(reply: Reply, number: int) -> Iterator[Document]:
             "content": [{"type": "output_text", "text": reply.text, "annotations": []}],
         }
     for index, call in enumerate(reply.calls):
+        namespace, _, name = call.tool.rpartition(".")
         yield {
             "type": "function_call",
             "id": f"fc_{number:04}_{index}",
             "call_id": f"call_{number:04}_{index}",
-            "name": call.tool,
+            "name": name,
+            **({"namespace": namespace} if namespace else {}),
             "arguments": json.dumps(call.arguments),
         }
