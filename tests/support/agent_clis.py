@@ -15,11 +15,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support import TIME_LIMIT, Result, write
+from tests.support import Result, write
 from tests.support.model import Reply, call
 from tests.support.sessions import ending
 
 _SESSION: re.Pattern[str] = re.compile(r'"(?:session_id|thread_id)":"([0-9a-f-]{36})"')
+_SECONDS = 180
+"""For a session from start to end, on a machine that has much else to do."""
 _NOWHERE = "http://127.0.0.1:9"
 _CODEX_CONFIG = """\
 model = "scripted"
@@ -60,7 +62,7 @@ class AgentCli:
     def call(self, *argv: str, env: Mapping[str, str] | None = None) -> Result:
         """Any command of the CLI, run to its end."""
         with self.started(argv, env) as process:
-            out, err = process.communicate(timeout=TIME_LIMIT)
+            out, err = process.communicate(timeout=_SECONDS)
         return Result(process.returncode, out, err)
 
     @contextmanager
