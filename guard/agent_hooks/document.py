@@ -140,7 +140,9 @@ def _tasks(listed: object) -> tuple[list[Document] | None, bool]:
 def _task(one: object) -> Document | None:
     if not isinstance(one, dict):
         return None
-    name, kind, status = _line(one.get("id")), _line(one.get("type")), _line(one.get("status"))
+    name, status = _line(one.get("id")), _line(one.get("status"))
+    # Qwen Code lists only helpers, and does not say that they are.
+    kind = _line(one.get("type")) or ("subagent" if _line(one.get("agent_type")) else "")
     if not name or kind not in _TASK_KINDS or status not in (*_RUNNING, *_ENDED):
         return None
     return {
