@@ -55,7 +55,7 @@ def read(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> D
         "boot_id": _boot_id(),
         "cwd": _line(_folder(agent, told, environ), _MOST_PATH),
         "session": _session(agent, told, environ),
-        "prompt": _first(told, "prompt_id", "turn_id") or None,
+        "prompt": _first(told, "prompt_id", "turn_id") or _prompt_by_text(agent, event, told),
         "helper": _first(told, "agent_id", "agentId") or None,
         "helper_type": _first(told, "agent_type", "agentType"),
         "teammate": _first(told, "teammate_name") or None,
@@ -89,6 +89,16 @@ def _line(value: object, most: int = _MOST_LINE) -> str:
 
 def _first(told: Document, *names: str) -> str:
     return next((text for name in names if (text := _line(told.get(name)))), "")
+
+
+def _prompt_by_text(agent: str, event: str, told: Document) -> str | None:
+    """Gemini CLI names no prompt, but tells it with every stop: the same while a hook holds it back."""
+    text = told.get("prompt")
+    if agent != "gemini" or KINDS[agent][event] != "stopping" or not isinstance(text, str):
+        return None
+    import hashlib  # Only here: it takes its time to load.
+
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _session(agent: str, told: Document, environ: "Mapping[str, str]") -> str | None:

@@ -121,7 +121,8 @@ def test_a_real_document_is_understood(agent: str, event: str) -> None:
     heard = json.loads(read(agent, event, data(agent, event)).model_dump_json())
     assert (heard["agent"], heard["event"], heard["kind"]) == (agent, event, kind)
     assert heard["session"] == told.get("session_id", told.get("sessionId"))
-    assert heard["prompt"] == told.get("prompt_id", told.get("turn_id"))
+    if (agent, event) != ("gemini", "AfterAgent"):
+        assert heard["prompt"] == told.get("prompt_id", told.get("turn_id"))
     wanted = {**NOTHING, **expected}
     assert {name: heard[name] for name in wanted} == wanted
 
@@ -132,6 +133,35 @@ def test_a_real_document_is_understood(agent: str, event: str) -> None:
 def test_a_tool_that_goes_on_in_the_background(agent: str, key: str) -> None:
     heard = read(agent, "PreToolUse", data(agent, "PreToolUse", tool_input={key: True}))
     assert heard.in_background
+
+
+def test_gemini_tells_a_prompt_by_its_words_with_every_stop() -> None:
+    """They are not kept: only whether they are the same counts."""
+    one, same, other, none = (
+        read("gemini", "AfterAgent", data("gemini", "AfterAgent", prompt=prompt)).prompt
+        for prompt in ("make the page", "make the page", "and now the footer", None)
+    )
+    assert one == same != other
+    assert one is not None
+    assert "page" not in one
+    assert none is None
+    told = data("gemini", "BeforeAgent", prompt="make the page")
+    assert read("gemini", "BeforeAgent", told).prompt is None
+
+
+@pytest.mark.parametrize("status", ["running", "completed"])
+def test_qwens_list_has_helpers_without_a_type(status: str) -> None:
+    helper = {
+        "id": "general-purpose-call_0001_0",
+        "status": status,
+        "agent_type": "general-purpose",
+        "started_at": "2026-11-16T21:46:33.016Z",
+        "description": "the footer",
+    }
+    heard = read("qwen", "Stop", data("qwen", "Stop", background_tasks=[helper]))
+    assert heard.tasks is not None
+    assert [(one.kind, one.running) for one in heard.tasks] == [("subagent", status == "running")]
+    assert not heard.tasks_unclear
 
 
 def test_the_clock_is_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:

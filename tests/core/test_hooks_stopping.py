@@ -160,6 +160,13 @@ def test_two_hooks_for_one_stop_use_up_one_block(
     assert (found.decision, found.blocks, found.twin) == expected
 
 
+def test_every_stop_counts_where_the_host_forgets_that_it_was_held_back() -> None:
+    """Gemini CLI does when a tool was used in between."""
+    facts = replace(DIRTY, agent="gemini")
+    assert decided(facts, blocked(1, 0.5, agent="gemini")).blocks == 2
+    assert decided(facts, blocked(2, 0.5, agent="gemini")).reason == "cap"
+
+
 def test_opencode_cannot_be_held_and_is_told_nothing() -> None:
     for facts in (DIRTY, TEAM):
         found = decided(replace(facts, agent="opencode"))

@@ -97,6 +97,9 @@ class HooksFold(Fold[Hooks]):
                 news: dict[str, Any] = {"began": event.began, "ended": False}
                 if event.source in RESTARTS or known.started_at is None:
                     news["started_at"] = event.at
+                if event.source in RESTARTS:
+                    # Whoever resumes it prompts it anew, though perhaps in the same words.
+                    news |= {"prompt": None, "blocks": 0}
                 self._known(known.model_copy(update=news))
             case StopDecided():
                 self._called(_once(event))

@@ -17,6 +17,8 @@ from guard.core.team.state import Member
 
 CANNOT_HOLD = ("opencode",)
 """Agents whose program cannot be kept from stopping."""
+_TELL_AGAIN = ("claude", "codex", "qwen")
+"""Agents whose program tells of every stop after a block that it is one. Gemini CLI forgets it when a tool was used between."""
 _HELD: tuple[StopReason, ...] = ("waiting", "team")
 _TWICE = timedelta(seconds=2)
 """Two hooks for the same stop, of the user and of the project, are called at the same time."""
@@ -139,6 +141,8 @@ def _asked_so_far(facts: Facts, before: HookSession | None) -> int:
 def _is_twin(facts: Facts, before: HookSession | None, now: datetime) -> bool:
     """Whether the same stop was blocked a moment ago. A stop that follows a block says so, and its twin does not."""
     if before is None or before.decision != "blocked" or before.decided_at is None:
+        return False
+    if facts.agent not in _TELL_AGAIN:
         return False
     same = facts.prompt is not None and facts.prompt == before.prompt and not facts.again
     return same and timedelta(0) <= now - before.decided_at < _TWICE
