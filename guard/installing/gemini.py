@@ -16,6 +16,8 @@ HOST = Host(
     agent="gemini",
     events=("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"),
     timeout_unit=1000,
+    # It takes every exit code but 0 and 1 for a no: without guard, no session would get beyond its first prompt.
+    forgiving=False,
     project_file=".gemini/settings.json",
     # The variable names a home folder, not the folder of the settings.
     user_folder=lambda environ: home(environ, "GEMINI_CLI_HOME", ".") / ".gemini",

@@ -13,6 +13,8 @@ from guard.errors import ConfigProblem
 OWN_NAMES = ("guard", "completion-guard")
 MARK = "# completion-guard"
 """Ends a command that does not tell by its program's name that it is guard's."""
+FORGIVEN = "|| true"
+"""Ends a command whose failure its host would take for a no; what guard answers is never in its exit code."""
 ANSWERING_SECONDS, OBSERVING_SECONDS = 60, 10
 
 Environ = Mapping[str, str]
@@ -43,6 +45,9 @@ class Host:
     shortest: Mapping[str, int] = field(default_factory=dict)
     """By event, the most seconds that the program gives it."""
 
+    forgiving: bool = True
+    """Whether a hook that cannot be called does no harm."""
+
     def seconds(self, event: str) -> int:
         """How long the program waits for a hook."""
         answered = KINDS[self.agent][event] in ANSWERED
@@ -52,7 +57,7 @@ class Host:
         """One hook as it is written."""
         return {
             "type": "command",
-            self.command_key: command_line(command, self.agent, event),
+            self.command_key: command_line(command, self.agent, event, forgiving=self.forgiving),
             self.timeout_key: int(self.seconds(event) * self.timeout_unit),
         }
 
@@ -78,16 +83,17 @@ class Host:
         return program_of(told, self.agent) if isinstance(told, str) else None
 
 
-def command_line(command: str, agent: str, event: str) -> str:
+def command_line(command: str, agent: str, event: str, *, forgiving: bool = True) -> str:
     """What a shell is given for an event."""
     line = f"{command} hook {agent} {event}"
-    return line if program_of(line, agent) is not None else f"{line} {MARK}"
+    mark = "" if program_of(line, agent) is not None else MARK
+    return " ".join(filter(None, [line, "" if forgiving else FORGIVEN, mark]))
 
 
 def program_of(line: str, agent: str) -> str | None:
     """What a line calls for an event of this agent, if it is guard's."""
     marked = line.rstrip().endswith(MARK)
-    bare = line.rstrip().removesuffix(MARK).rstrip()
+    bare = line.rstrip().removesuffix(MARK).rstrip().removesuffix(FORGIVEN).rstrip()
     try:
         words = shlex.split(bare)
     except ValueError:
