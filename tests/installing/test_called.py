@@ -35,7 +35,9 @@ def hooks(path: Path, agent: str) -> dict[str, str]:
 @pytest.mark.parametrize("agent", [agent for agent in HOSTS if agent != "opencode"])
 def test_a_shell_runs_what_was_installed(agent: str, repository: Path, home: Path) -> None:
     done = run("install", agent, "--format", "json")
-    for event, line in hooks(Path(done.json["paths"][0]), agent).items():
+    lines = hooks(Path(done.json["paths"][0]), agent).items()
+    # Those that answer take in what the others have told, so they come first here.
+    for event, line in sorted(lines, key=lambda one: KINDS[agent][one[0]] not in ANSWERED):
         document = {**DOCUMENTS[agent].get(event, {}), "cwd": str(repository)}
         ran = subprocess.run(
             [*SHELL, line],
