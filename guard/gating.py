@@ -67,10 +67,15 @@ class Accounts:
             self._asked(self._send, None)
 
     def host_ended(self, changes: tuple[Change, ...], members: tuple[str, ...]) -> None:
-        """Record the last that became known, and that these members ended with their host."""
+        """Record the last that became known, and that these members, and all that their host told of, ended with it."""
         self._unsent += changes
-        if self._unsent or members:
+        if self._unsent or members or self._asked(self._has_told, False):
             self._asked(lambda: self._end(members), None)
+
+    def _has_told(self) -> bool:
+        """Whether somebody counts of whom the host told otherwise than by its stream."""
+        _, counting = teams.counting(self._store, self._current(), self._moment())
+        return any(one.told_by == "host" for one in counting)
 
     def others(self) -> tuple[str, int] | None:
         """The team of the session, and how many count of it that the stream does not know."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from guard.core.classify import Classification, reader
 from guard.invocation import Invocation
-from guard.iteration import Iteration, last_check, lives_elsewhere
+from guard.iteration import Iteration, agent_has_ended, last_check, lives_elsewhere
 
 if TYPE_CHECKING:
     from guard.core.classify import Reader
@@ -97,8 +97,12 @@ def output_left_by(guard: Invocation, iteration: Iteration) -> Classification | 
     if last is not None and last.output is not None:
         return Classification.model_validate(last.output, strict=False)
     words = KeptOutput.of(guard, iteration).read(opened.agent)
+    if words is None:
+        return None
     # Nobody saw how the process ended.
-    return words.finish(None, guard.clock.now().astimezone()) if words is not None else None
+    found = words.finish(None, guard.clock.now().astimezone())
+    # The helpers of one that lives are open, not killed.
+    return None if found.killed and not agent_has_ended(iteration) else found
 
 
 def helpers_left_by(guard: Invocation, iteration: Iteration) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from guard import breaker, registered
+from guard.agent_hooks.folding import fold
 from guard.beginning import begin
 from guard.core.classify import Classification, reader
 from guard.core.reports.check import CheckReport
@@ -173,8 +174,10 @@ def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> Che
         ended = child.wait(watching.look)
         output = child.classified(ended.code, guard.clock.now().astimezone())
         watching.note(output.session)
-        team.end(watching.session)
-    session = order.terms.session or watching.session or session_told(guard, iteration)
+        fold(guard)  # Helpers that only hooks have told of end with the agent, too.
+        session = watching.session or session_told(guard, iteration)
+        team.end(session)
+    session = order.terms.session or session
     terms = replace(order.terms, agent=agent, session=session)
     try:
         return _judge(guard, iteration, terms, watching, output, ended)

@@ -56,16 +56,22 @@ def record(
 
 
 def host_ended(store: Store, scope: Scope, moment: Moment, members: Iterable[str]) -> None:
-    """Count members no longer that ran in a process which has ended, also if they joined before their session was known."""
-    detail = "the process that it ran in has ended"
-    gone = [Left(member, "killed", detail=detail) for member in members]
-    early = replace(scope, session=None)
+    """Count members no longer that ran in a process which has ended, also if they joined before their session was known.
+
+    These, and all that the process itself told of, by its stream or its hooks.
+    """
+    named, detail = set(members), "the process that it ran in has ended"
     with store.change() as change:
-        before = {one.member for one in _counting(_state(change, early)) if _is_of(one, scope)}
-        told = {scope: gone, early: [one for one in gone if one.member in before]}
-        for whose, changes in told.items():
+        for whose in dict.fromkeys((scope, replace(scope, session=None))):
+            state = _state(change, whose)
+            gone = [
+                Left(one.member, "killed", one.incarnation, detail)
+                for one in _counting(state)
+                if (one.told_by == "host" or one.member in named)
+                and (whose.session is not None or _is_of(one, scope))
+            ]
             terms = Terms(whose, moment, new_id(), 0)
-            change.append(*accounting.decide(_state(change, whose), changes, terms))
+            change.append(*accounting.decide(state, gone, terms))
 
 
 def expire(change: StoreChange, scope: Scope, moment: Moment) -> None:

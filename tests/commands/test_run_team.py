@@ -183,6 +183,19 @@ def test_a_member_that_somebody_else_counted_outlives_the_session(plays: Plays) 
     assert done.json["team"]["active"] == 1, done.err
 
 
+def test_a_helper_that_only_a_hook_told_of_ends_with_the_agent(plays: Plays) -> None:
+    """As in a session at a terminal, whose output tells nothing, and which was killed before it could say that it ends."""
+    session = {"session_id": "s1", "cwd": str(Path.cwd())}
+    told = [("SessionStart", session), ("SubagentStart", {**session, "agent_id": "a1"})]
+    hooks = [
+        f"echo {shlex.quote(json.dumps(heard))} | {sys.executable} -m guard hook claude {event}"
+        for event, heard in told
+    ]
+    done = run("run", *TOLD, "claude", "--", "sh", "-c", "; ".join([*hooks, COMMIT]))
+    assert (done.code, done.json["status"]) == (0, "complete"), done.err
+    assert [one["because"] for one in events("team_member_left")] == ["killed"]
+
+
 def test_a_store_that_is_busy_holds_up_no_line(plays: Plays) -> None:
     """The lock is held while the agent prints and goes on; what it told is recorded when the lock is free."""
     begins, goes_on, ends = b"".join(CLAUDE[:3]), b"".join(CLAUDE[3:9]), b"".join(CLAUDE[9:])
@@ -220,7 +233,7 @@ def test_helpers_of_an_agent_that_died_with_its_guard_hold_nothing(
         guard.kill()
         guard.wait()
         if looked:
-            run("check", "--no-wait", "--no-probe")
+            assert run("check", "--no-wait", "--no-probe").code == 12
         plays.cue.touch()
         pid = int((plays.folder / "pid").read_text())
         until(lambda: not Path(f"/proc/{pid}").exists(), LIMIT)
