@@ -180,14 +180,14 @@ def is_resumer_prompt(message: str) -> bool:
     """Whether a message is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
     from guard.core.activity.noise import is_resumer_prompt as is_prompt
 
-    return is_prompt(message)
+    return isinstance(message, str) and is_prompt(message)
 
 
 def is_meaningful_progress(event: Mapping[str, Any]) -> bool:
     """Whether an event is work of an agent's own: not a heartbeat, a prompt to wake it, or its acknowledgement."""
     from guard.core.activity.progress import is_meaningful_progress as is_progress
 
-    return is_progress(event)
+    return isinstance(event, Mapping) and is_progress(event)
 
 
 def baseline(*, workspace: Where = None, repo: Where = None) -> "Baseline":

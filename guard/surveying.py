@@ -19,7 +19,6 @@ from guard.core.reports.agents import (
     SurveyedAgent,
     TaskLine,
 )
-from guard.errors import GuardError
 from guard.invocation import Invocation
 from guard.monitoring import listed
 
@@ -99,7 +98,7 @@ def _age_minutes(subject: Subject) -> float:
     """Since its status file, or since its last word to the registry where it has none."""
     try:
         told = told_at(subject)
-    except (GuardError, OSError, ValueError):
+    except Exception:  # Whatever lies there, the registry knows something too.
         told = None
     now, last = subject.now.timestamp(), subject.agent.updated_at.timestamp()
     return max(0.0, now - (last if told is None else max(told, last))) / 60

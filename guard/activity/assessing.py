@@ -2,16 +2,18 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from guard.activity.collecting import Collected, collect
-from guard.activity.shared import Shared
+from guard.activity.shared import Report, Shared
 from guard.activity.subject import Subject
 from guard.core.activity.assessment import Assessment, Terms, assess
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.patterns import split
 from guard.core.agent_baselines import AGENT_BASELINE, baseline_key
 from guard.core.agents import Agent
+from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated, Event
 from guard.core.lifecycle import ACTIVE
 from guard.core.paths import unspelled
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
@@ -21,6 +23,8 @@ from guard.core.settings import Activity
 from guard.errors import Refused
 from guard.ids import checked_id
 from guard.invocation import Invocation
+
+_REPORTS = (AgentUpdated, AgentFindingRecorded, AgentTested)
 
 
 def activity_of(
@@ -46,8 +50,16 @@ def assessed(
     subject: Subject, terms: Terms, *, all_sources: bool = False
 ) -> tuple[Assessment, Collected]:
     """The assessment, and what it was made from."""
-    seen = collect(subject, all_sources=all_sources)
+    if subject.agent.status not in ACTIVE:
+        return _over(subject), Collected((), ())
+    seen = collect(subject, terms, all_sources=all_sources)
     return assess(seen.signals, subject.now, terms), seen
+
+
+def _over(subject: Subject) -> Assessment:
+    """Whoever has ended is not at work, whatever happens where it was."""
+    found = assess((), subject.now, Terms())
+    return found.model_copy(update={"reasons": (f"it has ended: {subject.agent.status}",)})
 
 
 def terms_of(settings: Activity) -> Terms:
@@ -82,6 +94,8 @@ class Places:
 
     def __init__(self, guard: Invocation) -> None:
         self._baselines = guard.store.views(AGENT_BASELINE)
+        self._reports = _reports(guard)
+        self._sessions = dict(_sessions(guard))
         overall = guard.store.view(GLOBAL_REGISTRY)
         active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
         self._roots = Counter(self.root_of(one) for one in active)
@@ -95,6 +109,18 @@ class Places:
         """Whether one active agent at most began there. People may work there too, and nothing tells them apart."""
         return root is not None and not self._roots[None] and self._roots[root] <= 1
 
+    def reports_of(self, agent: Agent) -> tuple[Report, ...]:
+        """What it reported lately; of what is older the registry knows the newest."""
+        known = self._reports.get((agent.task_id, agent.agent_id, agent.incarnation), ())
+        if known or not agent.updates:
+            return tuple(known)
+        return (Report(agent.updated_at.timestamp(), f"reported {agent.status}", agent.message),)
+
+    def session_of(self, agent: Agent) -> tuple[str, str] | None:
+        """The session of its process, if guard started that and learned the session's id."""
+        process = (agent.pid, agent.pid_start)
+        return self._sessions.get(process) if agent.pid is not None else None
+
 
 def subject_of(
     guard: Invocation, agent: Agent, settings: Activity, places: Places, shared: Shared
@@ -106,22 +132,45 @@ def subject_of(
         agent=agent,
         root=root if root is not None and root.is_dir() else None,
         alone=places.is_alone(known),
-        now=guard.clock.now(),
+        clock=guard.clock,
         settings=settings,
-        session=_session_of(guard, agent),
+        reports=places.reports_of(agent),
+        session=places.session_of(agent),
+        not_its=guard.workspace.path,
         environ=guard.environ,
         git_seconds=guard.users_config.settings.completion_check.git_timeout_seconds,
         shared=shared,
     )
 
 
-def _session_of(guard: Invocation, agent: Agent) -> tuple[str, str] | None:
-    """The session of the iteration in which it runs, if guard started it and learned its id."""
-    if agent.run is None or agent.iteration is None:
-        return None
-    for key in guard.store.keys(RUN):
-        run = guard.store.view(RUN, key)
-        opened = run.opened(agent.run, agent.iteration) if run is not None else None
-        if opened is not None and opened.agent and opened.session:
-            return opened.agent, opened.session
-    return None
+def _reports(guard: Invocation) -> dict[tuple[str, str, int], list[Report]]:
+    """What agents reported, by agent, as far as the newest part of the log goes."""
+    found: dict[tuple[str, str, int], list[Report]] = {}
+    for entry in guard.store.recent():
+        report = _report(entry.event)
+        if report is not None and isinstance(entry.event, _REPORTS):
+            key = (entry.event.task_id, entry.event.agent_id, entry.event.incarnation)
+            found.setdefault(key, []).append(report)
+    return found
+
+
+def _report(event: Event) -> Report | None:
+    match event:
+        case AgentUpdated():
+            progress = f", {event.progress} %" if event.progress is not None else ""
+            return Report(event.at.timestamp(), f"reported {event.status}{progress}", event.message)
+        case AgentFindingRecorded():
+            return Report(event.at.timestamp(), "recorded a finding", event.text)
+        case AgentTested():
+            return Report(event.at.timestamp(), "ran tests under guard", "")
+        case _:
+            return None
+
+
+def _sessions(guard: Invocation) -> Iterator[tuple[tuple[int | None, str | None], tuple[str, str]]]:
+    """The sessions of processes that guard started, in iterations that are open."""
+    for run in guard.store.views(RUN).values():
+        opened = run.open_iteration
+        if opened is not None and opened.process and opened.agent and opened.session:
+            process = (opened.process.pid, opened.process.start)
+            yield process, (opened.agent, opened.session)

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from guard.activity import machine, messages, telemetry, work
-from guard.activity.subject import Collector, Subject
-from guard.core.activity.assessment import Signal
-from guard.core.activity.sources import SOURCES, Tier
+from guard.activity.subject import Collector, Subject, Trouble
+from guard.core.activity.assessment import Signal, Terms, unusable
+from guard.core.activity.sources import SOURCES
+from guard.core.text import valid
 
 _ENOUGH = 2
 _MOST_OF_ONE = 20
@@ -42,29 +43,41 @@ class Collected:
 
 
 def collect(
-    subject: Subject, *, all_sources: bool = False, collectors: Iterable[Collector] = COLLECTORS
+    subject: Subject,
+    terms: Terms,
+    *,
+    all_sources: bool = False,
+    collectors: Iterable[Collector] = COLLECTORS,
 ) -> Collected:
     """Ask the sources, until enough is known."""
     found: list[Signal] = []
     warnings: list[str] = []
     for collector in sorted(collectors, key=lambda one: SOURCES[one.source].tier):
-        if not all_sources and _is_enough(found, SOURCES[collector.source].tier):
-            continue
-        try:
-            found += _newest(collector, subject)
-        except Exception as error:  # A source of whatever kind fails alone.
-            what = str(error).splitlines()[0] if str(error) else type(error).__name__
-            warnings.append(f"{collector.source}: {what}"[:512])
-    return Collected(tuple(found), tuple(warnings))
+        if not all_sources and _is_enough(found, subject, terms):
+            break
+        signals = _asked(collector, subject, warnings)
+        # What counts comes first: very much noise must not hide it.
+        signals.sort(key=lambda one: (unusable(one, subject.now, terms) is None, one.at))
+        found += signals[-_MOST_OF_ONE:][::-1]
+    return Collected(tuple(found), tuple(dict.fromkeys(warnings)))
 
 
-def _newest(collector: Collector, subject: Subject) -> list[Signal]:
-    """Those of one source that are the newest, with none in the future before them."""
-    found = [signal for signal in collector.collect(subject) if signal is not None]
-    found.sort(key=lambda one: (one.at <= subject.now, one.at), reverse=True)
-    return found[:_MOST_OF_ONE]
+def _asked(collector: Collector, subject: Subject, warnings: list[str]) -> list[Signal]:
+    """All that one source shows; what it showed before it failed counts."""
+    found: list[Signal] = []
+    try:
+        for sign in collector.collect(subject):
+            if isinstance(sign, Trouble):
+                warnings.append(f"{collector.source}: {valid(sign.why)}"[:512])
+            elif sign is not None:
+                found.append(sign)
+    except Exception as error:  # A source of whatever kind fails alone.
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        warnings.append(f"{collector.source}: {valid(what)}"[:512])
+    return found
 
 
-def _is_enough(found: Iterable[Signal], tier: Tier) -> bool:
-    spoken = {signal.source for signal in found if signal.tier == 1}
-    return len(spoken) >= _ENOUGH and tier >= 1
+def _is_enough(found: Iterable[Signal], subject: Subject, terms: Terms) -> bool:
+    now = subject.now
+    spoken = {one.source for one in found if one.tier == 1 and unusable(one, now, terms) is None}
+    return len(spoken) >= _ENOUGH

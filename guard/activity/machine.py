@@ -7,9 +7,8 @@ from pathlib import Path
 
 from guard import tmux
 from guard.activity.shared import Figures
-from guard.activity.subject import Subject
+from guard.activity.subject import Sign, Subject
 from guard.alive import start_time
-from guard.core.activity.assessment import Signal
 from guard.core.whereabouts import Whereabouts
 from guard.hosts import here, same_place
 from guard.tree import Listing, Walk
@@ -25,7 +24,7 @@ _TRANSCRIPTS = {
 }
 
 
-def processes(subject: Subject) -> Iterator[Signal | None]:
+def processes(subject: Subject) -> Iterator[Sign]:
     """Whether its processes, or any that they started, do something just now: a look, a moment, another look."""
     roots = _roots(subject.agent.whereabouts)
     if not roots:
@@ -34,8 +33,9 @@ def processes(subject: Subject) -> Iterator[Signal | None]:
     for pid in _family(roots, after):
         done, earlier = after[pid], before.get(pid)
         if earlier is None or done.cpu_seconds > earlier.cpu_seconds or done.moved > earlier.moved:
-            now = subject.now.timestamp()
-            yield subject.signal("PROCESS_PROGRESS", now, f"{done.name} (pid {pid}) at work")
+            yield subject.signal(
+                "PROCESS_PROGRESS", subject.latest, f"{done.name} (pid {pid}) at work"
+            )
             return
 
 
@@ -68,7 +68,7 @@ def _family(roots: dict[int, str], figures: Figures) -> list[int]:
     return sorted(ours)
 
 
-def terminal(subject: Subject) -> Iterator[Signal | None]:
+def terminal(subject: Subject) -> Iterator[Sign]:
     """The last output in its tmux session."""
     place = subject.agent.whereabouts
     found = _session(place) if same_place(place.host, here()) == "here" else None
@@ -77,7 +77,7 @@ def terminal(subject: Subject) -> Iterator[Signal | None]:
         yield subject.signal("TMUX_ACTIVITY", seconds, f"session {place.tmux_session}")
 
 
-def transcript(subject: Subject) -> Iterator[Signal | None]:
+def transcript(subject: Subject) -> Iterator[Sign]:
     """The last growth of its session's transcript, where the agent's program keeps one."""
     if subject.session is None or not _SESSION.fullmatch(subject.session[1]):
         return

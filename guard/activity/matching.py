@@ -2,7 +2,9 @@
 
 import os
 import re
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from fnmatch import translate
 from pathlib import Path
 from time import monotonic
@@ -52,9 +54,11 @@ class _Look:
 
     def matching(self, folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, Listing]]:
         first, rest = levels[0], levels[1:]
-        if rest and not _WILD.search(first):
-            if _is_folder(folder / first):
+        if not _WILD.search(first):
+            if rest and _is_folder(folder / first):
                 yield from self.matching(folder / first, rest)
+            elif not rest:
+                yield folder, _named(folder, first)
             return
         found = self._listed(folder, first)
         if not rest:
@@ -73,6 +77,18 @@ class _Look:
             [name for name in found.folders if fits(name)],
             {name: status for name, status in found.files.items() if fits(name)},
         )
+
+
+def _named(folder: Path, name: str) -> Listing:
+    """One entry, without looking at all the others."""
+    found = Listing(folder, [], {})
+    with suppress(OSError, ValueError):
+        status = os.lstat(folder / name)
+        if stat.S_ISDIR(status.st_mode):
+            found.folders.append(name)
+        elif stat.S_ISREG(status.st_mode):
+            found.files[name] = status
+    return found
 
 
 def _is_folder(path: Path) -> bool:

@@ -2,14 +2,21 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from guard.activity.documents import Unreadable, document, names, newest_lines, seconds_in, words_in
+from guard.activity.documents import (
+    ACTORS,
+    HOLDERS,
+    Unreadable,
+    document,
+    exact_seconds_in,
+    seconds_in,
+    words_in,
+)
 from guard.activity.matching import matching, newest_first
-from guard.activity.subject import Subject
-from guard.core.activity.assessment import Signal
+from guard.activity.subject import Sign, Subject, Trouble
 from guard.core.activity.progress import is_meaningful_progress
 from guard.tree import contents
 
@@ -30,60 +37,84 @@ _CONTENT_KEYS = (
 )
 
 
-def events(subject: Subject) -> Iterator[Signal | None]:
+def events(subject: Subject) -> Iterator[Sign]:
     """Events of the agent in files that others write; only those that are work."""
-    files = newest_first(matching(subject, subject.settings.event_files), _MOST_FILES)
-    for path, _ in files:
-        for event in newest_lines(path, subject.settings.most_events):
-            seconds = seconds_in(event)
-            if seconds is None or not names(event, subject.agent.agent_id):
-                continue
-            if is_meaningful_progress(event):
-                detail = f"{path.name}: {event.get('type') or event.get('event') or 'event'}"
-                yield subject.signal("TELEMETRY_EVENT", seconds, detail, words_in(event))
+    for path, event in _naming(subject, subject.settings.event_files, ACTORS):
+        if isinstance(event, Trouble):
+            yield event
+            continue
+        seconds = seconds_in(event, subject.latest)
+        if seconds is not None and is_meaningful_progress(event):
+            detail = f"{path.name}: {event.get('type') or event.get('event') or 'event'}"
+            yield subject.signal("TELEMETRY_EVENT", seconds, detail, words_in(event))
 
 
-def claims(subject: Subject) -> Iterator[Signal | None]:
-    """Tasks that the agent claimed, in documents that say so."""
-    for path, status in newest_first(
-        matching(subject, subject.settings.contract_files), _MOST_FILES
-    ):
-        for found in _objects(document(path, status.st_size)):
-            if names(found, subject.agent.agent_id):
-                seconds = seconds_in(found)
-                detail = f"{path.name}: claimed"
-                yield subject.signal(
-                    "CONTRACT_CLAIMED", seconds or status.st_mtime, detail, words_in(found)
-                )
+def claims(subject: Subject) -> Iterator[Sign]:
+    """Tasks that the agent claimed, in documents that say so and when."""
+    for path, found in _naming(subject, subject.settings.contract_files, HOLDERS):
+        if isinstance(found, Trouble):
+            yield found
+            continue
+        seconds = seconds_in(found, subject.latest)
+        if seconds is not None:
+            yield subject.signal(
+                "CONTRACT_CLAIMED", seconds, f"{path.name}: claimed", words_in(found)
+            )
 
 
-def status_file(subject: Subject) -> Iterator[Signal | None]:
+def queue(subject: Subject) -> Iterator[Sign]:
+    """Messages of its own in a queue."""
+    for path, message in _naming(subject, subject.settings.queue_files, ACTORS):
+        if isinstance(message, Trouble):
+            continue  # A queue is written all the time, and may be caught half written.
+        seconds = seconds_in(message, subject.latest)
+        if seconds is not None:
+            yield subject.signal("MESSAGE_QUEUE", seconds, path.name, words_in(message))
+
+
+def _naming(
+    subject: Subject, patterns: str, keys: tuple[str, ...]
+) -> Iterator[tuple[Path, dict[str, Any] | Trouble]]:
+    """The objects in the newest files that name the agent; so many of each, the newest lines first."""
+    for path, status in newest_first(matching(subject, patterns), _MOST_FILES):
+        try:
+            found = subject.shared.naming(path, status.st_size, keys)
+        except Unreadable as error:
+            yield path, Trouble(str(error))
+            continue
+        ours = found.get(subject.agent.agent_id.casefold(), ())
+        yield from ((path, one) for one in islice(ours, subject.settings.most_events))
+
+
+def status_file(subject: Subject) -> Iterator[Sign]:
     """Its status file, if that says something; the time that it tells, but never one after the file was written."""
     for path, status in matching(subject, subject.settings.status_files):
-        found = document(path, status.st_size)
+        try:
+            found = document(path, status.st_size)
+        except Unreadable as error:
+            yield Trouble(str(error))
+            continue
         if not isinstance(found, dict):
-            raise Unreadable(f"{path.name} is no object")
-        said = _said(found)
-        if said:
-            seconds = _time(path, status)
+            yield Trouble(f"{path.name} is no object")
+        elif said := _said(found):
+            seconds = _time(found, status)
             yield subject.signal("STATUS_UPDATE", seconds, f"{path.name} says something", said)
 
 
 def told_at(subject: Subject) -> float | None:
     """When it last wrote its status file, whatever that says, in seconds since the epoch."""
-    times = [
-        _time(path, status) for path, status in matching(subject, subject.settings.status_files)
-    ]
+    times = []
+    for path, status in matching(subject, subject.settings.status_files):
+        try:
+            times.append(_time(document(path, status.st_size), status))
+        except Unreadable:
+            times.append(status.st_mtime)
     return max(times, default=None)
 
 
-def _time(path: Path, status: os.stat_result) -> float:
+def _time(found: Any, status: os.stat_result) -> float:
     """The time that the file tells, but never one after it was written."""
-    try:
-        found = document(path, status.st_size)
-    except Unreadable:
-        return status.st_mtime
-    told = seconds_in(found) if isinstance(found, dict) else None
+    told = exact_seconds_in(found) if isinstance(found, dict) else None
     return status.st_mtime if told is None else min(told, status.st_mtime)
 
 
@@ -95,7 +126,7 @@ def _said(found: dict[str, Any]) -> str:
     return " ".join(words)[:_MOST_WORDS] if len(words) > 1 else ""
 
 
-def devlogs(subject: Subject) -> Iterator[Signal | None]:
+def devlogs(subject: Subject) -> Iterator[Sign]:
     """What it wrote for people; a log that only quotes or acknowledges is noise."""
     for path, status in newest_first(matching(subject, subject.settings.devlog_files), _MOST_FILES):
         words = contents(path, _MOST_WORDS) or b""
@@ -104,34 +135,7 @@ def devlogs(subject: Subject) -> Iterator[Signal | None]:
         )
 
 
-def inbox(subject: Subject) -> Iterator[Signal | None]:
+def inbox(subject: Subject) -> Iterator[Sign]:
     """Messages that it has taken from its inbox: who moves a file there changes its status, not its contents."""
     for path, status in matching(subject, subject.settings.inbox_files):
         yield subject.signal("INBOX_PROCESSING", status.st_ctime, f"{path.parent.name}/{path.name}")
-
-
-def queue(subject: Subject) -> Iterator[Signal | None]:
-    """Messages of its own in a queue."""
-    for path, status in newest_first(matching(subject, subject.settings.queue_files), _MOST_FILES):
-        with suppress(Unreadable):
-            found = (
-                newest_lines(path, subject.settings.most_events)
-                if path.suffix == ".jsonl"
-                else _objects(document(path, status.st_size))
-            )
-            for message in found:
-                seconds = seconds_in(message)
-                if seconds is not None and names(message, subject.agent.agent_id):
-                    yield subject.signal("MESSAGE_QUEUE", seconds, path.name, words_in(message))
-
-
-def _objects(found: object) -> Iterator[dict[str, Any]]:
-    """The objects of a document that is one, a list of them, or has lists or maps of them."""
-    if isinstance(found, dict):
-        yield found
-        for value in found.values():
-            inner = value.values() if isinstance(value, dict) else value
-            if isinstance(value, dict | list):
-                yield from (one for one in inner if isinstance(one, dict))
-    elif isinstance(found, list):
-        yield from (one for one in found if isinstance(one, dict))

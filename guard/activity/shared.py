@@ -4,14 +4,16 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+from guard.activity.documents import document, named_in, newest_lines, objects
 from guard.agent_changes import tracked
 from guard.core.claims.evidence import TestRun
-from guard.git.authored import AuthoredCommit, commits_since
+from guard.git.authored import AuthoredCommit, branches, commits_since
 from guard.git.locate import at
 from guard.process_table import Stat, table
 from guard.test_traces import test_runs
@@ -33,13 +35,20 @@ class Done:
     moved: int
 
 
+class Report(NamedTuple):
+    """Something that an agent reported to guard."""
+
+    seconds: float
+    detail: str
+    message: str
+
+
 @dataclass(frozen=True)
 class Period:
     """The time that counts, and by what a work tree is asked about it."""
 
     since: datetime
     now: datetime
-    most: int
     environ: Mapping[str, str]
     git_seconds: float
 
@@ -52,16 +61,30 @@ class Shared:
         self._locks: dict[object, Lock] = {}
         self._known: dict[object, Any] = {}
 
-    def commits(self, root: Path, period: Period) -> tuple[AuthoredCommit, ...]:
-        """The newest commits of a work tree."""
-        return self._once(
-            ("commits", root),
-            lambda: tuple(
-                commits_since(
-                    at(root), period.since, period.most, period.environ, period.git_seconds
-                )
-            ),
-        )
+    def commits(self, root: Path, period: Period, *, head: bool) -> tuple[AuthoredCommit, ...]:
+        """The newest commits of a work tree: of its own history only, or of all branches."""
+        ask = partial(commits_since, at(root), period.since, period.environ, period.git_seconds)
+        return self._once(("commits", root, head), lambda: tuple(ask(head=head)))
+
+    def branches(self, root: Path, period: Period) -> tuple[str, ...]:
+        """The branches of a repository."""
+        ask = partial(branches, at(root), period.environ, period.git_seconds)
+        return self._once(("branches", root), lambda: tuple(ask()))
+
+    def naming(
+        self, path: Path, size: int, keys: tuple[str, ...]
+    ) -> Mapping[str, list[dict[str, Any]]]:
+        """The objects in a file by whom they name: what one agent among many looks for is not searched in all."""
+
+        def read() -> dict[str, list[dict[str, Any]]]:
+            found: dict[str, list[dict[str, Any]]] = {}
+            lines = path.suffix == ".jsonl"
+            for one in newest_lines(path) if lines else objects(document(path, size)):
+                for name in named_in(one, keys):
+                    found.setdefault(name, []).append(one)
+            return found
+
+        return self._once(("naming", path, keys), read)
 
     def test_runs(self, root: Path, period: Period) -> tuple[TestRun, ...]:
         """The traces of test runs in a work tree."""

@@ -6,15 +6,27 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.activity.shared import Period, Shared
+from guard.activity.shared import Period, Report, Shared
+from guard.clock import Clock
 from guard.core.activity.assessment import Signal
 from guard.core.activity.sources import SourceName
 from guard.core.agents import Agent
 from guard.core.settings import Activity
+from guard.core.text import valid
 
 
 class TooMuch(Exception):
     """There was more to look through than a collector may; what it saw until then counts."""
+
+
+class Trouble(NamedTuple):
+    """A part of a source that could not tell; the rest of it can."""
+
+    why: str
+
+
+Sign = Signal | Trouble | None
+"""What a collector yields; None for what is too old to count."""
 
 
 @dataclass(frozen=True)
@@ -26,24 +38,39 @@ class Subject:
     """The work tree, if one is known."""
     alone: bool
     """Whether nobody else is known to work in that work tree: only then is what changes there this agent's."""
-    now: datetime
+    clock: Clock
     settings: Activity
+    reports: tuple[Report, ...] = ()
+    """What it reported to guard lately, the newest last."""
     session: tuple[str, str] | None = None
     """Which agent's program it runs, and the id of its session there."""
+    not_its: Path | None = None
+    """A folder that is guard's own, wherever it lies."""
     environ: Mapping[str, str] = field(default_factory=dict)
     git_seconds: float = 10.0
     shared: Shared = field(default_factory=Shared)
 
     @property
+    def now(self) -> datetime:
+        """The time of the look: others that were looked at before have taken some."""
+        return self.clock.now()
+
+    @property
+    def latest(self) -> float:
+        """The same in seconds since the epoch."""
+        return self.now.timestamp()
+
+    @property
     def since(self) -> datetime:
-        """What is older proves nothing."""
-        return self.now - timedelta(minutes=self.settings.lookback_minutes)
+        """What is older proves nothing; nor does what was before the agent."""
+        oldest = self.now - timedelta(minutes=self.settings.lookback_minutes)
+        return max(oldest, self.agent.spawned_at)
 
     @property
     def period(self) -> Period:
         """The time that counts, for questions that others may ask too."""
-        most = self.settings.most_events
-        return Period(self.since, self.now, most, self.environ, self.git_seconds)
+        since = self.now - timedelta(minutes=self.settings.lookback_minutes)
+        return Period(since, self.now, self.environ, self.git_seconds)
 
     def signal(
         self, source: SourceName, seconds: float, detail: str, message: str = ""
@@ -55,14 +82,15 @@ class Subject:
             return None
         if at < self.since:
             return None
-        return Signal(source=source, at=at, detail=detail[:512], message=message[:8192])
+        text = valid(message)[:8192]
+        return Signal(source=source, at=at, detail=valid(detail)[:512], message=text)
 
 
-Collect = Callable[[Subject], Iterable[Signal | None]]
+Collect = Callable[[Subject], Iterable[Sign]]
 
 
 class Collector(NamedTuple):
-    """One source of signs. It yields what it finds, and None for what is too old; whatever it raises, it fails alone."""
+    """One source of signs. Whatever it raises, it fails alone, and what it found before counts."""
 
     source: SourceName
     collect: Collect

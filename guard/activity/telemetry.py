@@ -2,14 +2,10 @@
 
 from collections.abc import Iterator
 
-from guard.activity.subject import Subject
-from guard.core.activity.assessment import Signal
+from guard.activity.subject import Sign, Subject
 
 
-def reports(subject: Subject) -> Iterator[Signal | None]:
-    """Its newest report, with what it said; being spawned is no activity of its own."""
-    agent = subject.agent
-    if agent.updates and agent.updated_at > agent.spawned_at:
-        progress = f", {agent.progress} %" if agent.progress is not None else ""
-        detail = f"reported {agent.status}{progress}"
-        yield subject.signal("TELEMETRY_EVENT", agent.updated_at.timestamp(), detail, agent.message)
+def reports(subject: Subject) -> Iterator[Sign]:
+    """What it reported; being spawned is no activity of its own, nor is what guard found out of it."""
+    for report in subject.reports:
+        yield subject.signal("TELEMETRY_EVENT", report.seconds, report.detail, report.message)

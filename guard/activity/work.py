@@ -5,32 +5,57 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from guard.activity.matching import folders, matching
-from guard.activity.subject import Subject, TooMuch
-from guard.core.activity.assessment import Signal
-from guard.git.authored import AuthoredCommit
+from guard.activity.subject import Sign, Subject, TooMuch
+from guard.core.activity.assessment import AHEAD
+from guard.git.authored import AuthoredCommit, branches_of, commits_since
+from guard.git.locate import at
 from guard.tree import Listing, Walk
 
 _MOST_ENTRIES, _MOST_DEPTH = 20_000, 16
 _SKIPPED = frozenset(
-    {".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
+    {
+        ".git",
+        "inbox",
+        "node_modules",
+        "__pycache__",
+        ".venv",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+    }
 )
 
 
-def commits(subject: Subject) -> Iterator[Signal | None]:
-    """Commits by its author name, a trailer that names it, or a branch of its own; or any, where it works alone."""
+def commits(subject: Subject) -> Iterator[Sign]:
+    """Commits whose author or trailer names it, or that only branches of its own have; where it works alone, all of HEAD."""
     if subject.root is None:
         return
-    found = subject.shared.commits(subject.root, subject.period)
-    for commit in found:
-        if subject.alone or commit.is_of(subject.agent.agent_id):
+    period, agent = subject.period, subject.agent.agent_id
+    for commit in subject.shared.commits(subject.root, period, head=subject.alone):
+        if subject.alone or commit.is_of(agent):
             yield subject.signal("GIT_COMMIT", commit.seconds, _named(commit))
+    names = subject.shared.branches(subject.root, period)
+    own = branches_of(agent, names)
+    if own:
+        others = [name for name in names if name not in own]
+        found = commits_since(
+            at(subject.root),
+            subject.since,
+            period.environ,
+            period.git_seconds,
+            only=own,
+            without=others,
+        )
+        yield from (
+            subject.signal("GIT_COMMIT", commit.seconds, _named(commit)) for commit in found
+        )
 
 
 def _named(commit: AuthoredCommit) -> str:
     return f"{commit.oid[:12]} {commit.subject}"
 
 
-def runs_of_tests(subject: Subject) -> Iterator[Signal | None]:
+def runs_of_tests(subject: Subject) -> Iterator[Sign]:
     """Traces of test runners in a work tree that is its alone, and runs that guard saw itself."""
     last = subject.agent.last_test
     if last is not None:
@@ -41,7 +66,7 @@ def runs_of_tests(subject: Subject) -> Iterator[Signal | None]:
         yield subject.signal("TEST_EXECUTION", run.at.timestamp(), f"{run.source}: {run.detail}")
 
 
-def changed_files(subject: Subject) -> Iterator[Signal | None]:
+def changed_files(subject: Subject) -> Iterator[Sign]:
     """The newest change in the folders that are its own, or in a work tree that is its alone."""
     told = set(_told_elsewhere(subject))
     for root in _own_folders(subject):
@@ -50,10 +75,11 @@ def changed_files(subject: Subject) -> Iterator[Signal | None]:
             yield subject.signal("FILE_MODIFICATION", found[0], found[1])
 
 
-def read_files(subject: Subject) -> Iterator[Signal | None]:
+def read_files(subject: Subject) -> Iterator[Sign]:
     """The newest reading of a file in the folders that are its own, where the file system keeps that."""
+    told = set(_told_elsewhere(subject))
     for root in folders(subject, subject.settings.workspace_folders):
-        found = _newest(root, subject, "st_atime")
+        found = _newest(root, subject, "st_atime", told)
         if found is not None:
             yield subject.signal("WORKSPACE_ACCESS", found[0], found[1])
 
@@ -76,11 +102,13 @@ def _newest(
     root: Path, subject: Subject, time: str, left_out: Container[Path] = ()
 ) -> tuple[float, str] | None:
     """The newest time of a file below a folder that is not in the future, and the file's name."""
-    limit = subject.settings.collector_seconds
-    walk = Walk(root, _entered, _MOST_ENTRIES, _MOST_DEPTH, limit)
-    now = subject.now.timestamp()
+    limit, spare = subject.settings.collector_seconds, subject.not_its
+    walk = Walk(root, lambda one: _entered(one, root, spare), _MOST_ENTRIES, _MOST_DEPTH, limit)
+    now = subject.latest + AHEAD.total_seconds()
     best: tuple[float, str] | None = None
     for listing in walk:
+        if _is_nested(listing, root):
+            continue
         for name, status in listing.files.items():
             seconds: float = getattr(status, time)
             if seconds > now or (best is not None and seconds <= best[0]):
@@ -88,10 +116,18 @@ def _newest(
             path = listing.folder / name
             if path not in left_out:
                 best = seconds, os.fspath(path.relative_to(root))
-    if best is None and not walk.whole:
+    if not walk.whole and (best is None or best[0] < subject.since.timestamp()):
         raise TooMuch(f"{root.name}: too many files to look through")
     return best
 
 
-def _entered(listing: Listing) -> list[str]:
-    return [name for name in listing.folders if name not in _SKIPPED]
+def _entered(listing: Listing, root: Path, spare: Path | None) -> list[str]:
+    """All but what programs keep for themselves, what others send, other work trees, and what is guard's own."""
+    if _is_nested(listing, root):
+        return []
+    names = [name for name in listing.folders if name not in _SKIPPED]
+    return [name for name in names if listing.folder / name != spare]
+
+
+def _is_nested(listing: Listing, root: Path) -> bool:
+    return listing.folder != root and (".git" in listing.files or ".git" in listing.folders)

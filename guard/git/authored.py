@@ -1,14 +1,16 @@
 """The newest commits of all branches, and whose they are."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from guard.git.locate import Repository
 from guard.git.reading import Reader
 
-_FIELDS = "%H%x00%ct%x00%an%x00%ae%x00%S%x00%s%x00%(trailers:only,unfold)%x00%x01"
+_FIELDS = "%H%x00%ct%x00%an%x00%ae%x00%s%x00%(trailers:only,unfold)%x00%x01"
+MOST_COMMITS = 2000
+_SHARED_BRANCHES = frozenset({"main", "master", "trunk", "develop", "dev"})
 _TRAILERS = re.compile(
     r"^(?:agent|agent-id|guard-agent|co-authored-by|assisted-by):", re.IGNORECASE
 )
@@ -23,42 +25,77 @@ class AuthoredCommit:
     seconds: int
     """When it was committed, since the epoch."""
     author: str
-    ref: str
-    """A ref that leads to it."""
     subject: str
     trailers: tuple[str, ...]
 
     def is_of(self, agent: str) -> bool:
-        """Whether its author, a trailer or its branch names the agent, as a word of its own."""
-        name = re.compile(rf"(?<![A-Za-z0-9_-]){re.escape(agent)}(?![A-Za-z0-9_-])", re.IGNORECASE)
-        said = [self.author, self.ref, *(one for one in self.trailers if _TRAILERS.match(one))]
+        """Whether its author or a trailer names the agent, as a word of its own."""
+        name = _word(agent)
+        said = [self.author, *(one for one in self.trailers if _TRAILERS.match(one))]
         return any(name.search(one) for one in said)
+
+
+def _word(agent: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![A-Za-z0-9_-]){re.escape(agent)}(?![A-Za-z0-9_-])", re.IGNORECASE)
+
+
+def branches(
+    repository: Repository, environ: Mapping[str, str], time_limit: float
+) -> Iterator[str]:
+    """The names of all branches."""
+    answer = Reader(repository, environ, time_limit).ask(
+        "for-each-ref", "--format=%(refname)", "refs/heads"
+    )
+    yield from answer.decode(errors="replace").splitlines()
+
+
+def branches_of(agent: str, names: Iterable[str]) -> list[str]:
+    """Those that name the agent; not those on which everybody works."""
+    name, heads = _word(agent), "refs/heads/"
+    return [
+        one
+        for one in names
+        if name.search(one.removeprefix(heads)) and one.removeprefix(heads) not in _SHARED_BRANCHES
+    ]
 
 
 def commits_since(
     repository: Repository,
     since: datetime,
-    most: int,
     environ: Mapping[str, str],
     time_limit: float,
+    *,
+    head: bool = False,
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
 ) -> Iterator[AuthoredCommit]:
-    """So many of the newest; those that guard made itself to rescue work are nobody's activity."""
-    seconds = int(since.timestamp())
-    answer = Reader(repository, environ, time_limit).ask(
+    """The newest of all branches, of HEAD alone, or of some branches and no others.
+
+    Those that guard made itself to rescue work are nobody's activity.
+    """
+    git = Reader(repository, environ, time_limit)
+    has_head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") is not None
+    tips = [
+        *(() if head or only else ("--branches",)),
+        *(("HEAD",) if has_head and not only else ()),
+    ]
+    if not tips and not only:
+        return
+    answer = git.ask(
         "log",
-        "--branches",
-        "HEAD",
-        "--source",
-        f"--max-count={most}",
-        f"--since={seconds}",
+        *tips,
+        f"--max-count={MOST_COMMITS}",
+        f"--since={int(since.timestamp())}",
         f"--format=tformat:{_FIELDS}",
+        *only,
+        *(("--not", *without) if without else ()),
+        "--",
     )
     for entry in answer.split(b"\x01"):
         fields = entry.decode(errors="replace").lstrip("\n").split("\0")
-        if len(fields) < 7 or not fields[1].isdigit():
+        if len(fields) < 6 or not fields[1].isdigit():
             continue
-        oid, committed, name, address, ref, subject, trailers = fields[:7]
+        oid, committed, name, address, subject, trailers = fields[:6]
         lines = tuple(trailers.splitlines())
         if not any(one.casefold().startswith(_RESCUED) for one in lines):
-            author = f"{name} <{address}>"
-            yield AuthoredCommit(oid, int(committed), author, ref, subject, lines)
+            yield AuthoredCommit(oid, int(committed), f"{name} <{address}>", subject, lines)

@@ -43,6 +43,10 @@ class Store(Protocol):
         """The records after a place, in order."""
         ...
 
+    def recent(self) -> Sequence[Entry]:
+        """The newest part of the log, in order."""
+        ...
+
     def change(self) -> AbstractContextManager[Change]:
         """Take the lock; the views are brought up to date when the change ends."""
         ...

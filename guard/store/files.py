@@ -88,6 +88,15 @@ class FileStore:
                 else:
                     return
 
+    def recent(self) -> list[Entry]:
+        """The records of the live segment: the newest part of the log, however long that is."""
+
+        def read(folder: Folder) -> list[Entry]:
+            log = Log(folder)
+            return list(log.entries(log.live_start()))
+
+        return self._reading(read) or []
+
     def keys(self, kind: ViewKind[Any, Any]) -> Sequence[str]:
         """The keys that have a view of this kind, on disk or yet to be written."""
 

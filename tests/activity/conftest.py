@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from guard.activity.subject import Subject
+from guard.clock import Clock
 from guard.core.agents import Agent, Draft
 from guard.core.settings import Activity
 
@@ -30,7 +31,7 @@ def subject(tmp_path: Path) -> Look:
 
     def make(root: Path | None = tmp_path, **fields: Any) -> Subject:
         settings = Activity(**fields.pop("settings", {}))
-        base = Subject(agent(), root, False, datetime.now(UTC), settings, environ={})
+        base = Subject(agent(), root, False, Clock(), settings, environ={})
         return replace(base, **fields)
 
     return make

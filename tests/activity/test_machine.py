@@ -13,6 +13,7 @@ import pytest
 from guard.activity import machine
 from guard.activity.subject import Collect, Subject
 from guard.alive import start_time
+from guard.core.activity.assessment import Signal
 from guard.hosts import here
 from tests.activity.conftest import Look, agent
 from tests.support import write
@@ -25,7 +26,7 @@ IDLE = "import time; print('up', flush=True); time.sleep(600)"
 
 
 def details(collect: Collect, subject: Subject) -> list[str]:
-    return [one.detail for one in collect(subject) if one is not None]
+    return [one.detail for one in collect(subject) if isinstance(one, Signal)]
 
 
 @contextmanager

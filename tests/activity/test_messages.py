@@ -12,6 +12,7 @@ from guard.activity import messages
 from guard.activity.collecting import collect
 from guard.activity.documents import MOST_BYTES
 from guard.activity.subject import Collect, Collector
+from guard.core.activity.assessment import Signal, Terms
 from guard.core.activity.sources import SourceName
 from tests.activity.conftest import Look
 from tests.support import write
@@ -20,7 +21,7 @@ NOW = time.time()
 
 
 def found(collect: Collect, subject: Any) -> list[tuple[str, str]]:
-    return [(one.source, one.detail) for one in collect(subject) if one is not None]
+    return [(one.source, one.detail) for one in collect(subject) if isinstance(one, Signal)]
 
 
 def lines(*events: object) -> str:
@@ -45,6 +46,44 @@ def test_events_of_the_agent_that_are_work_count(tmp_path: Path, subject: Look) 
     assert names == ["today.jsonl: git_push", "today.jsonl: task_completed"]
 
 
+def test_a_task_that_others_give_it_is_not_its_work(tmp_path: Path, subject: Look) -> None:
+    given = {"type": "task_assigned", "from": "captain", "assignee": "a1", "timestamp": NOW}
+    write(tmp_path / "runtime/activity/a.jsonl", lines(given))
+    assert found(messages.events, subject()) == []
+
+
+def test_events_of_many_others_do_not_hide_its_own(tmp_path: Path, subject: Look) -> None:
+    others = [{"type": "work", "agent": f"b{number}", "at": NOW} for number in range(500)]
+    write(tmp_path / "runtime/activity/a.jsonl", lines({**others[0], "agent": "a1"}, *others))
+    assert len(found(messages.events, subject())) == 1
+
+
+def test_a_broken_file_does_not_silence_the_others(tmp_path: Path, subject: Look) -> None:
+    claim = {"claimed_by": "a1", "claimed_at": NOW}
+    write(tmp_path / "contracts/a1.json", json.dumps(claim))
+    write(tmp_path / "contracts/zz.json", "{")
+    collector = Collector("CONTRACT_CLAIMED", messages.claims)
+    seen = collect(subject(), Terms(), collectors=[collector])
+    assert (len(seen.signals), len(seen.warnings)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "time", ["1" + "0" * 400, "1e999", '"never"', "true", "[]", '"2026-01-31"']
+)
+def test_a_time_that_is_none_is_passed_over(tmp_path: Path, subject: Look, time: str) -> None:
+    status = f'{{"current_task": "Write the form", "last_updated": {time}}}'
+    write(tmp_path / "agent_workspaces/a1/status.json", status)
+    assert messages.told_at(subject()) == pytest.approx(NOW, abs=60)
+    write(tmp_path / "e.jsonl", f'{{"agent": "a1", "type": "work", "at": {time}}}\n')
+    assert found(messages.events, subject(settings={"event_files": "e.jsonl"})) == []
+
+
+def test_a_time_without_a_zone_is_that_of_the_file(tmp_path: Path, subject: Look) -> None:
+    status = {"current_task": "Write the form", "last_updated": "2020-01-01T00:00:00"}
+    write(tmp_path / "agent_workspaces/a1/status.json", json.dumps(status))
+    assert len(found(messages.status_file, subject())) == 1
+
+
 def test_only_so_many_lines_are_looked_at(tmp_path: Path, subject: Look) -> None:
     event = {"type": "task_completed", "agent": "a1", "timestamp": NOW}
     write(tmp_path / "runtime/activity/a.jsonl", lines(*[event] * 50))
@@ -56,7 +95,15 @@ def test_claims_name_the_agent_and_a_time(tmp_path: Path, subject: Look) -> None
     write(tmp_path / "contracts/old.json", json.dumps(claim))
     write(
         tmp_path / "contracts/all.json",
-        json.dumps({"contracts": {"c1": {"assigned_to": "a1"}, "c2": {"assigned_to": "a2"}}}),
+        json.dumps(
+            {
+                "contracts": {
+                    "c1": {"assigned_to": "a1", "claimed_at": NOW},
+                    "c2": {"assigned_to": "a2", "claimed_at": NOW},
+                    "c3": {"assigned_to": "a1"},
+                }
+            }
+        ),
     )
     assert found(messages.claims, subject()) == [("CONTRACT_CLAIMED", "all.json: claimed")]
 
@@ -110,7 +157,7 @@ def test_a_status_file_that_is_none_is_one_warning(
     data = text.encode(errors="surrogatepass")
     write(tmp_path / "agent_workspaces/a1/status.json", data)
     write(tmp_path / "devlogs/a1.md", "Wrote the parser.")
-    seen = collect(subject(), collectors=[STATUS, DEVLOG])
+    seen = collect(subject(), Terms(), collectors=[STATUS, DEVLOG])
     assert [one.source for one in seen.signals] == ["DEVLOG_CREATED"]
     assert len(seen.warnings) == 1
     assert seen.warnings[0].startswith("STATUS_UPDATE: ")
@@ -119,7 +166,7 @@ def test_a_status_file_that_is_none_is_one_warning(
 def test_a_huge_status_file_is_not_read(tmp_path: Path, subject: Look) -> None:
     path = write(tmp_path / "agent_workspaces/a1/status.json", "{}")
     os.truncate(path, 2 * 1024**3)
-    seen = collect(subject(), collectors=[STATUS])
+    seen = collect(subject(), Terms(), collectors=[STATUS])
     assert seen.warnings == (
         f"STATUS_UPDATE: status.json has {2 * 1024**3} bytes, more than {MOST_BYTES}",
     )
@@ -132,7 +179,7 @@ def test_what_is_no_regular_file_is_passed_over(tmp_path: Path, subject: Look) -
     (tmp_path / "devlogs").mkdir()
     secret = write(tmp_path / "outside.md", "Wrote the parser.")
     (tmp_path / "devlogs/a1.md").symlink_to(secret)
-    seen = collect(subject(), collectors=[STATUS, DEVLOG])
+    seen = collect(subject(), Terms(), collectors=[STATUS, DEVLOG])
     assert (seen.signals, seen.warnings) == ((), ())
 
 
@@ -152,7 +199,7 @@ def test_a_folder_of_very_many_files_is_given_up_with_a_warning(
     for number in range(20_001):
         os.close(os.open(folder / f"a1-{number}.md", os.O_CREAT | os.O_WRONLY))
     settings = {"devlog_files": "devlogs/a2*;devlogs/a1*"}
-    seen = collect(subject(settings=settings), collectors=[DEVLOG])
+    seen = collect(subject(settings=settings), Terms(), collectors=[DEVLOG])
     assert (seen.signals, len(seen.warnings)) == ((), 1)
     assert "too slow" in seen.warnings[0]
 

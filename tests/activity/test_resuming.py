@@ -3,10 +3,17 @@
 import json
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from guard import should_send_resume, spawn_agent, update_agent_progress
+from guard import (
+    is_meaningful_progress,
+    is_resumer_prompt,
+    should_send_resume,
+    spawn_agent,
+    update_agent_progress,
+)
 from guard.errors import Refused
 from tests.support import commit, write
 
@@ -54,3 +61,9 @@ def test_signs_that_do_not_confirm_each_other_allow_it_with_the_reason(repositor
     send, why = should_send_resume("a2")
     assert send
     assert "none of tier 1 or 2" in why
+
+
+def test_what_is_no_message_is_no_prompt_and_no_progress() -> None:
+    nothing: list[Any] = [None, [], "x", 7]
+    assert [is_meaningful_progress(one) for one in nothing] == [False] * 4
+    assert not is_resumer_prompt(cast(Any, None))

@@ -2,12 +2,14 @@
 
 import os
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from guard.activity import work
 from guard.activity.subject import Collect, Subject, TooMuch
+from guard.core.activity.assessment import Signal
 from tests.activity.conftest import Look, agent
 from tests.support import commit, git, write
 
@@ -15,7 +17,7 @@ NOW = time.time()
 
 
 def details(collect: Collect, subject: Subject) -> list[str]:
-    return [one.detail for one in collect(subject) if one is not None]
+    return [one.detail for one in collect(subject) if isinstance(one, Signal)]
 
 
 def committed(repository: Path, name: str, *words: str, message: str = "Work") -> None:
@@ -64,6 +66,61 @@ def test_where_it_is_alone_every_new_commit_is_its_own(repository: Path, subject
     commit(repository, "new.txt")
     found = details(work.commits, subject(repository, alone=True, environ=os.environ))
     assert [line.split(" ", 1)[1] for line in found] == ["Add new.txt"]
+
+
+def test_a_new_branch_on_the_work_of_others_is_no_work(repository: Path, subject: Look) -> None:
+    commit(repository, "main.txt")
+    git(repository, "branch", "agents/a1")
+    assert details(work.commits, subject(repository, environ=os.environ)) == []
+    named_main = subject(repository, agent=agent(agent_id="main"), environ=os.environ)
+    assert details(work.commits, named_main) == []
+
+
+def test_where_it_is_alone_other_work_trees_are_not_its_own(
+    repository: Path, subject: Look
+) -> None:
+    commit(repository, "first.txt")
+    os.environ["GIT_COMMITTER_DATE"] = "2020-01-01T00:00:00Z"
+    git(repository, "commit", "-q", "--amend", "--no-edit")
+    del os.environ["GIT_COMMITTER_DATE"]
+    git(repository, "worktree", "add", "-q", ".worktrees/other", "-b", "other")
+    committed(repository / ".worktrees/other", "theirs.txt")
+    alone = subject(repository, alone=True, environ=os.environ)
+    assert details(work.commits, alone) == []
+    assert "theirs.txt" not in "".join(details(work.changed_files, alone))
+
+
+def test_without_a_commit_there_is_none(repository: Path, subject: Look) -> None:
+    assert details(work.commits, subject(repository, alone=True, environ=os.environ)) == []
+
+
+def test_what_was_before_the_agent_is_not_its_work(repository: Path, subject: Look) -> None:
+    commit(repository, "before.txt")
+    young = agent(spawned_at=datetime.now(UTC) + timedelta(seconds=5))
+    looked = subject(repository, alone=True, agent=young, environ=os.environ)
+    assert details(work.commits, looked) == []
+
+
+def test_messages_to_it_and_guards_own_files_are_not_its_work(
+    tmp_path: Path, subject: Look
+) -> None:
+    write(tmp_path / "agent_workspaces/a1/inbox/prompt.md", "[C2A] stall-recovery #no-reply")
+    write(tmp_path / ".state/workspace.lock", "guard")
+    assert details(work.changed_files, subject()) == []
+    assert details(work.changed_files, subject(alone=True, not_its=tmp_path / ".state")) == []
+
+
+def test_a_file_that_is_written_while_it_is_looked_for_counts(
+    tmp_path: Path, subject: Look
+) -> None:
+    busy = write(tmp_path / "build.log", "text")
+    os.utime(busy, (time.time() + 30, time.time() + 30))
+    assert details(work.changed_files, subject(alone=True)) == ["build.log"]
+
+
+def test_names_of_any_bytes_are_told(tmp_path: Path, subject: Look) -> None:
+    write(tmp_path / os.fsdecode(b"bad\xffname"), "text")
+    assert details(work.changed_files, subject(alone=True)) == ["bad\\udcffname"]
 
 
 def test_a_run_of_tests_leaves_traces(repository: Path, subject: Look) -> None:

@@ -1,6 +1,8 @@
 """`guard activity`."""
 
 import json
+import shlex
+import sys
 from pathlib import Path
 
 from tests.support import commit, run, write
@@ -70,3 +72,45 @@ def test_which_agent_is_meant(repository: Path) -> None:
     assert run("activity", "a1", "--task", "T2").code == 0
     assert run("activity", "../a1").code == 2
     assert run("activity", "a1", "--lookback", "nan").code == 2
+
+
+def test_reports_are_taken_one_by_one(repository: Path) -> None:
+    """An acknowledgement is noise; the progress after it, a finding, and what came before it are not."""
+    commit(repository, "first.txt")
+    for name in ("a1", "a2", "a3"):
+        assert run("agent", "spawn", "--task", "T1", "--agent", name).code == 0
+    ids = ("--task", "T1", "--agent")
+    update = ("agent", "update", "--task", "T1", "--status", "working", "--agent")
+    assert run(*update, "a1", "--message", "OK, resuming now").code == 0
+    assert run(*update, "a1", "--progress", "60").code == 0
+    assert run("agent", "finding", *ids, "a2", "the token is never refreshed").code == 0
+    assert run(*update, "a3", "--message", "The form has its fields.").code == 0
+    assert run(*update, "a3", "--message", "ACK").code == 0
+    for name in ("a1", "a2", "a3"):
+        found = run("activity", name, "--format", "json").json
+        assert found["is_active"] is True, found
+
+
+def test_an_agent_that_has_ended_is_not_active(repository: Path) -> None:
+    commit(repository, "first.txt")
+    assert run("agent", "spawn", "--task", "T1", "--agent", "a1").code == 0
+    words = ("agent", "update", "--task", "T1", "--agent", "a1", "--status", "completed")
+    assert run(*words, "--message", "Done, with a test.").code == 0
+    found = run("activity", "a1", "--format", "json").json
+    assert (found["is_active"], found["reasons"]) == (False, ["it has ended: completed"])
+
+
+def test_the_transcript_of_a_session_under_guard_run_is_a_sign(
+    repository: Path, home: Path
+) -> None:
+    commit(repository, "first.txt")
+    session = "0b66888f-6ea6-497a-bbf7-1148f76ef540"
+    transcript = write(home / f".claude/projects/p/{session}.jsonl", "{}")
+    line = json.dumps({"type": "system", "subtype": "init", "session_id": session})
+    asks = f"{sys.executable} -m guard activity ag --all-sources --format json > seen.json"
+    grows = f"until touch {transcript}; {asks} && grep -q TRANSCRIPT seen.json; do :; done"
+    script = f"echo {shlex.quote(line)}; {grows}"
+    words = ("run", "--task", "T1", "--agent-id", "ag", "--agent", "claude", "--no-probe")
+    run(*words, "--", "sh", "-c", script)
+    found = json.loads((repository / "seen.json").read_bytes())
+    assert "TRANSCRIPT_GROWTH" in {one["source"] for one in found["signals"]}

@@ -94,3 +94,14 @@ def test_agents_of_one_work_tree_are_told_apart_and_looked_at_together(repositor
     report = survey(Invocation())
     active = [one.agent_id for one in report.agents if one.is_active]
     assert active == ["a7"]
+
+
+def test_no_file_of_one_agent_keeps_the_others_from_being_shown(repository: Path) -> None:
+    for name in ("a1", "a2", "a3"):
+        spawn_agent("T1", name)
+    huge = '{"last_updated": 1' + "0" * 400 + ', "status": "working on it"}'
+    write(repository / "agent_workspaces/a1/status.json", huge)
+    (repository / ".agents/a2").mkdir(parents=True)
+    write(repository / ".agents/a2/status.json", "[" * 100_000)
+    report = survey(Invocation())
+    assert [one.category for one in report.agents] == ["fresh"] * 3

@@ -17,7 +17,7 @@ from guard.core.text import plural
 
 MIN_CONFIDENCE = 0.5
 CONSISTENT_HOURS = 24
-_AHEAD = timedelta(minutes=2)
+AHEAD = timedelta(minutes=2)
 """How far clocks of one fleet may differ."""
 _HALF_HOUR, _HOUR = 30, 60
 _PENALTIES = ((_HOUR, 0.7), (_HALF_HOUR, 0.85))
@@ -101,7 +101,7 @@ def _sifted(
 ) -> tuple[list[Signal], list[str]]:
     counting, passed_over = [], []
     for signal in signals:
-        why = _unusable(signal, now, terms)
+        why = unusable(signal, now, terms)
         if why is None:
             counting.append(signal)
         else:
@@ -110,9 +110,10 @@ def _sifted(
     return counting, passed_over
 
 
-def _unusable(signal: Signal, now: datetime, terms: Terms) -> str | None:
+def unusable(signal: Signal, now: datetime, terms: Terms) -> str | None:
+    """Why a sign does not count; None if it does."""
     age = now - signal.at
-    if age < -_AHEAD:
+    if age < -AHEAD:
         return f"its time is {_minutes(-age):.0f} min in the future"
     if is_noise(signal.message, terms.noise_patterns):
         return "noise"

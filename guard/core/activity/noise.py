@@ -24,9 +24,9 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _ACKNOWLEDGING = frozenset(
     _WORD.findall(
         "ack acked acknowledge acknowledged acknowledging affirmative alright am are continue continuing copied copy fine go"
-        " going good got great hello here hi i i'll i’ll i'm i’m it just me message no noted now of ok okay on online onto"
-        " please ready received resume resumed resuming roger sir standby standing status sure system thank thanks that the"
-        " this to understood up update will work working yes you your"
+        " going good got great hello here hi i i'll i’ll i'm i’m it just me no noted now of ok okay on online onto"
+        " please ready received resume resumed resuming roger sir standby standing sure thank thanks that the"
+        " this to understood up will work working yes you your"
     )
 )
 _MOST_ACKNOWLEDGING = 12
@@ -35,7 +35,14 @@ _MOST_ACKNOWLEDGING = 12
 def is_resumer_prompt(message: str, patterns: Iterable[str] = NOISE_PATTERNS) -> bool:
     """Whether the message itself is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
     own = own_words(message).casefold()
-    return any(pattern.casefold() in own for pattern in patterns if pattern)
+    return any(_stands_in(pattern.casefold(), own) for pattern in patterns if pattern)
+
+
+def _stands_in(pattern: str, text: str) -> bool:
+    """A word stands for itself: not as a part of another, nor of the name of a file."""
+    before = r"(?<![\w/-])" if pattern[0].isalnum() else ""
+    after = r"(?![\w/-]|\.\w)" if pattern[-1].isalnum() else ""
+    return re.search(before + re.escape(pattern) + after, text) is not None
 
 
 def is_acknowledgement(message: str) -> bool:
