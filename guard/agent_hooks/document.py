@@ -65,7 +65,7 @@ def read(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> D
         "source": _first(told, "source"),
         "detail": _detail(told),
         "message": _first(told, "last_assistant_message", "prompt_response"),
-        "again": told.get("stop_hook_active") is True,
+        "again": _flag(told.get("stop_hook_active")),
         "tasks": tasks,
         "tasks_unclear": unclear,
         "wakeups": _wakeups(told),
@@ -89,6 +89,10 @@ def _line(value: object, most: int = _MOST_LINE) -> str:
 
 def _first(told: Document, *names: str) -> str:
     return next((text for name in names if (text := _line(told.get(name)))), "")
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
 def _prompt_by_text(agent: str, event: str, told: Document) -> str | None:

@@ -96,7 +96,6 @@ NOTHING: dict[str, Any] = {
     "in_background": False,
     "source": "",
     "detail": "",
-    "again": False,
     "tasks": None,
     "tasks_unclear": False,
     "wakeups": None,
@@ -123,7 +122,7 @@ def test_a_real_document_is_understood(agent: str, event: str) -> None:
     assert heard["session"] == told.get("session_id", told.get("sessionId"))
     if (agent, event) != ("gemini", "AfterAgent"):
         assert heard["prompt"] == told.get("prompt_id", told.get("turn_id"))
-    wanted = {**NOTHING, **expected}
+    wanted = {**NOTHING, "again": told.get("stop_hook_active"), **expected}
     assert {name: heard[name] for name in wanted} == wanted
 
 
@@ -203,7 +202,7 @@ def test_the_folder_is_the_projects_then_the_documents_then_the_current_one(tmp_
 def test_a_broken_document_leaves_what_the_environment_tells(stdin: bytes) -> None:
     heard = read("claude", "Stop", stdin, CLAUDE_CODE_SESSION_ID="of the environment")
     assert (heard.session, heard.helper, heard.tasks) == ("of the environment", None, None)
-    assert not heard.again
+    assert heard.again is None
     assert read("codex", "Stop", stdin, CLAUDE_CODE_SESSION_ID="not its own").session is None
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from guard import teams
 from guard.agent_hooks.deciding import answer
+from guard.agent_hooks.document import MOST_BYTES
 from guard.core.team.changes import Joined
 from guard.core.team.state import Scope
 from guard.invocation import Invocation
@@ -22,6 +23,7 @@ from tests.support.hooks import (
     faults,
     hooks,
     observe,
+    read,
     start,
     stop,
 )
@@ -99,6 +101,35 @@ def test_the_cap_ends_also_a_loop_of_which_the_host_says_nothing(project: Path) 
         assert time.monotonic() < until
         time.sleep(0.3)
     assert [one[1:] for one in decisions()] == [("uncommitted", 1), ("uncommitted", 2), ("cap", 2)]
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [b"{", b"", b"[]", b'{"stop_hook_active": false, "x": "' + b"x" * MOST_BYTES + b'"}'],
+    ids=["cut off", "empty", "no object", "too large"],
+)
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_the_cap_ends_also_a_loop_of_documents_that_cannot_be_read(
+    project: Path, agent: str, stdin: bytes
+) -> None:
+    assert run("baseline").code == 0
+    write(project / "made.txt", "by the agent\n")
+    answers = [read(answer(agent, STOPS[agent], stdin, os.environ)) for _ in range(4)]
+    assert ["decision" in one for one in answers] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_cap_ends_also_a_loop_of_documents_that_lack_what_tells_it(
+    project: Path, agent: str
+) -> None:
+    start(agent)
+    write(project / "made.txt", "by the agent\n")
+    told = {"sessionId": "s1", "session_id": "s1", "cwd": str(project), "stopReason": "end_turn"}
+    stdin = json.dumps(told).encode()
+    answers = [read(answer(agent, STOPS[agent], stdin, os.environ)) for _ in range(4)]
+    assert ["decision" in one for one in answers] == [True, True, False, False]
+    stop(agent, stop_hook_active=False)
+    assert decisions()[-1][1] == ("uncommitted" if agent == "copilot" else "cap")
 
 
 def test_another_prompt_is_asked_anew(session: Path) -> None:

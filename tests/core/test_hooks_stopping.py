@@ -5,14 +5,16 @@ from datetime import datetime, timedelta
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from guard.core.events.hook import Calls, HookAgent
+from guard.core.events.hook import Calls, HookAgent, StopDecided
 from guard.core.events.run import Process
 from guard.core.hooks import saying
 from guard.core.hooks.failing import failure
 from guard.core.hooks.heard import Heard, Task, Wakeup
 from guard.core.hooks.starting import is_real_start, over_since
-from guard.core.hooks.state import Hooks, HookSession
+from guard.core.hooks.state import Hooks, HookSession, HooksFold
 from guard.core.hooks.stopping import Decision, Facts, decide, unlisted, waited_for
 from guard.core.runs import OpenIteration
 from guard.core.team.changes import Alive, Joined
@@ -109,8 +111,13 @@ def test_rules(facts: Facts, most: int, expected: tuple[str, str, int]) -> None:
         pytest.param(True, "p2", blocked(1), ("blocked", 2), id="held back before"),
         pytest.param(True, None, blocked(1), ("blocked", 2), id="held back before, no prompt told"),
         pytest.param(False, "p2", blocked(2), ("blocked", 1), id="another prompt begins anew"),
-        pytest.param(False, None, blocked(2), ("blocked", 1), id="so does one that is not told"),
-        pytest.param(False, None, blocked(2, prompt=None), ("blocked", 1), id="twice not told"),
+        pytest.param(None, "p2", blocked(2), ("blocked", 1), id="also if no more is told"),
+        pytest.param(False, None, blocked(2, prompt=None), ("blocked", 1), id="no ids, not held"),
+        pytest.param(False, None, blocked(2), ("released", 2), id="one id is no proof"),
+        pytest.param(False, "p1", blocked(2, prompt=None), ("released", 2), id="nor is the first"),
+        pytest.param(None, None, blocked(2), ("released", 2), id="nothing told"),
+        pytest.param(None, None, blocked(2, prompt=None), ("released", 2), id="never told"),
+        pytest.param(True, "p2", blocked(2), ("released", 2), id="held back, with another id"),
         pytest.param(True, "p1", blocked(2), ("released", 2), id="the cap"),
         pytest.param(False, "p1", blocked(2), ("released", 2), id="the cap, by the prompt alone"),
         pytest.param(True, None, blocked(9), ("released", 9), id="a cap that was lowered"),
@@ -120,7 +127,7 @@ def test_rules(facts: Facts, most: int, expected: tuple[str, str, int]) -> None:
     ],
 )
 def test_the_count_of_a_prompt(
-    again: bool, prompt: str | None, before: HookSession, expected: tuple[str, int]
+    again: bool | None, prompt: str | None, before: HookSession, expected: tuple[str, int]
 ) -> None:
     found = decided(replace(DIRTY, again=again, prompt=prompt), before)
     assert (found.decision, found.blocks) == expected
@@ -143,9 +150,61 @@ def test_never_more_blocks_than_the_cap_however_often_it_stops(most: int) -> Non
         assert blocks == most
 
 
+@given(
+    most=st.integers(1, 5),
+    agent=st.sampled_from(HOLDING),
+    session=st.sampled_from(["s1", None]),
+    stops=st.lists(st.tuples(st.sampled_from([True, False, None]), st.booleans()), max_size=40),
+    has_ids=st.booleans(),
+)
+def test_never_more_blocks_than_the_cap_without_proof_of_a_new_prompt(
+    most: int,
+    agent: HookAgent,
+    session: str | None,
+    stops: list[tuple[bool | None, bool]],
+    has_ids: bool,
+) -> None:
+    """Whatever the documents leave out: one id at most, and without any the word that nobody held it back is a proof."""
+    fold, blocks = HooksFold("w1"), 0
+    for number, (again, told) in enumerate(stops):
+        prompt = "p1" if has_ids and told else None
+        seen = fold.contents()["sessions"]
+        if again is False and prompt is None and all(one.prompt is None for one in seen):
+            blocks = 0
+        at = MOMENT + timedelta(seconds=10 * number)
+        facts = replace(DIRTY, agent=agent, session=session, again=again, prompt=prompt)
+        found = decide(facts, seen[0] if seen else None, most, at)
+        blocks += found.decision == "blocked"
+        assert blocks <= most
+        fold.apply(stop_decided(facts, found, at))
+
+
+def stop_decided(facts: Facts, found: Decision, at: datetime) -> StopDecided:
+    return StopDecided.model_validate(
+        {
+            "at": at,
+            "id": "e1",
+            "run": None,
+            "iteration": None,
+            "worktree": "w1",
+            "agent": facts.agent,
+            "event": "Stop",
+            "session": facts.session,
+            "prompt": facts.prompt,
+            "decision": found.decision,
+            "reason": found.reason,
+            "blocks": found.blocks,
+            "files": 1,
+            "members": 0,
+            "detail": "",
+        }
+    )
+
+
 @pytest.mark.parametrize(
     ("before", "again", "expected"),
     [
+        pytest.param(blocked(1, 0.5), None, ("blocked", 2, False), id="one that tells nothing"),
         pytest.param(blocked(1, 0.5), False, ("blocked", 1, True), id="its twin"),
         pytest.param(blocked(2, 0.5), False, ("blocked", 2, True), id="its twin at the cap"),
         pytest.param(blocked(1, 0.5), True, ("blocked", 2, False), id="a stop that follows"),
@@ -154,7 +213,7 @@ def test_never_more_blocks_than_the_cap_however_often_it_stops(most: int) -> Non
     ],
 )
 def test_two_hooks_for_one_stop_use_up_one_block(
-    before: HookSession, again: bool, expected: tuple[str, int, bool]
+    before: HookSession, again: bool | None, expected: tuple[str, int, bool]
 ) -> None:
     found = decided(replace(DIRTY, again=again), before)
     assert (found.decision, found.blocks, found.twin) == expected
@@ -162,7 +221,7 @@ def test_two_hooks_for_one_stop_use_up_one_block(
 
 def test_every_stop_counts_where_the_host_forgets_that_it_was_held_back() -> None:
     """Gemini CLI does when a tool was used in between."""
-    facts = replace(DIRTY, agent="gemini")
+    facts = replace(DIRTY, agent="gemini", again=False)
     assert decided(facts, blocked(1, 0.5, agent="gemini")).blocks == 2
     assert decided(facts, blocked(2, 0.5, agent="gemini")).reason == "cap"
 

@@ -75,8 +75,8 @@ class Heard(Frozen):
     """Why it ended or failed, where that is told."""
     message: Line = ""
     """The beginning of the agent's last message, where it is told; for a stop."""
-    again: bool = False
-    """`stop_hook_active`: a hook has held this turn back before."""
+    again: bool | None = None
+    """`stop_hook_active`: whether a hook has held this turn back before; None if the agent's program does not say."""
     tasks: tuple[Task, ...] | None = None
     """All that is in the background; None if the agent's program does not say."""
     tasks_unclear: bool = False

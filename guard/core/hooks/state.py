@@ -33,6 +33,7 @@ class HookSession(Frozen):
     """Whether an iteration began with it."""
     ended: bool
     prompt: Line | None
+    """The newest that was told since it started or was resumed."""
     blocks: Count
     """How often it was asked to go on for this prompt."""
     decision: StopDecision | None
@@ -103,10 +104,11 @@ class HooksFold(Fold[Hooks]):
                 self._known(known.model_copy(update=news))
             case StopDecided():
                 self._called(_once(event))
+                known = self._session(event)
                 decided = {name: getattr(event, name) for name in _DECIDED}
-                self._known(
-                    self._session(event).model_copy(update={**decided, "decided_at": event.at})
-                )
+                # A document without a prompt, such as one that cannot be read, does not make the last one unknown.
+                decided |= {"prompt": event.prompt or known.prompt, "decided_at": event.at}
+                self._known(known.model_copy(update=decided))
             case _:
                 assert_never(event)
 
@@ -144,7 +146,7 @@ class HooksFold(Fold[Hooks]):
         }
 
 
-_DECIDED = ("prompt", "blocks", "decision", "reason")
+_DECIDED = ("blocks", "decision", "reason")
 
 
 def _once(event: HookSessionStarted | StopDecided) -> Calls:

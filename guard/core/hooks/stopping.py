@@ -1,7 +1,8 @@
 """Whether a session may stop: a limit always lets it, then work that its host waits for, then nothing left to be done.
 
 A session is asked to go on only so often for one prompt, by a count of guard's own: that a hook has held it back before is
-told by its host for ever after, and some hosts would be held back without end.
+told by its host for ever after, and some hosts would be held back without end. What a host does not tell proves nothing: the
+count goes on.
 """
 
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ class Facts:
     agent: str
     session: str | None
     prompt: str | None = None
-    again: bool = False
+    again: bool | None = None
+    """Whether the host says that it was held back before; None if it does not say."""
     failure: Failure | None = None
     waits: tuple[str, ...] = ()
     """What its host waits for by itself."""
@@ -131,11 +133,15 @@ def _reason(facts: Facts, max_blocks: int) -> StopReason:
 
 
 def _asked_so_far(facts: Facts, before: HookSession | None) -> int:
-    """How often for this prompt: a new one begins only if the host says neither that it goes on nor the same id."""
-    if before is None:
-        return 0
-    same = facts.prompt is not None and facts.prompt == before.prompt
-    return before.blocks if facts.again or same else 0
+    """How often for this prompt."""
+    return before.blocks if before is not None and not _is_new_prompt(facts, before) else 0
+
+
+def _is_new_prompt(facts: Facts, before: HookSession) -> bool:
+    """Whether that is proven: by another id, or where there are none by the host's word that nobody held it back."""
+    if facts.again or (facts.prompt is None) != (before.prompt is None):
+        return False
+    return facts.again is False if facts.prompt is None else facts.prompt != before.prompt
 
 
 def _is_twin(facts: Facts, before: HookSession | None, now: datetime) -> bool:
@@ -144,5 +150,5 @@ def _is_twin(facts: Facts, before: HookSession | None, now: datetime) -> bool:
         return False
     if facts.agent not in _TELL_AGAIN:
         return False
-    same = facts.prompt is not None and facts.prompt == before.prompt and not facts.again
-    return same and timedelta(0) <= now - before.decided_at < _TWICE
+    same = facts.prompt is not None and facts.prompt == before.prompt
+    return same and facts.again is False and timedelta(0) <= now - before.decided_at < _TWICE
