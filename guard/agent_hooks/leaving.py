@@ -4,6 +4,7 @@ from guard import baselines
 from guard.agent_hooks.host import is_gone
 from guard.attribution import changed_after, not_the_agents
 from guard.core.events.baseline import DirtyFile
+from guard.core.hooks.away import was_set_back
 from guard.core.hooks.heard import Heard
 from guard.core.hooks.state import Hooks, HookSession
 from guard.core.paths import unspelled
@@ -13,6 +14,7 @@ from guard.core.uncommitted import changed_since
 from guard.git.dirty import dirty
 from guard.invocation import Invocation
 from guard.iteration import Iteration, Terms, current, key_of, last_check
+from guard.teams import moment_of
 
 _SLACK_SECONDS = 2.0
 """File systems and clocks differ in how exact their times are."""
@@ -52,10 +54,11 @@ def _files(
     guard: Invocation, iteration: Iteration, known: HookSession | None, seconds: float
 ) -> tuple[str, ...]:
     settings, before = guard.settings(iteration.frozen), iteration.baseline
+    moment = moment_of(guard.clock)
     limit = min(settings.completion_check.git_timeout_seconds, seconds)
     now = dirty(guard.repository, guard.environ, limit, like=before.dirty)
     left = changed_since(before.dirty, now.files)
-    if known is not None and known.started_at is not None:
+    if known is not None and known.started_at is not None and not was_set_back(known, moment):
         since = known.started_at.timestamp() - _SLACK_SECONDS
         recent = changed_after(guard.repository.root, left, now, since)
         left = tuple(file for file in left if file.path in recent)

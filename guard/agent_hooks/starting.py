@@ -5,6 +5,7 @@ from datetime import datetime
 from guard.agent_hooks.host import host, is_gone
 from guard.agent_hooks.watchdog import TimeIsUp
 from guard.beginning import begin
+from guard.core.breaker.moment import Moment
 from guard.core.events import HookSessionStarted
 from guard.core.hooks.heard import Heard
 from guard.core.hooks.starting import began_it, is_real_start, over_since
@@ -16,6 +17,7 @@ from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import key_of, told_of_session
 from guard.living import MARK
+from guard.teams import moment_of
 
 _LONGEST = 400
 
@@ -24,17 +26,17 @@ def started(guard: Invocation, heard: Heard) -> None:
     """Record the start; what kept the baseline from being taken is recorded with it, and raised."""
     if heard.helper is not None:
         return  # A helper's: the session has started before.
-    at, hooks = guard.clock.now(), guard.store.view(HOOKS, key_of(guard))
+    moment, hooks = moment_of(guard.clock), guard.store.view(HOOKS, key_of(guard))
     trouble: GuardError | OSError | TimeIsUp | None = None
     detail, began = "", False
     try:
-        detail, began = _begun(guard, heard, hooks, at)
+        detail, began = _begun(guard, heard, hooks, moment.now)
     except (GuardError, OSError, TimeIsUp) as error:
         trouble, detail = error, str(error)
     if heard.session is not None:
         mark = guard.environ.get(MARK)
         told_of_session(guard, heard.agent, heard.session, mark=mark, process=host())
-    _record(guard, heard, hooks, at, detail, began)
+    _record(guard, heard, hooks, moment, detail, began)
     if trouble is not None:
         raise trouble
 
@@ -61,7 +63,7 @@ def _begun(guard: Invocation, heard: Heard, hooks: Hooks | None, at: datetime) -
 
 
 def _record(
-    guard: Invocation, heard: Heard, hooks: Hooks | None, at: datetime, detail: str, began: bool
+    guard: Invocation, heard: Heard, hooks: Hooks | None, moment: Moment, detail: str, began: bool
 ) -> None:
     known = hooks.session(heard.agent, heard.session) if hooks is not None else None
     with guard.writable_store.change() as change:
@@ -69,7 +71,7 @@ def _record(
         opened = run.open_iteration if run is not None else None
         change.append(
             HookSessionStarted(
-                at=at,
+                at=moment.now,
                 id=new_id(),
                 run=run.run if run is not None and opened is not None else None,
                 iteration=opened.number if opened is not None else None,
@@ -80,5 +82,7 @@ def _record(
                 source=heard.source,
                 began=began or began_it(opened, known),
                 detail=shortened(valid(detail), _LONGEST),
+                boot_seconds=moment.boot_seconds,
+                boot_id=moment.boot_id,
             )
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 
 from guard import teams
 from guard.agent_hooks import answers
@@ -85,15 +84,15 @@ def _recorded(guard: Invocation, heard: Heard, scope: Scope, facts: Facts, most:
         decision = decide(facts, before, most, moment.now)
         if not decision.twin:
             change.append(
-                _event(heard, scope, decision, moment.now),
+                _event(heard, scope, decision, moment),
                 *_held(change, scope, decision, before, moment),
             )
     return decision
 
 
-def _event(heard: Heard, scope: Scope, decision: Decision, at: datetime) -> StopDecided:
+def _event(heard: Heard, scope: Scope, decision: Decision, moment: Moment) -> StopDecided:
     return StopDecided(
-        at=at,
+        at=moment.now,
         id=new_id(),
         run=scope.run,
         iteration=scope.iteration,
@@ -108,6 +107,8 @@ def _event(heard: Heard, scope: Scope, decision: Decision, at: datetime) -> Stop
         files=len(decision.left.files),
         members=len(decision.left.members),
         detail=valid(decision.detail)[:_LONGEST],
+        boot_seconds=moment.boot_seconds,
+        boot_id=moment.boot_id,
     )
 
 

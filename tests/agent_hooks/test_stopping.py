@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from guard import teams
 from guard.agent_hooks.deciding import answer
 from guard.agent_hooks.document import MOST_BYTES
+from guard.core.events import HookSessionStarted
 from guard.core.team.changes import Joined
 from guard.core.team.state import Scope
+from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import key_of
 from tests.support import commit, git, run, write
@@ -191,6 +194,29 @@ def test_a_session_that_was_away_is_not_asked_for_what_the_user_did_meanwhile(
     said = asked(stop())
     assert "made.txt" in said
     assert "meanwhile.txt" not in said
+
+
+def test_a_clock_that_was_set_back_hides_nothing(session: Path) -> None:
+    """Of the start the wall clock then says that it is yet to come; the clock that nobody sets does not."""
+    guard, seconds = Invocation(), 5
+    moment = teams.moment_of(guard.clock)
+    before = HookSessionStarted(
+        at=moment.now + timedelta(seconds=seconds),
+        id=new_id(),
+        worktree=key_of(guard),
+        agent="claude",
+        event="SessionStart",
+        session="s1",
+        source="resume",
+        began=False,
+        detail="",
+        boot_seconds=moment.boot_seconds,
+        boot_id=moment.boot_id,
+    )
+    with guard.writable_store.change() as change:
+        change.append(before)
+    write(session / "made.txt", "by the agent\n")
+    assert "made.txt" in asked(stop())
 
 
 def test_compaction_is_no_new_start(session: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from guard.core.events.base import BaseEvent
+from guard.core.events.breaker import BootSeconds
 from guard.core.fields import Count, Frozen, Id, Instant, Line
 
 HookAgent = Literal["claude", "codex", "gemini", "qwen", "copilot", "opencode"]
@@ -50,7 +51,14 @@ class HooksFolded(_HookEvent):
     """Sessions that have ended."""
 
 
-class HookSessionStarted(_HookEvent):
+class _Answered(_HookEvent):
+    """With the clock that nobody sets, where it is known: by it one can tell that the other one was set."""
+
+    boot_seconds: BootSeconds | None = None
+    boot_id: Line | None = None
+
+
+class HookSessionStarted(_Answered):
     """A hook was called for the start of a session."""
 
     type: Literal["hook_session_started"] = "hook_session_started"
@@ -63,7 +71,7 @@ class HookSessionStarted(_HookEvent):
     detail: Line
 
 
-class StopDecided(_HookEvent):
+class StopDecided(_Answered):
     """A session wanted to stop, and was asked to go on, or let go."""
 
     type: Literal["stop_decided"] = "stop_decided"

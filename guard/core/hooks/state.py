@@ -4,6 +4,7 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
+from guard.core.events.breaker import BootSeconds
 from guard.core.events.hook import (
     Calls,
     HookAgent,
@@ -20,6 +21,19 @@ from guard.core.hooks.vocabulary import RESTARTS
 from guard.core.views import Fold, ViewDocument, ViewKind
 
 MOST_SESSIONS = 50
+
+
+class Boot(Frozen):
+    """A moment by the clock that nobody sets."""
+
+    seconds: BootSeconds
+    id: Line
+
+    @classmethod
+    def of(cls, event: HookSessionStarted | StopDecided) -> "Boot | None":
+        if event.boot_seconds is None or event.boot_id is None:
+            return None
+        return cls.model_construct(seconds=event.boot_seconds, id=event.boot_id)
 
 
 class HookSession(Frozen):
@@ -39,6 +53,10 @@ class HookSession(Frozen):
     decision: StopDecision | None
     reason: StopReason | None
     decided_at: Instant | None
+    started_boot: Boot | None = None
+    """`started_at` by the other clock; None if that was not told."""
+    decided_boot: Boot | None = None
+    """`decided_at` by the other clock; None if that was not told."""
 
 
 class Hooks(ViewDocument):
@@ -97,7 +115,7 @@ class HooksFold(Fold[Hooks]):
                 # A session that is resumed has not ended; one that is compacted was there all the time.
                 news: dict[str, Any] = {"began": event.began, "ended": False}
                 if event.source in RESTARTS or known.started_at is None:
-                    news["started_at"] = event.at
+                    news |= {"started_at": event.at, "started_boot": Boot.of(event)}
                 if event.source in RESTARTS:
                     # Whoever resumes it prompts it anew, though perhaps in the same words.
                     news |= {"prompt": None, "blocks": 0}
@@ -107,7 +125,8 @@ class HooksFold(Fold[Hooks]):
                 known = self._session(event)
                 decided = {name: getattr(event, name) for name in _DECIDED}
                 # A document without a prompt, such as one that cannot be read, does not make the last one unknown.
-                decided |= {"prompt": event.prompt or known.prompt, "decided_at": event.at}
+                decided |= {"prompt": event.prompt or known.prompt}
+                decided |= {"decided_at": event.at, "decided_boot": Boot.of(event)}
                 self._known(known.model_copy(update=decided))
             case _:
                 assert_never(event)
@@ -130,6 +149,8 @@ class HooksFold(Fold[Hooks]):
             decision=None,
             reason=None,
             decided_at=None,
+            started_boot=None,
+            decided_boot=None,
         )
 
     def _known(self, session: HookSession) -> None:
