@@ -1,4 +1,7 @@
-"""What a session would leave uncommitted if it stopped now: as a check sees it, and changed since the session began."""
+"""What a session would leave uncommitted if it stopped now: as a check sees it, and changed while it was there."""
+
+import math
+from pathlib import Path
 
 from guard import baselines
 from guard.agent_hooks.host import is_gone
@@ -6,12 +9,12 @@ from guard.attribution import changed_after, not_the_agents
 from guard.core.events.baseline import DirtyFile
 from guard.core.hooks.away import was_set_back
 from guard.core.hooks.heard import Heard
-from guard.core.hooks.state import Hooks, HookSession
+from guard.core.hooks.state import Absence, Hooks, HookSession
 from guard.core.paths import unspelled
 from guard.core.runs import RUN, Run
 from guard.core.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
 from guard.core.uncommitted import changed_since
-from guard.git.dirty import dirty
+from guard.git.dirty import Dirty, dirty
 from guard.invocation import Invocation
 from guard.iteration import Iteration, Terms, current, key_of, last_check
 from guard.teams import moment_of
@@ -58,10 +61,9 @@ def _files(
     limit = min(settings.completion_check.git_timeout_seconds, seconds)
     now = dirty(guard.repository, guard.environ, limit, like=before.dirty)
     left = changed_since(before.dirty, now.files)
-    if known is not None and known.started_at is not None and not was_set_back(known, moment):
-        since = known.started_at.timestamp() - _SLACK_SECONDS
-        recent = changed_after(guard.repository.root, left, now, since)
-        left = tuple(file for file in left if file.path in recent)
+    if known is not None and not was_set_back(known, moment):
+        meanwhile = _changed_in(known.away, guard.repository.root, left, now)
+        left = tuple(file for file in left if file.path not in meanwhile)
     last = last_check(guard, iteration)
     aside = {*not_the_agents(guard.repository, before, left, guard.environ, limit)}
     aside |= set(last.aside) if last is not None else set()
@@ -69,6 +71,18 @@ def _files(
     return tuple(
         file.path for file in left if file.path not in aside and not _is_secret(file, allowed)
     )
+
+
+def _changed_in(
+    away: tuple[Absence, ...], root: Path, files: tuple[DirtyFile, ...], now: Dirty
+) -> set[str]:
+    """The paths of what changed last while the session was not there."""
+    found: set[str] = set()
+    for absence in away:
+        since = absence.since.timestamp() if absence.since is not None else -math.inf
+        until = absence.until.timestamp() - _SLACK_SECONDS
+        found |= changed_after(root, files, now, since) - changed_after(root, files, now, until)
+    return found
 
 
 def _is_secret(file: DirtyFile, allowed: str) -> bool:

@@ -196,6 +196,29 @@ def test_a_session_that_was_away_is_not_asked_for_what_the_user_did_meanwhile(
     assert "meanwhile.txt" not in said
 
 
+def test_what_a_session_left_before_it_was_resumed_is_still_its_own(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    assert "made.txt" in asked(stop())
+    for away in ("first", "second"):
+        write(session / f"{away}.txt", "by the user\n")
+        time.sleep(2.2)
+        start(source="resume")
+        said = asked(stop())
+        assert "made.txt" in said
+        assert "1 file is" in said, away
+
+
+def test_a_session_that_told_its_end_was_there_until_then(session: Path) -> None:
+    write(session / "made.txt", "by the agent\n")
+    observe("claude", "SessionEnd")
+    write(session / "meanwhile.txt", "by the user\n")
+    time.sleep(2.2)
+    start(source="resume")
+    said = asked(stop())
+    assert "made.txt" in said
+    assert "meanwhile.txt" not in said
+
+
 def test_a_clock_that_was_set_back_hides_nothing(session: Path) -> None:
     """Of the start the wall clock then says that it is yet to come; the clock that nobody sets does not."""
     guard, seconds = Invocation(), 5

@@ -1,4 +1,4 @@
-"""Which files a session may have changed, by their times."""
+"""When a session was not there, and whether the times of files can tell what changed then."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from guard.core.breaker.moment import Moment
+from guard.core.events import HookSessionStarted
 from guard.core.hooks.away import was_set_back
-from guard.core.hooks.state import Boot, HookSession
+from guard.core.hooks.state import MOST_ABSENCES, Absence, Boot, HookSession, HooksFold
 from tests.support.events import MOMENT
 
 NOW = Moment(MOMENT, 1000.0, "boot 1")
@@ -47,3 +48,60 @@ def test_a_clock_that_was_set_back(seconds_ago: float, boot: Boot | None, expect
     at = MOMENT - timedelta(seconds=seconds_ago)
     assert was_set_back(known(started_at=at, started_boot=boot), NOW) is expected
     assert not was_set_back(known(started_at=None), NOW)
+
+
+def after(*starts: tuple[int, str]) -> tuple[Absence, ...]:
+    """When the session was away that was started so, each so many seconds later than a certain moment."""
+    fold = HooksFold("w1")
+    for seconds, source in starts:
+        fold.apply(
+            HookSessionStarted(
+                at=MOMENT + timedelta(seconds=seconds),
+                id="e1",
+                worktree="w1",
+                agent="claude",
+                event="SessionStart",
+                session="s1",
+                source=source,
+                began=False,
+                detail="",
+            )
+        )
+    (session,) = fold.contents()["sessions"]
+    found: tuple[Absence, ...] = session.away
+    return found
+
+
+def absence(since: int | None, until: int) -> Absence:
+    begun = MOMENT + timedelta(seconds=since) if since is not None else None
+    return Absence(since=begun, until=MOMENT + timedelta(seconds=until))
+
+
+@pytest.mark.parametrize(
+    ("starts", "expected"),
+    [
+        pytest.param([(0, "startup")], [absence(None, 0)], id="before its start"),
+        pytest.param([(0, "compact")], [absence(None, 0)], id="before it was heard of"),
+        pytest.param([(0, "resume")], [absence(None, 0)], id="before it was resumed"),
+        pytest.param(
+            [(0, "startup"), (5, "compact"), (9, "resume")],
+            [absence(None, 0), absence(5, 9)],
+            id="from its last word until it was resumed",
+        ),
+        pytest.param(
+            [(0, "startup"), (9, "resume"), (20, "startup")], [absence(None, 20)], id="begun anew"
+        ),
+        pytest.param(
+            [(10, "startup"), (5, "resume")], [absence(None, 5)], id="a clock that was set back"
+        ),
+    ],
+)
+def test_when_a_session_was_away(starts: list[tuple[int, str]], expected: list[Absence]) -> None:
+    assert list(after(*starts)) == expected
+
+
+def test_of_very_many_absences_the_oldest_become_one() -> None:
+    away = after((0, "startup"), *((10 * number, "resume") for number in range(1, 30)))
+    assert len(away) == MOST_ABSENCES
+    assert (away[0].since, away[-1]) == (None, absence(280, 290))
+    assert away[0].until == away[1].since

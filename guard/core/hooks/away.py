@@ -1,4 +1,4 @@
-"""Which files a session may have changed, by when they changed last: not before it began, or while it was away."""
+"""Whether the times of files can tell what changed while a session was not there."""
 
 from guard.core.breaker.moment import Moment
 from guard.core.hooks.state import HookSession

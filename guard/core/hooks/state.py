@@ -1,5 +1,6 @@
 """The hooks of one work tree as a view: when each was last called, and how often each session was asked to go on."""
 
+from datetime import datetime
 from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
@@ -17,10 +18,11 @@ from guard.core.events.hook import (
     StopReason,
 )
 from guard.core.fields import Count, Frozen, Id, Instant, Line
-from guard.core.hooks.vocabulary import RESTARTS
+from guard.core.hooks.vocabulary import KINDS, RESTARTS, STARTS
 from guard.core.views import Fold, ViewDocument, ViewKind
 
 MOST_SESSIONS = 50
+MOST_ABSENCES = 8
 
 
 class Boot(Frozen):
@@ -34,6 +36,14 @@ class Boot(Frozen):
         if event.boot_seconds is None or event.boot_id is None:
             return None
         return cls.model_construct(seconds=event.boot_seconds, id=event.boot_id)
+
+
+class Absence(Frozen):
+    """A time in which a session did nothing."""
+
+    since: Instant | None
+    """When it was heard last; None for all time before."""
+    until: Instant
 
 
 class HookSession(Frozen):
@@ -57,6 +67,10 @@ class HookSession(Frozen):
     """`started_at` by the other clock; None if that was not told."""
     decided_boot: Boot | None = None
     """`decided_at` by the other clock; None if that was not told."""
+    seen_at: Instant | None = None
+    """When it started, wanted to stop or ended last."""
+    away: tuple[Absence, ...] = ()
+    """When it was not there: before its start, and before each time that it was resumed."""
 
 
 class Hooks(ViewDocument):
@@ -106,16 +120,19 @@ class HooksFold(Fold[Hooks]):
                 self._folded = event.spooled
                 for calls in event.calls:
                     self._called(calls)
+                at = _end_told(event)
                 for session in self._sessions.values():
                     if session.session in event.ended:
-                        self._known(session.model_copy(update={"ended": True}))
+                        seen = {"seen_at": at or session.seen_at, "ended": True}
+                        self._known(session.model_copy(update=seen))
             case HookSessionStarted():
                 self._called(_once(event))
                 known = self._session(event)
                 # A session that is resumed has not ended; one that is compacted was there all the time.
-                news: dict[str, Any] = {"began": event.began, "ended": False}
+                news: dict[str, Any] = {"began": event.began, "ended": False, "seen_at": event.at}
                 if event.source in RESTARTS or known.started_at is None:
                     news |= {"started_at": event.at, "started_boot": Boot.of(event)}
+                    news["away"] = _away(known, event)
                 if event.source in RESTARTS:
                     # Whoever resumes it prompts it anew, though perhaps in the same words.
                     news |= {"prompt": None, "blocks": 0}
@@ -127,6 +144,7 @@ class HooksFold(Fold[Hooks]):
                 # A document without a prompt, such as one that cannot be read, does not make the last one unknown.
                 decided |= {"prompt": event.prompt or known.prompt}
                 decided |= {"decided_at": event.at, "decided_boot": Boot.of(event)}
+                decided["seen_at"] = event.at
                 self._known(known.model_copy(update=decided))
             case _:
                 assert_never(event)
@@ -151,6 +169,8 @@ class HooksFold(Fold[Hooks]):
             decided_at=None,
             started_boot=None,
             decided_boot=None,
+            seen_at=None,
+            away=(),
         )
 
     def _known(self, session: HookSession) -> None:
@@ -172,6 +192,24 @@ _DECIDED = ("blocks", "decision", "reason")
 
 def _once(event: HookSessionStarted | StopDecided) -> Calls:
     return Calls.model_construct(agent=event.agent, event=event.event, count=1, last_at=event.at)
+
+
+def _end_told(event: HooksFolded) -> datetime | None:
+    """When the session ended, if it is the only one that did."""
+    ends = [one for one in event.calls if KINDS[one.agent].get(one.event) == "session_ended"]
+    return ends[0].last_at if sum(one.count for one in ends) == 1 else None
+
+
+def _away(known: HookSession, event: HookSessionStarted) -> tuple[Absence, ...]:
+    """The absences of a session that starts or is resumed; of very many the oldest become one."""
+    since = known.seen_at if event.source not in STARTS else None
+    if since is None or since > event.at:
+        return (Absence.model_construct(since=None, until=event.at),)
+    away = (*known.away, Absence.model_construct(since=since, until=event.at))
+    if len(away) <= MOST_ABSENCES:
+        return away
+    first = Absence.model_construct(since=away[0].since, until=away[1].until)
+    return (first, *away[2:])
 
 
 HOOKS: ViewKind[Hooks, HooksFold] = ViewKind(
