@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from guard import baselines
-from guard.attribution import not_the_agents, unwatched
+from guard.attribution import changed_after, not_the_agents, unwatched
 from guard.core.baselines import Baseline
 from guard.core.checks import LAST_CHECK
 from guard.core.events import IterationStarted, RunStarted
@@ -107,11 +107,14 @@ def _left_before(
     now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
     left = changed_since(before.dirty, now.files)
     iteration = current(guard, Terms())
-    alone = over_since.timestamp() if over_since else left_alone_since(guard, iteration)
+    root, alone = guard.repository.root, left_alone_since(guard, iteration)
     last = last_check(guard, iteration)
     aside = set(last.aside) if last else set()
-    if alone is not None:
-        aside |= unwatched(guard.repository.root, left, now, alone)
+    if over_since is not None:
+        # Its end is told when all is written, so that there is no doubt to be had in its favour.
+        aside |= changed_after(root, left, now, over_since.timestamp())
+    elif alone is not None:
+        aside |= unwatched(root, left, now, alone)
     held = not_the_agents(guard.repository, before, left, guard.environ, _git_limit(guard))
     return tuple(file for file in left if file.path not in held and file.path not in aside)
 
