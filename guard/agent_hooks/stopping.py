@@ -11,7 +11,7 @@ from guard.core.breaker.moment import Moment
 from guard.core.events import Event, StopDecided
 from guard.core.hooks.failing import failure
 from guard.core.hooks.heard import Heard
-from guard.core.hooks.state import HOOKS, HookSession
+from guard.core.hooks.state import HOOKS, Boot, HookSession
 from guard.core.hooks.stopping import Decision, Facts, decide, unlisted, waited_for
 from guard.core.runs import RUN
 from guard.core.team import accounting
@@ -31,13 +31,19 @@ def decided(guard: Invocation, heard: Heard, seconds_left: Callable[[], float]) 
         return answers.NOTHING  # A helper's turn: the session itself goes on.
     most = guard.users_config.settings.hooks.max_blocks
     scope = _scope(guard, heard)
-    facts = Facts(heard.agent, heard.session, heard.prompt, heard.again, failure(heard))
+    facts = Facts(
+        heard.agent, heard.session, heard.prompt, heard.again, _called(heard), failure(heard)
+    )
     if most and facts.failure is None:
         facts = _looked(guard, heard, scope, facts, seconds_left)
     decision = _recorded(guard, heard, scope, facts, most)
     if decision.decision == "blocked":
         return answers.block(heard.agent, decision.text)
     return answers.message(heard.agent, decision.message)
+
+
+def _called(heard: Heard) -> Boot | None:
+    return Boot(seconds=heard.boot_seconds, id=heard.boot_id) if heard.boot_id else None
 
 
 def _scope(guard: Invocation, heard: Heard) -> Scope:
@@ -77,8 +83,9 @@ def _take_list(guard: Invocation, heard: Heard) -> None:
 
 def _recorded(guard: Invocation, heard: Heard, scope: Scope, facts: Facts, most: int) -> Decision:
     """Decided and recorded under one lock, so that no two stops take the same count."""
-    key, moment = key_of(guard), teams.moment_of(guard.clock)
+    key = key_of(guard)
     with guard.writable_store.change() as change:
+        moment = teams.moment_of(guard.clock)
         hooks = change.view(HOOKS, key)
         before = hooks.session(heard.agent, heard.session) if hooks is not None else None
         decision = decide(facts, before, most, moment.now)

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from guard import teams
+from guard.agent_hooks import document
 from guard.agent_hooks.deciding import answer
 from guard.agent_hooks.document import MOST_BYTES
+from guard.agent_hooks.stopping import decided
 from guard.core.events import HookSessionStarted
+from guard.core.hooks.heard import Heard
 from guard.core.team.changes import Joined
 from guard.core.team.state import Scope
 from guard.ids import new_id
@@ -30,6 +33,7 @@ from tests.support.hooks import (
     start,
     stop,
 )
+from tests.support.hooks import document as stdin
 
 AGENTS = sorted(STOPS)
 SHELL = {"id": "b1", "type": "shell", "status": "running", "description": "a long job"}
@@ -107,17 +111,17 @@ def test_the_cap_ends_also_a_loop_of_which_the_host_says_nothing(project: Path) 
 
 
 @pytest.mark.parametrize(
-    "stdin",
+    "data",
     [b"{", b"", b"[]", b'{"stop_hook_active": false, "x": "' + b"x" * MOST_BYTES + b'"}'],
     ids=["cut off", "empty", "no object", "too large"],
 )
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_the_cap_ends_also_a_loop_of_documents_that_cannot_be_read(
-    project: Path, agent: str, stdin: bytes
+    project: Path, agent: str, data: bytes
 ) -> None:
     assert run("baseline").code == 0
     write(project / "made.txt", "by the agent\n")
-    answers = [read(answer(agent, STOPS[agent], stdin, os.environ)) for _ in range(4)]
+    answers = [read(answer(agent, STOPS[agent], data, os.environ)) for _ in range(4)]
     assert ["decision" in one for one in answers] == [True, True, False, False]
 
 
@@ -128,8 +132,8 @@ def test_the_cap_ends_also_a_loop_of_documents_that_lack_what_tells_it(
     start(agent)
     write(project / "made.txt", "by the agent\n")
     told = {"sessionId": "s1", "session_id": "s1", "cwd": str(project), "stopReason": "end_turn"}
-    stdin = json.dumps(told).encode()
-    answers = [read(answer(agent, STOPS[agent], stdin, os.environ)) for _ in range(4)]
+    data = json.dumps(told).encode()
+    answers = [read(answer(agent, STOPS[agent], data, os.environ)) for _ in range(4)]
     assert ["decision" in one for one in answers] == [True, True, False, False]
     stop(agent, stop_hook_active=False)
     assert decisions()[-1][1] == ("uncommitted" if agent == "copilot" else "cap")
@@ -147,6 +151,29 @@ def test_two_hooks_for_one_stop_count_once(session: Path) -> None:
     write(session / "made.txt", "by the agent\n")
     assert asked(stop()) == asked(stop())
     assert decisions() == [("blocked", "uncommitted", 1)]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_two_hooks_that_are_called_at_once_count_once_at_every_stop(
+    project: Path, agent: str
+) -> None:
+    start(agent)
+    write(project / "made.txt", "by the agent\n")
+    for number in (1, 2):
+        both = [called(agent, stop_hook_active=number > 1) for _ in range(2)]
+        first, second = (asked(read(decided(Invocation(), one, lambda: 30.0))) for one in both)
+        assert first == second
+        assert [one[2] for one in decisions()] == list(range(1, number + 1))
+    both = [called(agent, stop_hook_active=True) for _ in range(2)]
+    assert not any("block" in decided(Invocation(), one, lambda: 30.0) for one in both)
+
+
+def called(agent: str, **more: Any) -> Heard:
+    """What the hook for a stop was told, and when, before anything is decided."""
+    event = STOPS[agent]
+    data = stdin(agent, event, **{"background_tasks": [], **more})
+    told = document.read(agent, event, data, os.environ)
+    return Heard.model_validate_json(json.dumps(told))
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])

@@ -14,7 +14,7 @@ from guard.core.hooks import saying
 from guard.core.hooks.failing import failure
 from guard.core.hooks.heard import Heard, Task, Wakeup
 from guard.core.hooks.starting import is_real_start, over_since
-from guard.core.hooks.state import Hooks, HookSession, HooksFold
+from guard.core.hooks.state import Boot, Hooks, HookSession, HooksFold
 from guard.core.hooks.stopping import Decision, Facts, decide, unlisted, waited_for
 from guard.core.runs import OpenIteration
 from guard.core.team.changes import Alive, Joined
@@ -217,6 +217,26 @@ def test_two_hooks_for_one_stop_use_up_one_block(
 ) -> None:
     found = decided(replace(DIRTY, again=again), before)
     assert (found.decision, found.blocks, found.twin) == expected
+
+
+@pytest.mark.parametrize(
+    ("heard", "session", "expected"),
+    [
+        pytest.param(Boot(seconds=99.9, id="b1"), "s1", True, id="called before the block"),
+        pytest.param(Boot(seconds=100, id="b1"), "s1", False, id="called when it was decided"),
+        pytest.param(Boot(seconds=100.1, id="b1"), "s1", False, id="called right after it"),
+        pytest.param(Boot(seconds=5, id="b2"), "s1", False, id="another boot"),
+        pytest.param(None, "s1", False, id="not known"),
+        pytest.param(Boot(seconds=99.9, id="b1"), None, False, id="perhaps another session"),
+    ],
+)
+@pytest.mark.parametrize("agent", HOLDING)
+def test_a_hook_that_was_called_before_the_block_did_not_follow_it(
+    agent: HookAgent, heard: Boot | None, session: str | None, expected: bool
+) -> None:
+    facts = replace(DIRTY, agent=agent, session=session, again=True, heard=heard)
+    found = decided(facts, blocked(1, 0.5, decided_boot=Boot(seconds=100, id="b1")))
+    assert (found.twin, found.blocks) == (expected, 1 if expected else 2)
 
 
 def test_every_stop_counts_where_the_host_forgets_that_it_was_held_back() -> None:

@@ -13,7 +13,7 @@ from guard.core.hooks import saying
 from guard.core.hooks.failing import Failure
 from guard.core.hooks.heard import Heard
 from guard.core.hooks.saying import Left
-from guard.core.hooks.state import HookSession
+from guard.core.hooks.state import Boot, HookSession
 from guard.core.team.state import Member
 
 CANNOT_HOLD = ("opencode",)
@@ -22,7 +22,7 @@ _TELL_AGAIN = ("claude", "codex", "qwen")
 """Agents whose program tells of every stop after a block that it is one. Gemini CLI forgets it when a tool was used between."""
 _HELD: tuple[StopReason, ...] = ("waiting", "team")
 _TWICE = timedelta(seconds=2)
-"""Two hooks for the same stop, of the user and of the project, are called at the same time."""
+"""Two hooks for the same stop, of the user and of the project, are called at the same time, or one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Facts:
     prompt: str | None = None
     again: bool | None = None
     """Whether the host says that it was held back before; None if it does not say."""
+    heard: Boot | None = None
+    """When the hook was called."""
     failure: Failure | None = None
     waits: tuple[str, ...] = ()
     """What its host waits for by itself."""
@@ -145,10 +147,21 @@ def _is_new_prompt(facts: Facts, before: HookSession) -> bool:
 
 
 def _is_twin(facts: Facts, before: HookSession | None, now: datetime) -> bool:
-    """Whether the same stop was blocked a moment ago. A stop that follows a block says so, and its twin does not."""
+    """Whether the same stop was blocked already, for another hook."""
     if before is None or before.decision != "blocked" or before.decided_at is None:
         return False
+    if _was_heard_before(facts, before):
+        return True
+    # A stop that follows a block says so, and the twin of the first one does not.
     if facts.agent not in _TELL_AGAIN:
         return False
     same = facts.prompt is not None and facts.prompt == before.prompt
     return same and facts.again is False and timedelta(0) <= now - before.decided_at < _TWICE
+
+
+def _was_heard_before(facts: Facts, before: HookSession) -> bool:
+    """Whether the hook was called before that was decided: then the decision cannot be what the stop followed."""
+    heard, decided = facts.heard, before.decided_boot
+    if heard is None or decided is None or facts.session is None:
+        return False
+    return heard.id == decided.id and heard.seconds < decided.seconds
