@@ -22,6 +22,8 @@ from guard.core.hooks.vocabulary import KINDS, RESTARTS, STARTS
 from guard.core.views import Fold, ViewDocument, ViewKind
 
 MOST_SESSIONS = 50
+MOST_HELD = 150
+"""Besides, of sessions that were asked to go on and have not ended: without its count one could be held back for ever."""
 MOST_ABSENCES = 8
 
 
@@ -121,7 +123,7 @@ class HooksFold(Fold[Hooks]):
                 for calls in event.calls:
                     self._called(calls)
                 at = _end_told(event)
-                for session in self._sessions.values():
+                for session in tuple(self._sessions.values()):
                     if session.session in event.ended:
                         seen = {"seen_at": at or session.seen_at, "ended": True}
                         self._known(session.model_copy(update=seen))
@@ -175,7 +177,15 @@ class HooksFold(Fold[Hooks]):
 
     def _known(self, session: HookSession) -> None:
         self._sessions[_name(session.agent, session.session)] = session
-        for key in list(self._sessions)[:-MOST_SESSIONS]:
+        if len(self._sessions) > MOST_SESSIONS:
+            self._forget()
+
+    def _forget(self) -> None:
+        """The oldest; of those that may still be held back fewer."""
+        kinds: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+        for key, one in self._sessions.items():
+            kinds[one.blocks > 0 and not one.ended].append(key)
+        for key in (*kinds[False][:-MOST_SESSIONS], *kinds[True][:-MOST_HELD]):
             del self._sessions[key]
 
     def contents(self) -> dict[str, Any]:
