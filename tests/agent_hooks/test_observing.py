@@ -236,3 +236,66 @@ def test_whoever_writes_too_much_can_write_it_all(repository: Path, home: Path) 
     process = started("claude", "SubagentStart")
     out, err = process.communicate(b'{"a":"' + b"x" * 30_000_000 + b'"}', timeout=90)
     assert (process.returncode, out, err) == (0, b"", b"")
+
+
+BEFORE = {
+    "a repository that is gone": ["--repo", "/gone"],
+    "the same in one word": ["--repo=/gone", "--"],
+    "a configuration": ["--config", "/gone/guard.toml"],
+    "much": ["-v", "-qv", "--verbose", "--quiet", "--workspace=/gone/w", "--workspace", "/gone/x"],
+}
+
+
+def entered(*words: str, stdin: bytes = b"{}", env: dict[str, str] | None = None) -> Result:
+    command = [sys.executable, "-c", ENTER, *words]
+    environ = {**os.environ, **(env or {})}
+    done = subprocess.run(command, input=stdin, capture_output=True, env=environ, timeout=90)
+    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_options_before_the_command_do_not_change_the_exit_code(
+    repository: Path, home: Path
+) -> None:
+    for options in BEFORE.values():
+        stdin = data("claude", "SubagentStart", cwd=str(repository))
+        result = entered(*options, "hook", "claude", "SubagentStart", stdin=stdin)
+        assert result == Result(0, "", ""), options
+    assert len(spooled(home)) == len(BEFORE)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--nonsense", "hook", "claude", "SubagentStart"],
+        ["--repo", "/gone", "-x", "hook", "claude", "SubagentStart"],
+        ["hook", "claude", "SubagentStart", "--format"],
+        ["--repo", "/gone", "hook"],
+        ["--repo", "/gone", "hook", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_words_that_no_command_would_take_are_noted(
+    words: list[str], repository: Path, home: Path
+) -> None:
+    result = entered(*words, stdin=data("claude", "SubagentStart", cwd=str(repository)))
+    assert (result.code, result.out) == (0, "")
+    assert len((home / "state/guard/hooks.log").read_text().splitlines()) == 1
+    assert spooled(home) == []
+
+
+def test_variables_that_no_command_would_take_do_not_change_the_exit_code(
+    repository: Path, home: Path
+) -> None:
+    environ = {"GUARD_REPO": "/gone", "GUARD_NOW": "never"}
+    for words in (["claude", "SubagentStart"], ["claude", "Stop"], ["claude", "Stop", "--x"]):
+        assert entered("hook", *words, env=environ).code == 0
+
+
+def test_a_workspace_before_the_command_is_that_of_the_answer(
+    repository: Path, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    stdin = data("claude", "SessionStart", cwd=str(repository))
+    options = ["--repo", "/gone", "--workspace", str(workspace)]
+    assert entered(*options, "hook", "claude", "SessionStart", stdin=stdin).code == 0
+    assert (workspace / "events.jsonl").exists()
