@@ -107,6 +107,7 @@ def report(asked: Asked, changes: list[Change], action: str, *, dry_run: bool) -
     """What was done, or would be."""
     installing = action == "install"
     changed = any(change.is_one for change in changes)
+    notes = [note for change in changes for note in change.notes]
     diffs = [change.diff for change in changes if change.is_one]
     return InstallReport(
         action="install" if installing else "uninstall",
@@ -118,7 +119,7 @@ def report(asked: Asked, changes: list[Change], action: str, *, dry_run: bool) -
         diff="\n".join(diffs),
         events=tuple(dict.fromkeys(event for change in changes for event in change.events)),
         command=valid(asked.command) if installing else None,
-        notes=tuple(map(valid, asked.notes)) if installing else (),
+        notes=tuple(map(valid, [*(asked.notes if installing else ()), *notes])),
     )
 
 

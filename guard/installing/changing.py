@@ -23,6 +23,8 @@ class Change:
     before: str | None
     after: str | None
     events: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """What to say of hooks in it that are not guard's."""
 
     @property
     def is_one(self) -> bool:
@@ -75,7 +77,7 @@ def _planned_put(piece: Piece, path: Path) -> Change:
     before = writing.read(path)
     try:
         after = piece.put(before)
-        return Change(path, before, after, piece.events(after))
+        return Change(path, before, after, piece.events(after), piece.others(after))
     except ValueError as error:
         raise _does_not_fit(path, error) from None
 
@@ -87,9 +89,10 @@ def _planned_take(piece: Piece, path: Path, known: remembered.Remembered | None)
     events = _events(piece, path, before)
     try:
         after = piece.take(before, known.origin() if known else None)
+        notes = piece.others(before)
     except ValueError as error:
         raise _does_not_fit(path, error) from None
-    return Change(path, before, after, events)
+    return Change(path, before, after, events, notes)
 
 
 def _events(piece: Piece, path: Path, text: str) -> tuple[str, ...]:

@@ -82,7 +82,8 @@ def _installed(guard: Invocation, host: Host, scope: Scope, text: str, program: 
         return Standing("switched off", "take `disableAllHooks` out of the file")
     else:
         present = merging.present(text, host)
-        missing = [event for event in host.events if event not in present]
+        called = {*present, *merging.covered(text, host)}
+        missing = [event for event in host.events if event not in called]
         if missing:
             return Standing(f"missing: {', '.join(missing)}", again)
         is_current = merging.installed(text, host, program) == text

@@ -1,6 +1,5 @@
 """What guard has to know of an agent's program to put hooks into its settings."""
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 from guard.core.events.hook import HookAgent
 from guard.core.hooks.vocabulary import ANSWERED, KINDS
 from guard.errors import ConfigProblem
+from guard.installing import shell
 
-OWN_NAMES = ("guard", "completion-guard")
 MARK = "# completion-guard"
 """Ends a command that does not tell by its program's name that it is guard's."""
 FORGIVEN = "|| true"
@@ -82,6 +81,13 @@ class Host:
         told = handler.get(self.command_key) if isinstance(handler, dict) else None
         return program_of(told, self.agent) if isinstance(told, str) else None
 
+    def calls(self, handler: Any) -> tuple[str, ...]:
+        """The events that somebody else's hook calls guard for, besides what it is there for itself."""
+        told = handler.get(self.command_key) if isinstance(handler, dict) else None
+        if not isinstance(told, str) or self.is_ours(handler):
+            return ()
+        return tuple(shell.events(told, self.agent))
+
 
 def command_line(command: str, agent: str, event: str, *, forgiving: bool = True) -> str:
     """What a shell is given for an event."""
@@ -91,16 +97,13 @@ def command_line(command: str, agent: str, event: str, *, forgiving: bool = True
 
 
 def program_of(line: str, agent: str) -> str | None:
-    """What a line calls for an event of this agent, if it is guard's."""
+    """What a line calls for an event of this agent, if it is guard's, and does nothing else."""
     marked = line.rstrip().endswith(MARK)
     bare = line.rstrip().removesuffix(MARK).rstrip().removesuffix(FORGIVEN).rstrip()
-    try:
-        words = shlex.split(bare)
-    except ValueError:
-        return None
+    words = shell.words(bare)
     if len(words) < 4 or words[-3:-1] != ["hook", agent]:
         return None
-    if not marked and words[-4].rpartition("/")[2] not in OWN_NAMES:
+    if not marked and (shell.commands(bare) != [bare] or not shell.is_guard(words[-4])):
         return None
     return bare.rsplit(None, 3)[0]
 

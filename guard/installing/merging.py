@@ -88,6 +88,32 @@ def present(text: str, host: Host) -> dict[str, list[Any]]:
     }
 
 
+def others(text: str, host: Host) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Hooks of somebody else's that call guard too: the event that they stand under, their line, and what they call it for."""
+    hooks = _checked(parse(text), host).root.data.get(HOOKS, {})
+    for event, items in hooks.items():
+        for item in items if isinstance(items, list) else ():
+            for one in handlers(host, item):
+                if calls := host.calls(one):
+                    yield event, one[host.command_key], calls
+
+
+def covered(text: str, host: Host) -> set[str]:
+    """The events for which guard is called by somebody else's hooks."""
+    hooks = _checked(parse(text), host).root.data.get(HOOKS, {})
+    return {event for event in host.events if _is_covered(host, event, hooks.get(event, []))}
+
+
+def _is_covered(host: Host, event: str, items: list[Any]) -> bool:
+    wanted = (None, "", "*", host.matchers.get(event))
+    return any(
+        event in host.calls(one)
+        for item in items
+        if isinstance(item, dict) and item.get("matcher") in wanted
+        for one in handlers(host, item)
+    )
+
+
 def _checked(document: Document, host: Host) -> Document:
     """The document, if the way to the hooks is made of what it should be made of."""
     root = document.root.data
@@ -136,6 +162,8 @@ def _with_event(document: Document, host: Host, event: str, command: str) -> Doc
         for number, item in enumerate(items.data)
         if any(host.is_ours(one) for one in handlers(host, item))
     ]
+    if not ours and _is_covered(host, event, items.data):
+        return document  # A second one would be called for the same.
     if not ours:
         return parse(editing.add(document, items, None, wanted))
     # In its old place, so that what others have there keeps its number: Codex knows approved hooks by it.

@@ -1,6 +1,6 @@
 """The files that an installation is made of: how guard's part comes into each of them, and out of it again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,8 @@ class Piece:
     """What has to be remembered before guard's part comes into it."""
     events: Callable[[str], tuple[str, ...]]
     """The events that guard's part of it is for; none if it has no such part."""
+    others: Callable[[str], tuple[str, ...]] = lambda _text: ()
+    """What to say of hooks in it that are not guard's, and call it."""
 
 
 def settings(path: Path, host: Host, command: str) -> Piece:
@@ -33,7 +35,14 @@ def settings(path: Path, host: Host, command: str) -> Piece:
         take=lambda text, origin: merging.uninstalled(text, host, origin),
         origin=lambda text: merging.origin_of(text, host),
         events=lambda text: tuple(merging.present(text, host)) if text.strip() else (),
+        others=lambda text: tuple(_others(text, host)),
     )
+
+
+def _others(text: str, host: Host) -> Iterator[str]:
+    if text.strip("\ufeff \t\r\n"):
+        for event, line, _ in merging.others(text, host):
+            yield f"{event}: `{line}` also calls guard; it stays"
 
 
 def opencode_plugin(path: Path, command: str) -> Piece:

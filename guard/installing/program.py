@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from guard.errors import WrongUsage
-from guard.installing.interface import OWN_NAMES, Environ
+from guard.installing.interface import Environ
+from guard.installing.shell import OWN_NAMES
 
 
 def by_name(environ: Environ) -> str | None:

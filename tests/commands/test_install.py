@@ -198,6 +198,26 @@ def test_a_command_of_ones_own(told: str, line: str, repository: Path) -> None:
     assert folders(repository) == {".git"}
 
 
+def test_a_line_of_the_users_that_calls_guard_is_named_and_stays(repository: Path) -> None:
+    line = "notify-send done; guard hook claude Stop"
+    theirs = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}}
+    path = write(repository / ".claude" / "settings.json", json.dumps(theirs))
+    note = f"Stop: `{line}` also calls guard; it stays"
+    assert note in install("claude")["notes"]
+    assert [one for one in commands(path) if one.endswith("claude Stop")] == [line]
+    assert uninstall("claude")["notes"] == [note]
+    assert json.loads(path.read_text()) == theirs
+
+
+def test_a_command_with_operators_is_known_by_its_mark(repository: Path) -> None:
+    install("claude", "--command", "cd /opt && guard --repo /gone")
+    line = "cd /opt && guard --repo /gone hook claude Stop # completion-guard"
+    assert line in commands(repository / ".claude" / "settings.json")
+    assert install("claude")["notes"] == install("claude", "--dry-run")["notes"]
+    assert uninstall("claude")["notes"] == []
+    assert folders(repository) == {".git"}
+
+
 @pytest.mark.parametrize("told", ["", "  ", "guard '", "guard\nrm", "guard \x1b[2J"])
 def test_a_command_that_is_none_is_wrong_usage(told: str, repository: Path) -> None:
     result = run("install", "claude", "--command", told)

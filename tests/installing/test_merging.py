@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from guard.core.hooks.vocabulary import KINDS
 from guard.installing.hosts import HOSTS
 from guard.installing.interface import Host
-from guard.installing.merging import installed, origin_of, present, uninstalled
+from guard.installing.merging import covered, installed, origin_of, others, present, uninstalled
 from tests.installing.test_jsonc import VALUES
 
 SETTINGS = [host for name, host in HOSTS.items() if name != "opencode"]
@@ -162,6 +162,60 @@ def test_what_is_not_guards_stays(line: str) -> None:
     done = strict(installed(text, CLAUDE, "guard"))
     assert done["hooks"]["Stop"][0] == old["hooks"]["Stop"][0]
     assert uninstalled(text, CLAUDE, None) == text
+
+
+COMBINED = {
+    "one after the other": "notify-send done; guard hook claude Stop",
+    "if the first did well": "prettier --write . && guard hook claude Stop",
+    "a pipe": "tee /tmp/log | /opt/bin/guard hook claude Stop",
+    "in the background": "notify-send done & guard hook claude Stop || true",
+    "two lines": "notify-send done\nguard hook claude Stop",
+    "what another prints": "$(which env) guard hook claude Stop",
+    "what another prints, in the old way": "`which env` guard hook claude Stop",
+    "a redirection ahead": "</tmp/in guard hook claude Stop",
+    "a redirection behind": "guard hook claude Stop 2>/dev/null",
+    "something behind": "guard hook claude Stop; notify-send done",
+    "a comment": "guard hook claude Stop # by me",
+    "a shell of its own": "bash -lc 'cd /x && guard -q hook claude Stop'",
+}
+
+
+@pytest.mark.parametrize("line", COMBINED.values(), ids=COMBINED)
+def test_a_line_that_does_more_is_the_users(line: str) -> None:
+    theirs = {"hooks": [{"type": "command", "command": line}]}
+    text = json.dumps({"hooks": {"Stop": [theirs]}})
+    done = installed(text, CLAUDE, "guard")
+    assert strict(done)["hooks"] == {**CLAUDE.hooks("guard"), "Stop": [theirs]}
+    assert installed(done, CLAUDE, "guard") == done
+    assert list(others(done, CLAUDE)) == [("Stop", line, ("Stop",))]
+    assert covered(done, CLAUDE) == {"Stop"}
+    assert uninstalled(text, CLAUDE, None) == text
+    assert uninstalled(done, CLAUDE, None) == text
+
+
+@pytest.mark.parametrize(
+    ("event", "item"),
+    [
+        ("PostToolUse", {"matcher": "Bash", "hooks": ["x; guard hook claude PostToolUse"]}),
+        ("Stop", {"hooks": ["x; guard hook claude SessionEnd"]}),
+        ("Stop", {"hooks": ["echo 'guard hook claude Stop' # guard hook claude Stop"]}),
+    ],
+)
+def test_a_line_that_is_not_called_for_all_of_an_event_is_not_enough(
+    event: str, item: dict[str, Any]
+) -> None:
+    hooks = [{"type": "command", "command": line} for line in item["hooks"]]
+    theirs = {**item, "hooks": hooks}
+    done = strict(installed(json.dumps({"hooks": {event: [theirs]}}), CLAUDE, "guard"))
+    assert done["hooks"][event] == [theirs, CLAUDE.item(event, "guard")]
+
+
+@pytest.mark.parametrize(
+    "line", ["A='x;y' guard hook claude Stop", '"/a|b/guard" hook claude Stop']
+)
+def test_quoted_operators_are_none(line: str) -> None:
+    text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}})
+    assert uninstalled(text, CLAUDE, None) is None
 
 
 def test_hooks_of_events_that_are_no_longer_wanted_go() -> None:
