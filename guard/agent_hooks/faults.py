@@ -11,6 +11,7 @@ LOG = "hooks.log"
 _MOST_BYTES = 256 * 1024
 _MOST_TEXT = 2000
 _OPEN = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def state_home(environ: "Mapping[str, str]") -> str | None:
@@ -31,6 +32,22 @@ def note(environ: "Mapping[str, str]", text: str) -> None:
             _append(os.path.join(home, LOG), _line(text))
     except (OSError, ValueError):
         return
+
+
+def lines(environ: "Mapping[str, str]") -> list[str]:
+    """What was noted, the newest last: each line begins with its moment. None where there is nothing to read."""
+    home = state_home(environ)
+    try:
+        descriptor = os.open(os.path.join(home or "", LOG), _READ)
+    except OSError:
+        return []
+    try:
+        data = os.pread(descriptor, 2 * _MOST_BYTES, 0)
+    except OSError:
+        return []
+    finally:
+        os.close(descriptor)
+    return data.decode("utf-8", "replace").splitlines()
 
 
 def _line(text: str) -> bytes:

@@ -6,14 +6,13 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 
-from guard.core.hooks.state import HOOKS
 from guard.core.reports.state import DoctorCheck
-from guard.core.text import plural, valid, visible
+from guard.core.text import plural
 from guard.errors import GuardError
 from guard.installing import merging, opencode, writing
+from guard.installing.firing import last_called, line, noted_faults, silent
 from guard.installing.hosts import HOSTS, Scope, file_of, scopes
 from guard.installing.interface import Host
 from guard.installing.jsonc import parse
@@ -28,8 +27,11 @@ def agent_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
     for host in HOSTS.values():
         lines = list(_of_host(guard, host, root))
         yield from lines
+        if lines:
+            yield from silent(guard, host)
         if not lines and shutil.which(host.agent, path=guard.environ.get("PATH", "")):
-            yield _line(host, "ok", "not installed", f"guard install {host.agent}")
+            yield line(host, "ok", "not installed", f"guard install {host.agent}")
+    yield from noted_faults(guard)
 
 
 def _of_host(guard: Invocation, host: Host, root: Path | None) -> Iterator[DoctorCheck]:
@@ -51,14 +53,14 @@ def _of_scope(guard: Invocation, host: Host, scope: Scope, root: Path | None) ->
         standings = [
             _installed(guard, host, scope, text, program),
             trust(host, scope, real, root, guard.environ),
-            _called(guard, host),
+            last_called(guard, host),
         ]
     except (GuardError, ValueError) as error:
         told = error.message if isinstance(error, GuardError) else f"{path}: {error}"
-        return _line(host, "warning", f"{scope}: {told}", "mend the file")
+        return line(host, "warning", f"{scope}: {told}", "mend the file")
     found = "; ".join(standing.told for standing in standings if standing)
     hint = next((standing.hint for standing in standings if standing and standing.hint), None)
-    return _line(host, "warning" if hint else "ok", f"{scope}: {found}", hint)
+    return line(host, "warning" if hint else "ok", f"{scope}: {found}", hint)
 
 
 def _program(host: Host, text: str) -> str | None:
@@ -98,32 +100,3 @@ def _exists(guard: Invocation, program: str) -> bool:
     if "/" in name:
         return os.path.isfile(name) and os.access(name, os.X_OK)
     return shutil.which(name, path=guard.environ.get("PATH", "")) is not None
-
-
-def _called(guard: Invocation, host: Host) -> Standing:
-    """When a hook of this agent was last called in this work tree."""
-    moments = []
-    with suppress(GuardError):
-        key = guard.workspace.worktree_key
-        known = guard.store.view(HOOKS, key) if key else None
-        moments = [one.last_at for one in (known.calls if known else ()) if one.agent == host.agent]
-    if not moments:
-        return Standing("never called here", "start a session here, and look again")
-    return Standing(f"last called {_ago(max(moments), guard.clock.now())}")
-
-
-def _ago(moment: datetime, now: datetime) -> str:
-    seconds = max(0, int((now - moment).total_seconds()))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} s ago"
-
-
-def _line(host: Host, state: str, found: str, hint: str | None) -> DoctorCheck:
-    return DoctorCheck(
-        name=f"{host.agent} hooks",
-        state="warning" if state == "warning" else "ok",
-        found=visible(valid(found)),
-        hint=visible(valid(hint)) if hint else None,
-    )

@@ -60,7 +60,8 @@ def test_installed_and_called(repository: Path) -> None:
     state, found, hint = only()
     assert (state, found) == ("warning", "project: installed, 11 events; never called here")
     assert hint == "start a session here, and look again"
-    assert called("claude", "PostToolUse").code == 0
+    for event in ("SessionStart", "PostToolUse", "Stop"):
+        assert called("claude", event).code == 0
     state, found, hint = only()
     assert (state, hint) == ("ok", None)
     assert found.startswith("project: installed, 11 events; last called ")
@@ -77,8 +78,56 @@ def test_how_long_ago(seconds: int, told: str, repository: Path) -> None:
     installed("claude")
     called("claude", "PostToolUse")
     now = datetime.now(UTC) + timedelta(seconds=seconds + 0.5)
-    found = only({"GUARD_NOW": now.isoformat().replace("+00:00", "Z")})[1]
+    found = looked({"GUARD_NOW": now.isoformat().replace("+00:00", "Z")})[0]["found"]
     assert found.endswith(f"last called {told} ago")
+
+
+def silent() -> tuple[str, str, str | None]:
+    found = looked()[1]
+    return found["state"], found["found"], found["hint"]
+
+
+def test_hooks_that_are_due_and_never_called_are_named(repository: Path) -> None:
+    installed("claude")
+    called("claude", "PostToolUse")
+    assert silent() == ("ok", "SessionStart and Stop were never called here", None)
+    called("claude", "SessionStart")
+    assert silent() == ("ok", "Stop was never called here", None)
+    called("claude", "SessionEnd")
+    state, found, hint = silent()
+    assert (state, found) == ("warning", "Stop was never called here")
+    assert hint is not None
+    called("claude", "Stop")
+    assert len(looked()) == 1
+
+
+def test_a_second_session_shows_that_the_first_stopped_unheard(repository: Path) -> None:
+    installed("gemini")
+    called("gemini", "SessionStart")
+    called("gemini", "SessionStart")
+    assert silent()[:2] == ("warning", "AfterAgent was never called here")
+
+
+def faulty() -> list[dict[str, Any]]:
+    checks = run("doctor", "--format", "json").json["checks"]
+    return [check for check in checks if check["name"] == "hook faults"]
+
+
+def test_faults_of_the_last_day_are_shown(repository: Path, home: Path) -> None:
+    assert faulty() == []
+    log = home / "state/guard/hooks.log"
+    write(log, "2020-01-01T00:00:00Z pid 1: long ago\nno moment\n")
+    assert faulty() == []
+    called("claude", "Unheard")
+    called("claude", "Unheard\x1b[31m" + "x" * 500)
+    (found,) = faulty()
+    assert (found["state"], found["hint"]) == ("warning", f"look into {log}")
+    assert found["found"].startswith("2 lines in the last day; 20")
+    assert "guard hook claude Unheard" in found["found"]
+    assert len(found["found"]) < 300
+    log.unlink()
+    log.mkdir()
+    assert faulty() == []
 
 
 def test_events_that_are_missing(repository: Path) -> None:
