@@ -134,6 +134,35 @@ def test_a_spool_that_nobody_takes_in_does_not_grow_for_ever(
         put("claude", "SubagentStart", repository)
 
 
+def test_a_spool_is_full_at_ten_thousand_files(repository: Path) -> None:
+    path = put("claude", "SubagentStart", repository)
+    assert path is not None
+    for number in range(9_998):
+        name = f"{number:019d}-1000000.json"
+        os.close(os.open(path.parent / name, os.O_CREAT | os.O_WRONLY))
+    put("claude", "SubagentStart", repository)
+    for _ in range(3):
+        with pytest.raises(NotSpooled, match="full"):
+            put("claude", "SubagentStart", repository)
+    assert len(list(path.parent.iterdir())) == 10_000
+
+
+def test_where_folders_have_no_size_files_are_counted_now_and_then(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool, "_MANY_BYTES", 2**40)
+    monkeypatch.setattr(spool, "MOST_FILES", 3)
+    for _ in range(3):
+        put("claude", "SubagentStart", repository)
+
+    def put_many() -> None:
+        for _ in range(10_000):
+            put("claude", "PostToolUse", repository)
+
+    with pytest.raises(NotSpooled, match="full"):
+        put_many()
+
+
 def test_a_failed_write_leaves_nothing_behind(
     repository: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
