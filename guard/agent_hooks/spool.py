@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FOLDER = "spool.d"
+INDEX = "index.d"
 ALIVE = "alive-"
 MOST_FILES = 10_000
 _MANY_BYTES = 128 * 1024
 """A folder with that many files is larger wherever folders have a size: 200 kB on tmpfs, 570 kB on ext4."""
 _COUNTED_ANYWAY = 64
 """One call in so many counts also where folders have none."""
+_MOST_ENTRY = 64 * 1024
 _MODULUS = 2**128 - 159
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -49,7 +51,7 @@ def put(environ: "Mapping[str, str]", heard: Document) -> str | None:
     if home is None:
         raise NotSpooled("neither XDG_STATE_HOME nor HOME is a whole path")
     spools = os.path.join(home, FOLDER)
-    root = _root(spools, str(heard["cwd"]))
+    root = _root(home, str(heard["cwd"]))
     if root is None:
         return None
     path = os.path.join(spools, key(root))
@@ -63,18 +65,43 @@ def put(environ: "Mapping[str, str]", heard: Document) -> str | None:
     return os.path.join(path, name)
 
 
-def _root(spools: str, cwd: str) -> str | None:
-    """The nearest folder that has a `.git` of any kind, or a spool already: its `.git` may have been deleted."""
+def _root(home: str, cwd: str) -> str | None:
+    """The nearest folder that has a `.git` of any kind, or had one: then it has a spool already, or guard knows it."""
     here = os.path.realpath(cwd if os.path.isdir(cwd) else os.getcwd())
     while True:
         if os.path.lexists(os.path.join(here, ".git")):
             return here
-        if os.path.isdir(os.path.join(spools, key(here))):
+        if os.path.isdir(os.path.join(home, FOLDER, key(here))) or _is_known(home, here):
             return here
         above = os.path.dirname(here)
         if above == here:
             return None
         here = above
+
+
+def _is_known(home: str, folder: str) -> bool:
+    """Whether guard's index has this very folder as a work tree, as `guard.workspace` writes it."""
+    index = os.path.join(home, INDEX)
+    if not os.path.isdir(index):
+        return False
+    from hashlib import (
+        sha256,
+    )  # Only here, where a `.git` was not found at once: it takes its time to load.
+
+    try:
+        path = os.path.join(index, f"{sha256(os.fsencode(folder)).hexdigest()}.json")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    import json
+
+    try:
+        entry, status = json.loads(os.read(descriptor, _MOST_ENTRY)), os.stat(folder)
+        return (entry["device"], entry["inode"]) == (status.st_dev, status.st_ino)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _opened(path: str) -> int:

@@ -12,6 +12,9 @@ from guard.agent_hooks.spool import NotSpooled
 from guard.config import state_home
 from guard.core.fields import parsed
 from guard.core.hooks.heard import Heard
+from guard.core.settings import Resolved, Settings
+from guard.git.locate import at
+from guard.workspace import INDEX, choose, ensure
 from tests.agent_hooks.documents import DOCUMENTS, data
 from tests.support import git, write
 
@@ -88,6 +91,46 @@ def test_a_work_tree_whose_git_folder_is_gone_is_still_itself(repository: Path) 
     assert before is not None
     assert after is not None
     assert before.parent == after.parent
+
+
+def test_a_work_tree_that_guard_knows_is_itself_without_git_folder_and_spool(
+    repository: Path, home: Path
+) -> None:
+    nested = known(repository / "nested")
+    deep = write(nested / "a/b/file", "").parent
+    (nested / ".git").rename(nested / "gone")
+    assert key_for(deep) == key_for(nested) == spool.key(str(nested))
+    assert key_for(repository) == spool.key(str(repository))
+
+
+def test_another_folder_in_the_place_of_a_known_one_is_not_it(repository: Path, home: Path) -> None:
+    nested = known(repository / "nested")
+    nested.rename(repository / "moved")
+    nested.mkdir()
+    assert key_for(nested) == spool.key(str(repository))
+
+
+@pytest.mark.parametrize("entry", [b"", b"{", b"[]", b'{"device": 1}', b"[" * 60_000, b"\xff"])
+def test_an_index_that_makes_no_sense_is_passed_over(
+    entry: bytes, repository: Path, home: Path
+) -> None:
+    nested = known(repository / "nested")
+    (file,) = (home / "state/guard" / INDEX).iterdir()
+    file.write_bytes(entry)
+    (nested / ".git").rename(nested / "gone")
+    assert key_for(nested) == spool.key(str(repository))
+
+
+def known(root: Path) -> Path:
+    """A repository that guard has in its index of work trees."""
+    git(root.parent, "init", "-q", root.name)
+    ensure(choose(at(root), None, Resolved(Settings(), {}, ()), os.environ), os.environ)
+    return root
+
+
+def key_for(folder: Path) -> str | None:
+    path = put("claude", "SubagentStart", folder)
+    return path.parent.name if path else None
 
 
 def test_outside_of_every_work_tree_nothing_is_kept(home: Path, tmp_path: Path) -> None:
