@@ -11,6 +11,7 @@ from typing import Any
 from guard.installing.jsonc import Document, Entry, Value
 
 _INDENT = "  "
+_ENDS_LINE = re.compile(r"[ \t]*\r?\n")
 _LEADING = re.compile(r"[ \t]*")
 
 
@@ -69,12 +70,16 @@ def remove(document: Document, container: Value, entry: Entry, blank: str = "") 
         while after < len(text) and text[after] in " \t\r\n":
             after += 1
         return text[: entry.start] + text[after:]
-    start = document.solid_before(entry.start).end
+    before = document.solid_before(entry.start)
+    rest = text[entry.end :]
     if entry.comma is not None:
-        return text[:start] + text[entry.end : entry.comma] + text[entry.comma + 1 :]
-    comma = container.entries[place - 1].comma if place else None
-    kept = text[:start] if comma is None else text[:comma] + text[comma + 1 : start]
-    return kept + text[entry.end :]
+        rest = text[entry.end : entry.comma] + text[entry.comma + 1 :]
+    if before.text.startswith("//") and not _ENDS_LINE.match(rest):
+        rest = newline(text) + rest  # Or the comment would swallow it.
+    comma = container.entries[place - 1].comma if place and entry.comma is None else None
+    if comma is None:
+        return text[: before.end] + rest
+    return text[:comma] + text[comma + 1 : before.end] + rest
 
 
 def _remove_only(document: Document, container: Value, entry: Entry, blank: str) -> str:

@@ -19,6 +19,8 @@ class Origin:
     """Whether there was no file."""
     blank: str | None = None
     """What was in it, if there was nothing but blanks."""
+    bare: bool = False
+    """Whether there was nothing but comments in it, so that what the file has to hold besides the hooks came with them."""
     empty: Mapping[str, str] = field(default_factory=dict)
     """What stood between the brackets of those on the way that were empty: `` for the whole, `hooks`, `hooks.EVENT`."""
 
@@ -72,9 +74,10 @@ def origin_of(text: str | None, host: Host) -> Origin:
     inside = {name: editing.interior(document, value) for name, value in places.items()}
     wanted = {"", HOOKS, *(f"{HOOKS}.{event}" for event in host.events)}
     return Origin(
+        bare=not document.root.entries,
         empty={
             name: blank for name, blank in inside.items() if blank is not None and name in wanted
-        }
+        },
     )
 
 
@@ -220,6 +223,11 @@ def _without_hooks(document: Document, origin: Origin) -> Document:
 
 def _left(document: Document, host: Host, origin: Origin) -> str | None:
     """What becomes of a file when guard's hooks are out of it."""
+    if origin.bare and document.root.data == dict(host.skeleton):
+        for key in host.skeleton:
+            entry = next(one for one in document.root.entries if one.key == key)
+            blank = origin.empty.get("", "")
+            document = parse(editing.remove(document, document.root, entry, blank))
     text, root = document.text, document.root
     alone = not document.has_comments(0, len(text)) and root.data in ({}, dict(host.skeleton))
     if not alone:

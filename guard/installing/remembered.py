@@ -31,12 +31,13 @@ class Remembered(Frozen):
     path: str
     created: bool
     blank: str | None
+    bare: bool = False
     empty: dict[str, str]
     folders: tuple[str, ...]
     """Folders that were made for it, the outermost first."""
 
     def origin(self) -> Origin:
-        return Origin(created=self.created, blank=self.blank, empty=self.empty)
+        return Origin(self.created, self.blank, self.bare, self.empty)
 
 
 def remember(environ: Environ, path: Path, origin: Origin, folders: tuple[Path, ...]) -> None:
@@ -45,6 +46,7 @@ def remember(environ: Environ, path: Path, origin: Origin, folders: tuple[Path, 
         path=valid(path),
         created=origin.created,
         blank=origin.blank,
+        bare=origin.bare,
         empty=dict(origin.empty),
         folders=tuple(valid(folder) for folder in folders),
     )

@@ -209,6 +209,15 @@ def test_a_line_of_the_users_that_calls_guard_is_named_and_stays(repository: Pat
     assert json.loads(path.read_text()) == theirs
 
 
+def test_a_file_of_comments_alone_is_one_again(repository: Path) -> None:
+    for agent in ("copilot", "codex"):
+        path = write(repository / PROJECT[agent], "{\n  // nothing yet\n}\n")
+        install(agent)
+        assert "version" in path.read_text() or agent == "codex"
+        uninstall(agent)
+        assert path.read_text() == "{\n  // nothing yet\n}\n"
+
+
 def test_a_command_with_operators_is_known_by_its_mark(repository: Path) -> None:
     install("claude", "--command", "cd /opt && guard --repo /gone")
     line = "cd /opt && guard --repo /gone hook claude Stop # completion-guard"

@@ -86,6 +86,40 @@ def test_in_and_out_again_leaves_the_same_bytes(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", EXISTING.values(), ids=EXISTING)
+def test_in_and_out_again_for_a_file_that_has_to_hold_more(text: str) -> None:
+    try:
+        done = installed(text, COPILOT, "guard")
+    except ValueError:
+        text = text.replace("{", '{"version": 1, ', 1)
+        done = installed(text, COPILOT, "guard")
+    assert uninstalled(done, COPILOT, origin_of(text, COPILOT)) == text
+
+
+COMMENTED = {
+    "behind a comma": ('{"hooks":{"Stop":[%s], // mine\n "SessionEnd": [%s] }}', "SessionEnd"),
+    "with a comma behind": (
+        '{"hooks":{"Stop":[%s], // mine\n "SessionEnd": [%s], }}',
+        "SessionEnd",
+    ),
+    "of Windows": ('{"hooks":{"Stop":[%s], // mine\r\n "SessionEnd": [%s] }}', "SessionEnd"),
+    "in a list": ('{"hooks":{"Stop":[%s, // mine\n%s]}}', "Stop"),
+    "behind a bracket": ('{"a": [%s], "hooks": { // mine\n "Stop": [%s] }}', "Stop"),
+    "and another": ('{"a": [%s], // mine\n"hooks":{"Stop":[ // yours\n%s]} /* ours */ }', "Stop"),
+}
+
+
+@pytest.mark.parametrize(("text", "event"), COMMENTED.values(), ids=COMMENTED)
+def test_a_comment_to_the_end_of_its_line_swallows_nothing(text: str, event: str) -> None:
+    theirs = json.dumps({"hooks": [OTHERS]})
+    whole = text % (theirs, json.dumps(CLAUDE.item(event, "guard")))
+    done = uninstalled(whole, CLAUDE, None)
+    assert done is not None
+    assert present(done, CLAUDE) == {}
+    assert theirs in done
+    assert done.count("//") == whole.count("//")
+
+
+@pytest.mark.parametrize("text", EXISTING.values(), ids=EXISTING)
 def test_a_replaced_hook_leaves_no_trace_either(text: str) -> None:
     old = installed(text, CLAUDE, "/old/bin/guard")
     done = installed(old, CLAUDE, "guard")
