@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 PROBE = "GUARD_PROBE"
 """Set in a session that guard itself started to ask an agent: there its hooks do nothing."""
+_OFF = ("", "0", "false")
 _READ_SECONDS = 10.0
 _CHUNK = 1024 * 1024
 
 
 def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
     """Do what a hook of this agent, for this event, is there for."""
-    if environ.get(PROBE):
+    if environ.get(PROBE, "").lower() not in _OFF:
         return 0
+    environ = {name: value for name, value in environ.items() if name != PROBE}
     try:
         _call(words, environ)
     except BaseException as error:
@@ -41,9 +43,18 @@ def _call(words: "Sequence[str]", environ: "Mapping[str, str]") -> None:
     agent, event = words
     data = _stdin()
     if kind in ANSWERED:
+        _note_lost_folder(agent, event, data, environ)
         _answer(agent, event, data, environ)
     else:
         spool.put(environ, document.read(agent, event, data, environ))
+
+
+def _note_lost_folder(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> None:
+    """Where the session's folder cannot be told in UTF-8, or is gone, nothing is decided: that should not be a riddle."""
+    folder = str(document.read(agent, event, data, environ)["cwd"])
+    if not os.path.isdir(folder):
+        why = f"the folder {folder!r} is gone, or its name is not UTF-8: nothing is decided there"
+        faults.note(environ, f"{agent} {event}: {why}")
 
 
 def _answer(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> None:

@@ -175,4 +175,6 @@ def _sync(folder: Path) -> None:
 
 
 def _cannot(what: str, path: Path, error: OSError) -> ConfigProblem:
-    return ConfigProblem(f"cannot {what} {path}: {error.strerror}", "check its permissions")
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "make room on its disk" if is_full else "check its permissions"
+    return ConfigProblem(f"cannot {what} {path}: {error.strerror}", hint)

@@ -299,3 +299,31 @@ def test_a_workspace_before_the_command_is_that_of_the_answer(
     options = ["--repo", "/gone", "--workspace", str(workspace)]
     assert entered(*options, "hook", "claude", "SessionStart", stdin=stdin).code == 0
     assert (workspace / "events.jsonl").exists()
+
+
+@pytest.mark.parametrize(("value", "kept"), [("0", 1), ("false", 1), ("", 1), ("1", 0), ("x", 0)])
+def test_only_a_probe_switches_hooks_off(
+    value: str, kept: int, repository: Path, home: Path
+) -> None:
+    with standard_input(data("claude", "SubagentStart", cwd=str(repository))):
+        assert call(["claude", "SubagentStart"], {**os.environ, "GUARD_PROBE": value}) == 0
+    assert len(spooled(home)) == kept
+
+
+def test_a_hook_that_answers_does_so_where_there_is_no_probe(
+    repository: Path, home: Path, tmp_path: Path
+) -> None:
+    environ = {"GUARD_PROBE": "0", "GUARD_WORKSPACE": str(tmp_path / "workspace")}
+    stdin = data("claude", "SessionStart", cwd=str(repository))
+    assert entered("hook", "claude", "SessionStart", stdin=stdin, env=environ).code == 0
+    assert (tmp_path / "workspace" / "events.jsonl").exists()
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_noted(
+    repository: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = os.fsdecode(os.fsencode(repository.parent) + b"/odd\xff")
+    repository.rename(odd)
+    monkeypatch.chdir(odd)
+    assert entered("hook", "claude", "Stop") == Result(0, "", "")
+    assert "its name is not UTF-8" in (home / "state/guard/hooks.log").read_text()

@@ -1,5 +1,6 @@
 """`guard install` and `guard uninstall`: what they write, what they leave alone, and what they refuse."""
 
+import errno
 import json
 import os
 import shlex
@@ -12,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from guard.errors import ConfigProblem
 from guard.installing.hosts import HOSTS
+from guard.installing.writing import replace
 from guard.validation import validator
 from tests.support import ROOT, TIME_LIMIT, Result, git, run, write
 
@@ -472,3 +475,16 @@ def test_escapes_in_a_file_do_not_reach_the_terminal(repository: Path) -> None:
     shown = run("install", "claude", "--dry-run").out
     assert "\\u202e" in shown
     assert not {"\u202e", "\x7f", "\u009b"} & set(shown)
+
+
+def test_a_full_disk_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "settings.json"
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(ConfigProblem) as caught:
+        replace(path, None, "{}")
+    assert caught.value.hint == "make room on its disk"
+    assert list(tmp_path.glob(".settings*")) == []
