@@ -1,19 +1,23 @@
 """The real driver of the check, in a made-up world: it looks, asks, waits, rescues and keeps there instead of here."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
 from benchmarks.simulation.answers import Told, asked, fails, noise
 from benchmarks.simulation.sessions import Session
+from benchmarks.simulation.world import World
 from guard.checking import Check
 from guard.core.answer import ProbeResult
+from guard.core.events.baseline import DirtyFile
 from guard.core.evidence import Evidence, Policy
 from guard.core.judge import Step
 from guard.core.rescuing import Rescue, Snapshot
 from guard.core.settings import Settings
 from guard.core.uncommitted import changed_since, left_over, mixed_with_users
 from guard.core.work import Work, count_work
+from guard.saving import Saving
 
 _PROBE_LIMIT_SECONDS = 60.0
 
@@ -36,6 +40,7 @@ class SimulatedCheck(Check):
         self._world = session.world
         self._random = random
         self._begun = begun
+        self._saving = SimulatedSaving(nothing, Settings(), nothing, self.warn, session.world)
 
     def _now(self) -> datetime:
         return self._begun + timedelta(seconds=self._world.now)
@@ -80,14 +85,21 @@ class SimulatedCheck(Check):
         self._world.advance(self._random.uniform(0.1, 3))
         return self._world.rescue({file.path for file in self._left})
 
-    def _not_the_agents(self) -> dict[str, str]:
-        return dict.fromkeys(mixed_with_users(self._world.before, self._left), "mixed")
 
-    def _keep_lost(self, work: Work) -> None:
+@dataclass(frozen=True)
+class SimulatedSaving(Saving):
+    """Keeps the made-up world."""
+
+    world: World
+
+    def not_the_agents(self, left: tuple[DirtyFile, ...]) -> dict[str, str]:
+        return dict.fromkeys(mixed_with_users(self.world.before, left), "mixed")
+
+    def keep_lost(self, work: Work) -> None:
         """What was thrown away is there to be found again in any case."""
 
-    def _may_be_hidden(self) -> bool:
+    def may_be_hidden(self) -> bool:
         return False
 
-    def _take_snapshot(self) -> Snapshot:
-        return self._world.snapshot()
+    def snapshot(self) -> Snapshot:
+        return self.world.snapshot()
