@@ -11,17 +11,19 @@ from guard.activity.subject import Sign, Subject
 from guard.alive import start_time
 from guard.core.whereabouts import Whereabouts
 from guard.hosts import here, same_place
+from guard.installing.hosts import HOSTS
 from guard.tree import Listing, Walk
 
 _MOST_ENTRIES, _MOST_DEPTH = 50_000, 5
 _SESSION = re.compile(r"[A-Za-z0-9_-]{8,128}")
 _TRANSCRIPTS = {
-    "claude": ("CLAUDE_CONFIG_DIR", ".claude", "projects"),
-    "codex": ("CODEX_HOME", ".codex", "sessions"),
-    "gemini": ("GEMINI_CLI_HOME", ".gemini", "tmp"),
-    "qwen": ("QWEN_HOME", ".qwen", "projects"),
-    "copilot": ("COPILOT_HOME", ".copilot", "session-state"),
+    "claude": "projects",
+    "codex": "sessions",
+    "gemini": "tmp",
+    "qwen": "projects",
+    "copilot": "session-state",
 }
+"""In the folder of each program, the one with its transcripts."""
 
 
 def processes(subject: Subject) -> Iterator[Sign]:
@@ -90,9 +92,7 @@ def transcript(subject: Subject) -> Iterator[Sign]:
 def _folder_of(kind: str, subject: Subject) -> Path | None:
     if kind not in _TRANSCRIPTS:
         return None
-    variable, name, inner = _TRANSCRIPTS[kind]
-    home = subject.environ.get(variable) or os.path.join(subject.environ.get("HOME", "/"), name)
-    return Path(home) / inner
+    return HOSTS[kind].user_folder(subject.environ) / _TRANSCRIPTS[kind]
 
 
 def _files_of(folder: Path, session: str, subject: Subject) -> Iterator[tuple[Path, float]]:

@@ -100,6 +100,18 @@ def test_a_transcript_that_grew_is_a_sign(home: Path, subject: Look, kind: str, 
     assert details(machine.transcript, looked) == []
 
 
+def test_transcripts_are_found_where_a_variable_says(tmp_path: Path, subject: Look) -> None:
+    session = "0b66888f-6ea6-497a-bbf7-1148f76ef540"
+    for kind, variable, path in (
+        ("claude", "CLAUDE_CONFIG_DIR", f"projects/p/{session}.jsonl"),
+        ("gemini", "GEMINI_CLI_HOME", ".gemini/tmp/p/chats/session-1-0b66888f.jsonl"),
+    ):
+        file = write(tmp_path / kind / path, "{}\n")
+        environ = {"HOME": "/nonexistent", variable: str(tmp_path / kind)}
+        looked = subject(session=(kind, session), environ=environ)
+        assert details(machine.transcript, looked) == [file.name]
+
+
 @pytest.mark.parametrize("session", ["../../etc", "*", "", "x" * 200])
 def test_a_session_that_is_no_id_is_not_looked_for(subject: Look, session: str) -> None:
     assert details(machine.transcript, subject(session=("claude", session))) == []
