@@ -82,8 +82,8 @@ def _agents(guard: Invocation, task_id: str | None, everything: bool) -> Sequenc
         registry = store.view(AGENT_REGISTRY, checked_id("a task id", task_id))
         return registry.agents if registry else ()
     if everything:
-        registries = [store.view(AGENT_REGISTRY, key) for key in store.keys(AGENT_REGISTRY)]
-        return [agent for registry in registries if registry for agent in registry.agents]
+        registries = store.views(AGENT_REGISTRY).values()
+        return [agent for registry in registries for agent in registry.agents]
     overall = store.view(GLOBAL_REGISTRY)
     return overall.agents if overall else ()
 

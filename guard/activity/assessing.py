@@ -74,11 +74,12 @@ def terms_of(settings: Activity) -> Terms:
 def find(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
     """The agent of this name: of the task if one is named, else the one that there is, an active one first."""
     checked_id("an agent id", agent_id)
-    keys = (
-        guard.store.keys(AGENT_REGISTRY) if task_id is None else [checked_id("a task id", task_id)]
-    )
-    registries = [guard.store.view(AGENT_REGISTRY, key) for key in keys]
-    found = [one for registry in registries if registry and (one := registry.agent(agent_id))]
+    if task_id is None:
+        registries = list(guard.store.views(AGENT_REGISTRY).values())
+    else:
+        named = guard.store.view(AGENT_REGISTRY, checked_id("a task id", task_id))
+        registries = [named] if named is not None else []
+    found = [one for registry in registries if (one := registry.agent(agent_id))]
     active = [one for one in found if one.status in ACTIVE]
     if len(found) == 1 or len(active) == 1:
         return (active or found)[0]
