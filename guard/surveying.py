@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from guard.activity.assessing import Places, assessed, subject_of, terms_of
+from guard.activity.assessing import KnownAgents, assessed, subject_of, terms_of
 from guard.activity.messages import told_at
 from guard.activity.shared import Shared
 from guard.activity.subject import Subject
@@ -58,9 +58,9 @@ def _surveyed(
     activity: bool,
     far: Callable[[int, int], None] | None,
 ) -> Sequence[SurveyedAgent]:
-    settings, places, shared = guard.config.settings.activity, Places(guard), Shared()
+    settings, known_agents, shared = guard.config.settings.activity, KnownAgents(guard), Shared()
     subjects = [
-        subject_of(guard, agent, settings, places, shared) if agent.status in ACTIVE else None
+        subject_of(guard, agent, settings, known_agents, shared) if agent.status in ACTIVE else None
         for agent in report.agents
     ]
     terms, found, done = terms_of(settings), [], 0

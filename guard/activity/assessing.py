@@ -4,16 +4,17 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import assert_never
 
 from guard.activity.collecting import Collected, collect
-from guard.activity.shared import Report, Shared
+from guard.activity.shared import Reported, Shared
 from guard.activity.subject import Subject
 from guard.core.activity.assessment import Assessment, Terms, assess
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.patterns import split
 from guard.core.agent_baselines import AGENT_BASELINE, baseline_key
 from guard.core.agents import Agent
-from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated, Event
+from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated
 from guard.core.lifecycle import ACTIVE
 from guard.core.paths import unspelled
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
@@ -23,8 +24,6 @@ from guard.core.settings import Activity
 from guard.errors import Refused
 from guard.ids import checked_id
 from guard.invocation import Invocation
-
-_REPORTS = (AgentUpdated, AgentFindingRecorded, AgentTested)
 
 
 def activity_of(
@@ -41,7 +40,7 @@ def activity_of(
     if lookback_minutes is not None:
         settings = settings.model_copy(update={"lookback_minutes": lookback_minutes})
     terms = terms_of(settings)
-    subject = subject_of(guard, agent, settings, Places(guard), Shared())
+    subject = subject_of(guard, agent, settings, KnownAgents(guard), Shared())
     found, seen = assessed(subject, terms, all_sources=all_sources)
     return activity_report(agent.task_id, agent.agent_id, agent.status, found, terms, seen.warnings)
 
@@ -90,8 +89,8 @@ def find(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
     raise Refused(f"several tasks have an agent {agent_id}: {tasks}", "name one with --task")
 
 
-class Places:
-    """In which work tree each active agent began, looked up once for all."""
+class KnownAgents:
+    """What the log knows of the agents, looked up once for all: where they began, what they reported, their sessions."""
 
     def __init__(self, guard: Invocation) -> None:
         self._baselines = guard.store.views(AGENT_BASELINE)
@@ -110,12 +109,12 @@ class Places:
         """Whether one active agent at most began there. People may work there too, and nothing tells them apart."""
         return root is not None and not self._roots[None] and self._roots[root] <= 1
 
-    def reports_of(self, agent: Agent) -> tuple[Report, ...]:
+    def reports_of(self, agent: Agent) -> tuple[Reported, ...]:
         """What it reported lately; of what is older the registry knows the newest."""
         known = self._reports.get((agent.task_id, agent.agent_id, agent.incarnation), ())
         if known or not agent.updates:
             return tuple(known)
-        return (Report(agent.updated_at.timestamp(), f"reported {agent.status}", agent.message),)
+        return (Reported(agent.updated_at.timestamp(), f"reported {agent.status}", agent.message),)
 
     def session_of(self, agent: Agent) -> tuple[str, str] | None:
         """The session of its process, if guard started that and learned the session's id."""
@@ -124,19 +123,19 @@ class Places:
 
 
 def subject_of(
-    guard: Invocation, agent: Agent, settings: Activity, places: Places, shared: Shared
+    guard: Invocation, agent: Agent, settings: Activity, known_agents: KnownAgents, shared: Shared
 ) -> Subject:
     """The agent with the work tree in which it works; that of the call where it is not known."""
-    known, here = places.root_of(agent), guard.repository_if_any
+    known, here = known_agents.root_of(agent), guard.repository_if_any
     root = Path(os.fsdecode(unspelled(known))) if known else here.root if here else None
     return Subject(
         agent=agent,
         root=root if root is not None and root.is_dir() else None,
-        alone=places.is_alone(known),
+        alone=known_agents.is_alone(known),
         clock=guard.clock,
         settings=settings,
-        reports=places.reports_of(agent),
-        session=places.session_of(agent),
+        reports=known_agents.reports_of(agent),
+        session=known_agents.session_of(agent),
         not_its=guard.workspace.path,
         environ=guard.environ,
         git_seconds=guard.users_config.settings.completion_check.git_timeout_seconds,
@@ -144,28 +143,28 @@ def subject_of(
     )
 
 
-def _reports(guard: Invocation) -> dict[tuple[str, str, int], list[Report]]:
+def _reports(guard: Invocation) -> dict[tuple[str, str, int], list[Reported]]:
     """What agents reported, by agent, as far as the newest part of the log goes."""
-    found: dict[tuple[str, str, int], list[Report]] = {}
-    for entry in guard.store.recent():
-        report = _report(entry.event)
-        if report is not None and isinstance(entry.event, _REPORTS):
-            key = (entry.event.task_id, entry.event.agent_id, entry.event.incarnation)
-            found.setdefault(key, []).append(report)
+    found: dict[tuple[str, str, int], list[Reported]] = {}
+    for event in (entry.event for entry in guard.store.recent()):
+        if isinstance(event, AgentUpdated | AgentFindingRecorded | AgentTested):
+            key = (event.task_id, event.agent_id, event.incarnation)
+            found.setdefault(key, []).append(_reported(event))
     return found
 
 
-def _report(event: Event) -> Report | None:
+def _reported(event: AgentUpdated | AgentFindingRecorded | AgentTested) -> Reported:
+    seconds = event.at.timestamp()
     match event:
         case AgentUpdated():
             progress = f", {event.progress} %" if event.progress is not None else ""
-            return Report(event.at.timestamp(), f"reported {event.status}{progress}", event.message)
+            return Reported(seconds, f"reported {event.status}{progress}", event.message)
         case AgentFindingRecorded():
-            return Report(event.at.timestamp(), "recorded a finding", event.text)
+            return Reported(seconds, "recorded a finding", event.text)
         case AgentTested():
-            return Report(event.at.timestamp(), "ran tests under guard", "")
+            return Reported(seconds, "ran tests under guard", "")
         case _:
-            return None
+            assert_never(event)
 
 
 def _sessions(guard: Invocation) -> Iterator[tuple[tuple[int | None, str | None], tuple[str, str]]]:

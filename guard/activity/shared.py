@@ -35,7 +35,7 @@ class Done:
     moved: int
 
 
-class Report(NamedTuple):
+class Reported(NamedTuple):
     """Something that an agent reported to guard."""
 
     seconds: float

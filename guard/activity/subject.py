@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.activity.shared import Period, Report, Shared
+from guard.activity.shared import Period, Reported, Shared
 from guard.clock import Clock
 from guard.core.activity.assessment import Signal
 from guard.core.activity.sources import SourceName
@@ -40,7 +40,7 @@ class Subject:
     """Whether nobody else is known to work in that work tree: only then is what changes there this agent's."""
     clock: Clock
     settings: Activity
-    reports: tuple[Report, ...] = ()
+    reports: tuple[Reported, ...] = ()
     """What it reported to guard lately, the newest last."""
     session: tuple[str, str] | None = None
     """Which agent's program it runs, and the id of its session there."""
