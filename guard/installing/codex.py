@@ -1,18 +1,10 @@
 """Codex CLI: `hooks.json` of the project or the user, of which it runs only what a person has approved."""
 
-from guard.installing.interface import Host, home, lines
+from guard.installing.interface import CLAUDES_EVENTS, Host, home, lines
 
 HOST = Host(
     agent="codex",
-    events=(
-        "SessionStart",
-        "UserPromptSubmit",
-        "PostToolUse",
-        "SubagentStart",
-        "SubagentStop",
-        "Stop",
-        "SessionEnd",
-    ),
+    events=CLAUDES_EVENTS,
     # More than this it cuts down, and says so in every session.
     shortest={"SessionEnd": 3},
     project_file=".codex/hooks.json",

@@ -14,6 +14,16 @@ MARK = "# completion-guard"
 """Ends a command that does not tell by its program's name that it is guard's."""
 FORGIVEN = "|| true"
 """Ends a command whose failure its host would take for a no; what guard answers is never in its exit code."""
+CLAUDES_EVENTS = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "PostToolUse",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "SessionEnd",
+)
+"""The events that guard hears of in programs which took over the hooks of Claude Code."""
 ANSWERING_SECONDS, OBSERVING_SECONDS = 60, 10
 
 Environ = Mapping[str, str]

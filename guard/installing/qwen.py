@@ -3,7 +3,7 @@
 Its times were milliseconds once and are seconds now; a number of 1000 and more is milliseconds in every version.
 """
 
-from guard.installing.interface import Host, home
+from guard.installing.interface import CLAUDES_EVENTS, Host, home
 
 
 def _notes(scope: str) -> tuple[str, ...]:
@@ -14,15 +14,7 @@ def _notes(scope: str) -> tuple[str, ...]:
 
 HOST = Host(
     agent="qwen",
-    events=(
-        "SessionStart",
-        "UserPromptSubmit",
-        "PostToolUse",
-        "SubagentStart",
-        "SubagentStop",
-        "Stop",
-        "SessionEnd",
-    ),
+    events=CLAUDES_EVENTS,
     timeout_unit=1000,
     project_file=".qwen/settings.json",
     user_folder=lambda environ: home(environ, "QWEN_HOME", ".qwen"),
