@@ -4,7 +4,8 @@ No hook goes by a number, and a very long one would be refused: each is read as 
 """
 
 _SPACE = " \t\n\r"
-_FAULTS = (ValueError, RecursionError, MemoryError)
+_FAULTS = (ValueError, RecursionError, MemoryError, SystemError)
+"""The scanner raises the last where `json`, whose error it wants to raise, was never imported."""
 
 
 def _zero(_written: str) -> int:

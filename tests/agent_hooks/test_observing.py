@@ -327,3 +327,11 @@ def test_a_folder_whose_name_is_not_utf_8_is_noted(
     monkeypatch.chdir(odd)
     assert entered("hook", "claude", "Stop") == Result(0, "", "")
     assert "its name is not UTF-8" in (home / "state/guard/hooks.log").read_text()
+
+
+def test_a_document_that_is_no_json_still_tells_of_the_call(repository: Path, home: Path) -> None:
+    """In a process that never imports `json`, as the agents' programs start it."""
+    for broken in ("{", "[1,", '{"a"', '"'):
+        result = run("hook", "claude", "SubagentStart", stdin=broken)
+        assert (result.code, result.out, result.err) == (0, "", "")
+    assert len(list((home / "state/guard/spool.d").glob("*/*.json"))) == 4
