@@ -3,9 +3,16 @@
 import json
 import shlex
 import sys
+import time
 from pathlib import Path
 
 from tests.support import commit, run, write
+
+
+def _until_the_next_second() -> None:
+    begun = int(time.time())
+    while int(time.time()) == begun:
+        time.sleep(0.02)
 
 
 def test_an_agent_that_commits_is_active_and_one_that_is_silent_is_not(repository: Path) -> None:
@@ -14,6 +21,7 @@ def test_an_agent_that_commits_is_active_and_one_that_is_silent_is_not(repositor
     silent = run("activity", "a1", "--format", "json", "--lookback", "0.01")
     assert silent.code == 0, silent.err
     assert (silent.json["is_active"], silent.json["confidence"]) == (False, 0)
+    _until_the_next_second()  # git keeps whole seconds: the commit shall be after the spawn in them too
     commit(repository, "login.txt")
     words = ("agent", "update", "--task", "T1", "--agent", "a1", "--status", "working")
     assert run(*words, "--message", "The login form has its fields.").code == 0

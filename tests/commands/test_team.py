@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from guard.commands.team import command
+from guard.cli import guard
 from guard.validation import validator
 from tests.support import Result, commit, run
 from tests.support.sessions import ending, started
@@ -146,7 +146,7 @@ WRONG = {
 @pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
 def test_wrong_words_are_refused_before_anything_is_looked_at(words: tuple[str, ...]) -> None:
     with pytest.raises(click.UsageError):
-        command.main(list(words), standalone_mode=False)
+        guard.main(["team", *words], standalone_mode=False)
 
 
 def test_who_joined_an_earlier_iteration_without_a_session_is_not_shown(project: Path) -> None:
