@@ -23,6 +23,7 @@ _NAMED = {
     "FINDINGS.json": "findings",
     "GLOBAL_REGISTRY.json": "global-registry",
     "agent-baseline.json": "agent-baseline",
+    "watched.json": "watched-agent",
     "baseline.json": "baseline",
     "breaker.json": "breaker",
     "check.json": "last-check",

@@ -38,6 +38,7 @@ STATE_KINDS = (
     "run",
     "settings",
     "team",
+    "watched-agent",
     "worktree",
 )
 KINDS = schemas.names()

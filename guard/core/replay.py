@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from guard.core.activity.watched import WATCHED_AGENT
 from guard.core.agent_baselines import AGENT_BASELINE
 from guard.core.baselines import BASELINE
 from guard.core.breaker import BREAKER
@@ -30,6 +31,7 @@ VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
     AGENT_BASELINE,
     TEAM,
     HOOKS,
+    WATCHED_AGENT,
 )
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]

@@ -10,6 +10,12 @@ from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Discriminator, TypeAdapter
 
+from guard.core.events.activity import (
+    ActivityForgotten,
+    FalseAlarmLearned,
+    ResumeSent,
+    WatchEvent,
+)
 from guard.core.events.agent import (
     AgentBaselineRecorded,
     AgentClaimValidated,
@@ -74,6 +80,7 @@ Event: TypeAlias = (
     | BaselineEvent
     | TeamLogEvent
     | HookEvent
+    | WatchEvent
 )
 
 EVENT_CLASSES: tuple[type[BaseEvent], ...] = get_args(Event)
@@ -91,6 +98,7 @@ def event_adapter() -> TypeAdapter[Event]:
 __all__ = [
     "EVENT_CLASSES",
     "EVENT_TYPES",
+    "ActivityForgotten",
     "AgentBaselineRecorded",
     "AgentClaimValidated",
     "AgentEndDetected",
@@ -117,6 +125,7 @@ __all__ = [
     "CompletionReleased",
     "CooldownRestarted",
     "Event",
+    "FalseAlarmLearned",
     "HookEvent",
     "HookSessionStarted",
     "HooksFolded",
@@ -128,6 +137,7 @@ __all__ = [
     "RegistryEvent",
     "RescueEvent",
     "RescueMade",
+    "ResumeSent",
     "RetentionSet",
     "RunEnded",
     "RunEvent",
@@ -143,5 +153,6 @@ __all__ = [
     "TeamMemberLeft",
     "TrialClaimed",
     "TrialReturned",
+    "WatchEvent",
     "event_adapter",
 ]

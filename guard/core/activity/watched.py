@@ -1,0 +1,142 @@
+"""What is kept of watching one agent: the prompts that it was sent, and what was learned of its rhythm."""
+
+from typing import Any, Literal, assert_never
+
+from pydantic import Field
+
+from guard.core.agent_baselines import baseline_key
+from guard.core.events.activity import (
+    ActivityForgotten,
+    FalseAlarmLearned,
+    Minutes,
+    ResumeSent,
+    ResumeWay,
+    WatchEvent,
+)
+from guard.core.events.agent import Incarnation
+from guard.core.fields import Count, Digest, Frozen, Id, Instant, Line
+from guard.core.views import Fold, ViewDocument, ViewKind
+
+MOST_KEPT = 20
+
+
+class SentResume(Frozen):
+    """One prompt that went to the agent."""
+
+    at: Instant
+    incarnation: Incarnation
+    way: ResumeWay
+    stall: Digest
+    last_activity: Instant | None
+    lookback_minutes: Minutes
+    false_alarm: bool = False
+
+
+class FalseAlarm(Frozen):
+    """One prompt that was not needed, and how that became known."""
+
+    resumed_at: Instant
+    learned_at: Instant
+    proof: Line
+    silence_minutes: Minutes
+    lookback_minutes: Minutes
+
+
+class WatchedAgent(ViewDocument):
+    """One agent as it was watched, over all its incarnations."""
+
+    schema_: Literal["guard/watched-agent/1"] = Field("guard/watched-agent/1", alias="schema")
+    task_id: Id
+    agent_id: Id
+    resumes: tuple[SentResume, ...]
+    """The newest last."""
+    total_resumes: Count
+    learned_lookback_minutes: Minutes | None
+    """How far one looks back for it, where that was learned."""
+    false_alarms: tuple[FalseAlarm, ...]
+    forgotten_at: Instant | None
+
+    def key(self) -> str:
+        return baseline_key(self.task_id, self.agent_id)
+
+    def sent_in(self, stall: str) -> int:
+        """How many prompts went to it in this silence."""
+        return sum(one.stall == stall for one in self.resumes)
+
+
+class WatchedAgentFold(Fold[WatchedAgent]):
+    document_class = WatchedAgent
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._fields: dict[str, Any] = {
+            "resumes": (),
+            "total_resumes": 0,
+            "learned_lookback_minutes": None,
+            "false_alarms": (),
+            "forgotten_at": None,
+        }
+
+    def restore(self, document: WatchedAgent) -> None:
+        self.reached = document.position()
+        own = ("task_id", "agent_id", *self._fields)
+        self._fields = {name: getattr(document, name) for name in own}
+
+    def apply(self, event: WatchEvent) -> None:
+        self._fields |= {"task_id": event.task_id, "agent_id": event.agent_id}
+        match event:
+            case ResumeSent():
+                self._sent(event)
+            case FalseAlarmLearned():
+                self._learned(event)
+            case ActivityForgotten():
+                kept = {"false_alarms": (), "learned_lookback_minutes": None}
+                self._fields |= {**kept, "forgotten_at": event.at}
+            case _:
+                assert_never(event)
+
+    def _sent(self, event: ResumeSent) -> None:
+        sent = SentResume.model_construct(
+            at=event.at,
+            incarnation=event.incarnation,
+            way=event.way,
+            stall=event.stall,
+            last_activity=event.last_activity,
+            lookback_minutes=event.lookback_minutes,
+            false_alarm=False,
+        )
+        self._fields["resumes"] = (*self._fields["resumes"], sent)[-MOST_KEPT:]
+        self._fields["total_resumes"] += 1
+
+    def _learned(self, event: FalseAlarmLearned) -> None:
+        alarm = FalseAlarm.model_construct(
+            resumed_at=event.resumed_at,
+            learned_at=event.at,
+            proof=event.proof,
+            silence_minutes=event.silence_minutes,
+            lookback_minutes=event.lookback_minutes,
+        )
+        self._fields["false_alarms"] = (*self._fields["false_alarms"], alarm)[-MOST_KEPT:]
+        self._fields["learned_lookback_minutes"] = event.lookback_minutes
+        self._fields["resumes"] = tuple(
+            one.model_copy(update={"false_alarm": True}) if one.at == event.resumed_at else one
+            for one in self._fields["resumes"]
+        )
+
+    def contents(self) -> dict[str, Any]:
+        return dict(self._fields)
+
+
+WATCHED_AGENT: ViewKind[WatchedAgent, WatchedAgentFold] = ViewKind(
+    document=WatchedAgent,
+    fold=WatchedAgentFold,
+    events=(ResumeSent, FalseAlarmLearned, ActivityForgotten),
+    key=lambda event: baseline_key(event.task_id, event.agent_id),
+    folder="agents.d/",
+    file="/watched.json",
+    needles=lambda _key: (
+        b'"type":"resume_sent"',
+        b'"type":"false_alarm_learned"',
+        b'"type":"activity_forgotten"',
+    ),
+)
