@@ -48,6 +48,7 @@ from guard.core.events.breaker import (
 from guard.core.events.check import CheckEvent, CheckMade
 from guard.core.events.hook import HookEvent, HookSessionStarted, HooksFolded, StopDecided
 from guard.core.events.log import LogEvent, LogSalvaged, SegmentOpened
+from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.rescue import RescueEvent, RescueMade
 from guard.core.events.run import (
     IterationEnded,
@@ -81,6 +82,7 @@ Event: TypeAlias = (
     | TeamLogEvent
     | HookEvent
     | WatchEvent
+    | CoordinatorEvent
 )
 
 EVENT_CLASSES: tuple[type[BaseEvent], ...] = get_args(Event)
@@ -124,6 +126,7 @@ __all__ = [
     "CompletionHeld",
     "CompletionReleased",
     "CooldownRestarted",
+    "CoordinatorEvent",
     "Event",
     "FalseAlarmLearned",
     "HookEvent",

@@ -1,0 +1,27 @@
+"""What the events of the coordinator share."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from guard.core.events.base import BaseEvent
+from guard.core.fields import Id, Instant
+
+AgentType = Literal["developer", "auditor", "business_analyst", "remediation", "health_auditor"]
+Confidence = Literal["HIGH", "MEDIUM", "LOW"]
+Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
+class PlanEvent(BaseEvent):
+    """The view that it belongs to is named in the line, so that the line is found by one word."""
+
+    view: Literal["coordinator"] = "coordinator"
+
+
+class Dispatched(PlanEvent):
+    """An agent is to work on something."""
+
+    agent_id: Id
+    timeout_at: Instant
+    to_start: bool
+    """Whether it still has to be started, by whoever empties the outbox."""

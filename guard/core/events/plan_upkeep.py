@@ -1,0 +1,158 @@
+"""Events around the plan: commits and rollback, failure patterns, the coordinator's own session, and recovery."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from guard.core.events.plan_base import PlanEvent
+from guard.core.fields import Count, Frozen, Id, Instant, Line, Oid, Percent, Text
+from guard.core.paths import Spelled
+
+Occurrences = Annotated[int, Field(ge=1, le=2**53)]
+
+
+class TaskCommitRecorded(PlanEvent):
+    """Which commits are a completed task's: those after `base_sha`, up to `commit_sha`."""
+
+    type: Literal["task_commit_recorded"] = "task_commit_recorded"
+    task_id: Id
+    commit_sha: Oid
+    base_sha: Oid | None
+    """Where the task began; None before the first commit, or if nobody knows."""
+    files_modified: tuple[Spelled, ...]
+    branch: Line | None
+    """None with a detached HEAD."""
+
+
+class RollbackStarted(PlanEvent):
+    """A task is about to be rolled back: until the end of it is recorded, the next command finishes or undoes it."""
+
+    type: Literal["rollback_started"] = "rollback_started"
+    task_id: Id
+    commits: tuple[Oid, ...]
+    """What is reverted, the newest first."""
+    head: Oid
+    """Where the branch stood."""
+    branch: Line | None
+    reason: Text
+
+
+class TaskRolledBack(PlanEvent):
+    """A task's commits are reverted: it is no longer complete."""
+
+    type: Literal["task_rolled_back"] = "task_rolled_back"
+    task_id: Id
+    from_sha: Oid
+    to_sha: Oid
+    """The revert."""
+    reason: Text
+
+
+class RollbackFailed(PlanEvent):
+    type: Literal["rollback_failed"] = "rollback_failed"
+    task_id: Id
+    reason: Text
+
+
+class RollbackBlocked(PlanEvent):
+    type: Literal["rollback_blocked"] = "rollback_blocked"
+    task_id: Id
+    reason: Text
+    dependents: tuple[Id, ...]
+    """Completed tasks that depend on it."""
+
+
+class FailurePatternRecorded(PlanEvent):
+    """A failed audit was told to be of a kind."""
+
+    type: Literal["failure_pattern_recorded"] = "failure_pattern_recorded"
+    failure_type: Id
+    task_id: Id
+    cause: Line | None
+    total_occurrences: Occurrences
+
+
+class FailurePatternPreventionAdded(PlanEvent):
+    type: Literal["failure_pattern_prevention_added"] = "failure_pattern_prevention_added"
+    failure_type: Id
+    prevention: Line
+
+
+class FailureWarning(Frozen):
+    """What went wrong before in work of this kind."""
+
+    type: Id
+    message: Line
+    prevention: Line | None
+    occurrence_count: Occurrences
+
+
+class FailureWarningIssued(PlanEvent):
+    """Warnings were put into the prompt of a task."""
+
+    type: Literal["failure_warning_issued"] = "failure_warning_issued"
+    task_id: Id
+    warnings: tuple[FailureWarning, ...]
+
+
+class UsageChecked(PlanEvent):
+    """How much of its limits the coordinator's session has used."""
+
+    type: Literal["usage_checked"] = "usage_checked"
+    session_utilisation: Percent
+    session_remaining: Percent
+    session_resets_at: Instant | None
+
+
+class ContextCompacted(PlanEvent):
+    type: Literal["compaction"] = "compaction"
+    tokens_remaining_percent: Percent | None
+
+
+class SessionPaused(PlanEvent):
+    type: Literal["session_paused"] = "session_paused"
+    tokens_remaining_percent: Percent | None
+
+
+class SessionResumed(PlanEvent):
+    type: Literal["session_resumed"] = "session_resumed"
+
+
+class StateRecoveryNeeded(PlanEvent):
+    """The state file could not be used."""
+
+    type: Literal["state_recovery_needed"] = "state_recovery_needed"
+    reason: Line
+
+
+class StateReconstructed(PlanEvent):
+    """The state was folded again from the log."""
+
+    type: Literal["state_reconstructed"] = "state_reconstructed"
+    events_replayed: Count
+
+
+class OutboxTaken(PlanEvent):
+    """What stood in the outbox was delivered."""
+
+    type: Literal["outbox_taken"] = "outbox_taken"
+    items: tuple[Id, ...]
+
+
+UpkeepEvent = (
+    TaskCommitRecorded
+    | RollbackStarted
+    | TaskRolledBack
+    | RollbackFailed
+    | RollbackBlocked
+    | FailurePatternRecorded
+    | FailurePatternPreventionAdded
+    | FailureWarningIssued
+    | UsageChecked
+    | ContextCompacted
+    | SessionPaused
+    | SessionResumed
+    | StateRecoveryNeeded
+    | StateReconstructed
+    | OutboxTaken
+)
