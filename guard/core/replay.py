@@ -10,6 +10,7 @@ from guard.core.agent_baselines import AGENT_BASELINE
 from guard.core.baselines import BASELINE
 from guard.core.breaker import BREAKER
 from guard.core.checks import LAST_CHECK
+from guard.core.coordinator.state import COORDINATOR
 from guard.core.events import BaseEvent, Event
 from guard.core.fields import Seq
 from guard.core.findings import FINDINGS
@@ -32,6 +33,7 @@ VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
     TEAM,
     HOOKS,
     WATCHED_AGENT,
+    COORDINATOR,
 )
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]

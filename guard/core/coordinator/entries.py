@@ -1,0 +1,151 @@
+"""What the coordinator's state is made of, entry by entry."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from guard.core.events.plan import QuestionAbout
+from guard.core.events.plan_base import AgentType, Confidence, Seconds
+from guard.core.fields import Count, Frozen, Id, Instant, Line, Oid, Text
+from guard.core.paths import Spelled
+from guard.core.plan.model import RequestType, SupportingAgent
+
+WorkStatus = Literal["implementing", "awaiting-audit", "awaiting-divine-guidance"]
+ParcelKind = Literal["start", "rework", "guidance", "abort", "support", "queued"]
+Place = Literal["completed", "in_progress", "pending_expansion", "blocked", "available"]
+
+NEEDS_EXPANSION = "needs-expansion"
+AWAITING_CLARIFICATION = "awaiting-clarification"
+
+
+class Work(Frozen):
+    """A task in progress."""
+
+    task_id: Id
+    developer_id: Id
+    status: WorkStatus
+    last_checkpoint: Line | None
+    dispatched_at: Instant
+    base_sha: Oid | None
+    """Where the repository stood when it was first taken up."""
+
+
+class ActiveAgent(Frozen):
+    """An agent at work, or waiting for an answer."""
+
+    type: AgentType
+    task_id: Id | None
+    dispatched_at: Instant
+    timeout_at: Instant
+    last_checkpoint: Line | None
+    checkpoint_count: Count
+    status: Literal["working", "awaiting-divine-guidance"]
+    extensions: Count
+    """How often it got more time."""
+    checked: bool
+    """Whether a checkpoint came since it last got time."""
+
+
+class Question(Frozen):
+    """What a person is to answer."""
+
+    question_id: Id
+    agent_id: Id | None
+    task_id: Id | None
+    question: Text
+    about: QuestionAbout
+    asked_at: Instant
+    response: Text | None
+
+
+class KnownSupport(SupportingAgent):
+    """A supporting agent of the plan."""
+
+    created_at: Instant
+
+
+class SupportRun(Frozen):
+    """A request that a supporting agent works on."""
+
+    agent_id: Id
+    delegating_agent: Id
+    task_id: Id | None
+    request_type: RequestType
+    request_summary: Line
+    dispatched_at: Instant
+    timeout_at: Instant
+
+
+class Delegation(Frozen):
+    """A request that waits for its supporting agent."""
+
+    request_id: Id
+    agent_id: Id
+    delegating_agent: Id
+    task_id: Id | None
+    request_type: RequestType
+    request_summary: Line
+    queued_at: Instant
+
+
+class SupportStats(Frozen):
+    """How a supporting agent was used."""
+
+    delegations: Count = 0
+    completions: Count = 0
+    failures: Count = 0
+    out_of_scope: Count = 0
+    avg_duration_seconds: Seconds | None = None
+    avg_confidence: Confidence | None = None
+    tasks_benefited: tuple[Id, ...] = ()
+    total_duration_seconds: Seconds = 0.0
+    total_confidence: Count = 0
+    """LOW counts 1, MEDIUM 2, HIGH 3."""
+
+
+class TaskCommit(Frozen):
+    """The commits of a completed task: those after `base_sha`, up to `commit_sha`."""
+
+    commit_sha: Oid
+    base_sha: Oid | None
+    completed_at: Instant
+    files_modified: tuple[Spelled, ...]
+    branch: Line | None
+
+
+class FailurePattern(Frozen):
+    """How often audits failed in one way."""
+
+    count: Count = 0
+    tasks: tuple[Id, ...] = ()
+    common_causes: tuple[Line, ...] = ()
+    suggested_prevention: Line | None = None
+
+
+class Setback(Frozen):
+    """How often agents of a task timed out or crashed, and how far the last one was."""
+
+    attempts: Annotated[int, Field(ge=1, le=2**53)]
+    last_checkpoint: Line | None
+
+
+class Rollback(Frozen):
+    """A rollback that was begun, and whose end is not recorded."""
+
+    task_id: Id
+    commits: tuple[Oid, ...]
+    head: Oid
+    branch: Line | None
+    reason: Text
+    started_at: Instant
+
+
+class Parcel(Frozen):
+    """What is to be delivered to an agent: a start, rework, guidance, an abort, the end of a request, a place in the queue."""
+
+    item_id: Id
+    kind: ParcelKind
+    agent_id: Id
+    task_id: Id | None
+    text: Text
+    at: Instant

@@ -1,0 +1,234 @@
+"""What the events of tasks, of the infrastructure and of questions do to the board."""
+
+from typing import assert_never
+
+from guard.core.coordinator.board import Board
+from guard.core.coordinator.entries import KnownSupport, Question, Work
+from guard.core.events.plan import (
+    AgentResumesWithGuidance,
+    AgentSeeksGuidance,
+    AuditorBlocked,
+    AuditorFail,
+    DeveloperCheckpoint,
+    DeveloperDispatched,
+    DeveloperReadyForAudit,
+    DivineResponseReceived,
+    HealthAuditFail,
+    HealthAuditPass,
+    InfrastructureBlocked,
+    InfrastructureRestored,
+    PlanComplete,
+    PlanLoaded,
+    RemediationDispatched,
+    TaskComplete,
+    TaskEvent,
+    ValidationComplete,
+)
+
+ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
+
+
+def take(board: Board, event: TaskEvent) -> None:
+    """Fold one event in."""
+    match event:
+        case DeveloperDispatched() | DeveloperReadyForAudit() | TaskComplete() | AuditorFail():
+            _task(board, event)
+        case DeveloperCheckpoint():
+            checkpoint(board, event.agent_id, event.checkpoint)
+        case AgentSeeksGuidance() | DivineResponseReceived() | AgentResumesWithGuidance():
+            _question(board, event)
+        case PlanLoaded():
+            _load(board, event)
+        case PlanComplete():
+            board.plan_complete = True
+        case ValidationComplete():
+            board.validation_complete = True
+        case _:
+            _infrastructure(board, event)
+
+
+def _load(board: Board, event: PlanLoaded) -> None:
+    board.plan_file = event.plan_file
+    board.link(event.tasks)
+    board.supporting_agents = tuple(
+        KnownSupport.model_construct(**{**dict(one), "created_at": event.at})
+        for one in event.supporting_agents
+    )
+    for entries in (board.in_progress_tasks, board.pending_audit, board.pending_expansions):
+        for task_id in [one for one in entries if one not in board.tasks]:
+            entries.pop(task_id)
+    if any(one not in board.completed_tasks for one in board.tasks):
+        board.plan_complete = False
+
+
+def _task(
+    board: Board, event: DeveloperDispatched | DeveloperReadyForAudit | TaskComplete | AuditorFail
+) -> None:
+    match event:
+        case DeveloperDispatched():
+            _take_up(board, event)
+        case DeveloperReadyForAudit():
+            board.active_agents.pop(event.agent_id, None)
+            board.pending_audit[event.task_id] = None
+            board.change("in_progress_tasks", event.task_id, status="awaiting-audit")
+        case TaskComplete():
+            board.active_agents.pop(event.agent_id, None)
+            board.pending_audit.pop(event.task_id, None)
+            board.in_progress_tasks.pop(event.task_id, None)
+            board.setbacks.pop(event.task_id, None)
+            board.complete(event.task_id)
+        case AuditorFail():
+            board.active_agents.pop(event.agent_id, None)
+            board.pending_audit.pop(event.task_id, None)
+            board.failed_audits[event.task_id] = board.failed_audits.get(event.task_id, 0) + 1
+            board.change("in_progress_tasks", event.task_id, status="implementing")
+            _rework(board, event)
+        case _:
+            assert_never(event)
+
+
+def _take_up(board: Board, event: DeveloperDispatched) -> None:
+    before = board.in_progress_tasks.get(event.task_id)
+    setback = board.setbacks.get(event.task_id)
+    far = before.last_checkpoint if before else setback.last_checkpoint if setback else None
+    title = board.tasks[event.task_id].title if event.task_id in board.tasks else ""
+    board.enlist(event, "developer", event.task_id, f"{title}\n{far}" if far else title)
+    board.in_progress_tasks[event.task_id] = Work.model_construct(
+        task_id=event.task_id,
+        developer_id=event.agent_id,
+        status="implementing",
+        last_checkpoint=before.last_checkpoint if before else None,
+        dispatched_at=event.at,
+        base_sha=before.base_sha if before else event.base_sha,
+    )
+
+
+def _rework(board: Board, event: AuditorFail) -> None:
+    work = board.in_progress_tasks.get(event.task_id)
+    if work is not None and event.timeout_at is not None:
+        until = event.timeout_at
+        board.work_begins(work.developer_id, "developer", event.task_id, event.at, until)
+        board.send("rework", work.developer_id, event.task_id, event.reason, event.at)
+
+
+def checkpoint(board: Board, agent_id: str, text: str) -> None:
+    """An agent told how far it is."""
+    agent = board.active_agents.get(agent_id)
+    if agent is None:
+        return
+    count = agent.checkpoint_count + 1
+    news = {"last_checkpoint": text, "checkpoint_count": count, "checked": True}
+    board.change("active_agents", agent_id, **news)
+    if agent.type == "developer" and agent.task_id is not None:
+        board.change("in_progress_tasks", agent.task_id, last_checkpoint=text)
+
+
+def _infrastructure(
+    board: Board,
+    event: AuditorBlocked
+    | InfrastructureBlocked
+    | RemediationDispatched
+    | HealthAuditPass
+    | InfrastructureRestored
+    | HealthAuditFail,
+) -> None:
+    match event:
+        case AuditorBlocked():
+            board.active_agents.pop(event.agent_id, None)
+            board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+        case InfrastructureBlocked():
+            board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+            board.save_reason = "infrastructure_blocked"
+        case RemediationDispatched():
+            board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+            board.active_remediation, board.health_audit_due = event.agent_id, False
+            board.enlist(event, "remediation", None, event.issue)
+        case HealthAuditPass() | InfrastructureRestored():
+            _relieve(board)
+            board.infrastructure_blocked = False
+            board.active_remediation = board.infrastructure_issue = None
+            board.remediation_attempt_count = board.infrastructure_setbacks = 0
+        case HealthAuditFail():
+            _relieve(board)
+            board.remediation_attempt_count += 1
+            board.infrastructure_issue = event.issue or board.infrastructure_issue
+        case _:
+            assert_never(event)
+
+
+def _relieve(board: Board) -> None:
+    """A verdict on the infrastructure ends the work of those who were at it."""
+    board.health_audit_due = False
+    agents = board.active_agents
+    for agent_id in [one for one, agent in agents.items() if agent.type in ON_THE_INFRASTRUCTURE]:
+        del agents[agent_id]
+
+
+def _question(
+    board: Board, event: AgentSeeksGuidance | DivineResponseReceived | AgentResumesWithGuidance
+) -> None:
+    match event:
+        case AgentSeeksGuidance():
+            ask(board, event)
+        case DivineResponseReceived():
+            _answered(board, event)
+        case AgentResumesWithGuidance():
+            question = board.pending_divine_questions.pop(event.question_id, None)
+            if question is not None:
+                _resumes(board, event, question)
+        case _:
+            assert_never(event)
+
+
+def ask(board: Board, event: AgentSeeksGuidance) -> None:
+    """A person is asked; whoever asked waits."""
+    board.names_given += 1
+    fields = {name: getattr(event, name) for name in ("question_id", "agent_id", "task_id")}
+    board.pending_divine_questions[event.question_id] = Question.model_construct(
+        **fields, question=event.question, about=event.about, asked_at=event.at, response=None
+    )
+    if event.agent_id is not None:
+        _waits(board, event.agent_id, waits=True)
+
+
+def _answered(board: Board, event: DivineResponseReceived) -> None:
+    question = board.pending_divine_questions.get(event.question_id)
+    if question is None:
+        return
+    if question.about == "remediation":
+        board.remediation_attempt_count = board.infrastructure_setbacks = 0
+    if question.about == "redispatch" and question.task_id is not None:
+        board.setbacks.pop(question.task_id, None)
+    if is_awaited(question, board.active_agents):
+        board.change("pending_divine_questions", event.question_id, response=event.response)
+    else:
+        del board.pending_divine_questions[event.question_id]
+
+
+def is_awaited(question: Question, active: object) -> bool:
+    """Whether somebody is to go on with the answer; an analyst has left, and is sent again."""
+    assert isinstance(active, dict)
+    return question.agent_id is not None and (
+        question.about == "expansion" or question.agent_id in active
+    )
+
+
+def _resumes(board: Board, event: AgentResumesWithGuidance, question: Question) -> None:
+    others = board.pending_divine_questions.values()
+    if not any(one.agent_id == event.agent_id for one in others):
+        _waits(board, event.agent_id, waits=False)
+        board.change("active_agents", event.agent_id, timeout_at=event.timeout_at)
+    if question.about != "expansion":
+        text = question.response or ""
+        board.send("guidance", event.agent_id, question.task_id, text, event.at)
+
+
+def _waits(board: Board, agent_id: str, *, waits: bool) -> None:
+    agent = board.active_agents.get(agent_id)
+    if agent is None:
+        return
+    status = "awaiting-divine-guidance" if waits else "working"
+    board.change("active_agents", agent_id, status=status)
+    if agent.type == "developer" and agent.task_id is not None:
+        own = "awaiting-divine-guidance" if waits else "implementing"
+        board.change("in_progress_tasks", agent.task_id, status=own)

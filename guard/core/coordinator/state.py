@@ -1,0 +1,173 @@
+"""The coordinator's state as a view: `state.json`, in the names that its readers know, and the fold behind it."""
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+from pydantic import Field, JsonValue
+
+from guard.core.coordinator import folding_agents, folding_tasks, folding_upkeep
+from guard.core.coordinator.board import Board
+from guard.core.coordinator.entries import (
+    ActiveAgent,
+    Delegation,
+    FailurePattern,
+    KnownSupport,
+    Parcel,
+    Place,
+    Question,
+    Rollback,
+    Setback,
+    SupportRun,
+    SupportStats,
+    TaskCommit,
+    Work,
+)
+from guard.core.events.plan import CoordinatorEvent, TaskEvent
+from guard.core.events.plan_agents import AgentsEvent
+from guard.core.events.plan_upkeep import UpkeepEvent
+from guard.core.fields import Count, Id, Instant, Line, Percent, Text
+from guard.core.plan.model import PlanTask
+from guard.core.views import Fold, ViewDocument, ViewKind
+
+SaveReason = Literal["compaction", "session_pause", "infrastructure_blocked", "event"]
+
+
+class Coordinator(ViewDocument):
+    """The plan and all that is under way."""
+
+    schema_: Literal["guard/coordinator/1"] = Field("guard/coordinator/1", alias="schema")
+    saved_at: Instant
+    save_reason: SaveReason
+    tokens_remaining_percent: Percent | None
+    compaction_count: Count
+    session_resume_count: Count
+    plan_file: Line | None
+    total_tasks: Count
+    completed_tasks: tuple[Id, ...]
+    """Those that passed their audit, in the order in which they did."""
+    in_progress_tasks: tuple[Work, ...]
+    pending_audit: tuple[Id, ...]
+    """Also in progress: the one kind of task that stands in two places."""
+    blocked_tasks: dict[Id, tuple[Id, ...]]
+    failed_audits: dict[Id, Count]
+    available_tasks: tuple[Id, ...]
+    """In the order in which they are to be taken."""
+    next_available_tasks: tuple[Id, ...]
+    """The first of them."""
+    infrastructure_blocked: bool
+    infrastructure_issue: Text | None
+    active_remediation: Id | None
+    remediation_attempt_count: Count
+    last_usage_check: Instant | None
+    session_utilisation: Percent | None
+    session_remaining: Percent | None
+    session_resets_at: Instant | None
+    pending_divine_questions: tuple[Question, ...]
+    supporting_agents: tuple[KnownSupport, ...]
+    active_supporting_agents: dict[Id, SupportRun]
+    pending_delegation_requests: tuple[Delegation, ...]
+    supporting_agent_stats: dict[Id, SupportStats]
+    active_developers: dict[Id, Id]
+    active_auditors: dict[Id, Id]
+    active_actor_count: Count
+    plan_complete: bool
+    validation_complete: bool
+    task_quality_assessed: bool
+    pending_expansions: dict[Id, Line]
+    """The analyst of each task, or what it waits for: `needs-expansion`, `awaiting-clarification`."""
+    active_business_analysts: dict[Id, Id]
+    expanded_tasks: dict[Id, dict[str, JsonValue]]
+    task_commits: dict[Id, TaskCommit]
+    failure_patterns: dict[Id, FailurePattern]
+    active_agents: dict[Id, ActiveAgent]
+    rollback_in_progress: Rollback | None
+    setbacks: dict[Id, Setback]
+    """Tasks whose agents timed out or crashed."""
+    infrastructure_setbacks: Count
+    """The same for agents that work on the infrastructure."""
+    health_audit_due: bool
+    """Whether a remediation is done, and nobody has looked yet what came of it."""
+    outbox: tuple[Parcel, ...]
+    outbox_count: Count
+    """How much ever stood there."""
+    names_given: Count
+    events_folded: Count
+    recent_events: tuple[Id, ...]
+    """Those that were folded last: one that comes again changes nothing."""
+    tasks: tuple[PlanTask, ...]
+
+    def task(self, task_id: str) -> PlanTask | None:
+        """The task of the plan that has this id."""
+        return next((one for one in self.tasks if one.id == task_id), None)
+
+    def work(self, task_id: str) -> Work | None:
+        """How far the task is, if it is in progress."""
+        return next((one for one in self.in_progress_tasks if one.task_id == task_id), None)
+
+    def place(self, task_id: str) -> Place | None:
+        """Where the task stands; None if the plan has no such task."""
+        if self.work(task_id) is not None:
+            return "in_progress"
+        if task_id in self.pending_expansions:
+            return "pending_expansion"
+        if task_id in self.blocked_tasks:
+            return "blocked"
+        if self.task(task_id) is None:
+            return None
+        return "completed" if task_id in self.completed_tasks else "available"
+
+    def question(self, question_id: str) -> Question | None:
+        """The open question of this id."""
+        asked = self.pending_divine_questions
+        return next((one for one in asked if one.question_id == question_id), None)
+
+
+class CoordinatorFold(Fold[Coordinator]):
+    document_class = Coordinator
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._board = Board()
+
+    def restore(self, document: Coordinator) -> None:
+        self.reached = document.position()
+        self._board = Board.of(document)
+
+    def apply(self, event: CoordinatorEvent) -> None:
+        if self._board.begins(event):
+            _TAKERS[type(event)](self._board, event)
+
+    def contents(self) -> dict[str, Any]:
+        return self._board.contents()
+
+
+_FAMILIES: tuple[tuple[object, Callable[[Board, Any], None]], ...] = (
+    (TaskEvent, folding_tasks.take),
+    (AgentsEvent, folding_agents.take),
+    (UpkeepEvent, folding_upkeep.take),
+)
+_TAKERS = {event: take for family, take in _FAMILIES for event in get_args(family)}
+
+COORDINATOR: ViewKind[Coordinator, CoordinatorFold] = ViewKind(
+    document=Coordinator,
+    fold=CoordinatorFold,
+    events=get_args(CoordinatorEvent),
+    key=lambda _event: "",
+    folder="",
+    file="state.json",
+    needles=lambda _key: (b'"view":"coordinator"',),
+)
+
+
+def nothing_yet() -> Coordinator:
+    """The state before the first event."""
+    return CoordinatorFold("").document()
+
+
+def after(state: Coordinator, *events: CoordinatorEvent) -> Coordinator:
+    """The state with these events on top, for those who decide one thing after another."""
+    fold = CoordinatorFold("")
+    fold.restore(state)
+    for event in events:
+        fold.apply(event)
+    return fold.document()

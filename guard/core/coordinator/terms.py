@@ -1,0 +1,88 @@
+"""Under what terms the coordinator decides, and how it says no."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from guard.core.coordinator.state import Coordinator
+from guard.core.events.plan import CoordinatorEvent
+
+Draft = tuple[type[CoordinatorEvent], Mapping[str, Any]]
+"""An event without its id and its time."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The knobs of the coordinator."""
+
+    active_developers: int = 3
+    remediation_attempts: int = 3
+    agent_timeout: timedelta = timedelta(minutes=15)
+    redispatch_limit: int = 3
+    max_concurrent_per_agent: int = 2
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What git says of a task that passed its audit."""
+
+    sha: str
+    files: tuple[str, ...] = ()
+    branch: str | None = None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is given to a decision beside the state."""
+
+    now: datetime
+    event_id: str
+    """The id of the first event; those that follow are numbered after it."""
+    limits: Limits = field(default_factory=Limits)
+    head: str | None = None
+    """Where the repository stands; None before the first commit, and without a repository."""
+    commit: Commit | None = None
+
+    @property
+    def until(self) -> datetime:
+        """When an agent that begins now has had its time."""
+        return self.now + self.limits.agent_timeout
+
+    def events(self, drafts: Iterable[Draft]) -> tuple[CoordinatorEvent, ...]:
+        """The events, each with an id of its own."""
+        return tuple(
+            event(at=self.now, id=self._id(number), **fields)
+            for number, (event, fields) in enumerate(drafts, 1)
+        )
+
+    def _id(self, number: int) -> str:
+        return self.event_id if number == 1 else f"{self.event_id[:110]}-{number}"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The state does not allow it: a stable word, the sentence, and what to do instead."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class NotAllowed(Exception):
+    """A refusal on its way to whoever asked."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.refusal = Refusal(code, message, hint)
+
+
+SHOW = "`guard plan show` tells where every task stands"
+
+
+def named(state: Coordinator, stem: str, offset: int = 0) -> str:
+    """A name that nobody has yet: numbered on from the last."""
+    number = state.names_given + 1 + offset
+    while f"{stem}-{number}" in state.active_agents:
+        number += 1
+    return f"{stem}-{number}"
