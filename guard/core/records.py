@@ -109,6 +109,12 @@ def unsealed(line: bytes) -> dict[str, Any]:
     return {**_fields(sealed), "hash": digest}
 
 
+def decoded(line: bytes) -> Event:
+    """The event of a line whose own hash is right, whatever stood before it."""
+    fields = unsealed(line)
+    return decode(line, fields["seq"], fields["prev"])[0]
+
+
 def _fields(sealed: bytes) -> dict[str, Any]:
     try:
         fields = from_json(sealed + b"}")

@@ -23,6 +23,14 @@ class Change(Protocol):
         """The same state while it is being built, to ask it for a part without freezing the whole."""
         ...
 
+    def recovered(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
+        """Why the view had to be folded again from the log; None if it had not."""
+        ...
+
+    def recorded(self, event_id: str) -> Event | None:
+        """The event that was recorded under this id, if one was."""
+        ...
+
     def append(self, *events: Event) -> Sequence[Entry]:
         """Record the events, all or none; they are durable when this returns."""
         ...

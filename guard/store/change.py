@@ -149,6 +149,15 @@ class FileChange:
             self._memory.folds[path] = fold
         return cast(F, fold)
 
+    def recovered(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
+        """Why the view had to be folded again from the log; None if it had not."""
+        self.fold(kind, key)
+        return self._files.recovered.get(kind.path(key))
+
+    def recorded(self, event_id: str) -> Event | None:
+        """The event that was recorded under this id, if one was."""
+        return self._log.with_id(event_id)
+
     def append(self, *events: Event) -> Sequence[Entry]:
         """Record the events, all or none; they are durable when this returns."""
         if not events:

@@ -43,6 +43,8 @@ class ViewFiles:
         self._log = log
         self._notice = notice
         self._damaged: set[str] = set()
+        self.recovered: dict[str, str] = {}
+        """Views whose file could not be used, and why."""
 
     def load(
         self,
@@ -75,6 +77,7 @@ class ViewFiles:
             f"{self._folder.named(path)} is a copy of another view; folded again from the log"
         )
         self._damaged.add(path)
+        self.recovered[path] = "state_file_of_another_view"
         return None
 
     def _current_up_to(
@@ -103,6 +106,7 @@ class ViewFiles:
         fold = self.fold_again({path: kind.needles(key)}, recent).get(path)
         if fold and mark and fold.reached.seq <= mark.seq and path not in self._damaged:
             self._notice(f"{self._folder.named(path)} was missing; folded again from the log")
+            self.recovered[path] = "state_file_missing"
         return fold
 
     def fold_again(
@@ -166,6 +170,7 @@ class ViewFiles:
                     f"{self._folder.named(path)} is damaged ({error}); folded again from the log"
                 )
             self._damaged.add(path)
+            self.recovered[path] = "state_file_damaged"
         return None
 
     def read(self, path: str) -> bytes | None:

@@ -1,0 +1,1 @@
+"""The coordinator over the store: load, decide, record."""

@@ -1,0 +1,69 @@
+"""What a decision of the coordinator needs beside its state: the limits, and where the repository stands."""
+
+from datetime import timedelta
+
+from guard.core.coordinator.deciding_tasks import base_of
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.terms import Commit, Limits, Terms
+from guard.core.paths import spelled
+from guard.errors import RepositoryProblem
+from guard.git.head import UNBORN, head
+from guard.git.reading import Reader
+from guard.ids import new_id
+from guard.invocation import Invocation
+
+_MOST_FILES = 1000
+_HEADS = "refs/heads/"
+
+
+def limits_of(guard: Invocation) -> Limits:
+    """The knobs, from the user's own settings."""
+    told = guard.users_config.settings.coordinator
+    return Limits(
+        active_developers=told.active_developers,
+        remediation_attempts=told.remediation_attempts,
+        agent_timeout=timedelta(minutes=told.agent_timeout_minutes),
+        redispatch_limit=told.redispatch_limit,
+        max_concurrent_per_agent=told.max_concurrent_per_agent,
+    )
+
+
+def terms_of(guard: Invocation, event_id: str | None, *, looks: bool = False) -> Terms:
+    """The terms of a decision that is made now; one about a task's start `looks` where the repository stands."""
+    where = _head(guard) if looks else None
+    return Terms(guard.clock.now(), event_id or new_id(), limits_of(guard), where)
+
+
+def _reader(guard: Invocation) -> Reader | None:
+    repository = guard.repository_if_any
+    if repository is None:
+        return None
+    limit = guard.users_config.settings.completion_check.git_timeout_seconds
+    return Reader(repository, guard.environ, limit)
+
+
+def _head(guard: Invocation) -> str | None:
+    git = _reader(guard)
+    try:
+        found = head(git) if git is not None else None
+    except RepositoryProblem as error:
+        guard.output.warn(f"where the repository stands is not known: {error.message}")
+        return None
+    return None if found == UNBORN else found
+
+
+def commit_of(guard: Invocation, state: Coordinator, task_id: str) -> Commit | None:
+    """What git says of a task that passes its audit now; None without a commit."""
+    git, now = _reader(guard), _head(guard)
+    if git is None or now is None:
+        return None
+    try:
+        branch = git.line("symbolic-ref", "--quiet", "HEAD")
+        base = base_of(state, task_id)
+        names = git.ask("diff-tree", "-r", "-z", "--name-only", base, now) if base else b""
+    except RepositoryProblem as error:
+        guard.output.warn(f"the files of {task_id} are not known: {error.message}")
+        return Commit(now)
+    files = [spelled(name) for name in names.split(b"\0") if name]
+    own = branch.removeprefix(_HEADS) if branch else None
+    return Commit(now, tuple(files[:_MOST_FILES]), own[:512] if own else None)

@@ -1,0 +1,30 @@
+"""What is due, found and recorded in one change."""
+
+from collections.abc import Callable
+
+from guard.coordinator.facts import terms_of
+from guard.coordinator.recording import Recorded, change_state, loaded
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.ticks import is_due, tick
+from guard.core.events.plan import CoordinatorEvent
+from guard.invocation import Invocation
+from guard.reported import ground_of
+from guard.store import Change
+
+
+def ticked(
+    guard: Invocation, is_at_work: Callable[[str, str | None], bool], *, fills: bool = True
+) -> Recorded:
+    """Time out, extend, and send out. Whether an agent is at work is looked at before the lock is taken."""
+    state = loaded(guard)
+    terms = terms_of(guard, None, looks=fills)
+    working = {
+        agent_id
+        for agent_id, agent in state.active_agents.items()
+        if is_due(agent, terms) and not agent.checked and is_at_work(agent_id, agent.task_id)
+    }
+
+    def decided(now: Coordinator, _change: Change) -> tuple[CoordinatorEvent, ...]:
+        return tick(now, terms, working.__contains__, fills=fills)
+
+    return change_state(guard, terms, decided, ground_of(guard) if fills else None)
