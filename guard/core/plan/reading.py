@@ -1,90 +1,31 @@
-"""A plan read from markdown or JSON."""
+"""Reading a plan: markdown or JSON in, a plan that holds together out, or all that is wrong with it."""
 
-import json
-import re
+from guard.core.plan.checking import plan_of
+from guard.core.plan.documents import read_json
+from guard.core.plan.drafts import PlanProblem
+from guard.core.plan.markdown import read_markdown
+from guard.core.plan.model import Plan
+from guard.core.text import valid
 
-from guard.core.fields import is_id
-from guard.core.plan.model import Plan, PlanTask, SupportingAgent
+__all__ = ["MOST_BYTES", "PlanProblem", "read_plan"]
 
-_TASK = re.compile(
-    r"^\s*[-*] \[(?P<box>[ xX])\] (?P<id>[^:]+): (?P<title>.*?)(?: \((?P<more>[^()]*)\))?\s*$"
-)
-
-
-class PlanProblem(ValueError):
-    """The text is no plan."""
+MOST_BYTES = 8 * 1024 * 1024
+_MARKDOWN = (".md", ".markdown", ".txt")
+_NOT_READ = (".yaml", ".yml", ".toml")
 
 
 def read_plan(text: str, name: str) -> Plan:
-    """The plan in the text of the file of this name."""
-    if name.endswith(".json"):
-        return _json(text)
-    tasks = []
-    for line in text.splitlines():
-        if found := _TASK.match(line):
-            more = dict(
-                (part.partition(":")[0].strip(), part.partition(":")[2].strip())
-                for part in (found["more"] or "").split(";")
-            )
-            depends = [one.strip() for one in more.get("depends", "").split(",") if one.strip()]
-            tasks.append(
-                _task(
-                    found["id"].strip(),
-                    found["title"],
-                    depends,
-                    int(more.get("priority", 0)),
-                    found["box"] != " ",
-                )
-            )
-    return _plan(tasks, ())
+    """The plan in a text, by the suffix of its file's name, or by its first sign if that tells nothing.
 
-
-def _json(text: str) -> Plan:
-    try:
-        told = json.loads(text)
-        tasks = [
-            _task(
-                str(one["id"]),
-                str(one.get("title", "")),
-                one.get("depends", []),
-                one.get("priority", 0),
-                False,
-            )
-            for one in told["tasks"]
-        ]
-        agents = tuple(
-            SupportingAgent.model_validate(one, strict=False)
-            for one in told.get("supporting_agents", [])
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise PlanProblem(str(error)) from None
-    return _plan(tasks, agents)
-
-
-def _task(name: str, title: str, depends: list[str], priority: int, ticked: bool) -> PlanTask:
-    return PlanTask(
-        id=_id(name),
-        name=name,
-        title=title,
-        depends=tuple(map(_id, depends)),
-        priority=priority,
-        ticked=ticked,
+    Raises PlanProblem with every problem and its line.
+    """
+    if len(text) > MOST_BYTES or len(text.encode(errors="surrogatepass")) > MOST_BYTES:
+        raise PlanProblem((f"the plan is larger than {MOST_BYTES // 2**20} MB",))
+    suffix = name.casefold()
+    if suffix.endswith(_NOT_READ):
+        raise PlanProblem(("a plan is markdown or JSON, and no other format is read",))
+    text = valid(text).removeprefix("\ufeff")
+    is_json = suffix.endswith(".json") or (
+        not suffix.endswith(_MARKDOWN) and text.lstrip().startswith("{")
     )
-
-
-def _id(name: str) -> str:
-    made = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")
-    if not is_id(made):
-        raise PlanProblem(f"{name!r} is no id")
-    return made
-
-
-def _plan(tasks: list[PlanTask], agents: tuple[SupportingAgent, ...]) -> Plan:
-    ids = {task.id for task in tasks}
-    if (
-        not tasks
-        or len(ids) != len(tasks)
-        or any(one not in ids for task in tasks for one in task.depends)
-    ):
-        raise PlanProblem("no tasks, duplicates or unknown dependencies")
-    return Plan(tasks=tuple(tasks), supporting_agents=agents)
+    return plan_of(read_json(text) if is_json else read_markdown(text))

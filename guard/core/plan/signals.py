@@ -1,0 +1,204 @@
+"""What an agent printed, read for the signals of its protocol; `docs/agent-signals.md` has the grammar.
+
+A signal begins in the first column of a line of its own. It does not count in fenced or indented code, in a quotation, in code
+or a comment that spans lines, or in a block of HTML; where markdown leaves doubt about that, it does not count either.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from guard.core.plan.signal_fields import FIELDS, Block, Confidence, read_block
+from guard.core.verbatim import EVERYWHERE, marked_lines, plain
+
+__all__ = ["MOST_CHARACTERS", "MOST_LINES", "MOST_SIGNALS", "Signal", "SignalKind", "signals"]
+
+MOST_CHARACTERS = 8 * 1024 * 1024
+MOST_LINES = 200_000
+MOST_SIGNALS = 1000
+_MOST_TASK = 512
+_MOST_TEXT = 65536
+
+SignalKind = Literal[
+    "agent_complete",
+    "out_of_scope",
+    "seeking_clarification",
+    "ready_for_audit",
+    "audit_pass",
+    "audit_fail",
+    "audit_blocked",
+    "healthy",
+    "unhealthy",
+    "checkpoint",
+    "expansion",
+    "rollback_required",
+]
+_KINDS: dict[str, SignalKind] = {
+    "AGENT COMPLETE": "agent_complete",
+    "OUT_OF_SCOPE": "out_of_scope",
+    "SEEKING DIVINE CLARIFICATION": "seeking_clarification",
+    "READY FOR AUDIT": "ready_for_audit",
+    "AUDIT PASS": "audit_pass",
+    "AUDIT FAIL": "audit_fail",
+    "AUDIT BLOCKED": "audit_blocked",
+    "HEALTH: HEALTHY": "healthy",
+    "HEALTH: UNHEALTHY": "unhealthy",
+    "CHECKPOINT": "checkpoint",
+    "EXPANSION COMPLETE": "expansion",
+    "ROLLBACK REQUIRED": "rollback_required",
+}
+_NAMES_TASK = (
+    "ready_for_audit",
+    "audit_pass",
+    "audit_fail",
+    "audit_blocked",
+    "expansion",
+    "rollback_required",
+)
+_BEGIN = "|".join(re.escape(words) for words in _KINDS)
+_SIGNAL = re.compile(rf"({_BEGIN})(?:(?::| -)(?:[ \t]+(.*))?)?")
+_ANY = re.compile(rf"^(?:{_BEGIN})", re.MULTILINE)
+_SPAN = re.compile(r"`++|<!--|-->")
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One signal. What its protocol has no place for stays empty."""
+
+    kind: SignalKind
+    line: int
+    """Counted from 1."""
+    task: str = ""
+    """As the agent spelled it."""
+    text: str = ""
+    """The summary, the reason, the evidence, the checkpoint or the specification."""
+    confidence: Confidence | None = None
+    alternative: str = ""
+    """The agent that is suggested for what was out of scope."""
+    questions: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    commit: str = ""
+
+
+def signals(text: str) -> tuple[Signal, ...]:
+    """In the order of their lines; of more than MOST_SIGNALS the last ones.
+
+    Of a long text only the end is read for signals; of what is before it, what may have begun a fence or a block. Where that is
+    too much to tell, a signal counts only if it would whether or not a fence was open at the cut.
+    """
+    tail = text[-MOST_CHARACTERS:]
+    if _ANY.search(tail) is None:
+        return ()
+    lines = tail.rsplit("\n", MOST_LINES)
+    before = len(text) - sum(map(len, lines[1:])) - len(lines) + 1
+    if before == len(lines[0]):
+        before = 0
+    else:
+        lines[0] = ""
+    marked = marked_lines(text, before, MOST_LINES) if before else []
+    read = [*(marked or ()), "", *lines]
+    outside = _outside(read, is_sure=marked is not None)
+    first = text.count("\n") + 2 - len(read)
+    starts = (place for place in _starts(read, outside) if place > len(read) - len(lines) - 1)
+    found = (_signal(read, outside, place, first) for place in deque(starts, MOST_SIGNALS))
+    return tuple(signal for signal in found if signal is not None)
+
+
+def _outside(lines: Sequence[str], *, is_sure: bool) -> bytearray:
+    """The lines that are outside however a fence that is indented is understood: as one, as code, or as part of a list."""
+    views = [plain(lines, up_to=indent) for indent in (0, 3, EVERYWHERE)]
+    if not is_sure:
+        views += [plain(lines, up_to=indent, fenced=True) for indent in (0, 3, EVERYWHERE)]
+    outside = bytearray(map(min, *views))
+    is_quoted = False
+    for place, line in enumerate(lines):
+        # A line right under a quotation is part of it, also without the sign.
+        is_quoted = bool(line.strip()) and (is_quoted or line.lstrip().startswith(">"))
+        if is_quoted:
+            outside[place] = 0
+    return outside
+
+
+def _starts(lines: Sequence[str], outside: bytearray) -> Iterator[int]:
+    """The places of lines that begin a signal."""
+    spanned: set[int] = set()
+    end = 0
+    for place, line in enumerate(lines):
+        if not outside[place] or not _SIGNAL.fullmatch(line.rstrip()):
+            continue
+        if place >= end:
+            begin = place
+            while begin > end and lines[begin - 1].strip():
+                begin -= 1
+            end = place
+            while end < len(lines) and lines[end].strip():
+                end += 1
+            spanned = _spanned(lines[begin:end], begin)
+        if place not in spanned:
+            yield place
+
+
+def _spanned(paragraph: Sequence[str], begin: int) -> set[int]:
+    """The places of the lines that begin inside of code or of a comment."""
+    text = "\n".join(paragraph)
+    marks = list(_SPAN.finditer(text))
+    next_end: dict[str, int] = {}
+    ends: list[int | None] = [None] * len(marks)
+    for number in range(len(marks) - 1, -1, -1):
+        mark = marks[number][0]
+        ends[number] = next_end.get("-->" if mark == "<!--" else mark)
+        next_end[mark] = number
+    found: set[int] = set()
+    number = counted = line = 0
+    while number < len(marks):
+        end = ends[number] if marks[number][0] != "-->" else None
+        if end is not None:
+            first = line + text.count("\n", counted, marks[number].start())
+            line = first + text.count("\n", marks[number].start(), marks[end].start())
+            counted = marks[end].start()
+            found.update(range(begin + first + 1, begin + line + 1))
+        number = number + 1 if end is None else end + 1
+    return found
+
+
+def _signal(lines: Sequence[str], outside: bytearray, place: int, first: int) -> Signal | None:
+    """The signal that begins at this line; None if it lacks what the protocol asks for."""
+    match = _SIGNAL.fullmatch(lines[place].rstrip())
+    assert match is not None
+    kind, rest = _KINDS[match[1]], (match[2] or "").strip()
+    following = _following(lines, outside, place)
+    block = read_block(FIELDS[kind], following)
+    signal = _told(kind, first + place, rest, block)
+    lacks = (kind == "expansion" and signal.confidence is None) or (
+        kind in ("checkpoint", "rollback_required") and not (signal.text or signal.task)
+    )
+    return None if lacks else signal
+
+
+def _following(lines: Sequence[str], outside: bytearray, place: int) -> Iterator[str]:
+    """The lines under a signal, up to the next one."""
+    for at in range(place + 1, len(lines)):
+        if not outside[at] or _SIGNAL.fullmatch(lines[at].rstrip()):
+            return
+        yield lines[at]
+
+
+def _told(kind: SignalKind, line: int, rest: str, block: Block) -> Signal:
+    asks = kind == "seeking_clarification"
+    task = block.one("task")
+    if kind in _NAMES_TASK and rest:
+        task, _, rest = rest.partition(" - ")
+    own = (rest.strip()[:_MOST_TEXT],) if rest.strip() else ()
+    return Signal(
+        kind=kind,
+        line=line,
+        task=task.strip()[:_MOST_TASK],
+        text="\n".join((*(() if asks else own), *block.all("text")))[:_MOST_TEXT],
+        confidence=block.confidence(),
+        alternative=block.one("alternative"),
+        questions=(*(own if asks else ()), *block.all("question")),
+        files=block.all("file"),
+        commit=block.one("commit"),
+    )
