@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-MOST_CHARACTERS = 256 * 1024
+MOST_CHARACTERS = 64 * 1024
 OTHER = "other"
 
 

@@ -31,7 +31,8 @@ MOST_CAUSES = 20
 _MOST_KEYWORDS = 500
 _MOST_READ = 65536
 _MOST_SHOWN = 300
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+[a-z]*|[^\W\d_a-zA-Z]+")
+_WORD = re.compile(r"[^\W\d_]+")
+_INNER_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _COMMON_WORDS = """
     a able add after all also and any are as at be been before but by can case change code create do done each error fail
     failed failure file fix for from get has have if implement in into is issue it its make more must new no none not of on once
@@ -92,9 +93,9 @@ def prevention_of(kind: str, pattern: FailurePattern) -> str | None:
 def keywords(text: str) -> frozenset[str]:
     """The words that tell what a text is about: in small letters, in the singular, without those that stand everywhere."""
     found: dict[str, None] = {}
-    for word in _WORD.finditer(text[:_MOST_READ]):
+    for word in _WORD.finditer(_INNER_WORD.sub(" ", text[:_MOST_READ])):
         stem = _singular(word[0].casefold())
-        if len(stem) > 1 and not stem.isdigit() and stem not in _COMMON:
+        if len(stem) > 1 and stem not in _COMMON:
             found[stem] = None
         if len(found) >= _MOST_KEYWORDS:
             break

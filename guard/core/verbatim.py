@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 EVERYWHERE = 1 << 30
+_CODE_INDENT = 4
 _MARKERS = re.compile(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)++(?=[`~])")
 _FENCE = re.compile(r"`{3,}+(?![^`]*`)|~{3,}+")
 _TAGS = "blockquote|code|document|example|output|pre|quote|samp|script|style|template|textarea"
@@ -33,7 +34,7 @@ def plain(lines: Sequence[str], *, up_to: int = EVERYWHERE, fenced: bool = False
     any bare fence ends it.
     """
     ends: re.Pattern[str] | None = _ANY_FENCE if fenced else None
-    is_fence = fenced
+    is_fence, deepest = fenced, up_to
     outside = bytearray(len(lines))
     for number, line in enumerate(lines):
         text = line.strip()
@@ -43,8 +44,10 @@ def plain(lines: Sequence[str], *, up_to: int = EVERYWHERE, fenced: bool = False
         indent = len(line) - len(line.lstrip())
         if ends is None:
             ends, is_fence = _opened(text, counts=indent <= up_to, marked=up_to > 0)
+            # Whatever list item a fence is in, an end at its own indent is one, and so is one that is not indented as code.
+            deepest = min(up_to, max(indent, _CODE_INDENT - 1))
             outside[number] = ends is None
-        elif ends.fullmatch(text) and indent <= up_to if is_fence else ends.search(text):
+        elif ends.fullmatch(text) and indent <= deepest if is_fence else ends.search(text):
             ends = None
     return outside
 

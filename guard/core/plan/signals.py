@@ -92,10 +92,9 @@ def signals(text: str) -> tuple[Signal, ...]:
     if _ANY.search(tail) is None:
         return ()
     lines = tail.rsplit("\n", MOST_LINES)
-    before = len(text) - sum(map(len, lines[1:])) - len(lines) + 1
-    if before == len(lines[0]):
-        before = 0
-    else:
+    before = 0
+    if len(tail) < len(text) or len(lines) > MOST_LINES:
+        before = len(text) - sum(map(len, lines[1:])) - len(lines) + 1
         lines[0] = ""
     marked = marked_lines(text, before, MOST_LINES) if before else []
     read = [*(marked or ()), "", *lines]
