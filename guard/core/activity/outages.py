@@ -1,0 +1,107 @@
+"""Many agents that fell silent at the same moment: one outage of what they share, not many stalls.
+
+A network, a provider or a machine that fails takes all its agents at once; to wake each of them helps nobody. An outage holds
+prompts back for a limited time only: agents that do not come back by themselves are stalled after all.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from guard.core.fields import Frozen, Id, Instant
+from guard.core.text import plural
+
+OUTAGE_AGENTS = 3
+OUTAGE_SHARE = 0.5
+OUTAGE_WITHIN_MINUTES = 5
+OUTAGE_HOLD_MINUTES = 240
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """An active agent of the registries, and the newest sign that there was of it, however old."""
+
+    task_id: str
+    agent_id: str
+    at: datetime | None
+    is_active: bool
+
+
+class OutageRules(Frozen):
+    """From when on a common silence is an outage, and how long it holds prompts back."""
+
+    agents: Annotated[int, Field(ge=2)] = OUTAGE_AGENTS
+    share: Annotated[float, Field(gt=0, le=1)] = OUTAGE_SHARE
+    within_minutes: Annotated[float, Field(gt=0)] = OUTAGE_WITHIN_MINUTES
+    hold_minutes: Annotated[float, Field(ge=0)] = OUTAGE_HOLD_MINUTES
+
+
+class SilentAgent(Frozen):
+    """One of those that fell silent."""
+
+    task_id: Id
+    agent_id: Id
+
+
+class Outage(Frozen):
+    """Who fell silent together, since when, and until when that explains their silence."""
+
+    since: Instant
+    """The last sign of any of them."""
+    until: Instant
+    """From then on they are stalled like others."""
+    agents: tuple[SilentAgent, ...]
+    were_active: Annotated[int, Field(ge=1)]
+    """How many agents were at work when it began, with those that still are."""
+
+    def has(self, task_id: str, agent_id: str) -> bool:
+        """Whether it explains the silence of this agent."""
+        return any((one.task_id, one.agent_id) == (task_id, agent_id) for one in self.agents)
+
+    @property
+    def line(self) -> str:
+        """What there is to say of it."""
+        names = ", ".join(one.agent_id for one in self.agents[:_MOST_NAMED])
+        more = len(self.agents) - _MOST_NAMED
+        return (
+            f"outage since {self.since:%Y-%m-%d %H:%M} UTC: {plural(len(self.agents), 'agent')} of "
+            f"{self.were_active} fell silent together ({names}{f' and {more} more' if more > 0 else ''})"
+        )
+
+
+def outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -> Outage | None:
+    """The newest outage that goes on, if there is one; agents of which there never was a sign are in none."""
+    seen = sorted((one for one in agents if one.at is not None), key=_at)
+    silent = [one for one in seen if not one.is_active and _at(one) <= now]
+    for fallen in _together(silent, timedelta(minutes=rules.within_minutes)):
+        until = _at(fallen[-1]) + timedelta(minutes=rules.hold_minutes)
+        at_work = [one for one in seen if one.is_active or _at(one) >= _at(fallen[0])]
+        enough = len(fallen) >= max(rules.agents, rules.share * len(at_work))
+        if enough and now < until:
+            return _outage(fallen, until, len(at_work))
+    return None
+
+
+def _together(silent: Sequence[LastSeen], within: timedelta) -> list[Sequence[LastSeen]]:
+    """Groups whose last signs lie this close, the largest that each begins with; the newest first."""
+    groups, end = [], 0
+    for start, first in enumerate(silent):
+        end = max(end, start)
+        while end < len(silent) and _at(silent[end]) - _at(first) <= within:
+            end += 1
+        groups.append(silent[start:end])
+    return sorted(groups, key=lambda group: (_at(group[-1]), len(group)), reverse=True)
+
+
+def _outage(fallen: Sequence[LastSeen], until: datetime, were_active: int) -> Outage:
+    named = tuple(SilentAgent(task_id=one.task_id, agent_id=one.agent_id) for one in fallen)
+    return Outage(since=_at(fallen[-1]), until=until, agents=named, were_active=were_active)
+
+
+def _at(one: LastSeen) -> datetime:
+    assert one.at is not None
+    return one.at
