@@ -1,6 +1,6 @@
-"""The clocks: wall time for display, boot time for durations.
+"""The clocks: wall time for display, boot time for durations, and the time for which the machine was awake.
 
-The boot clock goes on while the machine sleeps and never jumps. `GUARD_NOW` stops both, so that a test or a replay says the
+The boot clock goes on while the machine sleeps and never jumps. `GUARD_NOW` stops all, so that a test or a replay says the
 same twice; sleeps stay real. Only the outermost layer makes a clock; everything below is handed one.
 """
 
@@ -14,6 +14,8 @@ from guard.errors import WrongUsage
 
 VARIABLE = "GUARD_NOW"
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_AWAKE_CLOCK = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)
+"""Where the monotonic clock goes on during sleep, there is this one."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class Clock:
     """Where `now` comes from; stopped if `fixed` is set."""
 
     fixed: datetime | None = None
+    slept: float | None = None
+    """For a stopped clock: how many seconds the machine has slept; None if it knows nothing of machines."""
 
     def now(self) -> datetime:
         """The wall time, in UTC."""
@@ -29,6 +33,12 @@ class Clock:
     def boot(self) -> float:
         """Seconds on the boot clock: only differences mean anything."""
         return self.fixed.timestamp() if self.fixed else time.clock_gettime(_BOOT_CLOCK)
+
+    def awake(self) -> float:
+        """Seconds on the boot clock, without those in which the machine slept: only differences mean anything."""
+        if self.fixed:
+            return self.fixed.timestamp() - (self.slept or 0.0)
+        return time.clock_gettime(_AWAKE_CLOCK)
 
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> Clock:

@@ -1,15 +1,19 @@
 """All agents at once: who exists, who is at work, and how stale the others are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
-from guard.activity.assessing import KnownAgents, assessed, subject_of, terms_of
+from guard.activity.assessing import KnownAgents, subject_of
+from guard.activity.learning import learned
+from guard.activity.looking import Look, look
 from guard.activity.messages import told_at
 from guard.activity.shared import Shared
 from guard.activity.subject import Subject
 from guard.agent_hooks.folding import fold
-from guard.core.activity.assessment import Assessment
 from guard.core.activity.categories import category
+from guard.core.activity.gaps import left_out
+from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
 from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY
 from guard.core.reports.agents import (
@@ -19,10 +23,12 @@ from guard.core.reports.agents import (
     SurveyedAgent,
     TaskLine,
 )
+from guard.core.settings import Activity
 from guard.invocation import Invocation
 from guard.monitoring import listed
 
 _THREADS = 8
+_Looked = tuple[ListedAgent, Subject | None, Look | None]
 
 
 def survey(
@@ -31,12 +37,14 @@ def survey(
     """Every task with its counts, and the agents that are active or ended lately; `far` hears how many are assessed."""
     fold(guard)
     report = listed(guard, None)
+    down, agents = _surveyed(guard, report, activity, far)
     return StatusReport(
         active_agents=report.active,
         completed_agents=report.completed,
         total_agents_spawned=report.spawned,
         tasks=_tasks(guard),
-        agents=tuple(_surveyed(guard, report, activity, far)),
+        agents=tuple(agents),
+        outage=down,
     )
 
 
@@ -57,48 +65,75 @@ def _surveyed(
     report: AgentsReport,
     activity: bool,
     far: Callable[[int, int], None] | None,
-) -> Sequence[SurveyedAgent]:
+) -> tuple[Outage | None, Sequence[SurveyedAgent]]:
     settings, known_agents, shared = guard.config.settings.activity, KnownAgents(guard), Shared()
     subjects = [
         subject_of(guard, agent, settings, known_agents, shared) if agent.status in ACTIVE else None
         for agent in report.agents
     ]
-    terms, found, done = terms_of(settings), [], 0
+    found: list[Look | None] = []
     with ThreadPoolExecutor(_THREADS) as pool:
-        looks = pool.map(
-            lambda subject: assessed(subject, terms)[0] if activity and subject else None, subjects
-        )
-        for agent, subject, assessment in zip(report.agents, subjects, looks, strict=True):
-            found.append(_one(agent, subject, assessment))
-            done += 1
+        for seen in pool.map(lambda one: look(one) if activity and one else None, subjects):
+            found.append(seen)
             if far is not None:
-                far(done, len(subjects))
-    return found
+                far(len(found), len(subjects))
+    looks = list(zip(report.agents, subjects, found, strict=True))
+    for _, subject, seen in looks:
+        if subject is not None and seen is not None:
+            learned(guard, subject, seen)
+    down = _outage(settings, guard.clock.now(), looks)
+    return down, [_one(*one, down) for one in looks]
+
+
+def _outage(settings: Activity, now: datetime, looks: Iterable[_Looked]) -> Outage | None:
+    agents = [
+        LastSeen(agent.task_id, agent.agent_id, seen.last_seen, seen.assessment.is_active)
+        for agent, subject, seen in looks
+        if subject is not None and seen is not None
+    ]
+    return outage(agents, now, outage_rules(settings))
+
+
+def outage_rules(settings: Activity) -> OutageRules:
+    """What the settings say of outages."""
+    return OutageRules(
+        agents=settings.outage_agents,
+        share=settings.outage_share,
+        within_minutes=settings.outage_within_minutes,
+        hold_minutes=settings.outage_hold_minutes,
+    )
 
 
 def _one(
-    agent: ListedAgent, subject: Subject | None, assessment: Assessment | None
+    agent: ListedAgent, subject: Subject | None, seen: Look | None, down: Outage | None
 ) -> SurveyedAgent:
     age = _age_minutes(subject) if subject is not None else 0.0
+    assessment = seen.assessment if seen is not None else None
     active = assessment.is_active if assessment is not None else None
+    out = down is not None and down.has(agent.task_id, agent.agent_id)
     fields = {name: getattr(agent, name) for name in ListedAgent.model_fields}
     return SurveyedAgent(
         **fields,
-        category=category(age, is_active=active, ended=subject is None),
+        category=category(age, is_active=active, ended=subject is None, in_outage=out),
         age_minutes=round(age, 2),
         is_active=active,
         confidence=assessment.confidence if assessment is not None else None,
         sources=tuple(dict.fromkeys(one.source for one in assessment.signals))
         if assessment is not None
         else (),
+        last_seen=seen.last_seen if seen is not None else None,
     )
 
 
 def _age_minutes(subject: Subject) -> float:
-    """Since its status file, or since its last word to the registry where it has none."""
+    """Since its status file, or since its last word to the registry where it has none; not while the machine slept."""
     try:
         told = told_at(subject)
     except Exception:  # Whatever lies there, the registry knows something too.
         told = None
     now, last = subject.now.timestamp(), subject.agent.updated_at.timestamp()
-    return max(0.0, now - (last if told is None else max(told, last))) / 60
+    newest = last if told is None else max(told, last)
+    if newest >= now:
+        return 0.0
+    spared = left_out(datetime.fromtimestamp(newest, UTC), subject.now, subject.gaps)
+    return max(0.0, now - newest - spared.total_seconds()) / 60

@@ -28,6 +28,7 @@ _NAMED = {
     "breaker.json": "breaker",
     "check.json": "last-check",
     "checkpoint.json": "checkpoint",
+    "clocks.json": "machine-clocks",
     "run.json": "run",
 }
 _SEGMENT = re.compile(r"events(\.\d{6})?\.jsonl")

@@ -34,6 +34,7 @@ STATE_KINDS = (
     "evidence",
     "findings",
     "global-registry",
+    "machine-clocks",
     "manifest",
     "run",
     "settings",

@@ -3,25 +3,29 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import assert_never
 
-from guard.activity.collecting import Collected, collect
+from guard.activity import learning
+from guard.activity.clocks import gaps_here
+from guard.activity.looking import HISTORY_MINUTES, Look, look
 from guard.activity.shared import Reported, Shared
 from guard.activity.subject import Subject
-from guard.core.activity.assessment import Assessment, Terms, assess
-from guard.core.activity.noise import NOISE_PATTERNS
-from guard.core.activity.patterns import split
+from guard.core.activity.gaps import Gap
+from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
 from guard.core.agent_baselines import AGENT_BASELINE, baseline_key
 from guard.core.agents import Agent
 from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated
 from guard.core.lifecycle import ACTIVE
 from guard.core.paths import unspelled
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.reports.activity import ActivityReport, activity_report
+from guard.core.reports.activity import ActivityReport, Seen, activity_report
 from guard.core.runs import RUN
 from guard.core.settings import Activity
-from guard.errors import Refused
+from guard.core.whereabouts import Host
+from guard.errors import Refused, WrongUsage
+from guard.hosts import here, same_place
 from guard.ids import checked_id
 from guard.invocation import Invocation
 
@@ -37,37 +41,36 @@ def activity_of(
     """Whether an agent is at work, with all that speaks for it."""
     agent = find(guard, agent_id, task_id)
     settings = guard.config.settings.activity
-    if lookback_minutes is not None:
-        settings = settings.model_copy(update={"lookback_minutes": lookback_minutes})
-    terms = terms_of(settings)
     subject = subject_of(guard, agent, settings, KnownAgents(guard), Shared())
-    found, seen = assessed(subject, terms, all_sources=all_sources)
-    return activity_report(agent.task_id, agent.agent_id, agent.status, found, terms, seen.warnings)
+    seen = look(subject, option=lookback_minutes, all_sources=all_sources)
+    watched = learning.learned(guard, subject, seen)
+    return activity_report(agent, _seen(seen), watched)
 
 
-def assessed(
-    subject: Subject, terms: Terms, *, all_sources: bool = False
-) -> tuple[Assessment, Collected]:
-    """The assessment, and what it was made from."""
-    if subject.agent.status not in ACTIVE:
-        return _over(subject), Collected((), ())
-    seen = collect(subject, terms, all_sources=all_sources)
-    return assess(seen.signals, subject.now, terms), seen
+def _seen(seen: Look) -> Seen:
+    warnings, last = seen.collected.warnings, seen.last_seen
+    return Seen(seen.assessment, seen.terms, seen.lookback, seen.rhythm, warnings, last)
 
 
-def _over(subject: Subject) -> Assessment:
-    """Whoever has ended is not at work, whatever happens where it was."""
-    found = assess((), subject.now, Terms())
-    return found.model_copy(update={"reasons": (f"it has ended: {subject.agent.status}",)})
-
-
-def terms_of(settings: Activity) -> Terms:
-    """What the settings say of how to assess."""
-    return Terms(
-        lookback_minutes=settings.lookback_minutes,
-        min_confidence=settings.min_confidence,
-        noise_patterns=(*NOISE_PATTERNS, *split(settings.noise_patterns)),
-    )
+def taught(
+    guard: Invocation,
+    agent_id: str,
+    *,
+    task_id: str | None,
+    false_alarm: bool,
+    forget: bool,
+    reason: str,
+) -> None:
+    """Record what a person says of the prompts that an agent was sent."""
+    if false_alarm and forget:
+        raise WrongUsage(
+            "--false-alarm and --forget contradict each other", "say one, then the other"
+        )
+    agent = find(guard, agent_id, task_id)
+    if false_alarm:
+        learning.call_false(guard, agent, reason)
+    elif not learning.forget(guard, agent, reason):
+        guard.output.warn(f"nothing was learned of agent {agent.agent_id}")
 
 
 def find(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
@@ -94,6 +97,8 @@ class KnownAgents:
 
     def __init__(self, guard: Invocation) -> None:
         self._baselines = guard.store.views(AGENT_BASELINE)
+        self._watched = guard.store.views(WATCHED_AGENT)
+        self._guard = guard
         self._reports = _reports(guard)
         self._sessions = dict(_sessions(guard))
         overall = guard.store.view(GLOBAL_REGISTRY)
@@ -115,6 +120,22 @@ class KnownAgents:
         if known or not agent.updates:
             return tuple(known)
         return (Reported(agent.updated_at.timestamp(), f"reported {agent.status}", agent.message),)
+
+    def watched(self, agent: Agent) -> WatchedAgent | None:
+        """The prompts that it was sent, and what was learned of it."""
+        return self._watched.get(baseline_key(agent.task_id, agent.agent_id))
+
+    def gaps_of(self, agent: Agent) -> tuple[Gap, ...]:
+        """When the machine was away that it runs on, if that is this one."""
+        return () if same_place(agent.host, self._here) == "elsewhere" else self._gaps
+
+    @cached_property
+    def _here(self) -> Host:
+        return here()
+
+    @cached_property
+    def _gaps(self) -> tuple[Gap, ...]:
+        return gaps_here(self._guard)
 
     def session_of(self, agent: Agent) -> tuple[str, str] | None:
         """The session of its process, if guard started that and learned the session's id."""
@@ -140,6 +161,9 @@ def subject_of(
         environ=guard.environ,
         git_seconds=guard.users_config.settings.completion_check.git_timeout_seconds,
         shared=shared,
+        reach_minutes=HISTORY_MINUTES,
+        watched=known_agents.watched(agent),
+        gaps=known_agents.gaps_of(agent),
     )
 
 

@@ -5,15 +5,18 @@ Two sources of the first tier that have spoken are enough: more would not change
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from guard.activity import machine, messages, telemetry, work
 from guard.activity.subject import Collector, Subject, Trouble
-from guard.core.activity.assessment import Signal, Terms, unusable
-from guard.core.activity.sources import SOURCES
+from guard.core.activity.assessment import Signal, Terms, is_real, unusable
+from guard.core.activity.sources import SOURCES, SourceName
 from guard.core.text import valid
 
 _ENOUGH = 2
 _MOST_OF_ONE = 20
+_TIMED: frozenset[SourceName] = frozenset({"TELEMETRY_EVENT", "GIT_COMMIT"})
+"""Sources that tell each time at which the agent worked, not only the last; they are always asked."""
 
 COLLECTORS: tuple[Collector, ...] = (
     Collector("TELEMETRY_EVENT", telemetry.reports),
@@ -40,6 +43,10 @@ class Collected:
 
     signals: tuple[Signal, ...]
     warnings: tuple[str, ...]
+    last_seen: datetime | None = None
+    """The newest sign that was one, however old."""
+    history: tuple[datetime, ...] = ()
+    """When it worked, as far back as signs were gathered."""
 
 
 def collect(
@@ -52,14 +59,21 @@ def collect(
     """Ask the sources, until enough is known."""
     found: list[Signal] = []
     warnings: list[str] = []
+    real: list[Signal] = []
     for collector in sorted(collectors, key=lambda one: SOURCES[one.source].tier):
         if not all_sources and _is_enough(found, subject, terms):
             break
         signals = _asked(collector, subject, warnings)
+        real += (one for one in signals if is_real(one, subject.now, terms))
         # What counts comes first: very much noise must not hide it.
         signals.sort(key=lambda one: (unusable(one, subject.now, terms) is None, one.at))
         found += signals[-_MOST_OF_ONE:][::-1]
-    return Collected(tuple(found), tuple(dict.fromkeys(warnings)))
+    return Collected(
+        signals=tuple(found),
+        warnings=tuple(dict.fromkeys(warnings)),
+        last_seen=max((one.at for one in real), default=None),
+        history=tuple(one.at for one in real if one.source in _TIMED),
+    )
 
 
 def _asked(collector: Collector, subject: Subject, warnings: list[str]) -> list[Signal]:

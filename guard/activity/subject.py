@@ -9,7 +9,9 @@ from typing import NamedTuple
 from guard.activity.shared import Period, Reported, Shared
 from guard.clock import Clock
 from guard.core.activity.assessment import Signal
+from guard.core.activity.gaps import Gap, oldest
 from guard.core.activity.sources import SourceName
+from guard.core.activity.watched import WatchedAgent
 from guard.core.agents import Agent
 from guard.core.settings import Activity
 from guard.core.text import valid
@@ -49,6 +51,12 @@ class Subject:
     environ: Mapping[str, str] = field(default_factory=dict)
     git_seconds: float = 10.0
     shared: Shared = field(default_factory=Shared)
+    reach_minutes: float | None = None
+    """How far back signs are gathered, where that is further than they count: the rhythm is in the older ones."""
+    watched: WatchedAgent | None = None
+    """What is known from watching it until now."""
+    gaps: tuple[Gap, ...] = ()
+    """When the machine that it runs on slept or was off."""
 
     @property
     def now(self) -> datetime:
@@ -62,15 +70,25 @@ class Subject:
 
     @property
     def since(self) -> datetime:
-        """What is older proves nothing; nor does what was before the agent."""
-        oldest = self.now - timedelta(minutes=self.settings.lookback_minutes)
-        return max(oldest, self.agent.spawned_at)
+        """What is older is not gathered; nor is what was before the agent."""
+        return max(self._reached, self.agent.spawned_at)
+
+    @property
+    def counts_since(self) -> datetime:
+        """What is older proves nothing."""
+        return max(oldest(self.now, self.settings.lookback_minutes, self.gaps), self.since)
+
+    @property
+    def _reached(self) -> datetime:
+        counting = oldest(self.now, self.settings.lookback_minutes, self.gaps)
+        if self.reach_minutes is None:
+            return counting
+        return min(counting, self.now - timedelta(minutes=self.reach_minutes))
 
     @property
     def period(self) -> Period:
         """The time that counts, for questions that others may ask too."""
-        since = self.now - timedelta(minutes=self.settings.lookback_minutes)
-        return Period(since, self.now, self.environ, self.git_seconds)
+        return Period(self._reached, self.now, self.environ, self.git_seconds)
 
     def signal(
         self, source: SourceName, seconds: float, detail: str, message: str = ""

@@ -116,7 +116,7 @@ def _newest(
             path = listing.folder / name
             if path not in left_out:
                 best = seconds, os.fspath(path.relative_to(root))
-    if not walk.whole and (best is None or best[0] < subject.since.timestamp()):
+    if not walk.whole and (best is None or best[0] < subject.counts_since.timestamp()):
         raise TooMuch(f"{root.name}: too many files to look through")
     return best
 

@@ -24,6 +24,15 @@ from guard.output import format_option
     is_flag=True,
     help="Ask every source, also when the first have proved enough.",
 )
+@click.option(
+    "--false-alarm",
+    is_flag=True,
+    help="The last prompt that it was sent was not needed: look back further for it from now on.",
+)
+@click.option(
+    "--forget", is_flag=True, help="Let what was learned from false alarms count no longer."
+)
+@click.option("--reason", default="", metavar="TEXT", help="Why, for the log.")
 @format_option
 @click.pass_obj
 def command(
@@ -32,15 +41,21 @@ def command(
     task: str | None,
     lookback: float | None,
     all_sources: bool,
+    false_alarm: bool,
+    forget: bool,
+    reason: str,
     form: str,
 ) -> None:
     """Tell whether an agent is at work: the signs, the arithmetic and the verdict.
 
     Signs come from guard's log, git, test runs, files that the agent writes, its processes, its terminal and its
     session. Each source has a tier and a window; messages that only try to wake an agent, or acknowledge that, are noise.
+    One looks back further for an agent whose own rhythm, or a prompt that proved needless, asks for it.
     """
-    from guard.activity.assessing import activity_of
+    from guard.activity.assessing import activity_of, taught
 
+    if false_alarm or forget:
+        taught(guard, agent, task_id=task, false_alarm=false_alarm, forget=forget, reason=reason)
     report = activity_of(
         guard, agent, task_id=task, lookback_minutes=lookback, all_sources=all_sources
     )

@@ -35,6 +35,8 @@ def status_text(report: StatusReport) -> str:
         f"{one.total_spawned} spawned"
         for one in report.tasks
     ]
+    if report.outage is not None:
+        lines.append(report.outage.line)
     return "\n".join([*lines, *_surveyed_rows(report.agents)])
 
 

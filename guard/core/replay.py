@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from guard.core.activity.clocks import MACHINE_CLOCKS
 from guard.core.activity.watched import WATCHED_AGENT
 from guard.core.agent_baselines import AGENT_BASELINE
 from guard.core.baselines import BASELINE
@@ -34,6 +35,7 @@ VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
     HOOKS,
     WATCHED_AGENT,
     COORDINATOR,
+    MACHINE_CLOCKS,
 )
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]

@@ -5,6 +5,17 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from guard.core.activity.assessment import MIN_CONFIDENCE
+from guard.core.activity.lookbacks import (
+    AGENT_TERMS_PATTERN,
+    MAX_LOOKBACK_MINUTES,
+    checked_agent_terms,
+)
+from guard.core.activity.outages import (
+    OUTAGE_AGENTS,
+    OUTAGE_HOLD_MINUTES,
+    OUTAGE_SHARE,
+    OUTAGE_WITHIN_MINUTES,
+)
 from guard.core.activity.patterns import checked_patterns
 from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.claims.policy import REQUIREMENTS_PATTERN, checked_requirements
@@ -178,6 +189,24 @@ in them {agent} and {task} stand for the ids."""
     """How far back signs of activity count; each tier has its share of it."""
     min_confidence: Annotated[float, Field(ge=0, le=1)] = MIN_CONFIDENCE
     """From which confidence on an agent is taken to be at work."""
+    adaptive: bool = True
+    """Whether one looks back further for an agent that is often quiet for long."""
+    max_lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = MAX_LOOKBACK_MINUTES
+    """How far at most, by an agent's rhythm or by what was learned of it; longer pauses are no rhythm."""
+    agent_terms: Annotated[
+        str,
+        Field(max_length=65536, json_schema_extra={"pattern": AGENT_TERMS_PATTERN}),
+        AfterValidator(checked_agent_terms),
+    ] = ""
+    """Terms of single agents, as in `builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30`."""
+    outage_agents: Annotated[int, Field(ge=2, le=100_000)] = OUTAGE_AGENTS
+    """How many agents have to fall silent at the same moment for an outage,"""
+    outage_share: Annotated[float, Field(gt=0, le=1)] = OUTAGE_SHARE
+    """and which share of those that were at work."""
+    outage_within_minutes: Annotated[float, Field(gt=0, le=1440)] = OUTAGE_WITHIN_MINUTES
+    """How far apart their last signs may be."""
+    outage_hold_minutes: Annotated[float, Field(ge=0, le=43200)] = OUTAGE_HOLD_MINUTES
+    """How long an outage keeps its agents from being taken for stalled."""
     noise_patterns: Annotated[str, Field(max_length=4096)] = ""
     """More words that show a message to be noise, separated by `;`."""
     status_files: FilePatterns = "agent_workspaces/{agent}/status.json;.agents/{agent}/status.json"

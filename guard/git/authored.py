@@ -30,9 +30,9 @@ class AuthoredCommit:
 
     def is_of(self, agent: str) -> bool:
         """Whether its author or a trailer names the agent, as a word of its own."""
-        name = _word(agent)
         said = [self.author, *(one for one in self.trailers if _TRAILERS.match(one))]
-        return any(name.search(one) for one in said)
+        plain = agent.casefold()
+        return any(plain in one.casefold() and _word(agent).search(one) for one in said)
 
 
 def _word(agent: str) -> re.Pattern[str]:

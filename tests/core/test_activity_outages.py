@@ -39,7 +39,9 @@ def _ago(name: str, minutes: float | None, *, is_active: bool) -> LastSeen:
         pytest.param(fleet(241, 242, 243), 0, id="it holds for a limited time"),
         pytest.param(fleet(239, 240, 241), 3, id="and for all of that"),
         pytest.param(fleet(-30, -30, -30), 0, id="times in the future"),
-        pytest.param(fleet(90, 91, 92, *range(100, 140, 6)), 3, id="one by one, then three at once"),
+        pytest.param(
+            fleet(90, 91, 92, *range(100, 140, 6)), 3, id="one by one, then three at once"
+        ),
     ],
 )
 def test_what_is_an_outage(agents: list[LastSeen], silent: int) -> None:

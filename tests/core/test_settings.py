@@ -198,6 +198,13 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "hooks.baseline_seconds": (20, True),
     "activity.lookback_minutes": (60, False),
     "activity.min_confidence": (0.5, False),
+    "activity.adaptive": (True, False),
+    "activity.max_lookback_minutes": (480, False),
+    "activity.agent_terms": ("", False),
+    "activity.outage_agents": (3, False),
+    "activity.outage_share": (0.5, False),
+    "activity.outage_within_minutes": (5, False),
+    "activity.outage_hold_minutes": (240, False),
     "activity.noise_patterns": ("", False),
     "activity.status_files": (
         "agent_workspaces/{agent}/status.json;.agents/{agent}/status.json",

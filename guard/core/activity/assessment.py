@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.activity.gaps import Gap, age, left_out
 from guard.core.activity.noise import NOISE_PATTERNS, is_noise
 from guard.core.activity.sources import LOOKBACK_MINUTES, SOURCES, SourceName, Tier, window_seconds
 from guard.core.fields import Frozen, Instant, Line
@@ -55,6 +56,10 @@ class Terms(Frozen):
     lookback_minutes: Annotated[float, Field(gt=0, le=60 * 24 * 30)] = LOOKBACK_MINUTES
     min_confidence: Share = MIN_CONFIDENCE
     noise_patterns: tuple[str, ...] = NOISE_PATTERNS
+    pace: Annotated[float, Field(ge=1)] = 1.0
+    """How much slower than usual the agent is: what is old is so much later old for it."""
+    gaps: tuple[Gap, ...] = ()
+    """Time that is nobody's silence."""
 
 
 class Assessment(Frozen):
@@ -77,11 +82,11 @@ def assess(signals: Iterable[Signal], now: datetime, terms: Terms) -> Assessment
     """Assess one agent by all that was seen of it."""
     counting, passed_over = _sifted(signals, now, terms)
     base, level, why = _confidence(counting)
-    penalty, penalised = _penalty(counting, now)
+    penalty, penalised = _penalty(counting, now, terms)
     confidence = round(base * penalty, 4)
     failed = _failed_rules(counting, now, terms)
     last = counting[0].at if counting else None
-    quiet = max(0.0, _minutes(now - last)) if last is not None else None
+    quiet = max(0.0, _minutes(age(last, now, terms.gaps))) if last is not None else None
     active = bool(counting) and not failed and confidence >= terms.min_confidence
     return Assessment(
         is_active=active,
@@ -92,7 +97,13 @@ def assess(signals: Iterable[Signal], now: datetime, terms: Terms) -> Assessment
         signals=tuple(counting),
         passed_over=tuple(passed_over),
         validation_passed=not failed,
-        reasons=(*why, *penalised, *failed, _verdict(active, confidence, terms)),
+        reasons=(
+            *why,
+            *penalised,
+            *_not_counted(last, now, terms),
+            *failed,
+            _verdict(active, confidence, terms),
+        ),
     )
 
 
@@ -112,13 +123,13 @@ def _sifted(
 
 def unusable(signal: Signal, now: datetime, terms: Terms) -> str | None:
     """Why a sign does not count; None if it does."""
-    age = now - signal.at
-    if age < -AHEAD:
-        return f"its time is {_minutes(-age):.0f} min in the future"
+    old = age(signal.at, now, terms.gaps)
+    if old < -AHEAD:
+        return f"its time is {_minutes(-old):.0f} min in the future"
     if is_noise(signal.message, terms.noise_patterns):
         return "noise"
     window = window_seconds(signal.tier, terms.lookback_minutes)
-    if age.total_seconds() > window:
+    if old.total_seconds() > window:
         return f"older than {window / 60:g} min"
     return None
 
@@ -136,10 +147,10 @@ def _confidence(signals: Sequence[Signal]) -> tuple[float, Level, list[str]]:
     return 0.0, "NONE", ["no sign of activity"]
 
 
-def _penalty(signals: Sequence[Signal], now: datetime) -> tuple[float, list[str]]:
-    quiet = _minutes(now - signals[0].at) if signals else 0.0
+def _penalty(signals: Sequence[Signal], now: datetime, terms: Terms) -> tuple[float, list[str]]:
+    quiet = _minutes(age(signals[0].at, now, terms.gaps)) if signals else 0.0
     for minutes, factor in _PENALTIES:
-        if quiet > minutes:
+        if quiet > minutes * terms.pace:
             return factor, [f"the newest is {quiet:.0f} min old: × {factor}"]
     return 1.0, []
 
@@ -149,13 +160,28 @@ def _failed_rules(signals: Sequence[Signal], now: datetime, terms: Terms) -> lis
     if not signals:
         return []
     failed = []
-    if signals[0].at - signals[-1].at > timedelta(hours=CONSISTENT_HOURS):
+    newest, oldest = (age(signals[place].at, now, terms.gaps) for place in (0, -1))
+    if oldest - newest > timedelta(hours=CONSISTENT_HOURS):
         failed.append(f"the signs are more than {CONSISTENT_HOURS} hours apart")
-    if _minutes(now - signals[0].at) > terms.lookback_minutes:
+    if _minutes(newest) > terms.lookback_minutes:
         failed.append(f"none of the last {terms.lookback_minutes:g} min")
     if all(signal.tier == 3 for signal in signals):
         failed.append("none of tier 1 or 2")
     return failed
+
+
+def _not_counted(last: datetime | None, now: datetime, terms: Terms) -> list[str]:
+    spared = _minutes(left_out(last, now, terms.gaps)) if last is not None else 0.0
+    return (
+        [f"{spared:.0f} min are not counted: the machine slept, or its clock was set"]
+        if spared >= 1
+        else []
+    )
+
+
+def is_real(signal: Signal, now: datetime, terms: Terms) -> bool:
+    """Whether it was a sign at its time, however long ago that is: no noise, and not in the future."""
+    return signal.at - now <= AHEAD and not is_noise(signal.message, terms.noise_patterns)
 
 
 def _verdict(active: bool, confidence: float, terms: Terms) -> str:

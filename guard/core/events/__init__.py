@@ -12,6 +12,7 @@ from pydantic import Discriminator, TypeAdapter
 
 from guard.core.events.activity import (
     ActivityForgotten,
+    ClocksRead,
     FalseAlarmLearned,
     ResumeSent,
     WatchEvent,
@@ -83,6 +84,7 @@ Event: TypeAlias = (
     | HookEvent
     | WatchEvent
     | CoordinatorEvent
+    | ClocksRead
 )
 
 EVENT_CLASSES: tuple[type[BaseEvent], ...] = get_args(Event)
@@ -123,6 +125,7 @@ __all__ = [
     "BreakerRecorded",
     "CheckEvent",
     "CheckMade",
+    "ClocksRead",
     "CompletionHeld",
     "CompletionReleased",
     "CooldownRestarted",

@@ -1,4 +1,5 @@
-"""Events of watching agents: prompts that were sent to wake them, and what was learned from those that were not needed."""
+"""Events of watching agents: prompts that were sent to wake them, what was learned from those that were not needed, and the
+clocks of the machine that they were watched on."""
 
 from typing import Annotated, Literal
 
@@ -8,6 +9,7 @@ from guard.core.events.agent import Incarnation
 from guard.core.events.base import BaseEvent
 from guard.core.events.breaker import BootSeconds
 from guard.core.fields import Digest, Id, Instant, Line
+from guard.core.whereabouts import BootSeconds as ClockSeconds
 
 ResumeWay = Literal["tmux", "session", "inbox", "command"]
 Minutes = Annotated[float, Field(ge=0, le=60 * 24 * 365)]
@@ -55,3 +57,14 @@ class ActivityForgotten(_WatchEvent):
 
 
 WatchEvent = ResumeSent | FalseAlarmLearned | ActivityForgotten
+
+
+class ClocksRead(BaseEvent):
+    """The clocks of a machine while its agents are watched: their differences tell when it slept."""
+
+    type: Literal["clocks_read"] = "clocks_read"
+    machine: Line
+    boot_id: Line
+    boot_seconds: ClockSeconds
+    awake_seconds: ClockSeconds
+    """As the boot clock, without the time in which the machine slept."""

@@ -6,11 +6,12 @@ from pydantic import Field
 
 from guard.core.activity.assessment import Share
 from guard.core.activity.categories import Category
+from guard.core.activity.outages import Outage
 from guard.core.activity.sources import SourceName
 from guard.core.agents import Agent
 from guard.core.claims.document import CompletionValidation
 from guard.core.events.agent import AgentStatus
-from guard.core.fields import Count, Frozen, Id, Line
+from guard.core.fields import Count, Frozen, Id, Instant, Line
 from guard.core.findings import FoundOut
 from guard.core.reports.base import Report
 
@@ -119,6 +120,8 @@ class SurveyedAgent(ListedAgent):
     confidence: Share | None
     sources: tuple[SourceName, ...]
     """What showed it to be at work, the newest first."""
+    last_seen: Instant | None
+    """The newest sign of it, also one that is too old to count; None if nobody looked."""
 
 
 class StatusReport(Report):
@@ -130,3 +133,5 @@ class StatusReport(Report):
     total_agents_spawned: Count
     tasks: tuple[TaskLine, ...]
     agents: tuple[SurveyedAgent, ...]
+    outage: Outage | None
+    """Agents that fell silent together: they are not escalated while that explains it."""
