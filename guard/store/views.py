@@ -45,6 +45,7 @@ class ViewFiles:
         self._damaged: set[str] = set()
         self.recovered: dict[str, str] = {}
         """Views whose file could not be used, and why."""
+        self._checkpoint: Checkpoint | None = None
 
     def load(
         self,
@@ -61,8 +62,11 @@ class ViewFiles:
         fold: Fold[D] = kind.fold(key)
         fold.restore(document)
         start = self._current_up_to(kind, key, document.position(), mark)
-        known = recent is not None and recent.base <= start
-        for entry in recent.entries if recent and known else self._log.entries(start):
+        if recent is not None and recent.base <= start:
+            entries: Iterable[Entry] = recent.entries
+        else:
+            entries = self._log.entries(self._spared_by(mark, kind.needles(key), start))
+        for entry in entries:
             if path in paths_touched(entry.event):
                 apply_to(fold, entry)
         return fold
@@ -83,15 +87,20 @@ class ViewFiles:
     def _current_up_to(
         self, kind: ViewKind[D, Any], key: str, own: Position, mark: Position | None
     ) -> Position:
-        """From where on the log has to be read. The mark and the checkpoint spare much of that, and neither is believed
-        where the log itself speaks of the view after the view's own place: then the file is an old copy."""
+        """From where on the log has to be read: the checkpoint spares what was sealed since the view was written."""
         kept = self.checkpoint() if mark is None or own.segment < mark.segment else None
-        start = own
         if kept and own.segment <= kept.log.segment and kept.views.get(kind.path(key)) == own.seq:
-            start = Position(kept.log.segment + 1, 0, kept.seq, kept.log.hash)
+            return Position(kept.log.segment + 1, 0, kept.seq, kept.log.hash)
+        return own
+
+    def _spared_by(
+        self, mark: Position | None, needles: tuple[bytes, ...], start: Position
+    ) -> Position:
+        """The mark spares much of the rest. It is not believed where the log itself speaks of the view after the view's
+        own place: then the file is an old copy."""
         if mark is None or mark <= start or start.segment != mark.segment:
             return start
-        return start if self._log.mentions(kind.needles(key), start, mark) else mark
+        return start if self._log.mentions(needles, start, mark) else mark
 
     def _lost(
         self, kind: ViewKind[D, Any], key: str, mark: Position | None, recent: Recent | None
@@ -148,8 +157,10 @@ class ViewFiles:
 
     def checkpoint(self) -> Checkpoint | None:
         """The checkpoint of the newest sealed segment, if it is there and sound."""
-        kept = self._document(CHECKPOINT_PATH, Checkpoint)
-        return kept if kept and kept.log.segment == self._log.last_sealed() else None
+        last, kept = self._log.last_sealed(), self._checkpoint
+        if kept is None or kept.log.segment != last:
+            kept = self._checkpoint = self._document(CHECKPOINT_PATH, Checkpoint)
+        return kept if kept and kept.log.segment == last else None
 
     def _document(self, path: str, document: type[D]) -> D | None:
         data = self.read(path)
