@@ -27,7 +27,7 @@ from guard.core.settings import Activity
 from guard.invocation import Invocation
 from guard.monitoring import listed
 
-_THREADS = 8
+_THREADS = 4
 _Looked = tuple[ListedAgent, Subject | None, Look | None]
 
 

@@ -43,7 +43,8 @@ def processes(subject: Subject) -> Iterator[Sign]:
 
 def _roots(place: Whereabouts) -> dict[int, str]:
     """Its own process, and those that its panes began with; not the guard that watches over it, which is never idle."""
-    if same_place(place.host, here()) != "here":
+    nowhere = place.pid is None and place.tmux_session is None
+    if nowhere or same_place(place.host, here()) != "here":
         return {}
     found = {place.pid: place.pid_start} if place.pid and place.pid_start else {}
     session = _session(place)
@@ -73,7 +74,8 @@ def _family(roots: dict[int, str], figures: Figures) -> list[int]:
 def terminal(subject: Subject) -> Iterator[Sign]:
     """The last output in its tmux session."""
     place = subject.agent.whereabouts
-    found = _session(place) if same_place(place.host, here()) == "here" else None
+    is_here = place.tmux_session is not None and same_place(place.host, here()) == "here"
+    found = _session(place) if is_here else None
     seconds = tmux.last_output(found) if found is not None else None
     if seconds is not None:
         yield subject.signal("TMUX_ACTIVITY", seconds, f"session {place.tmux_session}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from guard.activity.subject import Subject, TooMuch
-from guard.core.activity.patterns import filled
+from guard.core.activity.patterns import NAME_ENDS, filled
 from guard.tree import Listing, listing
 
 _MOST_ENTRIES = 20_000
@@ -42,13 +42,14 @@ def _places(subject: Subject, patterns: str) -> Iterator[tuple[Path, Listing]]:
     """Folders that the patterns lead to, each with what of it matches the last level."""
     if subject.root is None:
         return
-    look = _Look(_MOST_ENTRIES, monotonic() + subject.settings.collector_seconds)
+    look = _Look(subject, _MOST_ENTRIES, monotonic() + subject.settings.collector_seconds)
     for levels in filled(patterns, subject.agent.agent_id, subject.agent.task_id):
         yield from look.matching(subject.root, levels)
 
 
 class _Look:
-    def __init__(self, entries: int, until: float) -> None:
+    def __init__(self, subject: Subject, entries: int, until: float) -> None:
+        self._subject = subject
         self._left = entries
         self._until = until
 
@@ -69,14 +70,21 @@ class _Look:
     def _listed(self, folder: Path, pattern: str) -> Listing:
         if self._left <= 0 or monotonic() > self._until:
             raise TooMuch(f"more than {_MOST_ENTRIES} entries, or too slow")
-        found = listing(folder, self._left) or Listing(folder, [], {})
+        found = self._entries(folder) or Listing(folder, [], {})
         self._left -= 1 + found.seen
-        fits = re.compile(translate(pattern)).match
+        fits = re.compile(translate(pattern).replace(NAME_ENDS, "(?![A-Za-z0-9])")).match
         return Listing(
             folder,
             [name for name in found.folders if fits(name)],
             {name: status for name, status in found.files.items() if fits(name)},
         )
+
+    def _entries(self, folder: Path) -> Listing | None:
+        """A folder of all agents is listed once for all; one of this agent's own is not kept."""
+        subject = self._subject
+        if subject.agent.agent_id in os.fspath(folder)[len(os.fspath(subject.root)) :]:
+            return listing(folder, self._left)
+        return subject.shared.listing(folder, _MOST_ENTRIES)
 
 
 def _named(folder: Path, name: str) -> Listing:
@@ -92,4 +100,7 @@ def _named(folder: Path, name: str) -> Listing:
 
 
 def _is_folder(path: Path) -> bool:
-    return os.path.isdir(path) and not os.path.islink(path)
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False

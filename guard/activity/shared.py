@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, TypeVar, cast
 from guard.activity.documents import document, named_in, newest_lines, objects
 from guard.agent_changes import tracked
 from guard.core.claims.evidence import TestRun
-from guard.git.authored import AuthoredCommit, branches, commits_since
+from guard.git.authored import AuthoredCommit, branches, by_name, commits_since
 from guard.git.locate import at
 from guard.process_table import Stat, table
 from guard.test_traces import test_runs
+from guard.tree import Listing, listing
 
 T = TypeVar("T")
 _PAUSE_SECONDS = 0.3
@@ -70,6 +71,16 @@ class Shared:
         """The branches of a repository."""
         ask = partial(branches, at(root), period.environ, period.git_seconds)
         return self._once(("branches", root), lambda: tuple(ask()))
+
+    def branches_of(self, agent: str, root: Path, period: Period) -> list[str]:
+        """Those that name an agent."""
+        names = self.branches(root, period)
+        found = self._once(("named branches", root), lambda: by_name(names))
+        return found.get(agent.lower(), [])
+
+    def listing(self, folder: Path, most: int) -> Listing | None:
+        """What is in a folder that several agents look into."""
+        return self._once(("listing", folder), lambda: listing(folder, most))
 
     def naming(
         self, path: Path, size: int, keys: tuple[str, ...]

@@ -7,7 +7,7 @@ from pathlib import Path
 from guard.activity.matching import folders, matching
 from guard.activity.subject import Sign, Subject, TooMuch
 from guard.core.activity.assessment import AHEAD
-from guard.git.authored import AuthoredCommit, branches_of, commits_since
+from guard.git.authored import AuthoredCommit, commits_since
 from guard.git.locate import at
 from guard.tree import Listing, Walk
 
@@ -34,9 +34,9 @@ def commits(subject: Subject) -> Iterator[Sign]:
     for commit in subject.shared.commits(subject.root, period, head=subject.alone):
         if subject.alone or commit.is_of(agent):
             yield subject.signal("GIT_COMMIT", commit.seconds, _named(commit))
-    names = subject.shared.branches(subject.root, period)
-    own = branches_of(agent, names)
+    own = subject.shared.branches_of(agent, subject.root, period)
     if own:
+        names = subject.shared.branches(subject.root, period)
         others = [name for name in names if name not in own]
         found = commits_since(
             at(subject.root),
@@ -68,18 +68,16 @@ def runs_of_tests(subject: Subject) -> Iterator[Sign]:
 
 def changed_files(subject: Subject) -> Iterator[Sign]:
     """The newest change in the folders that are its own, or in a work tree that is its alone."""
-    told = set(_told_elsewhere(subject))
     for root in _own_folders(subject):
-        found = _newest(root, subject, "st_mtime", told)
+        found = _newest(root, subject, "st_mtime", set(_told_elsewhere(subject)))
         if found is not None:
             yield subject.signal("FILE_MODIFICATION", found[0], found[1])
 
 
 def read_files(subject: Subject) -> Iterator[Sign]:
     """The newest reading of a file in the folders that are its own, where the file system keeps that."""
-    told = set(_told_elsewhere(subject))
     for root in folders(subject, subject.settings.workspace_folders):
-        found = _newest(root, subject, "st_atime", told)
+        found = _newest(root, subject, "st_atime", set(_told_elsewhere(subject)))
         if found is not None:
             yield subject.signal("WORKSPACE_ACCESS", found[0], found[1])
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from guard.git.locate import Repository
 from guard.git.reading import Reader
@@ -15,6 +16,8 @@ _TRAILERS = re.compile(
     r"^(?:agent|agent-id|guard-agent|co-authored-by|assisted-by):", re.IGNORECASE
 )
 _RESCUED = "guard-rescue:"
+_WORDS = re.compile(r"[A-Za-z0-9_-]+")
+_HEADS = "refs/heads/"
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,18 @@ class AuthoredCommit:
 
     def is_of(self, agent: str) -> bool:
         """Whether its author or a trailer names the agent, as a word of its own."""
+        return agent.lower() in self._words
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """Split once, however many agents are looked for."""
         said = [self.author, *(one for one in self.trailers if _TRAILERS.match(one))]
-        plain = agent.casefold()
-        return any(plain in one.casefold() and _word(agent).search(one) for one in said)
+        return frozenset(word for one in said for word in _words_of(one))
 
 
-def _word(agent: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![A-Za-z0-9_-]){re.escape(agent)}(?![A-Za-z0-9_-])", re.IGNORECASE)
+def _words_of(text: str) -> Iterable[str]:
+    """What could be the name of an agent."""
+    return (found[0].lower() for found in _WORDS.finditer(text))
 
 
 def branches(
@@ -49,14 +57,14 @@ def branches(
     yield from answer.decode(errors="replace").splitlines()
 
 
-def branches_of(agent: str, names: Iterable[str]) -> list[str]:
-    """Those that name the agent; not those on which everybody works."""
-    name, heads = _word(agent), "refs/heads/"
-    return [
-        one
-        for one in names
-        if name.search(one.removeprefix(heads)) and one.removeprefix(heads) not in _SHARED_BRANCHES
-    ]
+def by_name(branches: Iterable[str]) -> Mapping[str, list[str]]:
+    """The branches that name an agent, by its name in small letters; not those on which everybody works."""
+    found: dict[str, list[str]] = {}
+    for one in branches:
+        short = one.removeprefix(_HEADS)
+        for word in set(_words_of(short)) if short not in _SHARED_BRANCHES else ():
+            found.setdefault(word, []).append(one)
+    return found
 
 
 def commits_since(

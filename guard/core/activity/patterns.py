@@ -1,6 +1,8 @@
 """Patterns of files, as the settings have them: relative to a work tree, separated by `;`, with the ids left open."""
 
 PLACES = ("{agent}", "{task}")
+NAME_ENDS = "\0"
+"""In a filled pattern: the name before it does not go on, so that `{agent}*` of a1 does not fit what a10 wrote."""
 
 
 def split(text: str) -> tuple[str, ...]:
@@ -32,5 +34,8 @@ def checked_patterns(text: str) -> str:
 
 def filled(text: str, agent: str, task: str) -> tuple[tuple[str, ...], ...]:
     """The levels of each pattern, with the ids in their places."""
-    names = (pattern.replace("{agent}", agent).replace("{task}", task) for pattern in split(text))
-    return tuple(tuple(name.split("/")) for name in names)
+    for place, name in zip(PLACES, (agent, task), strict=True):
+        for wild in "*?[":
+            text = text.replace(f"{place}{wild}", f"{name}{NAME_ENDS}{wild}")
+        text = text.replace(place, name)
+    return tuple(tuple(pattern.split("/")) for pattern in split(text))
