@@ -4,6 +4,7 @@ Only what is provably gone ends an agent. What cannot be looked at stays as it i
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -175,7 +176,7 @@ def wait_for(
     deadline = None if timeout is None else monotonic() + timeout
     while True:
         begun = monotonic()
-        with _news(guard, task_id) as news:
+        with news_of(guard, task_id) as news:
             report = listed(guard, task_id)
             if not report.spawned:
                 raise Refused(
@@ -190,13 +191,13 @@ def wait_for(
         sleep(max(0.0, min(left, begun + _SHORTEST_ROUND - monotonic())))
 
 
-def _news(guard: Invocation, task_id: str) -> "News":
-    """Of the log, and of the processes whose end may be an agent's end."""
+def news_of(guard: Invocation, task_id: str | None, files: Iterable[Path] = ()) -> "News":
+    """Of the log, of the processes whose end may be an agent's end, and of these files."""
     from guard.news import News
 
     found = _agents(guard, task_id, False)
     places = [agent.whereabouts for agent in found if agent.status in ACTIVE]
-    return News([guard.workspace.path / LIVE], processes_of(places, here=here()))
+    return News([guard.workspace.path / LIVE, *files], processes_of(places, here=here()))
 
 
 def still_active(report: AgentsReport) -> list[ListedAgent]:

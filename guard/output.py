@@ -75,6 +75,12 @@ class Output:
         """A line on stderr that says what is going on."""
         return Live(quiet=self.verbosity < 0)
 
+    @property
+    def is_drawn_on(self) -> bool:
+        """Whether results go to a terminal that can be drawn on."""
+        dumb = os.environ.get("TERM", "dumb") == "dumb"
+        return sys.stdout is not None and sys.stdout.isatty() and not dumb
+
     def failure(self, message: str, hint: str | None) -> None:
         """Why the command stops here, and what to do next."""
         say(f"guard: {visible(message)}")

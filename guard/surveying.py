@@ -73,10 +73,15 @@ def _surveyed(
     ]
     found: list[Look | None] = []
     with ThreadPoolExecutor(_THREADS) as pool:
-        for seen in pool.map(lambda one: look(one) if activity and one else None, subjects):
-            found.append(seen)
-            if far is not None:
-                far(len(found), len(subjects))
+        seen_by_turns = pool.map(lambda one: look(one) if activity and one else None, subjects)
+        try:
+            for seen in seen_by_turns:
+                found.append(seen)
+                if far is not None:
+                    far(len(found), len(subjects))
+        except BaseException:  # Whoever stops it does not wait for those that are left.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     looks = list(zip(report.agents, subjects, found, strict=True))
     for _, subject, seen in looks:
         if subject is not None and seen is not None:

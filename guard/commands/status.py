@@ -1,5 +1,7 @@
 """`guard status`."""
 
+from typing import NoReturn
+
 import click
 
 from guard.core.listing_agents import status_text
@@ -13,9 +15,14 @@ from guard.output import format_option
     is_flag=True,
     help="Go by the age of what each agent last said; do not look whether it is at work.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Show it again whenever something changes, until Ctrl-C; JSON is one document in a line.",
+)
 @format_option
 @click.pass_obj
-def command(guard: Invocation, no_activity_check: bool, form: str) -> None:
+def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) -> None:
     """Show every task with its agents, which of them are alive, at work, or stale.
 
     Agents whose tmux session or process is gone are marked as ended first. By the age of its last word an agent is
@@ -24,6 +31,8 @@ def command(guard: Invocation, no_activity_check: bool, form: str) -> None:
     """
     from guard.surveying import survey
 
+    if watch:
+        _watch(guard, form, activity=not no_activity_check)
     live = guard.output.live()
     try:
         report = survey(
@@ -34,3 +43,14 @@ def command(guard: Invocation, no_activity_check: bool, form: str) -> None:
     finally:
         live.clear()
     guard.output.document(report, form, status_text)
+
+
+def _watch(guard: Invocation, form: str, *, activity: bool) -> NoReturn:
+    from guard.resurveying import Printed, resurvey
+
+    if form == "json" or not guard.output.is_drawn_on:
+        resurvey(guard, Printed(guard, form), activity=activity)
+    from guard.screen import Screen
+
+    with Screen() as screen:
+        resurvey(guard, screen, activity=activity)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from guard.core.activity.categories import Category
 from guard.core.lifecycle import ACTIVE
 from guard.core.reports.agents import (
     AgentDetailReport,
@@ -16,6 +17,8 @@ from guard.core.text import plural, visible
 _LONGEST_MESSAGE = 80
 _MOST_FINDINGS = 20
 _MOST_SOURCES = 3
+CELLS = ("task", "agent", "status", "seen", "category", "activity", "done", "message")
+_URGENCY: tuple[Category, ...] = ("auto_resume", "critical", "warning", "fresh", "ended")
 
 
 def table(report: AgentsReport) -> str:
@@ -41,20 +44,26 @@ def status_text(report: StatusReport) -> str:
 
 
 def _surveyed_rows(agents: Sequence[SurveyedAgent]) -> list[str]:
-    rows = [
-        (
-            agent.task_id,
-            agent.agent_id,
-            agent.status,
-            agent.liveness if agent.status in ACTIVE else "",
-            agent.category if agent.status in ACTIVE else "",
-            _activity(agent),
-            _percent(agent.progress),
-            agent.message,
-        )
-        for agent in agents
-    ]
-    return _aligned(rows)
+    return _aligned([cells(agent) for agent in agents])
+
+
+def cells(agent: SurveyedAgent) -> tuple[str, ...]:
+    """What is shown of one agent, under `CELLS`."""
+    return (
+        agent.task_id,
+        agent.agent_id,
+        agent.status,
+        agent.liveness if agent.status in ACTIVE else "",
+        agent.category if agent.status in ACTIVE else "",
+        _activity(agent),
+        _percent(agent.progress),
+        agent.message,
+    )
+
+
+def urgent_first(agents: Sequence[SurveyedAgent]) -> list[SurveyedAgent]:
+    """The stalest first, those that have ended last."""
+    return sorted(agents, key=lambda agent: _URGENCY.index(agent.category))
 
 
 def _activity(agent: SurveyedAgent) -> str:
