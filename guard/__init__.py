@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from guard.api import baseline as baseline
     from guard.api import check as check
     from guard.api import classify as classify
+    from guard.api import generate_resume_prompt as generate_resume_prompt
     from guard.api import get_real_task_status as get_real_task_status
     from guard.api import is_meaningful_progress as is_meaningful_progress
     from guard.api import is_resumer_prompt as is_resumer_prompt
@@ -30,6 +31,7 @@ _HOMES = {
     "baseline": "guard.api",
     "check": "guard.api",
     "classify": "guard.api",
+    "generate_resume_prompt": "guard.api",
     "get_real_task_status": "guard.api",
     "is_meaningful_progress": "guard.api",
     "is_resumer_prompt": "guard.api",

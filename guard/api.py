@@ -176,6 +176,23 @@ def should_send_resume(
     return should_resume(place, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
 
 
+def generate_resume_prompt(
+    agent_id: str,
+    validate_activity: bool = True,
+    *,
+    task_id: str | None = None,
+    lookback_minutes: float | None = None,
+    claim_task: bool = True,
+    workspace: Where = None,
+    repo: Where = None,
+) -> str | None:
+    """The prompt that brings a stalled agent back; None if it is at work, or has ended. Nothing is sent."""
+    from guard.resuming.sending import Wish, resume
+
+    wish = Wish(task_id, lookback_minutes, claim_task, validates=validate_activity)
+    return resume(_invocation(workspace, repo), agent_id, wish).prompt
+
+
 def is_resumer_prompt(message: str) -> bool:
     """Whether a message is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
     from guard.core.activity.noise import is_resumer_prompt as is_prompt

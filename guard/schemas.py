@@ -43,6 +43,7 @@ from guard.core.reports.rescue import (
     SnapshotReport,
     SnapshotsReport,
 )
+from guard.core.reports.resume import ResumeReport
 from guard.core.reports.state import (
     ConfigReport,
     DoctorReport,
@@ -84,6 +85,7 @@ OUTPUTS: tuple[type[Report], ...] = (
     RescueReport,
     RestoreDiffReport,
     RestoreReport,
+    ResumeReport,
     SchemaList,
     SnapshotReport,
     SnapshotsReport,

@@ -1,4 +1,4 @@
-"""The only module that talks to tmux: which sessions a server has, told from later ones of the same name.
+"""The only module that runs tmux: which sessions a server has, told from later ones of the same name.
 
 Names are compared here and never given to tmux, which would take `agent-1` for the beginning of `agent-1-long`.
 """
@@ -122,7 +122,7 @@ def socket_path(socket: str | None, environ: Mapping[str, str] = os.environ) -> 
 
 def server(path: str) -> Server:
     """The server on this socket with its sessions; TmuxUnknown if nobody can tell whether there is one."""
-    done = _tmux(path, "list-panes", "-a", "-F", _ROW)
+    done = call(path, "list-panes", "-a", "-F", _ROW)
     said = done.stderr.decode(errors="replace").strip()
     if done.code is None:
         raise TmuxUnknown(f"tmux did not answer within {_SECONDS:g} s")
@@ -168,7 +168,7 @@ def holds_caller(session: Session, environ: Mapping[str, str]) -> bool:
 def last_output(session: Session) -> float | None:
     """When something last happened in one of its windows, in seconds since the epoch."""
     words = ("list-windows", "-t", session.session_id, "-F", "#{window_activity}")
-    told = _tmux(session.socket_path, *words).stdout.split()
+    told = call(session.socket_path, *words).stdout.split()
     return max((float(one) for one in told if one.isdigit()), default=None)
 
 
@@ -179,7 +179,7 @@ def ask(session: Session) -> None:
     """
     pid, started = session.identity.split("/")[:2]
     is_it = f"#{{==:#{{pid}}/#{{start_time}},{pid}/{started}}}"
-    done = _tmux(
+    done = call(
         session.socket_path, "if-shell", "-F", is_it, f"kill-session -t '{session.session_id}'"
     )
     said = done.stderr.decode(errors="replace").strip()
@@ -187,11 +187,12 @@ def ask(session: Session) -> None:
         raise TmuxUnknown(f"tmux did not close the session: {_line(said) or 'no answer'}")
 
 
-def _tmux(path: str, *words: str) -> Finished:
+def call(path: str, *words: str, stdin: bytes | None = None) -> Finished:
+    """What the server on this socket answers; TmuxUnknown if tmux cannot be run."""
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
     argv = ("tmux", "-u", "-S", path, *words)
     try:
-        return run(argv, environ=environ, time_limit=_SECONDS, most_stdout=_MOST_BYTES)
+        return run(argv, environ=environ, time_limit=_SECONDS, stdin=stdin, most_stdout=_MOST_BYTES)
     except FileNotFoundError:
         raise TmuxUnknown("tmux is not installed") from None
     except (OSError, ValueError) as error:
@@ -200,7 +201,7 @@ def _tmux(path: str, *words: str) -> Finished:
 
 def _pid(path: str) -> int | None:
     """The process of a server without sessions."""
-    told = _tmux(path, "display-message", "-p", "#{pid}").stdout.strip()
+    told = call(path, "display-message", "-p", "#{pid}").stdout.strip()
     return int(told) if told.isdigit() else None
 
 

@@ -1,9 +1,21 @@
 """Whether an agent is to be woken. It fails open: a stalled agent that nobody wakes is lost, one that is woken is disturbed."""
 
+from dataclasses import dataclass
+
 from guard.activity.assessing import activity_of
 from guard.core.lifecycle import ACTIVE
+from guard.core.reports.activity import ActivityReport
 from guard.errors import Refused, WrongUsage
 from guard.invocation import Invocation
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether an agent gets a prompt, why, and what was seen of it; None if nobody could look."""
+
+    allowed: bool
+    reason: str
+    report: ActivityReport | None = None
 
 
 def should_resume(
@@ -14,6 +26,14 @@ def should_resume(
     lookback_minutes: float | None = None,
 ) -> tuple[bool, str]:
     """Whether to send a prompt, and why. An agent that is unknown or has ended gets none, whatever else is known."""
+    found = decide(guard, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
+    return found.allowed, found.reason
+
+
+def decide(
+    guard: Invocation, agent_id: str, *, task_id: str | None, lookback_minutes: float | None
+) -> Decision:
+    """The same, with what it is decided by."""
     try:
         report = activity_of(guard, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
     except (Refused, WrongUsage):
@@ -22,11 +42,12 @@ def should_resume(
         Exception
     ) as error:  # Whatever goes wrong in looking must not keep a stalled agent asleep.
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return True, f"its activity could not be assessed ({why}): a prompt is allowed"
+        return Decision(True, f"its activity could not be assessed ({why}): a prompt is allowed")
     if report.status not in ACTIVE:
-        return False, f"it has ended: {report.status}"
+        return Decision(False, f"it has ended: {report.status}", report)
     if report.is_active:
-        return False, f"it is active: {report.reasons[0]}"
+        return Decision(False, f"it is active: {report.reasons[0]}", report)
     if not report.validation_passed:
-        return True, f"it is not known to be active: {'; '.join(report.reasons)}"
-    return True, "; ".join(report.reasons)
+        reason = f"it is not known to be active: {'; '.join(report.reasons)}"
+        return Decision(True, reason, report)
+    return Decision(True, "; ".join(report.reasons), report)

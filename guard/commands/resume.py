@@ -1,0 +1,111 @@
+"""`guard resume`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from guard.core.reports.resume import ResumeReport, resume_line, resume_text
+from guard.core.text import harmless_json
+from guard.errors import WrongUsage
+from guard.invocation import Invocation
+from guard.options import Seconds
+from guard.output import format_option
+
+if TYPE_CHECKING:
+    from guard.resuming.sending import Wish
+
+
+@click.command("resume")
+@click.argument("agent", required=False)
+@click.option(
+    "--task", metavar="ID", help="Whose agent it is, where several tasks have one of this name."
+)
+@click.option(
+    "--lookback",
+    type=Seconds(least=0.01, most=43200),
+    metavar="MIN",
+    help="How far back signs of activity count; by default `activity.lookback_minutes`.",
+)
+@click.option(
+    "--no-claim",
+    is_flag=True,
+    help="Show the next task of the plan; do not claim it for the agent.",
+)
+@click.option(
+    "--send", is_flag=True, help="Send the prompt to the agent, and do not only print it."
+)
+@click.option(
+    "--by",
+    type=click.Choice(["auto", "tmux", "session", "inbox", "command"]),
+    help="How to send it; by default `resume.by`.",
+)
+@click.option(
+    "--no-activity-check",
+    is_flag=True,
+    help="Do not look first whether the agent is at work.",
+)
+@click.option("--all", "everyone", is_flag=True, help="Every agent that has fallen silent.")
+@click.option("--watch", is_flag=True, help="With --all and --send: go on until interrupted.")
+@format_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    agent: str | None,
+    task: str | None,
+    lookback: float | None,
+    no_claim: bool,
+    send: bool,
+    by: str | None,
+    no_activity_check: bool,
+    everyone: bool,
+    watch: bool,
+    form: str,
+) -> None:
+    """Write the prompt that brings a stalled agent back to work, and send it.
+
+    An agent that is seen at work gets none (exit code 1). In one silence an agent is sent `resume.max_per_stall` prompts at
+    most; after that a person is needed (14). While a usage limit holds the agent, nothing is sent (13). With `--all` each agent
+    gets one line, or with `--format json` one document on a line; `guard resume --all --send --watch` is the monitor.
+    """
+    from guard.resuming.sending import Wish, resume
+
+    guard: Invocation = ctx.obj
+    _check_words(agent, task, everyone, send, by, watch)
+    wish = Wish(task, lookback, not no_claim, send, by, not no_activity_check)
+    if agent is not None:
+        report = resume(guard, agent, wish)
+        guard.output.verdict(report, form, resume_text)
+        ctx.exit(report.exit_code)
+    ctx.exit(_all(guard, wish, form, watch))
+
+
+def _check_words(
+    agent: str | None, task: str | None, everyone: bool, send: bool, by: str | None, watch: bool
+) -> None:
+    if (agent is None) != everyone:
+        raise WrongUsage(
+            "one agent is meant, or all", "`guard resume AGENT`, or `guard resume --all`"
+        )
+    if everyone and task is not None:
+        raise WrongUsage("--task names the task of one agent", "leave it out with --all")
+    if watch and not (everyone and send):
+        raise WrongUsage("--watch is for the monitor", "`guard resume --all --send --watch`")
+    if by is not None and not send:
+        raise WrongUsage("--by says how to send, and nothing is sent", "add --send")
+
+
+def _all(guard: Invocation, wish: "Wish", form: str, watch: bool) -> int:
+    from guard.resuming.monitor import Monitor, round_of
+
+    def tell(report: ResumeReport) -> None:
+        line = harmless_json(report.model_dump_json()) if form == "json" else resume_line(report)
+        guard.output.result(line)
+
+    if watch:
+        Monitor(guard, wish, tell).watch()
+        return 0
+    codes = set()
+    for report in round_of(guard, wish):
+        tell(report)
+        codes.add(report.exit_code)
+    return next((code for code in (1, 14, 13) if code in codes), 0)

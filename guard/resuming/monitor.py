@@ -1,0 +1,95 @@
+"""The monitor: finds the agents that have fallen silent, looks at each again, and sends within the budgets.
+
+One round surveys all agents. Between rounds it waits for news of the log and of the agents' processes, or for its timer.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from time import monotonic, sleep
+
+from guard.core.lifecycle import ACTIVE
+from guard.core.reports.agents import SurveyedAgent
+from guard.core.reports.resume import ResumeReport
+from guard.errors import GuardError, ReaderGone
+from guard.hosts import here
+from guard.invocation import Invocation
+from guard.liveness import processes_of
+from guard.news import News
+from guard.resuming.sending import Wish, resume
+from guard.store.log import LIVE
+from guard.surveying import survey
+
+_SHORTEST_ROUND = 2.0
+"""A log that is written all the time is looked at no more often."""
+
+
+def round_of(guard: Invocation, wish: Wish) -> Iterator[ResumeReport]:
+    """Every agent that is due, and what became of it; one that fails does not stop the others."""
+    looks = wish.validates and guard.config.settings.resume.validate_activity
+    lookback = wish.lookback_minutes or guard.config.settings.activity.lookback_minutes
+    for agent in survey(guard, activity=looks).agents:
+        if not is_due(agent, lookback):
+            continue
+        try:
+            yield resume(guard, agent.agent_id, replace(wish, task_id=agent.task_id))
+        except (GuardError, OSError) as error:
+            guard.output.warn(f"agent {agent.agent_id} of task {agent.task_id}: {error}")
+
+
+def is_due(agent: SurveyedAgent, lookback_minutes: float) -> bool:
+    """Whether it is not at work, and has said nothing for so long that this means something.
+
+    An agent that has just begun has shown nothing yet. Where nobody looked at its activity, only its age counts.
+    """
+    if agent.status not in ACTIVE or agent.liveness == "ended" or agent.is_active:
+        return False
+    if agent.is_active is None:
+        return agent.category == "auto_resume"
+    return agent.age_minutes >= lookback_minutes
+
+
+@dataclass
+class Monitor:
+    """Rounds without end; each agent is told of when what became of it differs from the last time."""
+
+    guard: Invocation
+    wish: Wish
+    tell: Callable[[ResumeReport], None]
+    _told: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
+
+    def watch(self) -> None:
+        """Go on until interrupted, or until nobody reads what it tells."""
+        seconds = self.guard.config.settings.resume.watch_seconds
+        with suppress(KeyboardInterrupt, ReaderGone):
+            while True:
+                begun = monotonic()
+                with self._news() as news:
+                    self._round()
+                    news.wait(seconds)
+                sleep(max(0.0, min(seconds, _SHORTEST_ROUND) - (monotonic() - begun)))
+
+    def _round(self) -> None:
+        try:
+            for report in round_of(self.guard, self.wish):
+                self._tell_news(report)
+        except (GuardError, OSError) as error:
+            self.guard.output.warn(f"this round is given up, and the next one tries again: {error}")
+
+    def _tell_news(self, report: ResumeReport) -> None:
+        key = (report.task_id, report.agent_id)
+        state = (report.outcome, report.way, report.sent_in_stall, report.status)
+        if report.outcome == "sent" or self._told.get(key) != state:
+            self._told[key] = state
+            self.tell(report)
+
+    def _news(self) -> News:
+        """Made before the round, so that what happens in it is news."""
+        from guard.core.registry import GLOBAL_REGISTRY
+
+        places = []
+        with suppress(GuardError, OSError):
+            overall = self.guard.store.view(GLOBAL_REGISTRY)
+            active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
+            places = processes_of([one.whereabouts for one in active], here=here())
+        return News([self.guard.workspace.path / LIVE], places)
