@@ -1,13 +1,14 @@
 """A prompt pasted into the tmux pane of an agent: only while its recorded process reads there.
 
 The process (number and start) is proved before anything is sent, again right before the paste, and again before the Enter key;
-that the pane is alive, in no mode, synchronised with no other and open to input, the server itself compares in the step of the paste. What is left is the moment between the last look and the read: a process that ends just then leaves the
-text to whoever reads next. It is one bracketed paste there, and the Enter key that would run it is not sent.
+that the pane is alive, in no mode, synchronised with no other and open to input, the server itself compares in the step of the
+paste. What is left is the moment between the last look and the read: a process that ends just then leaves the text to whoever
+reads next. It is one bracketed paste there, and the Enter key that would run it is not sent.
 """
 
 import os
-import time
 from dataclasses import dataclass
+from time import monotonic_ns, sleep
 
 from guard import tmux
 from guard.core.text import valid
@@ -107,7 +108,7 @@ def _state(socket_path: str, pane: str) -> tuple[str, ...]:
 
 def paste(pane: Pane, text: str) -> None:
     """Type the text as one bracketed paste, then the Enter key. CannotPaste: nothing was typed. HalfPasted: no key."""
-    name = f"guard-{os.getpid()}-{time.monotonic_ns()}"
+    name = f"guard-{os.getpid()}-{monotonic_ns()}"
     data = valid(text).rstrip("\n").encode()
     loaded = tmux.call(pane.socket_path, "load-buffer", "-b", name, "-", stdin=data)
     if loaded.code != 0:
@@ -119,7 +120,7 @@ def paste(pane: Pane, text: str) -> None:
     except CannotPaste:
         tmux.call(pane.socket_path, "delete-buffer", "-b", name)
         raise
-    time.sleep(_SETTLE_SECONDS)
+    sleep(_SETTLE_SECONDS)
     try:
         _proved(pane)
         _typed(pane, f"send-keys -t '{pane.pane_id}' Enter")
