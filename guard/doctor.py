@@ -21,13 +21,12 @@ from guard.files import Folder
 from guard.git.call import config_value, git
 from guard.git.locate import Repository
 from guard.installing.examined import agent_hooks
+from guard.installing.git_examined import git_hooks
 from guard.invocation import Invocation
 from guard.lock import locked
 from guard.processes import run
 
 AGENT_CLIS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
-GIT_HOOKS = ("pre-commit", "prepare-commit-msg", "post-commit", "post-rewrite", "pre-push")
-HOOK_MARKER = b"completion-guard hook"
 _OLDEST_GIT = (2, 31)
 _NETWORK = re.compile(r"nfs|nfs4|cifs|smb3?|smbfs|9p|afs|ceph|glusterfs|lustre|fuse\..*")
 _CLI_SECONDS, _LOCK_SECONDS = 10.0, 2.0
@@ -49,7 +48,7 @@ def examine(guard: Invocation) -> Iterator[DoctorCheck]:
         "config": _config,
         "workspace": _workspace,
         "state": _state,
-        "git hooks": _hooks,
+        "git hooks": git_hooks,
         "agent hooks": agent_hooks,
         "agent CLIs": _programs,
         "clock": _clock,
@@ -177,25 +176,6 @@ def _state(guard: Invocation) -> Iterator[DoctorCheck]:
     registry = guard.store.view(GLOBAL_REGISTRY)
     active = registry.active_agents if registry else 0
     yield check("state", "ok", f"readable; active agents: {active}", None)
-
-
-def _hooks(guard: Invocation) -> Iterator[DoctorCheck]:
-    repository = guard.repository_if_any
-    if repository is None or not repository.git_dir_exists:
-        return
-    told = config_value("core.hooksPath", repository.git_dir, guard.environ, "path")
-    folder = repository.root / told if told else repository.common_dir / "hooks"
-    present = [name for name in GIT_HOOKS if (folder / name).is_file()]
-    ours = [name for name in present if HOOK_MARKER in _head(folder / name)]
-    others = [name for name in present if name not in ours]
-    found = f"guard's: {', '.join(ours) or 'none'}; others: {', '.join(others) or 'none'}"
-    yield check("git hooks", "ok", f"{found} ({folder})")
-
-
-def _head(path: Path) -> bytes:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(4096)
-    return b""
 
 
 def _programs(guard: Invocation) -> Iterator[DoctorCheck]:

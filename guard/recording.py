@@ -1,5 +1,6 @@
 """What follows from a check that was made: the events, in one change, the breaker, and the report."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -12,12 +13,13 @@ from guard.core.events.run import GOES_ON
 from guard.core.evidence import Policy
 from guard.core.holding import holds
 from guard.core.lifecycle import BY_VERDICT
-from guard.core.reports.check import BreakerLine, CheckReport, facts
+from guard.core.reports.check import BreakerLine, CheckReport, Fact, facts
 from guard.core.rescuing import Rescue
 from guard.core.runs import RUN, OpenIteration
 from guard.core.team.state import Scope
 from guard.core.text import shortened, valid
 from guard.errors import GuardError
+from guard.git_hooks.noticed import noticed
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import Iteration, key_of, lives_elsewhere
@@ -194,6 +196,13 @@ def _rescued_commits(checked: Checked) -> int:
     return len(checked.rescue.commits) if checked.rescue else checked.evidence.work.rescued
 
 
+def _past_the_hooks(guard: Invocation, subject: Subject) -> Iterator[Fact]:
+    """Commits that came past guard's hooks in git: for information, no verdict goes by it."""
+    with suppress(GuardError):
+        for sentence in noticed(guard, subject.baseline).sentences():
+            yield Fact(source="git hooks", fact=sentence)
+
+
 def report(guard: Invocation, subject: Subject, checked: Checked) -> CheckReport:
     """The verdict as scripts read it."""
     seen, verdict = checked.evidence, checked.verdict
@@ -218,7 +227,7 @@ def report(guard: Invocation, subject: Subject, checked: Checked) -> CheckReport
             reason=state.reason,
             retry_at=state.retry_at,
         ),
-        evidence=facts(seen),
+        evidence=(*facts(seen), *_past_the_hooks(guard, subject)),
         elapsed_seconds=round(checked.elapsed_seconds, 3),
         run=subject.run,
         iteration=subject.iteration,

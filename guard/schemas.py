@@ -32,6 +32,7 @@ from guard.core.reports.baseline import BaselineReport
 from guard.core.reports.breaker import BreakerReport
 from guard.core.reports.check import CheckReport
 from guard.core.reports.classify import ClassifyReport
+from guard.core.reports.git_hooks import GitHooksReport
 from guard.core.reports.install import InstallReport
 from guard.core.reports.loop import LoopReport
 from guard.core.reports.metrics import MetricsReport
@@ -73,6 +74,7 @@ OUTPUTS: tuple[type[Report], ...] = (
     ClassifyReport,
     ConfigReport,
     DoctorReport,
+    GitHooksReport,
     ImportReport,
     InitReport,
     InstallReport,

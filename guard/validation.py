@@ -48,6 +48,16 @@ def check(path: Path) -> Iterator[Finding]:
         yield Finding(file=valid(path), place=valid(place), problem=valid(problem), hint=hint)
 
 
+def problems(name: str, data: bytes) -> Iterator[tuple[str, str]]:
+    """The same for bytes that lie in no file: where each problem is, and what it is."""
+    path = Path(name)
+    if len(data) > MOST_BYTES:
+        yield "", f"it has more than {plural(MOST_BYTES, 'byte')}"
+        return
+    for place, problem, _kind in _checker(path)(path, data):
+        yield place, problem
+
+
 Problem = tuple[str, str, str | None]
 
 

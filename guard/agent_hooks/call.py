@@ -1,14 +1,12 @@
-"""One call of a hook: what it is told is spooled, or answered. The exit code is always 0.
+"""One call of an agent's hook: what it is told is spooled, or answered. The exit code is always 0; git's hooks go elsewhere.
 
 To some agents' programs another exit code means that the session must go on, and a fault of guard must never trap it. So
 everything that goes wrong here is noted, and let go.
 """
 
 import os
-import sys
-import time
 
-from guard.agent_hooks import document, faults, spool
+from guard.agent_hooks import document, faults, spool, stdin
 from guard.core.hooks.vocabulary import ANSWERED, KINDS
 
 TYPE_CHECKING = False
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
 PROBE = "GUARD_PROBE"
 """Set in a session that guard itself started to ask an agent: there its hooks do nothing."""
 _OFF = ("", "0", "false")
-_READ_SECONDS = 10.0
-_CHUNK = 1024 * 1024
 
 
 def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
@@ -27,21 +23,25 @@ def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
     if environ.get(PROBE, "").lower() not in _OFF:
         return 0
     environ = {name: value for name, value in environ.items() if name != PROBE}
+    if list(words[:1]) == ["git"]:
+        from guard.git_hooks.call import call as call_of_git
+
+        return call_of_git(words[1:], environ)
     try:
         _call(words, environ)
     except BaseException as error:
         # The boundary: also a Ctrl-C in the agent's terminal must not look like an answer.
-        _fault(environ, f"guard hook {' '.join(words)}: {type(error).__name__}: {error}")
+        faults.tell(environ, f"guard hook {' '.join(words)}: {type(error).__name__}: {error}")
     return 0
 
 
 def _call(words: "Sequence[str]", environ: "Mapping[str, str]") -> None:
     kind = document.kind_of(*words) if len(words) == 2 else None
     if kind is None:
-        _fault(environ, f"guard hook {' '.join(words)}: {_unknown(words)}")
+        faults.tell(environ, f"guard hook {' '.join(words)}: {_unknown(words)}")
         return
     agent, event = words
-    data = _stdin()
+    data = stdin.read()
     if kind in ANSWERED:
         _note_lost_folder(agent, event, data, environ)
         _answer(agent, event, data, environ)
@@ -70,38 +70,9 @@ def _answer(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -
         view = view[os.write(1, view) :]
 
 
-def _stdin() -> bytes:
-    """All that there is to read. What is too long is read to its end, for whoever writes it, but not kept."""
-    import select
-
-    chunks: list[bytes] = []
-    size, until = 0, time.monotonic() + _READ_SECONDS
-    try:
-        while select.select([0], [], [], max(0.0, until - time.monotonic()))[0]:
-            chunk = os.read(0, _CHUNK)
-            if not chunk:
-                break
-            size += len(chunk)
-            if size <= document.MOST_BYTES + _CHUNK:
-                chunks.append(chunk)
-    except (OSError, ValueError):
-        pass
-    return b"".join(chunks)
-
-
 def _unknown(words: "Sequence[str]") -> str:
     if len(words) != 2:
         return "an agent and an event are wanted"
     if words[0] not in KINDS:
         return f"this guard knows the agents {', '.join(KINDS)}"
     return "this guard does not know this event"
-
-
-def _fault(environ: "Mapping[str, str]", text: str) -> None:
-    faults.note(environ, text)
-    try:
-        shown = text[:500].encode("unicode_escape").decode()
-        sys.stderr.write(f"guard: {shown}\n")
-        sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):
-        return

@@ -50,9 +50,7 @@ def read(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> D
         "agent": agent,
         "event": event,
         "kind": KINDS[agent][event],
-        "seconds": time.time(),
-        "boot_seconds": time.clock_gettime(_BOOT_CLOCK),
-        "boot_id": _boot_id(),
+        **moment(),
         "cwd": _line(_folder(agent, told, environ), _MOST_PATH),
         "session": _session(agent, told, environ),
         "prompt": _first(told, "prompt_id", "turn_id") or _prompt_by_text(agent, event, told),
@@ -69,6 +67,15 @@ def read(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> D
         "tasks": tasks,
         "tasks_unclear": unclear,
         "wakeups": _wakeups(told),
+    }
+
+
+def moment() -> Document:
+    """Now, by both clocks."""
+    return {
+        "seconds": time.time(),
+        "boot_seconds": time.clock_gettime(_BOOT_CLOCK),
+        "boot_id": _boot_id(),
     }
 
 

@@ -1,6 +1,7 @@
 """What went wrong in a hook: nobody reads a hook's stderr, so it is also kept in a file beside the workspaces."""
 
 import os
+import sys
 import time
 
 TYPE_CHECKING = False
@@ -31,6 +32,17 @@ def note(environ: "Mapping[str, str]", text: str) -> None:
             os.makedirs(home, mode=0o700, exist_ok=True)
             _append(os.path.join(home, LOG), _line(text))
     except (OSError, ValueError):
+        return
+
+
+def tell(environ: "Mapping[str, str]", text: str) -> None:
+    """Keep it, and say it where somebody may read it."""
+    note(environ, text)
+    try:
+        shown = text[:500].encode("unicode_escape").decode()
+        sys.stderr.write(f"guard: {shown}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
         return
 
 

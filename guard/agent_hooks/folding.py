@@ -1,9 +1,15 @@
-"""What observing hooks have spooled is taken in, by whoever comes next: a check, a report, or a hook that has to decide."""
+"""What observing hooks, of agents and of git, have spooled is taken in by whoever comes next.
+
+That is a check, a report, or a hook that has to decide.
+"""
+
+import os
 
 from guard.agent_hooks import spool
 from guard.config import state_home
 from guard.errors import GuardError, RepositoryProblem
 from guard.files import Folder
+from guard.git_hooks.noting import FOLDER as COMMITS
 from guard.invocation import Invocation
 from guard.store import Store
 
@@ -16,6 +22,7 @@ def fold(guard: Invocation, store: Store | None = None) -> None:
     try:
         if guard.repository_if_any is not None:
             _fold(guard, store)
+            _fold_commits(guard, store)
     except RepositoryProblem:
         return  # Without a work tree there is no spool; whoever needs one says so.
     except GuardError as error:
@@ -38,7 +45,16 @@ def _fold(guard: Invocation, store: Store | None) -> None:
                 _warn(guard, complaint)
 
 
+def _fold_commits(guard: Invocation, store: Store | None) -> None:
+    path = state_home(guard.environ) / COMMITS / spool.key(str(guard.repository.root))
+    if os.path.isdir(path):
+        from guard.git_hooks.taking import take_in
+
+        for complaint in take_in(guard, store):
+            _warn(guard, complaint)
+
+
 def _warn(guard: Invocation, why: str) -> None:
     if why not in _said:
         _said.add(why)
-        guard.output.warn(f"what the agents' hooks have told could not be taken in: {why}")
+        guard.output.warn(f"what the hooks have told could not be taken in: {why}")

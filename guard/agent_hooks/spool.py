@@ -50,22 +50,24 @@ def put(environ: "Mapping[str, str]", heard: Document) -> str | None:
     home = state_home(environ)
     if home is None:
         raise NotSpooled("neither XDG_STATE_HOME nor HOME is a whole path")
-    spools = os.path.join(home, FOLDER)
-    root = _root(home, str(heard["cwd"]))
+    root = root_of(home, str(heard["cwd"]))
     if root is None:
         return None
-    path = os.path.join(spools, key(root))
+    return leave(os.path.join(home, FOLDER, key(root)), _name(heard), heard)
+
+
+def leave(path: str, name: str, document: Document) -> str:
+    """Leave a document in a folder of this user's alone, under this name; its path."""
     folder = _opened(path)
     try:
         _refuse_too_many(folder, path)
-        name = _name(heard)
-        _write(folder, name, plain_json.written(heard).encode())
+        _write(folder, name, plain_json.written(document).encode())
     finally:
         os.close(folder)
     return os.path.join(path, name)
 
 
-def _root(home: str, cwd: str) -> str | None:
+def root_of(home: str, cwd: str) -> str | None:
     """The nearest folder that has a `.git` of any kind, or had one: then it has a spool already, or guard knows it."""
     here = os.path.realpath(cwd if os.path.isdir(cwd) else os.getcwd())
     while True:
@@ -81,9 +83,14 @@ def _root(home: str, cwd: str) -> str | None:
 
 def _is_known(home: str, folder: str) -> bool:
     """Whether guard's index has this very folder as a work tree, as `guard.workspace` writes it."""
+    return bool(known_workspace(home, folder))
+
+
+def known_workspace(home: str, folder: str) -> str | None:
+    """Where the state of this very folder lies, by guard's index; empty if it is not in it, None if that is unclear."""
     index = os.path.join(home, INDEX)
     if not os.path.isdir(index):
-        return False
+        return ""
     from hashlib import (
         sha256,
     )  # Only here, where a `.git` was not found at once: it takes its time to load.
@@ -92,16 +99,24 @@ def _is_known(home: str, folder: str) -> bool:
         path = os.path.join(index, f"{sha256(os.fsencode(folder)).hexdigest()}.json")
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        return False
+        return ""
     import json
 
     try:
         entry, status = json.loads(os.read(descriptor, _MOST_ENTRY)), os.stat(folder)
-        return (entry["device"], entry["inode"]) == (status.st_dev, status.st_ino)
+        if (entry["device"], entry["inode"]) != (status.st_dev, status.st_ino):
+            return ""
+        return _path(str(entry["workspace"]))
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return False
+        return None
     finally:
         os.close(descriptor)
+
+
+def _path(uri: str) -> str:
+    """The path of a `file:` URI; what is escaped in it stands for bytes."""
+    first, *rest = uri.removeprefix("file://").encode().split(b"%")
+    return os.fsdecode(first + b"".join(bytes.fromhex(one[:2].decode()) + one[2:] for one in rest))
 
 
 def _opened(path: str) -> int:
@@ -131,6 +146,11 @@ def _name(heard: Document) -> str:
     if heard["kind"] in SIGNS_OF_LIFE:
         who = [heard[part] for part in ("agent", "event", "session", "helper")]
         return f"{ALIVE}{_digest(plain_json.written(who).encode())}.json"
+    return next_name()
+
+
+def next_name() -> str:
+    """A name that nobody else has, and that comes after those of before."""
     return f"{time.time_ns():019d}-{os.getpid()}.json"
 
 

@@ -5,16 +5,20 @@ import os
 import click
 
 from guard.agent_hooks.call import call
+from guard.core.git_hooks.vocabulary import EVENTS
 from guard.core.hooks.vocabulary import ANSWERED, KINDS
 
-_HELP = """Take in, or answer, what an agent's own program calls its hooks for.
+_HELP = """Take in, or answer, what an agent's own program, or git, calls its hooks for.
 
 The calls stand in the settings of the agent's program; nobody types them. The document of the event is read on
 standard input. {answered} are answered on standard output, in the words of that program. All others are
 only taken in, and nothing is printed.
 
-The exit code is always 0: a fault of guard must not hold a session up. What went wrong is kept in `hooks.log`, in the
-folder of guard's workspaces.
+For an agent the exit code is always 0: a fault of guard must not hold a session up. What went wrong is kept in
+`hooks.log`, in the folder of guard's workspaces.
+
+For git the words are `git`, the hook's name, and what git tells it. The exit code is 1 where `pre-commit` or `pre-push`
+has findings, else 0; GUARD_SKIP=1, or the names of hooks, leaves them out.
 
 \b
 {events}
@@ -32,6 +36,7 @@ def _events() -> str:
                 line = " " * (wide + 1)
             line += f" {event}"
         lines.append(line)
+    lines.append(f"{'git':<{wide}}  {' '.join(EVENTS)}")
     return "\n".join(lines)
 
 

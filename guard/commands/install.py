@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from guard.installing.asked import Asked, asked, report, text, where_options
+from guard.installing import git_asked
+from guard.installing.asked import Asked, asked, refuse_strangers, report, text, where_options
 from guard.installing.changing import DoesNotFit, put
 from guard.installing.editing import rendered
 from guard.invocation import Invocation
@@ -29,16 +30,23 @@ def command(
     project: bool,
     local: bool,
     plugin: Path | None,
+    hooks: tuple[str, ...],
+    shared: bool,
     dry_run: bool,
     told: str | None,
     form: str,
 ) -> None:
-    """Put guard's hooks into an agent's own settings.
+    """Put guard's hooks into an agent's own settings, or among git's hooks.
 
-    Everything else in the settings stays as it is. Installing again changes nothing, or replaces what an older guard
-    put there.
+    Everything else in the settings stays as it is. A hook that git has already is kept beside guard's, and called first.
+    Installing again changes nothing, or replaces what an older guard put there.
     """
     scopes = {"user": user, "project": project, "local": local}
+    refuse_strangers(agent, scopes, plugin, bool(hooks or shared))
+    if agent == git_asked.AGENT:
+        done = git_asked.put(guard, hooks, shared=shared, dry_run=dry_run, told=told)
+        guard.output.document(done, form, git_asked.text)
+        return
     wanted = asked(guard, agent, scopes, plugin, told)
     try:
         changes = [put(piece, wanted.root, guard.environ, dry_run=True) for piece in wanted.pieces]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from guard.installing.asked import asked, report, text, where_options
+from guard.installing import git_asked
+from guard.installing.asked import asked, refuse_strangers, report, text, where_options
 from guard.installing.changing import take
 from guard.invocation import Invocation
 from guard.output import format_option
@@ -22,16 +23,25 @@ def command(
     project: bool,
     local: bool,
     plugin: Path | None,
+    hooks: tuple[str, ...],
+    shared: bool,
     dry_run: bool,
     form: str,
-) -> None:
-    """Take guard's hooks out of an agent's own settings.
+) -> int:
+    """Take guard's hooks out of an agent's own settings, or away from git's.
 
-    Everything else stays as it is; what only guard's hooks had made necessary goes with them.
+    Everything else stays as it is; what only guard's hooks had made necessary goes with them. A hook of git's that was
+    there before is there again. Exit code 1: a hook was changed by hand, and is left.
     """
     scopes = {"user": user, "project": project, "local": local}
+    refuse_strangers(agent, scopes, plugin, bool(hooks or shared))
+    if agent == git_asked.AGENT:
+        done = git_asked.take(guard, hooks, shared=shared, dry_run=dry_run)
+        guard.output.document(done, form, git_asked.text)
+        return 1 if any(one.step == "left" for one in done.hooks) else 0
     wanted = asked(guard, agent, scopes, plugin)
     # The last that came goes first: the folders that were made for the first held the others too.
     pieces = reversed(wanted.pieces)
     changes = [take(piece, wanted.root, guard.environ, dry_run=dry_run) for piece in pieces]
     guard.output.document(report(wanted, changes, "uninstall", dry_run=dry_run), form, text)
+    return 0

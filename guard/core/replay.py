@@ -15,6 +15,7 @@ from guard.core.coordinator.state import COORDINATOR
 from guard.core.events import BaseEvent, Event
 from guard.core.fields import Seq
 from guard.core.findings import FINDINGS
+from guard.core.git_hooks.state import COMMITS
 from guard.core.hooks.state import HOOKS
 from guard.core.records import START, Entry, Position
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
@@ -33,6 +34,7 @@ VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
     AGENT_BASELINE,
     TEAM,
     HOOKS,
+    COMMITS,
     WATCHED_AGENT,
     COORDINATOR,
     MACHINE_CLOCKS,

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from guard.core.git_hooks.vocabulary import EVENTS
 from guard.core.reports.install import InstallReport
 from guard.core.text import valid, visible
 from guard.errors import WrongUsage
@@ -37,7 +38,7 @@ def where_options(function: F) -> F:
     """The agent, and for whom."""
     for option in reversed(
         (
-            click.argument("agent", type=click.Choice(list(HOSTS))),
+            click.argument("agent", metavar="AGENT|git", type=click.Choice([*HOSTS, "git"])),
             click.option("--user", is_flag=True, help="For all projects of this user."),
             click.option(
                 "--project", is_flag=True, help="For all who work in this repository: the default."
@@ -52,6 +53,18 @@ def where_options(function: F) -> F:
                 type=click.Path(file_okay=False, path_type=Path),
                 metavar="DIR",
                 help="As a plugin folder instead of settings (claude only).",
+            ),
+            click.option(
+                "--hook",
+                "hooks",
+                multiple=True,
+                type=click.Choice(EVENTS),
+                help="Only this hook, instead of all; may be repeated (git only).",
+            ),
+            click.option(
+                "--shared",
+                is_flag=True,
+                help="Also where core.hooksPath leads out of the repository (git only).",
             ),
         )
     ):
@@ -77,6 +90,15 @@ def asked(
     path = file_of(host, scope, root, guard.environ)
     pieces = (piece_of(host, path, told),)
     return Asked(host, scope, root, pieces, told, notes + host.notes(scope))
+
+
+def refuse_strangers(agent: str, scopes: dict[str, bool], plugin: Path | None, git: bool) -> None:
+    """Options that are for git's hooks alone, or for agents' alone."""
+    told = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
+    if agent == "git" and told:
+        raise WrongUsage(f"--{told[0]} is not for git", "git's hooks are those of the repository")
+    if agent != "git" and git:
+        raise WrongUsage("--hook and --shared are for git only", "leave them out")
 
 
 def _scope(agent: str, scopes: dict[str, bool], plugin: Path | None) -> Scope:

@@ -334,7 +334,7 @@ def test_a_spool_that_cannot_be_taken_in_stops_nobody(repository: Path, tmp_path
     place.symlink_to(tmp_path / "moved")
     result = run("team", "show")
     assert result.code == 0
-    assert "warning: what the agents' hooks have told could not be taken in" in result.err
+    assert "warning: what the hooks have told could not be taken in" in result.err
 
 
 def test_without_a_work_tree_or_a_spool_nothing_happens(

@@ -47,6 +47,7 @@ from guard.core.events.breaker import (
     TrialReturned,
 )
 from guard.core.events.check import CheckEvent, CheckMade
+from guard.core.events.commit import CommitEvent, CommitRecorded, CommitsRewritten
 from guard.core.events.hook import HookEvent, HookSessionStarted, HooksFolded, StopDecided
 from guard.core.events.log import LogEvent, LogSalvaged, SegmentOpened
 from guard.core.events.plan import CoordinatorEvent
@@ -82,6 +83,7 @@ Event: TypeAlias = (
     | BaselineEvent
     | TeamLogEvent
     | HookEvent
+    | CommitEvent
     | WatchEvent
     | CoordinatorEvent
     | ClocksRead
@@ -126,6 +128,9 @@ __all__ = [
     "CheckEvent",
     "CheckMade",
     "ClocksRead",
+    "CommitEvent",
+    "CommitRecorded",
+    "CommitsRewritten",
     "CompletionHeld",
     "CompletionReleased",
     "CooldownRestarted",

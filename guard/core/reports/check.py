@@ -28,7 +28,17 @@ EXIT_OF: dict[Status, int] = {
 class Fact(Frozen):
     """One piece of evidence: where it comes from, and what it says."""
 
-    source: Literal["git", "work tree", "output", "processes", "team", "probe", "tasks", "rescue"]
+    source: Literal[
+        "git",
+        "git hooks",
+        "work tree",
+        "output",
+        "processes",
+        "team",
+        "probe",
+        "tasks",
+        "rescue",
+    ]
     fact: str
 
 

@@ -1,0 +1,1 @@
+"""Commits as git's hooks tell of them, and what they should have told of."""

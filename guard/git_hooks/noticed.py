@@ -1,0 +1,36 @@
+"""Commits that came past guard's hooks: those that the reflog has beside those that the hooks told of.
+
+The reflog tells what was made here from what was fetched; merges and patches that git applies call no `post-commit`.
+"""
+
+import re
+
+from guard.baselines import Baseline
+from guard.core.git_hooks.noticing import Noticed, notice
+from guard.core.git_hooks.state import COMMITS
+from guard.git.reading import Reader
+from guard.git.reflogs import Move, after, moves_of
+from guard.invocation import Invocation
+from guard.iteration import key_of
+
+MOST_MOVES = 200
+_TOLD_OF = re.compile(r"commit\b|cherry-pick\b|revert\b")
+
+
+def noticed(guard: Invocation, baseline: Baseline | None = None) -> Noticed:
+    """What came past the hooks since the baseline, or lately; nothing where no hook ever told of a commit."""
+    view = guard.store.view(COMMITS, key_of(guard))
+    if view is None or not guard.repository.git_dir_exists:
+        return Noticed()
+    moves = moves_of(Reader(guard.repository, guard.environ), "HEAD")
+    earlier = False
+    if baseline is not None:
+        known, began = view.known(), after(moves, {baseline.head})
+        earlier = any(move.new in known for move in moves[: len(moves) - len(began)])
+        moves = began
+    made = [move.new for move in moves[-MOST_MOVES:] if _calls_a_hook(move)]
+    return notice(view, made, recorded_before=earlier)
+
+
+def _calls_a_hook(move: Move) -> bool:
+    return _TOLD_OF.match(move.words) is not None

@@ -1,0 +1,63 @@
+"""For `guard doctor`: which of git's hooks are guard's, whether they are current, and what came past them."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from guard.core.git_hooks.vocabulary import EVENTS
+from guard.core.reports.state import DoctorCheck
+from guard.core.text import visible
+from guard.git_hooks.noticed import noticed
+from guard.installing import git_scripts
+from guard.installing.git_hooks import folder_in_use
+from guard.invocation import Invocation
+
+_NAME = "git hooks"
+_TOLD = {
+    "older": "of another version of guard",
+    "newer": "of a newer guard",
+    "changed": "changed by hand",
+}
+
+
+def git_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
+    """One line for all hooks, and one for what was committed past them."""
+    repository = guard.repository_if_any
+    if repository is None or not repository.git_dir_exists:
+        return
+    folder = folder_in_use(repository, guard.environ)
+    present = [event for event in EVENTS if (folder / event).is_file()]
+    scripts = {event: git_scripts.read(event, _data(folder / event)) for event in present}
+    ours = [event for event, script in scripts.items() if script.kind != "other"]
+    others = [event for event in present if event not in ours]
+    found = (
+        f"guard's: {', '.join(ours) or 'none'}; others: {', '.join(others) or 'none'} ({folder})"
+    )
+    odd = [f"{event} is {_TOLD[one.kind]}" for event, one in scripts.items() if one.kind in _TOLD]
+    odd += [
+        f"{event} calls {one.program}, which is not there"
+        for event, one in scripts.items()
+        if one.program and shutil.which(one.program, path=guard.environ.get("PATH", "")) is None
+    ]
+    if odd:
+        yield _line("warning", "; ".join([found, *odd]), "guard install git")
+    else:
+        yield _line("ok", found)
+    for sentence in noticed(guard).sentences():
+        yield _line("ok", sentence)
+
+
+def _line(state: str, found: str, hint: str | None = None) -> DoctorCheck:
+    return DoctorCheck.model_validate(
+        {"name": _NAME, "state": state, "found": visible(found), "hint": hint}
+    )
+
+
+def _data(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            return file.read(1024 * 1024)
+    except OSError:
+        return b""
