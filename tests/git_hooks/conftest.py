@@ -1,0 +1,15 @@
+"""A repository with guard's hooks, as `guard install git` leaves it."""
+
+from pathlib import Path
+
+import pytest
+
+from guard.installing import git_asked
+from guard.invocation import Invocation
+
+
+@pytest.fixture
+def hooked(repository: Path) -> Path:
+    """All hooks are installed, and nothing is committed yet."""
+    git_asked.put(Invocation(), (), shared=False, dry_run=False, told=None)
+    return repository

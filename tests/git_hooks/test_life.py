@@ -1,0 +1,178 @@
+"""Guard's hooks through the life of a repository under plain git."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from guard.core.git_hooks.noticing import Noticed
+from guard.git_hooks.noticed import noticed
+from guard.invocation import Invocation
+from tests.support import commit, git, run, write
+from tests.support.git_hooks import commits, tried
+
+
+def told(root: Path | None = None) -> list[tuple[str, str, bool | None]]:
+    return [(one.oid, one.how, one.verified) for one in commits(root).commits]
+
+
+def head(root: Path) -> str:
+    return git(root, "rev-parse", "HEAD").strip()
+
+
+def test_commits_amends_and_picks_are_told_of_with_how_they_were_made(hooked: Path) -> None:
+    first = commit(hooked)
+    second = commit(hooked, "b.txt")
+    git(hooked, "commit", "-q", "--amend", "-m", "Amended")
+    amended = head(hooked)
+    git(hooked, "switch", "-qc", "side", first)
+    git(hooked, "cherry-pick", amended)
+    git(hooked, "rm", "-q", "b.txt")
+    git(hooked, "commit", "-q", "-m", "Remove it")
+    assert told() == [
+        (first, "initial", True),
+        (second, "commit", True),
+        (amended, "amend", True),
+        (git(hooked, "rev-parse", "HEAD~1").strip(), "cherry-pick", None),
+        (head(hooked), "commit", True),
+    ]
+    view = commits()
+    assert [one.branch for one in view.commits][-2:] == ["refs/heads/side"] * 2
+    assert [(one.old, one.new) for one in view.rewrites] == [(second, amended)]
+    assert view.commits[2].previous == second
+
+
+def test_a_rebase_tells_which_commits_took_the_place_of_which(hooked: Path) -> None:
+    base = commit(hooked)
+    git(hooked, "switch", "-qc", "side")
+    old = commit(hooked, "side.txt")
+    git(hooked, "switch", "-q", "main")
+    commit(hooked, "main.txt")
+    git(hooked, "switch", "-q", "side")
+    git(hooked, "rebase", "-q", "main")
+    assert (old, head(hooked)) in [(one.old, one.new) for one in commits().rewrites]
+    assert base in commits().known()
+    assert noticed(Invocation()) == Noticed()
+
+
+def test_what_came_past_the_hooks_is_noticed_afterwards(hooked: Path) -> None:
+    commit(hooked)
+    assert run("baseline").code == 0
+    git(hooked, "commit", "-q", "--allow-empty", "-m", "usual")
+    write(hooked / "file.txt", "unchecked\n")
+    git(hooked, "commit", "-qa", "--no-verify", "-m", "unchecked")
+    unchecked = head(hooked)
+    write(hooked / "file.txt", "unseen\n")
+    git(hooked, "-c", "core.hooksPath=/dev/null", "commit", "-qa", "-m", "unseen")
+    unseen = head(hooked)
+    report = run("check", "--no-probe", "--no-wait", "--format", "json").json
+    facts = [one["fact"] for one in report["evidence"] if one["source"] == "git hooks"]
+    assert facts == [
+        f"1 commit made past the pre-commit hook (--no-verify): {unchecked[:10]}",
+        f"1 commit made past every hook: {unseen[:10]}",
+    ]
+    assert report["status"] == "complete"
+    lines = [one["found"] for one in run("doctor", "--format", "json").json["checks"]]
+    assert facts[0] in lines
+    assert facts[1] in lines
+
+
+def test_a_commit_that_was_given_up_after_its_checks_vouches_for_no_other(hooked: Path) -> None:
+    commit(hooked)
+    write(hooked / "file.txt", "more\n")
+    write(hooked / ".git/hooks/commit-msg", "#!/bin/sh\nexit 1\n").chmod(0o755)
+    assert tried(hooked, "commit", "-qam", "refused").returncode == 1
+    git(hooked, "commit", "-qa", "--no-verify", "-m", "x")
+    assert told()[-1][1:] == ("commit", False)
+
+
+def test_linked_work_trees_have_commits_of_their_own(hooked: Path, tmp_path: Path) -> None:
+    commit(hooked)
+    linked = tmp_path / "linked"
+    git(hooked, "worktree", "add", "-q", str(linked))
+    there = commit(linked, "there.txt")
+    assert [one[0] for one in told(linked)] == [there]
+    assert there not in commits().known()
+
+
+def test_a_submodule_has_hooks_of_its_own(repository: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    git(tmp_path, "clone", "-q", str(repository), str(library))
+    git(library, "config", "user.name", "A")
+    git(library, "config", "user.email", "a@example.com")
+    commit(library)
+    git(
+        repository,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        str(library),
+        "sub",
+    )
+    sub = repository / "sub"
+    git(sub, "config", "user.name", "A")
+    git(sub, "config", "user.email", "a@example.com")
+    assert run("--repo", sub, "install", "git").code == 0
+    made = commit(sub, "new.txt")
+    assert [one[0] for one in told(sub)] == [made]
+    assert not (repository / ".git/hooks/post-commit").exists()
+
+
+def test_the_hook_of_another_repository_is_not_this_ones(hooked: Path, tmp_path: Path) -> None:
+    """`--git-dir` elsewhere: the folder belongs to one repository, the commit to another."""
+    commit(hooked)
+    other = tmp_path / "other.git"
+    git(tmp_path, "clone", "-q", "--bare", str(hooked), str(other))
+    for name in ("post-commit", "pre-commit"):
+        (other / "hooks" / name).write_bytes((hooked / ".git/hooks" / name).read_bytes())
+        (other / "hooks" / name).chmod(0o755)
+    place = (f"--git-dir={other}", f"--work-tree={hooked}", "-c", "core.bare=false")
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
+    git(hooked, *place, *identity, "commit", "-q", "--allow-empty", "-m", "elsewhere")
+    assert len(told()) == 1
+
+
+@pytest.mark.parametrize("skip", ["1", "post-commit", "pre-push,post-commit", "all"])
+def test_a_variable_leaves_a_hook_out(hooked: Path, skip: str) -> None:
+    commit(hooked)
+    tried(hooked, "commit", "-q", "--allow-empty", "-m", "x", GUARD_SKIP=skip)
+    assert len(told()) == 1
+
+
+def test_a_commit_goes_through_whatever_is_wrong_with_guard(
+    hooked: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(home / "state")
+    write(home / "state" / "guard", "not a folder")
+    commit(hooked)
+    (home / "state" / "guard").unlink()
+    for hook in (hooked / ".git/hooks").glob("p*"):
+        if not hook.name.endswith(".sample"):
+            text = hook.read_text().splitlines()
+            hook.write_text(
+                "\n".join("program=/gone" if t.startswith("program=/") else t for t in text)
+            )
+    tools = [
+        part for part in os.environ["PATH"].split(os.pathsep) if not Path(part, "guard").exists()
+    ]
+    monkeypatch.setenv("PATH", os.pathsep.join(tools))
+    done = tried(hooked, "commit", "-q", "--allow-empty", "-m", "without guard")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_trailer_names_the_iteration_once_and_only_inside_of_one(hooked: Path) -> None:
+    commit(hooked)
+    assert "Guard-Run" not in git(hooked, "log", "-1", "--format=%B")
+    begun = run("baseline", "--format", "json").json
+    trailer = f"Guard-Run: {begun['run']}/{begun['iteration']}"
+    commit(hooked, "b.txt")
+    git(hooked, "commit", "-q", "--amend", "--no-edit", "--allow-empty")
+    assert git(hooked, "log", "-1", "--format=%(trailers)").splitlines() == [trailer, ""]
+    git(hooked, "switch", "-qc", "side", "HEAD~1")
+    commit(hooked, "c.txt")
+    git(hooked, "merge", "-q", "--no-edit", "main")
+    assert "Guard-Run" not in git(hooked, "log", "-1", "--format=%B")
+    assert commits().commits[-1].run == begun["run"]

@@ -1,0 +1,77 @@
+"""The gate at a push: what it sees, and that it changes nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from guard.core.git_hooks.gate import Seen, findings
+from tests.support import commit, git, run, write
+from tests.support.git_hooks import tried
+
+FOUND = {
+    "nothing": (Seen(), []),
+    "uncommitted": (Seen(uncommitted=("a", "b", "c", "d")), ["uncommitted"]),
+    "unverifiable wins over what is seen": (
+        Seen(uncommitted=("a",), unverifiable="hidden"),
+        ["unverifiable"],
+    ),
+    "breaker": (Seen(breaker_open="stalled"), ["breaker"]),
+    "rescue branches": (Seen(rescues=("guard/rescue/r-1", "guard/rescue/r-2")), ["rescue"] * 2),
+    "refused rescue": (Seen(refused_rescue="secrets"), ["rescue"]),
+    "held": (Seen(held_by=("team", 2)), ["held"]),
+    "all": (
+        Seen(("a",), None, "x", ("guard/rescue/r-1",), "y", ("t", 1)),
+        ["uncommitted", "breaker", "rescue", "rescue", "held"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_each_finding_has_its_code_and_something_to_do(name: str) -> None:
+    seen, codes = FOUND[name]
+    found = findings(seen)
+    assert [one.code for one in found] == codes
+    assert all(one.hint and "\n" not in one.found for one in found)
+
+
+@pytest.fixture
+def remote(hooked: Path, tmp_path: Path) -> str:
+    commit(hooked)
+    git(tmp_path, "init", "-q", "--bare", "remote.git")
+    return str(tmp_path / "remote.git")
+
+
+def test_a_clean_tree_is_pushed_and_what_is_left_behind_is_not(hooked: Path, remote: str) -> None:
+    git(hooked, "push", "-q", remote, "main")
+    write(hooked / "left\x1b.txt", "left")
+    refused = tried(hooked, "push", "-q", remote, "main:other")
+    assert refused.returncode != 0
+    assert "1 file not committed: left\\x1b.txt" in refused.stderr
+    assert "git push --no-verify" in refused.stderr
+    git(hooked, "push", "-q", "--no-verify", remote, "main:other")
+    assert tried(hooked, "push", "-q", remote, "main:third", GUARD_SKIP="pre-push").returncode == 0
+    git(hooked, "push", "-q", remote, ":other")
+
+
+def test_an_open_breaker_a_helper_and_a_rescue_hold_a_push_back(hooked: Path, remote: str) -> None:
+    assert run("baseline").code == 0
+    assert run("breaker", "trip", "--reason", "by hand").code == 0
+    assert run("team", "spawn", "--team", "builders", "--member", "m1").code == 0
+    git(hooked, "switch", "-qc", "guard/rescue/r-1")
+    git(hooked, "-c", "core.hooksPath=/dev/null", "commit", "-q", "--allow-empty", "-m", "rescued")
+    git(hooked, "switch", "-q", "main")
+    before = git(hooked, "status", "--porcelain", "--branch")
+    said = tried(hooked, "push", "-q", remote, "main").stderr
+    assert "the breaker is open" in said
+    assert "1 helper of builders at work" in said
+    assert "rescued work is only on guard/rescue/r-1" in said
+    git(hooked, "merge", "-q", "guard/rescue/r-1")
+    assert "rescued work" not in tried(hooked, "push", "-q", remote, "main").stderr
+    assert git(hooked, "status", "--porcelain", "--branch") == before
+
+
+def test_while_a_commit_is_made_nobody_can_tell(hooked: Path) -> None:
+    commit(hooked)
+    done = run("hook", "git", "pre-push", env={"GIT_INDEX_FILE": ".git/index"})
+    assert done.code == 1
+    assert "unverifiable" in done.err

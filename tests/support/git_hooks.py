@@ -1,0 +1,33 @@
+"""What guard's hooks in git have told, and git whether it succeeds or not."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from guard.agent_hooks.folding import fold
+from guard.core.git_hooks.state import COMMITS, Commits
+from guard.invocation import Invocation
+from guard.iteration import key_of
+from tests.support import TIME_LIMIT
+
+
+def commits(root: Path | None = None) -> Commits:
+    """What the hooks have told of the commits of a work tree, taken in."""
+    guard = Invocation(repo=root)
+    fold(guard)
+    view = guard.store.view(COMMITS, key_of(guard))
+    assert view is not None
+    return view
+
+
+def tried(repository: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Git, whether it succeeds or not."""
+    return subprocess.run(
+        ["git", *words],
+        cwd=repository,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
