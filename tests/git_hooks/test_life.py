@@ -27,7 +27,7 @@ def test_commits_amends_and_picks_are_told_of_with_how_they_were_made(hooked: Pa
     git(hooked, "commit", "-q", "--amend", "-m", "Amended")
     amended = head(hooked)
     git(hooked, "switch", "-qc", "side", first)
-    git(hooked, "cherry-pick", amended)
+    git(hooked, "cherry-pick", "-x", amended)
     git(hooked, "rm", "-q", "b.txt")
     git(hooked, "commit", "-q", "-m", "Remove it")
     assert told() == [
