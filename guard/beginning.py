@@ -11,6 +11,7 @@ from guard.core.checks import LAST_CHECK
 from guard.core.events import IterationStarted, RunStarted
 from guard.core.events.baseline import BaselineRecorded, DirtyFile
 from guard.core.events.run import Process
+from guard.core.reports.baseline import BaselineReport
 from guard.core.rescuing import Occasion
 from guard.core.runs import RUN, Run
 from guard.core.text import shortened, visible
@@ -139,3 +140,23 @@ def _with_all_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRec
 def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:
     """Whether the next iteration belongs to this run: it has not ended, and its agent is called in the same way."""
     return not new_run and run.ended_at is None and run.command == command
+
+
+def report_of(begun: Iteration, worktree: str) -> BaselineReport:
+    """The beginning of an iteration as scripts read it."""
+    found = begun.baseline
+    return BaselineReport(
+        baseline=found.baseline,
+        run=begun.run,
+        iteration=begun.number,
+        worktree=worktree,
+        head=found.head or baselines.EMPTY,
+        branch=found.branch,
+        refs=len(found.refs) + found.refs_omitted,
+        stashes=len(found.stash),
+        shallow=found.shallow is not None,
+        dirty=len(found.dirty),
+        left_by_iterations=sum(file.left_by == "iteration" for file in found.dirty),
+        pin=found.pin,
+        warnings=found.warnings,
+    )

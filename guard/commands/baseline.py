@@ -2,7 +2,6 @@
 
 import click
 
-from guard.baselines import EMPTY
 from guard.core.reports.baseline import BaselineReport
 from guard.core.text import plural, visible
 from guard.invocation import Invocation
@@ -18,29 +17,14 @@ def command(guard: Invocation, form: str) -> None:
     What comes after counts as the agent's work, and what is dirty now stays the user's. The commits are pinned, so that git
     does not delete them. Exit code 4 without a repository or a work tree.
     """
-    from guard.beginning import begin
+    from guard.beginning import begin, report_of
     from guard.iteration import key_of
 
     guard.output.note(f"looking at {guard.repository.root}")
     begun = begin(guard)
-    found = begun.baseline
-    for warning in found.warnings:
+    for warning in begun.baseline.warnings:
         guard.output.warn(warning)
-    report = BaselineReport(
-        baseline=found.baseline,
-        run=begun.run,
-        iteration=begun.number,
-        worktree=key_of(guard),
-        head=found.head or EMPTY,
-        branch=found.branch,
-        refs=len(found.refs) + found.refs_omitted,
-        stashes=len(found.stash),
-        shallow=found.shallow is not None,
-        dirty=len(found.dirty),
-        left_by_iterations=sum(file.left_by == "iteration" for file in found.dirty),
-        pin=found.pin,
-        warnings=found.warnings,
-    )
+    report = report_of(begun, key_of(guard))
     guard.output.document(report, form, _text)
 
 

@@ -1,0 +1,57 @@
+"""What a step shows beside the files of a commit: at most ten lines of a level, because GitHub drops the rest unseen."""
+
+from typing import Literal, NamedTuple
+
+from guard.core.github.escaping import command
+from guard.core.reports.github import StepReport
+from guard.core.text import plural, shortened
+
+Level = Literal["error", "warning", "notice"]
+MOST_OF_A_LEVEL = 10
+_MOST_IN_A_MESSAGE = 1000
+_TITLE = "guard"
+
+
+class Annotation(NamedTuple):
+    """One line; the path is relative to the checkout."""
+
+    level: Level
+    message: str
+    path: str | None = None
+
+
+def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[Annotation]:
+    """The verdict first, then what needs somebody's eyes; `folder` is the work tree's place in the checkout."""
+    said = f"{report.status}: {report.reason}" + (f" ({report.detail})" if report.detail else "")
+    level: Level = "error" if fails else "notice" if report.complete else "warning"
+    if report.status == "begun" and not fails:
+        return []
+    found = [Annotation(level, said)]
+    check = report.check
+    if check is not None and check.rescue is not None:
+        found += [
+            Annotation("warning", f"held back: {held.why}", f"{folder}{held.path}")
+            for held in check.rescue.held_back
+        ]
+    if check is not None and not check.rescued:
+        names = check.uncommitted.names
+        found += [Annotation("notice", "left uncommitted", f"{folder}{name}") for name in names]
+    return found
+
+
+def lines(found: list[Annotation]) -> list[str]:
+    """The annotations as lines that a runner obeys; where there are too many of a level the last one counts the rest."""
+    shown: list[str] = []
+    for level in ("error", "warning", "notice"):
+        these = [one for one in found if one.level == level]
+        more = len(these) - MOST_OF_A_LEVEL
+        if more > 0:
+            these = these[: MOST_OF_A_LEVEL - 1]
+            these.append(Annotation(level, f"and {plural(more + 1, 'more line')} of this kind"))
+        shown += map(_line, these)
+    return shown
+
+
+def _line(one: Annotation) -> str:
+    place: dict[str, str | int] = {"file": one.path, "line": 1} if one.path else {}
+    return command(one.level, shortened(one.message, _MOST_IN_A_MESSAGE), **place, title=_TITLE)

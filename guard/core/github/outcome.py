@@ -1,0 +1,56 @@
+"""The outputs of a step, and whether it fails."""
+
+from guard.core.reports.github import STATUSES, Push, StepReport
+from guard.core.text import harmless_json, visible
+
+MOST_IN_JSON = 200_000
+"""Characters. A job may have a mebibyte of outputs, counted in UTF-16."""
+NONE = "none"
+
+
+def statuses_to_fail_on(told: str) -> frozenset[str]:
+    """The statuses in a list with commas or blanks; a ValueError names a word that is none."""
+    words = set(told.replace(",", " ").split())
+    for word in sorted(words - {NONE}):
+        if word not in STATUSES:
+            raise ValueError(f"{word!r} is no status; there are {', '.join(STATUSES)}, and {NONE}")
+    if NONE in words and len(words) > 1:
+        raise ValueError(f"{NONE} stands alone")
+    return frozenset(words - {NONE})
+
+
+def exit_code(report: StepReport, fail_on: frozenset[str]) -> int:
+    """How the step ends: with the verdict's own exit code where it has one, and never with 0 if it is to fail."""
+    return (report.exit_code or 1) if report.status in fail_on else 0
+
+
+def outputs(report: StepReport, push: Push, report_path: str) -> dict[str, str]:
+    """Every output, each in one line; those that decide come last."""
+    check = report.check
+    retry_at = check.retry_at if check else report.breaker and report.breaker.retry_at
+    said = {
+        "json": _json(report),
+        "report-path": report_path,
+        "retry-at": f"{retry_at:%Y-%m-%dT%H:%M:%SZ}" if retry_at else "",
+        "breaker": report.breaker.state if report.breaker else "",
+        "rescue-ref": push.ref or "",
+        "rescued": _bool(check is not None and check.rescued),
+        "new-commits": str(check.new_commits if check else 0),
+        "reason": report.reason,
+        "status": report.status,
+        "complete": _bool(report.complete),
+    }
+    return {name: visible(text) for name, text in said.items()}
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _json(report: StepReport) -> str:
+    """The document in one line; one that is too long leaves the check to the report's file."""
+    whole = harmless_json(report.model_dump_json())
+    if len(whole) <= MOST_IN_JSON:
+        return whole
+    short = {"check": None, "detail": "the check is in the file of the report: it is too long here"}
+    return harmless_json(report.model_copy(update=short).model_dump_json())

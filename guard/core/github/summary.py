@@ -1,0 +1,129 @@
+"""The page of a step, and the comment on a pull request: the verdict, its evidence, and how to get what was rescued."""
+
+from collections.abc import Iterator
+
+from guard.core.github.escaping import block, fitted, piece
+from guard.core.reports.check import CheckReport
+from guard.core.reports.github import Push, StepReport
+from guard.core.text import plural
+
+MOST_BYTES = 1024 * 1024
+"""More than this GitHub throws away whole."""
+_MOST_LISTED = 25
+_MORE = "\n_The rest is left out here; the report has all of it._"
+
+
+def summary(report: StepReport, push: Push, most_bytes: int = MOST_BYTES) -> str:
+    """The page in markdown, never longer than it may be."""
+    return fitted(list(_lines(report, push)), most_bytes, _MORE)
+
+
+def _lines(report: StepReport, push: Push) -> Iterator[str]:
+    yield f"### guard: {report.status}"
+    yield ""
+    yield "| | |"
+    yield "|---|---|"
+    yield from (f"| {name} | {text} |" for name, text in _table(report) if text)
+    yield ""
+    if report.check is not None:
+        yield from _evidence(report.check)
+        yield from _commits(report.check)
+        yield from _rescued(report.check, push)
+
+
+def _table(report: StepReport) -> list[tuple[str, str]]:
+    check = report.check
+    rows = [
+        ("reason", piece(report.reason)),
+        ("detail", piece(report.detail) if report.detail else ""),
+        ("breaker", _breaker(report)),
+    ]
+    if report.baseline is not None:
+        rows.append(("begins at", piece(report.baseline.head)))
+    if check is None:
+        return rows
+    cost = report.probe_cost_usd
+    return [
+        *rows,
+        ("new commits", str(check.new_commits)),
+        ("rescued commits", str(check.rescued_commits)),
+        ("probes", str(check.probes)),
+        ("cost of the probes", f"{cost:.4f} USD" if cost is not None else ""),
+        ("try again at", f"{check.retry_at:%Y-%m-%d %H:%M:%S} UTC" if check.retry_at else ""),
+        ("iteration", f"{check.iteration} of run {piece(check.run)}"),
+        ("agent's exit code", "" if check.exit_code is None else str(check.exit_code)),
+        ("time", f"{check.elapsed_seconds:.0f} s"),
+    ]
+
+
+def _breaker(report: StepReport) -> str:
+    line = report.breaker
+    if line is None:
+        return ""
+    why = f", {piece(line.reason)}" if line.reason else ""
+    until = f", a trial from {line.retry_at:%Y-%m-%d %H:%M:%S} UTC on" if line.retry_at else ""
+    return f"{line.state}, streak {line.streak}{why}{until}"
+
+
+def _evidence(check: CheckReport) -> Iterator[str]:
+    yield "#### Evidence"
+    yield ""
+    for fact in check.evidence[:_MOST_LISTED]:
+        yield f"- {fact.source}: {piece(fact.fact)}"
+    yield from _rest(len(check.evidence))
+    yield ""
+
+
+def _commits(check: CheckReport) -> Iterator[str]:
+    commits = check.work.commits
+    if commits:
+        yield "#### Commits"
+        yield ""
+        for line in commits[:_MOST_LISTED]:
+            yield f"- {piece(line.oid[:10])} {piece(line.subject)}"
+        yield from _rest(max(len(commits), check.new_commits))
+        yield ""
+
+
+def _rescued(check: CheckReport, push: Push) -> Iterator[str]:
+    rescue = check.rescue
+    if check.uncommitted.names and not (rescue is not None and rescue.commits):
+        yield f"#### Left uncommitted: {plural(len(check.uncommitted.names), 'file')}"
+        yield ""
+        for name in check.uncommitted.names[:_MOST_LISTED]:
+            yield f"- {piece(name)}"
+        yield from _rest(len(check.uncommitted.names))
+        yield ""
+    if rescue is not None and (rescue.commits or rescue.held_back):
+        yield f"#### Rescued: {plural(len(rescue.commits), 'commit')}"
+        yield ""
+        for planned in rescue.plan[:_MOST_LISTED]:
+            yield f"- {piece(planned.subject)} ({plural(planned.files, 'file')})"
+        for held in rescue.held_back[:_MOST_LISTED]:
+            yield f"- held back: {piece(held.path)}: {piece(held.why)}"
+        yield from _rest(max(len(rescue.plan), len(rescue.held_back)))
+        yield ""
+    if rescue is not None and rescue.commits:
+        yield from _how_to_get(push)
+    elif check.snapshot is not None:
+        yield f"Safe in snapshot {piece(check.snapshot.id)} in guard's state on the runner:"
+        yield ""
+        yield block(f"guard restore {check.snapshot.id} --to DIR")
+
+
+def _how_to_get(push: Push) -> Iterator[str]:
+    if push.pushed and push.ref:
+        yield "How to get them:"
+        yield ""
+        yield block(f"git fetch origin {push.ref} && git switch --detach FETCH_HEAD")
+        return
+    place = f" on {piece(push.ref)}" if push.ref else ""
+    yield (
+        f"They are in the checkout of this job{place} and were not pushed: {piece(push.detail or push.why)}. "
+        "A later step of the job can push them; the input `push-rescue` does it here."
+    )
+
+
+def _rest(count: int) -> Iterator[str]:
+    if count > _MOST_LISTED:
+        yield f"- and {count - _MOST_LISTED} more"

@@ -1,0 +1,1 @@
+"""GitHub, from inside one of its runners and through its API."""

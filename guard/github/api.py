@@ -1,0 +1,205 @@
+"""GitHub's API: one client, one policy for trying again, one limit for all of it, and a token that goes nowhere else."""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.auth import AuthBase
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
+
+from guard import __version__
+from guard.core.github.redacting import redacted
+from guard.core.text import shortened, visible
+from guard.errors import Refused, RepositoryProblem, StoreUnavailable
+
+T = TypeVar("T")
+CALL_SECONDS = 15.0
+_MOST_BYTES = 16 * 1024 * 1024
+_MOST_REDIRECTS = 3
+_LONGEST_PAUSE = 30.0
+_TOKEN = re.compile(r"[!-~]{1,4096}")
+_REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+
+
+class TryAgain(Exception):
+    """GitHub could not answer now; `after` are the seconds that it asks for."""
+
+    def __init__(self, why: str, after: float | None = None) -> None:
+        super().__init__(why)
+        self.after = after
+
+
+class _Bearer(AuthBase):
+    """Set as authentication, so that no `.netrc` takes its place."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+def token_in(environ: Mapping[str, str]) -> str:
+    """The token, which only the environment can name."""
+    token = environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or ""
+    if not _TOKEN.fullmatch(token):
+        what = "is not one" if token else "is missing"
+        raise RepositoryProblem(f"the token for GitHub {what}", "set GITHUB_TOKEN or GH_TOKEN")
+    return token
+
+
+def repository_named(told: str | None) -> str:
+    """The owner and the name, which become part of an address."""
+    if not told or not _REPOSITORY.fullmatch(told) or ".." in told:
+        raise RepositoryProblem(
+            f"{told or 'nothing'} does not name a repository", "set GITHUB_REPOSITORY: OWNER/NAME"
+        )
+    return told
+
+
+@dataclass
+class Client:
+    """Speaks to one server, until the time for all that it does together is over."""
+
+    server: str
+    token: str = field(repr=False)
+    seconds: float = 60.0
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    ticks: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        if (
+            urlsplit(self.server).scheme not in ("https", "http")
+            or not urlsplit(self.server).netloc
+        ):
+            raise RepositoryProblem(f"{self.server} is no address", "check GITHUB_API_URL")
+        self._deadline = self.ticks() + self.seconds
+        self._session = requests.Session()
+        self._session.auth = _Bearer(self.token)
+        self._session.headers.update(
+            {
+                "Accept": "application/vnd.github+json",
+                "User-Agent": f"completion-guard/{__version__}",
+                "X-GitHub-Api-Version": "2022-11-28",
+            }
+        )
+
+    def persist(self, operation: Callable[[], T]) -> T:
+        """Do this until it succeeds, is refused, or the time is over."""
+        retrying = Retrying(
+            retry=retry_if_exception_type(TryAgain),
+            wait=_pause,
+            stop=self._over,
+            sleep=self.sleep,
+            reraise=True,
+        )
+        try:
+            return retrying(operation)
+        except TryAgain as error:
+            raise StoreUnavailable(
+                f"GitHub could not be told within {self.seconds:g} s: {self._shown(str(error))}",
+                "try again later, or raise --time-limit",
+            ) from None
+
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """One call; the document of its answer."""
+        return self.call(method, f"{self.server.rstrip('/')}{path}", body)[0]
+
+    def call(
+        self, method: str, address: str, body: Mapping[str, Any] | None = None
+    ) -> tuple[Any, str | None]:
+        """One call to an address; the document, and the address of the next page if there is one."""
+        for _ in range(_MOST_REDIRECTS + 1):
+            answer = self._attempt(method, self._own(address), body)
+            if answer.status_code not in (301, 302, 303, 307, 308):
+                return self._document(answer), answer.links.get("next", {}).get("url")
+            address = urljoin(address, answer.headers.get("Location", ""))
+        raise Refused("GitHub sends from one address to the next", "check GITHUB_API_URL")
+
+    def _own(self, address: str) -> str:
+        """An address of this server: the token goes to no other."""
+        ours, theirs = urlsplit(self.server), urlsplit(address)
+        if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
+            raise Refused(
+                f"GitHub sends to another server: {visible(theirs.netloc)[:200]}",
+                "check GITHUB_API_URL and GITHUB_REPOSITORY",
+            )
+        return address
+
+    def _attempt(
+        self, method: str, address: str, body: Mapping[str, Any] | None
+    ) -> requests.Response:
+        left = self._deadline - self.ticks()
+        if left <= 0:
+            raise TryAgain("the time is over")
+        try:
+            return self._session.request(
+                method,
+                address,
+                json=body,
+                timeout=min(CALL_SECONDS, left),
+                allow_redirects=False,
+            )
+        except requests.exceptions.SSLError as error:
+            raise Refused(f"GitHub's certificate: {self._shown(str(error))}") from None
+        except (requests.ConnectionError, requests.Timeout) as error:
+            raise TryAgain(f"{type(error).__name__}: {error}") from None
+        except (requests.RequestException, ValueError) as error:
+            raise Refused(f"GitHub could not be called: {self._shown(str(error))}") from None
+
+    def _document(self, answer: requests.Response) -> Any:
+        code = answer.status_code
+        if code >= 500 or code == 429 or (code == 403 and _is_limited(answer)):
+            raise TryAgain(f"GitHub answered {code}", _asked_pause(answer, self.now()))
+        if code >= 400:
+            raise Refused(
+                f"GitHub refused with {code}: {self._shown(_message(answer))}",
+                "check the token's permissions: statuses, checks, pull-requests: write",
+            )
+        try:
+            return answer.json() if len(answer.content) <= _MOST_BYTES else None
+        except (ValueError, RecursionError):
+            raise TryAgain(f"GitHub answered {code} with something that is no JSON") from None
+
+    def _over(self, state: RetryCallState) -> bool:
+        pause = state.upcoming_sleep
+        return self.ticks() + pause >= self._deadline
+
+    def _shown(self, text: str) -> str:
+        return shortened(visible(redacted(text, (self.token,))), 500)
+
+
+def _pause(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, TryAgain) and error.after is not None:
+        return error.after
+    return float(min(_LONGEST_PAUSE, 2 ** (state.attempt_number - 1)))
+
+
+def _is_limited(answer: requests.Response) -> bool:
+    """A 403 may be a limit; a refusal has neither header."""
+    return "Retry-After" in answer.headers or answer.headers.get("X-RateLimit-Remaining") == "0"
+
+
+def _asked_pause(answer: requests.Response, now: float) -> float | None:
+    """The seconds that the headers ask for; headers that are no numbers ask for nothing."""
+    told, reset = answer.headers.get("Retry-After", ""), answer.headers.get("X-RateLimit-Reset", "")
+    if told.isascii() and told.isdecimal():
+        return float(told[:9])
+    if answer.headers.get("X-RateLimit-Remaining") == "0" and reset.isascii() and reset.isdecimal():
+        return max(0.0, float(reset[:12]) - now) + 1
+    return None
+
+
+def _message(answer: requests.Response) -> str:
+    try:
+        found = answer.json()
+    except (ValueError, RecursionError):
+        return answer.reason or ""
+    return str(found.get("message", "")) if isinstance(found, dict) else ""

@@ -1,0 +1,187 @@
+"""The three modes of a step: an agent that is run, and the beginning and the end around one that somebody else runs."""
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from guard import breaker
+from guard.beginning import begin, report_of
+from guard.core.events.check import CheckMade
+from guard.core.fields import parsed
+from guard.core.github.redacting import known_secrets, redacted_all
+from guard.core.reports.check import EXIT_OF, BreakerLine, CheckReport
+from guard.core.reports.github import Mode, StepReport
+from guard.core.runs import RUN
+from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
+from guard.github.surroundings import Surroundings
+from guard.invocation import Invocation
+from guard.iteration import Terms, key_of
+from guard.ordering import Order
+from guard.recording import place_of
+from guard.running import StoppedByPerson, run_iteration
+from guard.verdict import check
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: where it runs, and what for."""
+
+    guard: Invocation
+    job: Surroundings
+    mode: Mode
+    terms: Terms
+    order: Order | None = None
+
+    def made(self) -> StepReport:
+        """What became of it, without secrets; trouble is a result too, because somebody has to be told."""
+        try:
+            self.job.folder.mkdir(parents=True, exist_ok=True)
+            report = {"run": self._run, "baseline": self._begin, "check": self._check}[self.mode]()
+        except BreakerOpen as stop:
+            report = self._report("breaker_open", "breaker_open", stop.message, stop.exit_code)
+        except GuardError as error:
+            why = f"{error.message} ({error.hint})" if error.hint else error.message
+            report = self._report("fault", _word(error), why, error.exit_code)
+        except OSError as error:
+            report = self._report("fault", "system", f"{error}", 6)
+        return without_secrets(report, self.job)
+
+    def _run(self) -> StepReport:
+        assert self.order is not None
+        self._adopt()
+        try:
+            made = run_iteration(self.guard, self.order)
+            code = EXIT_OF[made.status]
+        except StoppedByPerson as stop:
+            made, code = stop.report, INTERRUPTED
+        return self._judged(made, code)
+
+    def _begin(self) -> StepReport:
+        self._adopt()
+        place = place_of(self.guard)
+        state = breaker.load(self.guard.store, place.worktree)
+        permission = breaker.outlook(place, state)
+        if not permission.allowed:
+            raise BreakerOpen(f"the breaker is open: {state.reason or permission.reason}")
+        begun = begin(self.guard)
+        self._begun.write_text(json.dumps([begun.run, begun.number]))
+        report = self._report("begun", "baseline", "", 0)
+        made = report_of(begun, key_of(self.guard))
+        return report.model_copy(update={"baseline": made})
+
+    def _check(self) -> StepReport:
+        if self.terms.baseline is None and not self._begun.is_file():
+            # A baseline that the cache brought is that of another run.
+            raise RepositoryProblem(
+                "this job has recorded no baseline for this work tree",
+                "put a step with `mode: baseline` before the agent's, or name a revision: `baseline`",
+            )
+        made = check(self.guard, self.terms)
+        place = place_of(self.guard)
+        outcome = breaker.Outcome(made.status, made.reason, rescued=made.rescued, head=place.head())
+        if self._begun.is_file():
+            # Once: a check may be repeated, an iteration may not count twice.
+            with self.guard.writable_store.change() as change:
+                breaker.record(change, place, replace(outcome, run=made.run))
+            self._begun.write_text("")
+        return self._judged(made, EXIT_OF[made.status])
+
+    @property
+    def _begun(self) -> Path:
+        return self.job.folder / f"begun.{key_of(self.guard)}"
+
+    def _adopt(self) -> None:
+        """Take what the cache brought for a hint: state that cannot be used is put aside, and told of."""
+        place = self.job.state
+        if not place.is_dir():
+            return
+        try:
+            sound = self.guard.store.verify().ok
+        except (StateProblem, OSError):
+            sound = False
+        if not sound:
+            aside = place.with_name(f"{place.name}.refused")
+            self.guard.output.warn(f"the state of an earlier run is not used; it is kept: {aside}")
+            place.rename(_free(aside))
+            self.guard.__dict__.pop("store", None)
+            self.guard.__dict__.pop("writable_store", None)
+
+    def _judged(self, made: CheckReport, code: int) -> StepReport:
+        report = self._report(made.status, made.reason, made.detail, code)
+        return report.model_copy(
+            update={
+                "complete": made.complete,
+                "check": made,
+                "probe_cost_usd": _cost(self.guard, made),
+            }
+        )
+
+    def _report(self, status: Any, reason: str, detail: str, code: int) -> StepReport:
+        line, settled = None, False
+        with suppress(GuardError, OSError):
+            line, settled = self._breaker(), self._settled()
+        return StepReport(
+            mode=self.mode,
+            complete=False,
+            status=status,
+            reason=reason,
+            detail=detail,
+            exit_code=code,
+            breaker=line,
+            probe_cost_usd=None,
+            settled=settled,
+            baseline=None,
+            check=None,
+        )
+
+    def _breaker(self) -> BreakerLine:
+        found = breaker.load(self.guard.store, key_of(self.guard))
+        return BreakerLine(
+            state=found.state,
+            streak=found.counts.streak,
+            reason=found.reason,
+            retry_at=found.retry_at if found.state == "open" else None,
+        )
+
+    def _settled(self) -> bool:
+        run = self.guard.store.view(RUN, key_of(self.guard))
+        opened = run.open_iteration if run is not None else None
+        return opened is None or opened.supervisor is None
+
+
+def _word(error: GuardError) -> str:
+    """The kind of trouble as a word that scripts can key on."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def _free(path: Path) -> Path:
+    numbered = (path.with_name(f"{path.name}.{n}") for n in range(1, 1000))
+    return path if not path.exists() else next(one for one in numbered if not one.exists())
+
+
+def _cost(guard: Invocation, made: CheckReport) -> float | None:
+    """What the probes of the newest check of this iteration cost, where the agent's program told."""
+    found: float | None = None
+    for event, _, _ in guard.store.recent():
+        if isinstance(event, CheckMade) and (event.run, event.iteration) == (
+            made.run,
+            made.iteration,
+        ):
+            found = event.probe_cost_usd
+    return found
+
+
+def without_secrets(report: StepReport, job: Surroundings) -> StepReport:
+    """The same document with the secrets in its texts redacted."""
+    plain = redacted_all(json.loads(report.model_dump_json()), known_secrets(job.environ))
+    return parsed(StepReport, json.dumps(plain).encode())
+
+
+def shell(script: str) -> tuple[str, ...]:
+    """How a script of the workflow is run: as GitHub runs one whose shell is named bash."""
+    return ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)

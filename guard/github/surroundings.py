@@ -1,0 +1,109 @@
+"""What a runner says of the job: by variables and by the document of its event, both of which may be missing or odd."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+_MOST_EVENT_BYTES = 25 * 1024 * 1024
+_OURS = "GUARD_ACTION_"
+_STEP_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+FOLDER = "completion-guard"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The job that a step runs in."""
+
+    environ: Mapping[str, str]
+
+    @property
+    def folder(self) -> Path:
+        """Where the action keeps what is this job's own."""
+        told = self.environ.get("RUNNER_TEMP") or self.environ.get("TMPDIR") or "/tmp"  # noqa: S108
+        return Path(told, FOLDER)
+
+    @property
+    def state(self) -> Path:
+        """The workspace: what the cache may bring from an earlier run."""
+        return self.folder / "state"
+
+    @property
+    def repository(self) -> str | None:
+        """Its owner and its name."""
+        return self.environ.get("GITHUB_REPOSITORY") or None
+
+    @cached_property
+    def event(self) -> Mapping[str, Any]:
+        """The document of the event; empty if there is none that can be read."""
+        try:
+            with open(self.environ.get("GITHUB_EVENT_PATH") or os.devnull, "rb") as file:
+                found = json.loads(file.read(_MOST_EVENT_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def pull_request(self) -> int | None:
+        """Its number."""
+        number = _at(self.event, "pull_request", "number")
+        return number if type(number) is int and number > 0 else None
+
+    @property
+    def sha(self) -> str | None:
+        """The commit that people see: of a pull request its head, and not the merge that is checked out."""
+        head = _at(self.event, "pull_request", "head", "sha")
+        return head if isinstance(head, str) else self.environ.get("GITHUB_SHA") or None
+
+    @property
+    def from_fork(self) -> bool:
+        """Whether the commits come from another repository, so that nothing may be written to this one."""
+        if self.pull_request is None:
+            return False
+        return _at(self.event, "pull_request", "head", "repo", "full_name") != self.repository
+
+    @property
+    def page(self) -> str | None:
+        """The address of the workflow's run."""
+        server, run = self.environ.get("GITHUB_SERVER_URL"), self.environ.get("GITHUB_RUN_ID")
+        if not (server and run and self.repository and run.isdecimal()):
+            return None
+        return f"{server}/{self.repository}/actions/runs/{run}"
+
+    def cache_key(self, told: str, work_tree: str) -> str:
+        """What names the state of this job in every run; a digest, because the names in it may hold anything."""
+        named = ("RUNNER_OS", "GITHUB_WORKFLOW", "GITHUB_JOB")
+        parts = [*(self.environ.get(name, "") for name in named), told, work_tree]
+        digest = sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
+        return f"guard-state-1-{digest[:24]}-"
+
+    @property
+    def run(self) -> str:
+        """What tells this run from others."""
+        words = (self.environ.get(name, "") for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"))
+        return "-".join(word if word.isdecimal() else "0" for word in words)
+
+    @property
+    def step_files(self) -> tuple[Path, ...]:
+        """The files by which this step speaks to the runner."""
+        return tuple(Path(self.environ[name]) for name in _STEP_FILES if self.environ.get(name))
+
+    def for_the_agent(self) -> dict[str, str]:
+        """The variables that an agent gets: not our inputs, and not the files by which our own step speaks."""
+        return {
+            name: text
+            for name, text in self.environ.items()
+            if name not in _STEP_FILES and not name.startswith(_OURS)
+        }
+
+
+def _at(found: object, *keys: str) -> object:
+    for key in keys:
+        if not isinstance(found, dict):
+            return None
+        found = found.get(key)
+    return found
