@@ -33,6 +33,7 @@ from guard.core.reports.breaker import BreakerReport
 from guard.core.reports.check import CheckReport
 from guard.core.reports.classify import ClassifyReport
 from guard.core.reports.git_hooks import GitHooksReport
+from guard.core.reports.github import StepReport, ToldReport
 from guard.core.reports.install import InstallReport
 from guard.core.reports.loop import LoopReport
 from guard.core.reports.metrics import MetricsReport
@@ -92,7 +93,9 @@ OUTPUTS: tuple[type[Report], ...] = (
     SnapshotReport,
     SnapshotsReport,
     StatusReport,
+    StepReport,
     TeamReport,
+    ToldReport,
     ValidateReport,
     VerifyReport,
     WhereReport,
