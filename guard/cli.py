@@ -33,7 +33,6 @@ COMMANDS = {
     "gate": "Hold the end of a turn back in an agent's event stream, while its helpers are at work.",
     "hook": "Take in, or answer, what an agent's own program, or git, calls its hooks for.",
     "github": "Work inside a GitHub workflow: the steps of guard's action, and a verdict for people to see.",
-    "hook": "Take in, or answer, what an agent's own program calls its hooks for.",
     "init": "Write a commented configuration file for this repository.",
     "install": "Put guard's hooks into an agent's own settings, or among git's hooks.",
     "judge": "Judge an evidence document, or a past check again, and explain the verdict.",

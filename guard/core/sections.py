@@ -249,6 +249,8 @@ class Coordinator(Section):
     """The program that tells how much of its limits the session has used, as one JSON document on its stdout."""
     plan_file: Annotated[str, Field(max_length=1024)] = "PLAN.md"
     """The plan that `guard plan load` reads, if none is named; relative to the work tree."""
+
+
 class Resume(Section):
     """How an agent that has fallen silent is brought back."""
 

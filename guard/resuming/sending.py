@@ -10,8 +10,8 @@ from hashlib import sha256
 from typing import Any
 
 from guard import agent_records as records
-from guard.activity.assessing import KnownAgents, find, subject_of, terms_of
-from guard.activity.collecting import collect
+from guard.activity.assessing import KnownAgents, find, subject_of
+from guard.activity.looking import look
 from guard.activity.resuming import Decision, decide
 from guard.activity.shared import Shared
 from guard.alive import boot_id
@@ -133,11 +133,10 @@ class _Resuming:
         settings = self.guard.config.settings.activity
         passed = (self.now - own[-1].at).total_seconds() / 60 + 1
         reach = min(max(passed, settings.lookback_minutes), _LONGEST_LOOKBACK)
-        settings = settings.model_copy(update={"lookback_minutes": reach})
-        terms = terms_of(settings)
         subject = subject_of(self.guard, self.agent, settings, KnownAgents(self.guard), Shared())
-        found = collect(subject, terms, all_sources=True).signals
-        return tuple(one for one in found if not is_noise(one.message, terms.noise_patterns))
+        seen = look(subject, option=reach, all_sources=True)
+        noise = seen.terms.noise_patterns
+        return tuple(one for one in seen.collected.signals if not is_noise(one.message, noise))
 
     def _stall(self, watched: WatchedAgent | None, signals: tuple[Signal, ...]) -> Stall:
         report = self.decision.report
