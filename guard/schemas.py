@@ -37,6 +37,12 @@ from guard.core.reports.github import StepReport, ToldReport
 from guard.core.reports.install import InstallReport
 from guard.core.reports.loop import LoopReport
 from guard.core.reports.metrics import MetricsReport
+from guard.core.reports.plan import (
+    PlanChangeReport,
+    PlanGraphReport,
+    PlanNextReport,
+    PlanOutboxReport,
+)
 from guard.core.reports.probe import ProbeReport
 from guard.core.reports.rescue import (
     RescueReport,
@@ -83,6 +89,10 @@ OUTPUTS: tuple[type[Report], ...] = (
     LogReport,
     LoopReport,
     MetricsReport,
+    PlanChangeReport,
+    PlanGraphReport,
+    PlanNextReport,
+    PlanOutboxReport,
     ProbeReport,
     RebuildReport,
     RescueReport,

@@ -1,9 +1,10 @@
 """What the events of tasks, of the infrastructure and of questions do to the board."""
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from guard.core.coordinator.board import Board
-from guard.core.coordinator.entries import KnownSupport, Question, Work
+from guard.core.coordinator.entries import ActiveAgent, KnownSupport, Question, Work
 from guard.core.events.plan import (
     AgentResumesWithGuidance,
     AgentSeeksGuidance,
@@ -205,9 +206,8 @@ def _answered(board: Board, event: DivineResponseReceived) -> None:
         del board.pending_divine_questions[event.question_id]
 
 
-def is_awaited(question: Question, active: object) -> bool:
+def is_awaited(question: Question, active: Mapping[str, ActiveAgent]) -> bool:
     """Whether somebody is to go on with the answer; an analyst has left, and is sent again."""
-    assert isinstance(active, dict)
     return question.agent_id is not None and (
         question.about == "expansion" or question.agent_id in active
     )

@@ -1,0 +1,84 @@
+"""`guard event`."""
+
+from typing import Any, get_args, get_origin
+
+import click
+
+from guard.errors import WrongUsage
+from guard.ids import given_id
+from guard.invocation import Invocation
+from guard.output import format_option
+
+
+@click.command("event")
+@click.argument("kind", metavar="TYPE")
+@click.argument("fields", nargs=-1, metavar="KEY=VALUE...")
+@click.option(
+    "--event-id",
+    metavar="ID",
+    callback=given_id("an event id"),
+    help="The id to record it under: the same once more changes nothing.",
+)
+@format_option
+@click.pass_obj
+def command(
+    guard: Invocation, kind: str, fields: tuple[str, ...], event_id: str | None, form: str
+) -> None:
+    """Record an event of the coordinator by its name, if the state allows it.
+
+    Lists are given with commas, objects in JSON. Refused (exit code 1) with the reason where the state does not allow it.
+    """
+    from pydantic import ValidationError
+
+    from guard.coordinator.recording import record
+    from guard.core.coordinator.requests import REQUESTS, LoadPlan
+    from guard.core.fields import first_problem
+    from guard.core.reports.plan import change_report, change_text
+
+    request = REQUESTS.get(kind)
+    if request is None or request is LoadPlan:
+        names = ", ".join(sorted(name for name in REQUESTS if REQUESTS[name] is not LoadPlan))
+        own = "`guard plan load` records it" if request else f"use one of {names}"
+        raise WrongUsage(f"{kind[:80]!r} is not an event to be recorded like this", own)
+    told = {"type": kind, **_values(guard, request.model_fields, fields)}
+    try:
+        asked: Any = request.model_validate(told, strict=False)
+    except ValidationError as error:
+        takes = ", ".join(name for name in request.model_fields if name != "type") or "nothing"
+        raise WrongUsage(f"{kind}: {first_problem(error)}", f"it takes {takes}") from None
+    done = record(guard, asked, event_id)
+    report = change_report(done.events, done.state, repeated=done.repeated)
+    guard.output.document(report, form, change_text)
+
+
+def _values(guard: Invocation, known: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields:
+        name, equals, text = field.partition("=")
+        if not equals or name in values or name == "type":
+            raise WrongUsage(f"{field[:80]!r} is not KEY=VALUE, each key once", "quote the value")
+        values[name] = _value(guard, name, text, known.get(name))
+    return values
+
+
+def _value(guard: Invocation, name: str, text: str, field: Any) -> Any:
+    from guard.coordinator.loading import task_named
+
+    if name == "task_id":
+        return task_named(guard, text)
+    kind = get_origin(field.annotation) if field is not None else None
+    if kind is dict or (kind is tuple and text.startswith("[")):
+        return _document(name, text)
+    if kind is tuple and get_args(field.annotation):
+        return tuple(one.strip() for one in text.split(",") if one.strip())
+    return text
+
+
+def _document(name: str, text: str) -> Any:
+    from guard.core.strict_json import loads
+
+    try:
+        found = loads(text.encode())
+    except ValueError as error:
+        raise WrongUsage(f"{name} is not JSON: {error}", "quote it for the shell") from None
+    return tuple(found) if isinstance(found, list) else found

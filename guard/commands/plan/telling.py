@@ -1,0 +1,47 @@
+"""The options that every verb takes, and how each tells what came of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from guard.core.coordinator.requests import Request
+from guard.ids import given_id
+from guard.invocation import Invocation
+from guard.output import format_option
+
+agent_option = click.option(
+    "--agent",
+    "agent_id",
+    required=True,
+    metavar="ID",
+    callback=given_id("an agent id"),
+    help="The agent.",
+)
+task_option = click.option("--task", metavar="TASK", help="The task that it is about.")
+_event_id = click.option(
+    "--event-id",
+    metavar="ID",
+    callback=given_id("an event id"),
+    help="The id to record it under: the same once more changes nothing.",
+)
+
+
+def recorded(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of all verbs that record something."""
+    return _event_id(format_option(click.pass_obj(function)))
+
+
+def tell(guard: Invocation, request: Request, event_id: str | None, form: str) -> None:
+    """Record what was asked for, and say what came of it."""
+    from guard.coordinator.recording import record
+
+    tell_of(guard, record(guard, request, event_id), form)
+
+
+def tell_of(guard: Invocation, done: Any, form: str) -> None:
+    """Say what came of a request."""
+    from guard.core.reports.plan import change_report, change_text
+
+    report = change_report(done.events, done.state, repeated=done.repeated)
+    guard.output.document(report, form, change_text)

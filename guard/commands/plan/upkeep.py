@@ -1,0 +1,99 @@
+"""`guard plan outbox`, `usage`, `tick`: what is to be delivered, what is used up, and what is due."""
+
+from datetime import datetime
+
+import click
+
+from guard.commands.plan.telling import recorded, tell, tell_of
+from guard.core.coordinator import requests
+from guard.errors import GuardError
+from guard.invocation import Invocation
+from guard.output import format_option
+
+
+@click.command("outbox")
+@click.option("--take", is_flag=True, help="Take what is there: it has been delivered.")
+@click.option("--agent", "agent_id", metavar="ID", help="Only what is for this agent.")
+@format_option
+@click.pass_obj
+def outbox(guard: Invocation, take: bool, agent_id: str | None, form: str) -> None:
+    """List what is to be delivered: agents to start, rework, answers, aborts, results."""
+    from guard.coordinator.recording import loaded, record
+    from guard.core.reports.plan import PlanOutboxReport, outbox_text
+
+    found = [one for one in loaded(guard).outbox if agent_id in (None, one.agent_id)]
+    if take and found:
+        record(guard, requests.TakeOutbox(items=tuple(one.item_id for one in found)))
+    report = PlanOutboxReport(taken=take, items=tuple(found))
+    guard.output.document(report, form, outbox_text)
+
+
+@click.command("usage")
+@click.option(
+    "--utilisation",
+    type=click.IntRange(0, 100),
+    metavar="PERCENT",
+    help="What is used; by default `coordinator.usage_command` is asked.",
+)
+@click.option("--remaining", type=click.IntRange(0, 100), metavar="PERCENT", help="What is left.")
+@click.option(
+    "--resets-at",
+    type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]),
+    metavar="TIME",
+    help="When the limit begins anew, in ISO-8601.",
+)
+@recorded
+def usage(
+    guard: Invocation,
+    utilisation: int | None,
+    remaining: int | None,
+    resets_at: datetime | None,
+    event_id: str | None,
+    form: str,
+) -> None:
+    """Record how much of its limits the session has used."""
+    from guard.coordinator.usage import asked
+
+    if utilisation is None:
+        told = asked(guard)
+    else:
+        told = requests.Usage(
+            session_utilisation=utilisation,
+            session_remaining=remaining,
+            session_resets_at=resets_at,
+        )
+    tell(guard, told, event_id, form)
+
+
+@click.command("tick")
+@click.option("--no-fill", is_flag=True, help="Send nobody out; only look whose time is up.")
+@format_option
+@click.pass_obj
+def tick(guard: Invocation, no_fill: bool, form: str) -> None:
+    """Do what is due: time agents out, then fill the free places, audits first.
+
+    An agent that gave a checkpoint, or is provably at work, gets half of its time again, twice at most. Whoever is sent out
+    stands in the outbox, to be started. For a loop or a timer: with nothing due it records nothing.
+    """
+    from guard.coordinator.ticking import ticked
+
+    def at_work(agent_id: str, task_id: str | None) -> bool:
+        return _is_at_work(guard, agent_id, task_id)
+
+    tell_of(guard, ticked(guard, at_work, fills=not no_fill), form)
+
+
+def _is_at_work(guard: Invocation, agent_id: str, task_id: str | None) -> bool:
+    """Whom nobody can assess is not provably at work."""
+    from guard.activity.assessing import activity_of
+    from guard.coordinator.registering import INFRASTRUCTURE
+
+    minutes = guard.users_config.settings.coordinator.agent_timeout_minutes
+    try:
+        found = activity_of(
+            guard, agent_id, task_id=task_id or INFRASTRUCTURE, lookback_minutes=minutes
+        )
+    except GuardError as error:
+        guard.output.warn(f"whether {agent_id} is at work is not known: {error.message}")
+        return False
+    return found.is_active

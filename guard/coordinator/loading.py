@@ -1,0 +1,55 @@
+"""A plan taken from a file, and the task that somebody means by what they typed."""
+
+from pathlib import Path
+
+from guard.coordinator.recording import Recorded, current, record
+from guard.core.coordinator.requests import LoadPlan
+from guard.core.plan.reading import PlanProblem, read_plan
+from guard.core.text import valid
+from guard.errors import Refused, WrongUsage
+from guard.invocation import Invocation
+
+_MOST_BYTES = 64 * 1024 * 1024
+_MOST_PROBLEM = 2000
+
+
+def load(guard: Invocation, file: Path | None, event_id: str | None) -> Recorded:
+    """Take the file for the plan from now on; by default the one that the settings name."""
+    path = file or _configured(guard)
+    try:
+        plan = read_plan(_text(path), path.name)
+    except PlanProblem as error:
+        raise Refused(
+            f"{path} is not a plan: {str(error)[:_MOST_PROBLEM]}",
+            "tasks are lines like `- [ ] ID: title (depends: A, B; priority: N)`, or JSON",
+        ) from None
+    name = valid(str(path))[-512:]
+    return record(guard, LoadPlan(plan_file=name, plan=plan), event_id)
+
+
+def _configured(guard: Invocation) -> Path:
+    repository = guard.repository_if_any
+    root = repository.root if repository else Path()
+    return root / guard.config.settings.coordinator.plan_file
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise WrongUsage(f"{path} is too large for a plan", "split it")
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise WrongUsage(f"{path} is not text", "a plan is a text file in UTF-8") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise WrongUsage(f"{path} cannot be read: {why}", "name the plan's file") from None
+
+
+def task_named(guard: Invocation, text: str) -> str:
+    """The id of the task that is called so, in the plan's spelling or in guard's."""
+    state = current(guard)
+    tasks = state.tasks if state is not None else ()
+    for task in tasks:
+        if text in (task.id, task.name):
+            return task.id
+    raise Refused(f"the plan has no task {text[:200]}", "`guard plan show` lists what there is")

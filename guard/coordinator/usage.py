@@ -1,0 +1,60 @@
+"""How much of its limits the coordinator's session has used, asked of the program that knows."""
+
+import shlex
+from typing import Any
+
+from pydantic import ValidationError
+
+from guard.core.coordinator.requests import Usage
+from guard.core.fields import first_problem
+from guard.core.strict_json import loads
+from guard.errors import ConfigProblem, Refused
+from guard.invocation import Invocation
+from guard.processes import run
+
+_SECONDS = 60.0
+_MOST_BYTES = 1 << 20
+_NAMES = ("session_utilisation", "session_remaining", "session_resets_at")
+
+
+def asked(guard: Invocation) -> Usage:
+    """What `usage_command` says."""
+    command = guard.users_config.settings.coordinator.usage_command
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigProblem(
+            f"coordinator.usage_command: {error}", "quote it as in a shell"
+        ) from None
+    if not words:
+        raise ConfigProblem("coordinator.usage_command is not set", "set it, or give --utilisation")
+    try:
+        done = run(words, environ=guard.environ, time_limit=_SECONDS, most_stdout=_MOST_BYTES)
+    except OSError as error:
+        raise ConfigProblem(
+            f"coordinator.usage_command cannot be run: {error.strerror}", "check its path"
+        ) from None
+    if done.code != 0:
+        how = "was ended at its limit" if done.code is None else f"ended with {done.code}"
+        raise Refused(f"the usage command {how}", "run it by hand to see why")
+    return _read(done.stdout)
+
+
+def _read(data: bytes) -> Usage:
+    """The document that it printed; the names may go without `session_`."""
+    try:
+        told: Any = loads(data)
+    except ValueError as error:
+        raise Refused(
+            f"the usage command printed no JSON: {error}", "see `docs/coordinator.md`"
+        ) from None
+    if not isinstance(told, dict):
+        raise Refused("the usage command printed no JSON object", "see `docs/coordinator.md`")
+    found = {name: told.get(name, told.get(name.removeprefix("session_"))) for name in _NAMES}
+    try:
+        return Usage.model_validate({k: v for k, v in found.items() if v is not None}, strict=False)
+    except ValidationError as error:
+        raise Refused(
+            f"the usage command printed something else: {first_problem(error)}",
+            "see `docs/coordinator.md`",
+        ) from None

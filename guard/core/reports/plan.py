@@ -1,0 +1,185 @@
+"""What `guard plan` and `guard event` print."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import Field
+
+from guard.core.coordinator.deciding_tasks import refuse_while_held_up
+from guard.core.coordinator.entries import Parcel
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.terms import NotAllowed
+from guard.core.events.plan import CoordinatorEvent
+from guard.core.fields import Count, Frozen, Id, Line
+from guard.core.plan.model import PlanTask
+from guard.core.reports.base import Report
+from guard.core.text import plural, visible
+
+_NAMES = ("task_id", "agent_id", "question_id", "run_id", "request_id")
+_SHOWN = 20
+
+
+class RecordedEvent(Frozen):
+    """One event, and whom it is about."""
+
+    type: Line
+    id: Id
+    task_id: Id | None
+    agent_id: Id | None
+    question_id: Id | None
+    run_id: Id | None
+    request_id: Id | None
+
+
+class PlanChangeReport(Report):
+    """What was recorded, and how the plan stands after it."""
+
+    schema_: Literal["guard/plan-change/1"] = Field("guard/plan-change/1", alias="schema")
+    recorded_as: Literal["recorded", "repeated", "nothing"]
+    """`repeated`: the same was recorded before under this id, and nothing happened now."""
+    events: tuple[RecordedEvent, ...]
+    total_tasks: Count
+    completed: Count
+    in_progress: Count
+    pending_audit: Count
+    available: Count
+    active_actor_count: Count
+    plan_complete: bool
+    held_up_by: Line | None
+    """Why nobody is sent to new work; None if nothing holds it up."""
+
+
+class PlanNextReport(Report):
+    """The task that comes next."""
+
+    schema_: Literal["guard/plan-next/1"] = Field("guard/plan-next/1", alias="schema")
+    task: PlanTask | None
+    suggested_agents: tuple[Id, ...]
+    """Supporting agents that may help with it."""
+    next_available_tasks: tuple[Id, ...]
+    held_up_by: Line | None
+    plan_complete: bool
+
+
+class PlanGraphReport(Report):
+    """The plan as a graph, in the notation of a drawing program."""
+
+    schema_: Literal["guard/plan-graph/1"] = Field("guard/plan-graph/1", alias="schema")
+    notation: Literal["mermaid", "dot"]
+    text: str
+
+
+class PlanOutboxReport(Report):
+    """What is to be delivered to agents."""
+
+    schema_: Literal["guard/plan-outbox/1"] = Field("guard/plan-outbox/1", alias="schema")
+    taken: bool
+    """Whether it has left the outbox with this."""
+    items: tuple[Parcel, ...]
+
+
+def change_report(
+    events: Iterable[CoordinatorEvent], state: Coordinator, *, repeated: bool = False
+) -> PlanChangeReport:
+    """The change as one document."""
+    told = tuple(
+        RecordedEvent(
+            type=event.type, id=event.id, **{name: getattr(event, name, None) for name in _NAMES}
+        )
+        for event in events
+    )
+    return PlanChangeReport(
+        recorded_as="repeated" if repeated else "recorded" if told else "nothing",
+        events=told,
+        total_tasks=state.total_tasks,
+        completed=_completed(state),
+        in_progress=len(state.in_progress_tasks),
+        pending_audit=len(state.pending_audit),
+        available=len(state.available_tasks),
+        active_actor_count=state.active_actor_count,
+        plan_complete=state.plan_complete,
+        held_up_by=held_up_by(state),
+    )
+
+
+def _completed(state: Coordinator) -> int:
+    """A task that an earlier plan had does not count."""
+    done = set(state.completed_tasks)
+    return sum(task.id in done for task in state.tasks)
+
+
+def held_up_by(state: Coordinator) -> str | None:
+    """The word for what keeps everybody from new work."""
+    try:
+        refuse_while_held_up(state)
+    except NotAllowed as error:
+        return error.refusal.code
+    return None
+
+
+def change_text(report: PlanChangeReport) -> str:
+    """The same for people: a line for each event, and where the plan stands."""
+    lines = [_line(event) for event in report.events]
+    if report.recorded_as == "repeated":
+        lines = ["recorded before under this id; nothing changed"]
+    elif not lines:
+        lines = ["nothing to do"]
+    done = f"{report.completed} of {plural(report.total_tasks, 'task')} complete"
+    more = f"{report.in_progress} in progress, {report.pending_audit} to audit, {report.available} available"
+    lines.append(
+        f"{done}; {more}" + (f"; held up: {report.held_up_by}" if report.held_up_by else "")
+    )
+    return "\n".join(map(visible, lines))
+
+
+def _line(event: RecordedEvent) -> str:
+    words = [
+        f"{name.removesuffix('_id')} {value}" for name in _NAMES if (value := getattr(event, name))
+    ]
+    return "  ".join([event.type, *words])
+
+
+def next_text(report: PlanNextReport) -> str:
+    """The task in one line, or why there is none."""
+    if report.task is None:
+        return "the plan is complete" if report.plan_complete else "no task is available"
+    held = f" (held up: {report.held_up_by})" if report.held_up_by else ""
+    return visible(f"{report.task.id}: {report.task.title}{held}")
+
+
+def outbox_text(report: PlanOutboxReport) -> str:
+    """A line for each item."""
+    lines = [
+        f"{one.item_id}  {one.kind}  {one.agent_id}"
+        + (f"  task {one.task_id}" if one.task_id else "")
+        + (f": {one.text.splitlines()[0]}" if one.text.strip() else "")
+        for one in report.items
+    ]
+    return "\n".join(map(visible, lines)) or "the outbox is empty"
+
+
+def state_text(state: Coordinator) -> str:
+    """The state for people: the plan in a line, then who does what, what waits, and what is asked."""
+    done = f"{_completed(state)} of {plural(state.total_tasks, 'task')} complete"
+    lines = [
+        f"{state.plan_file}: {done}" + ("; the plan is complete" if state.plan_complete else "")
+    ]
+    for work in state.in_progress_tasks:
+        far = f": {work.last_checkpoint}" if work.last_checkpoint else ""
+        lines.append(f"  {work.task_id}  {work.status}  {work.developer_id}{far}")
+    for agent_id, agent in state.active_agents.items():
+        if agent.type != "developer":
+            lines.append(f"  {agent.task_id or 'infrastructure'}  {agent.type}  {agent_id}")
+    if state.next_available_tasks:
+        lines.append(f"next: {', '.join(state.next_available_tasks)}")
+    for task_id, waits in list(state.blocked_tasks.items())[:_SHOWN]:
+        lines.append(f"blocked: {task_id} waits for {', '.join(waits[:5])}")
+    if len(state.blocked_tasks) > _SHOWN:
+        lines.append(f"blocked: {len(state.blocked_tasks) - _SHOWN} more")
+    lines += [f"to expand: {one} ({whose})" for one, whose in state.pending_expansions.items()]
+    lines += [f"{one.question_id} asks: {one.question}" for one in state.pending_divine_questions]
+    if state.infrastructure_blocked:
+        lines.append(f"the infrastructure is blocked: {state.infrastructure_issue}")
+    if state.outbox:
+        lines.append(f"{plural(len(state.outbox), 'item')} in the outbox")
+    return "\n".join(map(visible, lines))
