@@ -1,0 +1,661 @@
+"""The coordinator, trigger by trigger: before, what is asked, after, and what is logged."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from guard.core.coordinator.requests import (
+    AddPrevention,
+    AgentDone,
+    AgentLost,
+    Answer,
+    Ask,
+    Assess,
+    Block,
+    Checkpoint,
+    Clarify,
+    Delegate,
+    DispatchAgent,
+    DispatchAnalyst,
+    DispatchDeveloper,
+    DispatchRemediation,
+    Expand,
+    Fail,
+    Healthy,
+    Notice,
+    OutOfScope,
+    Pass,
+    ReadyForAudit,
+    RecordFailure,
+    Request,
+    SupportDone,
+    SupportFailed,
+    TakeOutbox,
+    Tokens,
+    Unhealthy,
+    Usage,
+)
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.terms import Commit
+from tests.support.plans import BASE, HEAD, Desk, expert, plan, task
+
+PLAN = plan(
+    task("A"),
+    task("B", "A"),
+    task("C", priority=5, title="Write the migration"),
+    agents=(expert(), expert("reviewer", kinds=("task", "review"))),
+)
+TAKEN = (PLAN, DispatchDeveloper(task_id="A", agent_id="dev-1"))
+READY = (*TAKEN, ReadyForAudit(task_id="A"))
+AUDITED = (*READY, DispatchAgent(task_id="A", agent_id="aud-1"))
+BLOCKED = (*AUDITED, Block(task_id="A", agent_id="aud-1", issue="red before"))
+REPAIRED = (*BLOCKED, DispatchRemediation(agent_id="fix-1"), AgentDone(agent_id="fix-1"))
+ASKED = (*TAKEN, Ask(agent_id="dev-1", question="Which?"))
+VAGUE = (PLAN, Assess(needs_expansion=("A",)))
+ANALYSED = (*VAGUE, DispatchAnalyst(task_id="A", agent_id="ba-1"))
+PLAN_ONLY = (PLAN,)
+UNCLEAR = (*ANALYSED, Clarify(task_id="A", agent_id="ba-1", question="What for?"))
+
+
+def delegate(summary: str = "help", agent: str = "db-expert") -> Delegate:
+    return Delegate(
+        agent_id=agent,
+        delegating_agent="dev-1",
+        task_id="A",
+        request_type="task",
+        request_summary=summary,
+    )
+
+
+BUSY = (*TAKEN, delegate("one"), delegate("two"))
+QUEUED = (*BUSY, delegate("three"))
+
+
+def shown(state: Coordinator, *names: str) -> dict[str, Any]:
+    """These fields, entries cut down to what tells them apart."""
+    return {name: _shown(name, getattr(state, name)) for name in names}
+
+
+def _shown(name: str, value: Any) -> Any:
+    match name:
+        case "in_progress_tasks":
+            return {
+                one.task_id: (one.developer_id, one.status, one.last_checkpoint) for one in value
+            }
+        case "pending_divine_questions":
+            return [(one.question_id, one.agent_id, one.about) for one in value]
+        case "active_supporting_agents":
+            return {run: one.request_summary for run, one in value.items()}
+        case "pending_delegation_requests":
+            return [one.request_summary for one in value]
+        case "active_agents":
+            return {agent: (one.type, one.task_id, one.status) for agent, one in value.items()}
+        case "supporting_agent_stats":
+            return {
+                agent: (one.delegations, one.completions, one.failures, one.out_of_scope)
+                for agent, one in value.items()
+            }
+        case "outbox":
+            return [(one.kind, one.agent_id, one.text) for one in value]
+        case _:
+            return value
+
+
+ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], dict[str, Any]]] = {
+    "developer dispatch": (
+        (PLAN,),
+        {"available_tasks": ("A", "C"), "in_progress_tasks": {}, "blocked_tasks": {"B": ("A",)}},
+        DispatchDeveloper(task_id="A", agent_id="dev-1"),
+        ["developer_dispatched"],
+        {
+            "available_tasks": ("C",),
+            "in_progress_tasks": {"A": ("dev-1", "implementing", None)},
+            "blocked_tasks": {"B": ("A",)},
+            "active_developers": {"dev-1": "A"},
+            "active_actor_count": 1,
+        },
+    ),
+    "remediation dispatch": (
+        (PLAN,),
+        {"infrastructure_blocked": False, "active_remediation": None},
+        DispatchRemediation(agent_id="fix-1", issue="no disk"),
+        ["remediation_dispatched"],
+        {
+            "infrastructure_blocked": True,
+            "active_remediation": "fix-1",
+            "infrastructure_issue": "no disk",
+        },
+    ),
+    "ready for audit": (
+        TAKEN,
+        {"pending_audit": (), "active_actor_count": 1},
+        ReadyForAudit(task_id="A", agent_id="dev-1"),
+        ["developer_ready_for_audit"],
+        {
+            "pending_audit": ("A",),
+            "in_progress_tasks": {"A": ("dev-1", "awaiting-audit", None)},
+            "completed_tasks": (),
+            "active_actor_count": 0,
+        },
+    ),
+    "auditor dispatch": (
+        READY,
+        {"active_auditors": {}},
+        DispatchAgent(task_id="A", agent_id="aud-1"),
+        ["agent_dispatched"],
+        {"active_auditors": {"aud-1": "A"}, "pending_audit": ("A",), "active_actor_count": 1},
+    ),
+    "auditor PASS": (
+        AUDITED,
+        {"completed_tasks": (), "blocked_tasks": {"B": ("A",)}},
+        Pass(task_id="A", agent_id="aud-1", evidence_summary="green"),
+        ["task_complete"],
+        {
+            "completed_tasks": ("A",),
+            "pending_audit": (),
+            "in_progress_tasks": {},
+            "blocked_tasks": {},
+            "available_tasks": ("C", "B"),
+            "active_auditors": {},
+        },
+    ),
+    "auditor FAIL": (
+        AUDITED,
+        {"failed_audits": {}},
+        Fail(task_id="A", agent_id="aud-1", reason="a test fails"),
+        ["auditor_fail"],
+        {
+            "in_progress_tasks": {"A": ("dev-1", "implementing", None)},
+            "pending_audit": (),
+            "failed_audits": {"A": 1},
+            "active_developers": {"dev-1": "A"},
+            "active_auditors": {},
+            "outbox": [("rework", "dev-1", "a test fails")],
+        },
+    ),
+    "auditor BLOCKED": (
+        AUDITED,
+        {"infrastructure_blocked": False},
+        Block(task_id="A", agent_id="aud-1", issue="red before"),
+        ["auditor_blocked", "infrastructure_blocked"],
+        {
+            "infrastructure_blocked": True,
+            "infrastructure_issue": "red before",
+            "pending_audit": ("A",),
+            "save_reason": "infrastructure_blocked",
+        },
+    ),
+    "health auditor HEALTHY": (
+        (*REPAIRED, Unhealthy(agent_id="h")),
+        {"infrastructure_blocked": True, "remediation_attempt_count": 1},
+        Healthy(agent_id="health-1"),
+        ["health_audit_pass", "infrastructure_restored"],
+        {
+            "infrastructure_blocked": False,
+            "active_remediation": None,
+            "infrastructure_issue": None,
+            "remediation_attempt_count": 0,
+        },
+    ),
+    "health auditor UNHEALTHY": (
+        REPAIRED,
+        {"remediation_attempt_count": 0, "active_remediation": "fix-1", "health_audit_due": True},
+        Unhealthy(agent_id="health-1"),
+        ["health_audit_fail"],
+        {
+            "remediation_attempt_count": 1,
+            "infrastructure_blocked": True,
+            "active_remediation": "fix-1",
+            "health_audit_due": False,
+        },
+    ),
+    "health auditor UNHEALTHY at the limit": (
+        (*REPAIRED, Unhealthy(agent_id="h"), Unhealthy(agent_id="h")),
+        {"remediation_attempt_count": 2, "pending_divine_questions": []},
+        Unhealthy(agent_id="health-1"),
+        ["health_audit_fail", "agent_seeks_guidance"],
+        {
+            "remediation_attempt_count": 3,
+            "pending_divine_questions": [("question-4", None, "remediation")],
+        },
+    ),
+    "checkpoint of a developer": (
+        TAKEN,
+        {"in_progress_tasks": {"A": ("dev-1", "implementing", None)}},
+        Checkpoint(agent_id="dev-1", checkpoint="tests written"),
+        ["developer_checkpoint"],
+        {"in_progress_tasks": {"A": ("dev-1", "implementing", "tests written")}},
+    ),
+    "checkpoint of an auditor": (
+        AUDITED,
+        {"in_progress_tasks": {"A": ("dev-1", "awaiting-audit", None)}},
+        Checkpoint(agent_id="aud-1", checkpoint="read it"),
+        ["agent_checkpoint"],
+        {"in_progress_tasks": {"A": ("dev-1", "awaiting-audit", None)}},
+    ),
+    "agent seeks clarification": (
+        TAKEN,
+        {"pending_divine_questions": []},
+        Ask(agent_id="dev-1", question="Which?"),
+        ["agent_seeks_guidance"],
+        {
+            "pending_divine_questions": [("question-2", "dev-1", "task")],
+            "in_progress_tasks": {"A": ("dev-1", "awaiting-divine-guidance", None)},
+            "active_agents": {"dev-1": ("developer", "A", "awaiting-divine-guidance")},
+        },
+    ),
+    "response received": (
+        ASKED,
+        {"in_progress_tasks": {"A": ("dev-1", "awaiting-divine-guidance", None)}},
+        Answer(question_id="question-2", response="This one"),
+        ["divine_response_received", "agent_resumes_with_guidance"],
+        {
+            "pending_divine_questions": [],
+            "in_progress_tasks": {"A": ("dev-1", "implementing", None)},
+            "active_agents": {"dev-1": ("developer", "A", "working")},
+            "outbox": [("guidance", "dev-1", "This one")],
+        },
+    ),
+    "task quality assessment": (
+        (PLAN,),
+        {"task_quality_assessed": False, "available_tasks": ("A", "C")},
+        Assess(needs_expansion=("A",)),
+        ["task_quality_assessment"],
+        {
+            "task_quality_assessed": True,
+            "available_tasks": ("C",),
+            "pending_expansions": {"A": "needs-expansion"},
+        },
+    ),
+    "business analyst dispatch": (
+        VAGUE,
+        {"active_business_analysts": {}},
+        DispatchAnalyst(task_id="A", agent_id="ba-1"),
+        ["business_analyst_dispatched"],
+        {
+            "active_business_analysts": {"ba-1": "A"},
+            "pending_expansions": {"A": "ba-1"},
+            "active_actor_count": 0,
+        },
+    ),
+    "business analyst, HIGH confidence": (
+        ANALYSED,
+        {"expanded_tasks": {}},
+        Expand(task_id="A", agent_id="ba-1", specification={"steps": ["x"]}),
+        ["task_expanded"],
+        {
+            "expanded_tasks": {"A": {"steps": ["x"]}},
+            "pending_expansions": {},
+            "active_business_analysts": {},
+            "available_tasks": ("A", "C"),
+        },
+    ),
+    "business analyst, LOW confidence": (
+        ANALYSED,
+        {"pending_divine_questions": []},
+        Clarify(task_id="A", agent_id="ba-1", question="What for?"),
+        ["expansion_needs_clarification"],
+        {
+            "pending_divine_questions": [("question-2", "ba-1", "expansion")],
+            "pending_expansions": {"A": "awaiting-clarification"},
+            "active_business_analysts": {},
+        },
+    ),
+    "answer to an analyst": (
+        UNCLEAR,
+        {"active_business_analysts": {}},
+        Answer(question_id="question-2", response="For tests"),
+        [
+            "divine_response_received",
+            "agent_resumes_with_guidance",
+            "business_analyst_dispatched",
+        ],
+        {
+            "pending_divine_questions": [],
+            "pending_expansions": {"A": "ba-1"},
+            "active_business_analysts": {"ba-1": "A"},
+            "outbox": [("start", "ba-1", "For tests")],
+        },
+    ),
+    "delegation, agent available": (
+        TAKEN,
+        {"active_supporting_agents": {}, "supporting_agent_stats": {}},
+        delegate("one"),
+        ["supporting_agent_delegated"],
+        {
+            "active_supporting_agents": {"db-expert-run-2": "one"},
+            "supporting_agent_stats": {"db-expert": (1, 0, 0, 0)},
+            "outbox": [("start", "db-expert-run-2", "one")],
+        },
+    ),
+    "delegation, agent busy": (
+        BUSY,
+        {"pending_delegation_requests": []},
+        delegate("three"),
+        ["delegation_queued"],
+        {
+            "active_supporting_agents": {"db-expert-run-2": "one", "db-expert-run-3": "two"},
+            "pending_delegation_requests": ["three"],
+            "supporting_agent_stats": {"db-expert": (2, 0, 0, 0)},
+        },
+    ),
+    "supporting agent done": (
+        QUEUED,
+        {"pending_delegation_requests": ["three"]},
+        SupportDone(run_id="db-expert-run-2", confidence="HIGH", result="Use an index"),
+        ["supporting_agent_complete", "supporting_agent_delegated"],
+        {
+            "active_supporting_agents": {"db-expert-run-3": "two", "db-expert-run-5": "three"},
+            "pending_delegation_requests": [],
+            "supporting_agent_stats": {"db-expert": (3, 1, 0, 0)},
+        },
+    ),
+    "supporting agent failed": (
+        QUEUED,
+        {"pending_delegation_requests": ["three"]},
+        SupportFailed(run_id="db-expert-run-3", reason="no database"),
+        ["supporting_agent_failed", "supporting_agent_delegated"],
+        {
+            "active_supporting_agents": {"db-expert-run-2": "one", "db-expert-run-5": "three"},
+            "supporting_agent_stats": {"db-expert": (3, 0, 1, 0)},
+        },
+    ),
+    "supporting agent out of scope, with another": (
+        BUSY,
+        {"supporting_agent_stats": {"db-expert": (2, 0, 0, 0)}},
+        OutOfScope(run_id="db-expert-run-2", suggested="reviewer"),
+        ["supporting_agent_out_of_scope", "supporting_agent_delegated"],
+        {
+            "active_supporting_agents": {"db-expert-run-3": "two", "reviewer-run-4": "one"},
+            "supporting_agent_stats": {"db-expert": (2, 0, 0, 1), "reviewer": (1, 0, 0, 0)},
+        },
+    ),
+    "supporting agent out of scope, with nobody else": (
+        BUSY,
+        {"supporting_agent_stats": {"db-expert": (2, 0, 0, 0)}},
+        OutOfScope(run_id="db-expert-run-2", suggested="a lawyer", guidance="Not my trade."),
+        ["supporting_agent_out_of_scope"],
+        {
+            "active_supporting_agents": {"db-expert-run-3": "two"},
+            "outbox": [
+                ("start", "db-expert-run-2", "one"),
+                ("start", "db-expert-run-3", "two"),
+                (
+                    "support",
+                    "dev-1",
+                    "out of scope for db-expert: Not my trade. (it suggests a lawyer)",
+                ),
+            ],
+        },
+    ),
+    "agent crashed": (
+        (*TAKEN, Checkpoint(agent_id="dev-1", checkpoint="half")),
+        {"available_tasks": ("C",)},
+        AgentLost(agent_id="dev-1", reason="killed"),
+        ["agent_crashed"],
+        {"available_tasks": ("A", "C"), "in_progress_tasks": {}, "active_agents": {}},
+    ),
+    "agent timed out": (
+        TAKEN,
+        {"available_tasks": ("C",)},
+        AgentLost(type="agent_timeout", agent_id="dev-1"),
+        ["agent_timeout"],
+        {"available_tasks": ("A", "C"), "outbox": [("abort", "dev-1", "its time is up")]},
+    ),
+    "remediation done": (
+        (*BLOCKED, DispatchRemediation(agent_id="fix-1")),
+        {"health_audit_due": False},
+        AgentDone(agent_id="fix-1"),
+        ["agent_complete"],
+        {"health_audit_due": True, "active_agents": {}, "active_remediation": "fix-1"},
+    ),
+    "usage": (
+        (PLAN,),
+        {"session_utilisation": None},
+        Usage(session_utilisation=85),
+        ["usage_checked"],
+        {"session_utilisation": 85, "session_remaining": 15, "session_resets_at": None},
+    ),
+    "compaction": (
+        (PLAN,),
+        {"compaction_count": 0, "save_reason": "event"},
+        Tokens(type="compaction", tokens_remaining_percent=9),
+        ["compaction"],
+        {"compaction_count": 1, "save_reason": "compaction", "tokens_remaining_percent": 9},
+    ),
+    "session paused": (
+        (PLAN,),
+        {"save_reason": "event"},
+        Tokens(type="session_paused"),
+        ["session_paused"],
+        {"save_reason": "session_pause"},
+    ),
+    "session resumed": (
+        (PLAN,),
+        {"session_resume_count": 0},
+        Notice(type="session_resumed"),
+        ["session_resumed"],
+        {"session_resume_count": 1},
+    ),
+    "validation complete": (
+        (PLAN,),
+        {"validation_complete": False},
+        Notice(type="validation_complete"),
+        ["validation_complete"],
+        {"validation_complete": True},
+    ),
+    "outbox taken": (
+        (*TAKEN, delegate("one")),
+        {"outbox": [("start", "db-expert-run-2", "one")]},
+        TakeOutbox(items=("item-1",)),
+        ["outbox_taken"],
+        {"outbox": []},
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_a_trigger_has_exactly_its_effects(row: Any) -> None:
+    setup, before, request, logged, then = row
+    desk = Desk()
+    desk.does(*setup)
+    assert shown(desk.state, *before) == before
+    assert desk.does(request) == logged
+    assert shown(desk.state, *then) == then
+    assert desk.folded() == desk.state
+
+
+REFUSED: dict[str, tuple[tuple[Request, ...], Request, str]] = {
+    "audit of a task that is not pending": (
+        TAKEN,
+        Pass(task_id="A", agent_id="x"),
+        "audit_not_pending",
+    ),
+    "audit of a task that there is not": (
+        PLAN_ONLY,
+        Pass(task_id="Z", agent_id="x"),
+        "audit_not_pending",
+    ),
+    "audit by its own developer": (READY, Pass(task_id="A", agent_id="dev-1"), "own_work"),
+    "audit by another than was sent": (AUDITED, Pass(task_id="A", agent_id="x"), "not_its_auditor"),
+    "a second auditor": (
+        AUDITED,
+        DispatchAgent(task_id="A", agent_id="aud-2"),
+        "audit_under_way",
+    ),
+    "dispatch of a blocked task": (
+        PLAN_ONLY,
+        DispatchDeveloper(task_id="B", agent_id="x"),
+        "task_blocked",
+    ),
+    "dispatch of a task in progress": (
+        TAKEN,
+        DispatchDeveloper(task_id="A", agent_id="x"),
+        "task_in_progress",
+    ),
+    "dispatch of a complete task": (
+        (*READY, Pass(task_id="A", agent_id="x")),
+        DispatchDeveloper(task_id="A", agent_id="x"),
+        "task_completed",
+    ),
+    "dispatch of a vague task": (
+        VAGUE,
+        DispatchDeveloper(task_id="A", agent_id="x"),
+        "task_in_expansion",
+    ),
+    "dispatch of an unknown task": (
+        PLAN_ONLY,
+        DispatchDeveloper(task_id="Z", agent_id="x"),
+        "unknown_task",
+    ),
+    "dispatch to an agent that is at work": (
+        TAKEN,
+        DispatchDeveloper(task_id="C", agent_id="dev-1"),
+        "agent_active",
+    ),
+    "dispatch while the infrastructure is blocked": (
+        BLOCKED,
+        DispatchDeveloper(task_id="C", agent_id="x"),
+        "infrastructure_blocked",
+    ),
+    "dispatch while a question is open": (
+        ASKED,
+        DispatchDeveloper(task_id="C", agent_id="x"),
+        "open_questions",
+    ),
+    "ready for a task that nobody has": (
+        PLAN_ONLY,
+        ReadyForAudit(task_id="A"),
+        "task_not_in_progress",
+    ),
+    "ready twice": (READY, ReadyForAudit(task_id="A"), "task_not_implementing"),
+    "ready by another": (
+        TAKEN,
+        ReadyForAudit(task_id="A", agent_id="x"),
+        "not_its_developer",
+    ),
+    "health of what is well": (PLAN_ONLY, Healthy(agent_id="x"), "not_blocked"),
+    "remediation of nothing": (PLAN_ONLY, DispatchRemediation(agent_id="x"), "no_issue"),
+    "a second remediation": (
+        (*BLOCKED, DispatchRemediation(agent_id="fix-1")),
+        DispatchRemediation(agent_id="fix-2"),
+        "remediation_active",
+    ),
+    "remediation beyond the limit": (
+        (*REPAIRED, *[Unhealthy(agent_id="h")] * 3),
+        DispatchRemediation(agent_id="fix-2"),
+        "remediation_limit",
+    ),
+    "checkpoint of nobody": (
+        PLAN_ONLY,
+        Checkpoint(agent_id="x", checkpoint="y"),
+        "agent_not_active",
+    ),
+    "answer to nothing": (PLAN_ONLY, Answer(question_id="q", response="y"), "unknown_question"),
+    "expansion by another": (
+        ANALYSED,
+        Expand(task_id="A", agent_id="x", specification={}),
+        "not_its_analyst",
+    ),
+    "a second analyst": (ANALYSED, DispatchAnalyst(task_id="A", agent_id="x"), "in_expansion"),
+    "delegation to a stranger": (TAKEN, delegate(agent="x"), "unknown_supporting_agent"),
+    "end of a run that there is not": (
+        TAKEN,
+        SupportFailed(run_id="x", reason=""),
+        "unknown_run",
+    ),
+    "a plan that lacks what is under way": (TAKEN, plan(task("C")), "task_under_way"),
+    "a developer that is simply done": (TAKEN, AgentDone(agent_id="dev-1"), "end_has_a_name"),
+    "a parcel that is not there": (TAKEN, TakeOutbox(items=("item-9",)), "not_in_outbox"),
+    "a failure of an unknown task": (
+        TAKEN,
+        RecordFailure(failure_type="t", task_id="Z"),
+        "unknown_task",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
+def test_what_the_state_does_not_allow_is_refused_with_the_reason(row: Any) -> None:
+    setup, request, code = row
+    desk = Desk()
+    desk.does(*setup)
+    assert desk.refuses(request) == code
+
+
+def test_no_more_agents_than_places_are_at_work() -> None:
+    desk = Desk()
+    desk.does(plan(*(task(f"T{n}") for n in range(5))))
+    desk.does(*(DispatchDeveloper(task_id=f"T{n}", agent_id=f"dev-{n}") for n in range(3)))
+    assert desk.refuses(DispatchDeveloper(task_id="T3", agent_id="dev-3")) == "no_free_slot"
+    desk.does(ReadyForAudit(task_id="T0"), DispatchDeveloper(task_id="T3", agent_id="dev-3"))
+    assert desk.refuses(DispatchAgent(task_id="T0", agent_id="aud-1")) == "no_free_slot"
+    desk.knob(active_developers=4)
+    desk.does(DispatchAgent(task_id="T0", agent_id="aud-1"))
+
+
+def test_rework_without_a_free_place_waits_for_one() -> None:
+    desk = Desk()
+    desk.does(plan(*(task(f"T{n}") for n in range(4))))
+    desk.does(DispatchDeveloper(task_id="T0", agent_id="dev-0"), ReadyForAudit(task_id="T0"))
+    desk.does(*(DispatchDeveloper(task_id=f"T{n}", agent_id=f"dev-{n}") for n in (1, 2, 3)))
+    desk.does(Fail(task_id="T0", agent_id="aud-1", reason="red"))
+    assert desk.state.active_actor_count == 3
+    assert shown(desk.state, "in_progress_tasks")["in_progress_tasks"]["T0"][1] == "implementing"
+    desk.does(ReadyForAudit(task_id="T1"))
+    desk.does(DispatchDeveloper(task_id="T0", agent_id="dev-9"))
+    assert desk.state.active_developers["dev-9"] == "T0"
+
+
+def test_the_last_pass_completes_the_plan_and_a_larger_plan_reopens_it() -> None:
+    desk = Desk()
+    desk.does(plan(task("A")), DispatchDeveloper(task_id="A", agent_id="d"))
+    desk.does(ReadyForAudit(task_id="A"))
+    assert desk.does(Pass(task_id="A", agent_id="x")) == ["task_complete", "plan_complete"]
+    assert desk.state.plan_complete
+    desk.does(plan(task("A"), task("B", "A")))
+    assert not desk.state.plan_complete
+    assert (desk.state.completed_tasks, desk.state.available_tasks) == (("A",), ("B",))
+
+
+def test_a_pass_records_the_commits_after_the_last_task_that_passed_meanwhile() -> None:
+    desk = Desk()
+    desk.does(PLAN, DispatchDeveloper(task_id="A", agent_id="d1"))
+    desk.does(DispatchDeveloper(task_id="C", agent_id="d2"))
+    desk.does(ReadyForAudit(task_id="A"), ReadyForAudit(task_id="C"))
+    desk.commit = Commit(HEAD, ("a.py",), "main")
+    desk.waits(minutes=1).does(Pass(task_id="A", agent_id="x"))
+    desk.commit = Commit("c" * 40, ("c.py",), "main")
+    desk.waits(minutes=1).does(Pass(task_id="C", agent_id="x"))
+    found = desk.state.task_commits
+    assert (found["A"].base_sha, found["A"].commit_sha) == (BASE, HEAD)
+    assert (found["C"].base_sha, found["C"].files_modified) == (HEAD, ("c.py",))
+
+
+def test_averages_of_a_supporting_agent() -> None:
+    desk = Desk()
+    desk.does(*BUSY)
+    desk.waits(seconds=60).does(SupportDone(run_id="db-expert-run-2", confidence="LOW"))
+    desk.waits(seconds=60).does(SupportDone(run_id="db-expert-run-3", confidence="HIGH"))
+    stats = desk.state.supporting_agent_stats["db-expert"]
+    assert (stats.avg_duration_seconds, stats.avg_confidence) == (90.0, "MEDIUM")
+    assert stats.tasks_benefited == ("A",)
+
+
+def test_failure_patterns_count_and_keep_their_causes() -> None:
+    desk = Desk()
+    told = RecordFailure(failure_type="type_errors", task_id="A", cause="wrong type")
+    desk.does(PLAN, told, told, AddPrevention(failure_type="type_errors", prevention="mypy"))
+    pattern = desk.state.failure_patterns["type_errors"]
+    assert (pattern.count, pattern.tasks) == (2, ("A",))
+    assert (pattern.common_causes, pattern.suggested_prevention) == (("wrong type",), "mypy")
+
+
+@pytest.mark.parametrize("take", [lambda log: log * 2, lambda log: [e for e in log for _ in "ab"]])
+def test_an_event_that_comes_again_changes_nothing(take: Callable[[Any], Any]) -> None:
+    desk = Desk()
+    desk.does(*REPAIRED, Unhealthy(agent_id="h"))
+    before = desk.state
+    desk.log = take(desk.log)
+    assert desk.folded() == before

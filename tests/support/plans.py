@@ -1,0 +1,95 @@
+"""Plans and coordinators made short."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from guard.core.coordinator.deciding import Decision, decide
+from guard.core.coordinator.requests import LoadPlan, Request
+from guard.core.coordinator.state import Coordinator, CoordinatorFold, after, nothing_yet
+from guard.core.coordinator.terms import Commit, Limits, Refusal, Terms
+from guard.core.coordinator.ticks import tick
+from guard.core.events.plan import CoordinatorEvent
+from guard.core.plan.model import Plan, PlanTask, SupportingAgent
+from tests.support.events import MOMENT
+
+BASE, HEAD = "a" * 40, "b" * 40
+
+
+def task(name: str, *depends: str, priority: int = 0, title: str = "") -> PlanTask:
+    return PlanTask(id=name, name=name, title=title or name, depends=depends, priority=priority)
+
+
+def expert(
+    name: str = "db-expert", *, kinds: Any = ("task", "advice"), **told: Any
+) -> SupportingAgent:
+    return SupportingAgent(
+        agent_id=name, agent_type="domain_expert", name=name, request_types=kinds, **told
+    )
+
+
+def plan(*tasks: PlanTask, agents: tuple[SupportingAgent, ...] = ()) -> LoadPlan:
+    return LoadPlan(plan_file="PLAN.md", plan=Plan(tasks=tasks, supporting_agents=agents))
+
+
+@dataclass
+class Desk:
+    """A coordinator without a disk: what it is asked, it decides and folds."""
+
+    limits: Limits = field(default_factory=Limits)
+    now: datetime = MOMENT
+    state: Coordinator = field(default_factory=nothing_yet)
+    log: list[CoordinatorEvent] = field(default_factory=list)
+    commit: Commit | None = None
+    number: int = 0
+
+    def terms(self) -> Terms:
+        self.number += 1
+        return Terms(self.now, f"event-{self.number}", self.limits, BASE, self.commit)
+
+    def ask(self, request: Request) -> Decision:
+        """Decide, and record what was decided."""
+        decided = decide(self.state, request, self.terms())
+        if not isinstance(decided, Refusal):
+            self.take(decided)
+        return decided
+
+    def does(self, *requests: Request) -> list[str]:
+        """The same for what must be allowed: the types of all events."""
+        found = []
+        for request in requests:
+            decided = self.ask(request)
+            assert not isinstance(decided, Refusal), decided
+            found += [event.type for event in decided]
+        return found
+
+    def refuses(self, request: Request) -> str:
+        """The word for why not; nothing changes."""
+        before = self.state
+        decided = self.ask(request)
+        assert isinstance(decided, Refusal), decided
+        assert self.state == before
+        return decided.code
+
+    def tick(self, *working: str, fills: bool = True) -> list[str]:
+        events = tick(self.state, self.terms(), working.__contains__, fills=fills)
+        self.take(events)
+        return [event.type for event in events]
+
+    def take(self, events: tuple[CoordinatorEvent, ...]) -> None:
+        self.log += events
+        self.state = after(self.state, *events)
+
+    def waits(self, **time: float) -> "Desk":
+        self.now += timedelta(**time)
+        return self
+
+    def knob(self, **limits: Any) -> None:
+        self.limits = replace(self.limits, **limits)
+
+    def folded(self) -> Coordinator:
+        """The state from the log alone."""
+        fold = CoordinatorFold("")
+        for event in self.log:
+            fold.apply(event)
+        return fold.document()
