@@ -92,7 +92,13 @@ def _surveyed(
 
 def _outage(settings: Activity, now: datetime, looks: Iterable[_Looked]) -> Outage | None:
     agents = [
-        LastSeen(agent.task_id, agent.agent_id, seen.last_seen, seen.assessment.is_active)
+        LastSeen(
+            agent.task_id,
+            agent.agent_id,
+            seen.last_seen,
+            seen.assessment.is_active,
+            seen.lookback.minutes,
+        )
         for agent, subject, seen in looks
         if subject is not None and seen is not None
     ]

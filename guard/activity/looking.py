@@ -1,16 +1,15 @@
-"""One look at one agent: all that is seen of it, how far one looks back for it, and what follows."""
+"""One look at one agent: all that is seen of it, and what follows."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from guard.activity.collecting import Collected, collect
 from guard.activity.subject import Subject
-from guard.core.activity.assessment import Assessment, Terms, assess
-from guard.core.activity.gaps import oldest
-from guard.core.activity.lookbacks import AgentTerms, Known, Lookback, lookback, parsed_agent_terms
+from guard.core.activity.assessment import assess
+from guard.core.activity.judging import Given, Judged, first_terms, judged
+from guard.core.activity.lookbacks import parsed_agent_terms
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.patterns import split
-from guard.core.activity.rhythm import Rhythm, rhythm
 from guard.core.lifecycle import ACTIVE
 
 HISTORY_MINUTES = 7 * 24 * 60
@@ -18,14 +17,10 @@ HISTORY_MINUTES = 7 * 24 * 60
 
 
 @dataclass(frozen=True)
-class Look:
+class Look(Judged):
     """What one look found."""
 
-    assessment: Assessment
     collected: Collected
-    terms: Terms
-    lookback: Lookback
-    rhythm: Rhythm
 
     @property
     def last_seen(self) -> datetime | None:
@@ -34,64 +29,33 @@ class Look:
 
 
 def look(subject: Subject, *, option: float | None = None, all_sources: bool = False) -> Look:
-    """Look at an agent. What its older signs tell of its rhythm decides how far back the newer ones count."""
-    single = parsed_agent_terms(subject.settings.agent_terms).get(subject.agent.agent_id)
-    first = lookback(_known(subject, option, single, None))
+    """Look at an agent."""
+    given = _given(subject, option)
     if subject.agent.status not in ACTIVE:
-        return _over(subject, first)
-    seen = collect(subject, _terms(subject, first, single), all_sources=all_sources)
-    found = rhythm_of(subject, seen)
-    back = lookback(_known(subject, option, single, found))
-    terms = _terms(subject, back, single)
-    since = oldest(subject.now, back.minutes, subject.gaps)
-    assessment = assess((one for one in seen.signals if one.at >= since), subject.now, terms)
-    return Look(_explained(assessment, back), seen, terms, back, found)
+        return _over(subject, given)
+    seen = collect(subject, first_terms(given), all_sources=all_sources)
+    found = judged(seen.signals, seen.history, subject.now, given)
+    return Look(**vars(found), collected=seen)
 
 
-def rhythm_of(subject: Subject, seen: Collected) -> Rhythm:
-    """The rhythm in all that is known of its past; pauses that a prompt ended are not its own."""
-    sent = subject.watched.resumes if subject.watched is not None else ()
-    needed = [one.at for one in sent if not one.false_alarm]
-    return rhythm(seen.history, subject.settings.max_lookback_minutes, needed)
-
-
-def _known(
-    subject: Subject, option: float | None, single: AgentTerms | None, found: Rhythm | None
-) -> Known:
-    settings, watched = subject.settings, subject.watched
-    return Known(
-        general=settings.lookback_minutes,
-        most=settings.max_lookback_minutes,
-        option=option,
-        setting=single.lookback_minutes if single is not None else None,
-        learned=watched.learned_lookback_minutes if watched is not None else None,
-        rhythm=found if settings.adaptive else None,
-    )
-
-
-def _terms(subject: Subject, back: Lookback, single: AgentTerms | None) -> Terms:
+def _given(subject: Subject, option: float | None) -> Given:
     settings = subject.settings
-    least = single.min_confidence if single is not None else None
-    return Terms(
-        lookback_minutes=back.minutes,
-        min_confidence=settings.min_confidence if least is None else least,
+    return Given(
+        general_minutes=settings.lookback_minutes,
+        most_minutes=settings.max_lookback_minutes,
+        min_confidence=settings.min_confidence,
         noise_patterns=(*NOISE_PATTERNS, *split(settings.noise_patterns)),
-        pace=back.pace,
+        adaptive=settings.adaptive,
+        single=parsed_agent_terms(settings.agent_terms).get(subject.agent.agent_id),
+        option_minutes=option,
+        watched=subject.watched,
         gaps=subject.gaps,
     )
 
 
-def _explained(found: Assessment, back: Lookback) -> Assessment:
-    """A look-back that is the agent's own is a reason like others."""
-    if back.origin in ("option", "general"):
-        return found
-    why = f"{back.why}: looked back {back.minutes:g} min"
-    return found.model_copy(update={"reasons": (*found.reasons[:-1], why, found.reasons[-1])})
-
-
-def _over(subject: Subject, back: Lookback) -> Look:
+def _over(subject: Subject, given: Given) -> Look:
     """Whoever has ended is not at work, whatever happens where it was."""
-    found = assess((), subject.now, Terms())
-    found = found.model_copy(update={"reasons": (f"it has ended: {subject.agent.status}",)})
-    empty = Collected((), ())
-    return Look(found, empty, _terms(subject, back, None), back, rhythm((), 0))
+    found = judged((), (), subject.now, given)
+    over = assess((), subject.now, found.terms)
+    over = over.model_copy(update={"reasons": (f"it has ended: {subject.agent.status}",)})
+    return Look(over, found.terms, found.lookback, found.rhythm, Collected((), ()))

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.fields import Frozen, Id, Instant
 from guard.core.text import plural
 
@@ -29,6 +30,8 @@ class LastSeen:
     agent_id: str
     at: datetime | None
     is_active: bool
+    lookback_minutes: float = LOOKBACK_MINUTES
+    """How long it may be quiet without being taken for silent."""
 
 
 class OutageRules(Frozen):
@@ -56,7 +59,7 @@ class Outage(Frozen):
     """From then on they are stalled like others."""
     agents: tuple[SilentAgent, ...]
     were_active: Annotated[int, Field(ge=1)]
-    """How many agents were at work when it began, with those that still are."""
+    """How many agents counted as at work when it began, or have worked since."""
 
     def has(self, task_id: str, agent_id: str) -> bool:
         """Whether it explains the silence of this agent."""
@@ -82,8 +85,14 @@ def outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -> Out
         at_work = [one for one in seen if one.is_active or _at(one) >= _at(fallen[0])]
         enough = len(fallen) >= max(rules.agents, rules.share * len(at_work))
         if enough and now < until:
-            return _outage(fallen, until, len(at_work))
+            quiet = [one for one in silent if _was_quiet(one, _at(fallen[0]))]
+            return _outage([*quiet, *fallen], until, len(quiet) + len(at_work))
     return None
+
+
+def _was_quiet(one: LastSeen, begun: datetime) -> bool:
+    """Whether it still counted as at work when the others fell silent: then the same explains why it did not go on."""
+    return timedelta(0) < begun - _at(one) <= timedelta(minutes=one.lookback_minutes)
 
 
 def _together(silent: Sequence[LastSeen], within: timedelta) -> list[Sequence[LastSeen]]:
