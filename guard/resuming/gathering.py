@@ -120,7 +120,9 @@ class Gathering:
         if agent.message.strip() and not is_noise(agent.message):
             return Mission(agent.message, agent.updated_at, agent.progress)
         for one in reversed(self._known.reports_of(agent)):
-            if one.message.strip() and not is_noise(one.message):
+            # A finding is told by itself.
+            is_report = one.detail.startswith("reported")
+            if is_report and one.message.strip() and not is_noise(one.message):
                 said = datetime.fromtimestamp(one.seconds, self.now.tzinfo)
                 return Mission(one.message, said, agent.progress)
         return None

@@ -23,6 +23,7 @@ from guard.signals import deferred
 _OWN = frozenset(
     {MARK, "GUARD_ITERATION", "GUARD_TASK_ID", "GUARD_AGENT_ID", "GUARD_AGENT_INCARNATION"}
 )
+_started: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def _detached(argv: list[str], root: Path, environ: Mapping[str, str], stdin: by
     with tempfile.TemporaryFile() as given, deferred():
         given.write(stdin)
         given.seek(0)
-        subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603
             argv,
             stdin=given,
             stdout=subprocess.DEVNULL,
@@ -104,3 +105,5 @@ def _detached(argv: list[str], root: Path, environ: Mapping[str, str], stdin: by
             cwd=os.fspath(root),
             start_new_session=True,
         )
+    # Whoever goes on, as the monitor does, has to wait for those that have ended.
+    _started[:] = [one for one in _started if one.poll() is None] + [process]

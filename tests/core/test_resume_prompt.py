@@ -115,9 +115,9 @@ _TASK = PlanTask(id="x1-1", name="1.1", title="Parse the file", depends=())
             ["the breaker is open: stalled", "Do something else than before"],
         ),
         (
-            {"findings": (Finding("warning", "The index is stale.", "db.py"),), "findings_more": 2},
+            {"findings": (Finding("high", "The index is stale.", "db.py"),), "findings_more": 2},
             "Your findings",
-            ["- warning, db.py: The index is stale.", "- and 2 more"],
+            ["- high, db.py: The index is stale.", "- and 2 more"],
         ),
         ({"priorities": ("Tests first",)}, "Priorities", ["- Tests first"]),
     ],
