@@ -4,12 +4,11 @@ from pathlib import Path
 
 from guard.coordinator.recording import Recorded, current, record
 from guard.core.coordinator.requests import LoadPlan
-from guard.core.plan.reading import PlanProblem, read_plan
+from guard.core.plan.reading import MOST_BYTES, PlanProblem, read_plan
 from guard.core.text import valid
 from guard.errors import Refused, WrongUsage
 from guard.invocation import Invocation
 
-_MOST_BYTES = 64 * 1024 * 1024
 _MOST_PROBLEM = 2000
 
 
@@ -35,7 +34,7 @@ def _configured(guard: Invocation) -> Path:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > MOST_BYTES:
             raise WrongUsage(f"{path} is too large for a plan", "split it")
         return path.read_bytes().decode()
     except UnicodeDecodeError:

@@ -81,12 +81,15 @@ def next_task(guard: Invocation, form: str) -> None:
 def graph(guard: Invocation, notation: str, form: str) -> None:
     """Print the plan as a graph of what depends on what."""
     from guard.coordinator.recording import loaded
+    from guard.core.coordinator.standing import standing
     from guard.core.plan.graphs import dot, mermaid
+    from guard.core.plan.model import Plan
     from guard.core.reports.plan import PlanGraphReport
 
-    tasks = loaded(guard).tasks
+    state = loaded(guard)
+    plan, marks = Plan(tasks=state.tasks), standing(state)
     if notation == "dot":
-        report = PlanGraphReport(notation="dot", text=dot(tasks))
+        report = PlanGraphReport(notation="dot", text=dot(plan, marks))
     else:
-        report = PlanGraphReport(notation="mermaid", text=mermaid(tasks))
-    guard.output.document(report, form, lambda one: one.text)
+        report = PlanGraphReport(notation="mermaid", text=mermaid(plan, marks))
+    guard.output.document(report, form, lambda one: one.text.rstrip("\n"))
