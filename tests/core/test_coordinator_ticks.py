@@ -1,0 +1,238 @@
+"""What a tick finds due, and what a rollback leaves of the plan."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from guard.core.coordinator.deciding_upkeep import rollback_order
+from guard.core.coordinator.requests import (
+    AgentDone,
+    Answer,
+    Ask,
+    Assess,
+    BlockInfrastructure,
+    Checkpoint,
+    Delegate,
+    DispatchDeveloper,
+    Pass,
+    ReadyForAudit,
+    Unhealthy,
+)
+from guard.core.coordinator.terms import Commit
+from guard.core.events.plan_upkeep import (
+    RollbackBlocked,
+    RollbackFailed,
+    RollbackStarted,
+    TaskRolledBack,
+)
+from tests.support.plans import HEAD, Desk, expert, plan, task
+
+FREE = plan(*(task(f"T{number}", priority=-number) for number in range(6)))
+
+
+def taken(name: str, agent: str = "") -> DispatchDeveloper:
+    return DispatchDeveloper(task_id=name, agent_id=agent or f"dev-{name}")
+
+
+@pytest.fixture
+def desk() -> Desk:
+    found = Desk()
+    found.does(FREE)
+    return found
+
+
+def kinds(desk: Desk) -> list[tuple[str, str | None]]:
+    return [(one.type, one.task_id) for one in desk.state.active_agents.values()]
+
+
+def test_free_places_go_to_audits_first_and_then_to_tasks(desk: Desk) -> None:
+    desk.does(taken("T3"), ReadyForAudit(task_id="T3"), taken("T5"))
+    assert desk.tick() == ["agent_dispatched", "developer_dispatched"]
+    assert kinds(desk) == [("developer", "T5"), ("auditor", "T3"), ("developer", "T0")]
+    assert [(one.kind, one.task_id) for one in desk.state.outbox] == [
+        ("start", "T3"),
+        ("start", "T0"),
+    ]
+    assert desk.tick() == []
+
+
+@pytest.mark.parametrize(
+    "request_", [Ask(question="Which?"), BlockInfrastructure(issue="red")], ids=["asked", "blocked"]
+)
+def test_nobody_is_sent_to_a_task_while_work_is_held_up(desk: Desk, request_: Any) -> None:
+    desk.does(taken("T3"), ReadyForAudit(task_id="T3"), request_)
+    desk.tick()
+    assert desk.state.active_actor_count == 0
+
+
+def test_a_blocked_infrastructure_is_repaired_and_audited_in_turns(desk: Desk) -> None:
+    desk.does(BlockInfrastructure(issue="red"))
+    for attempt in range(3):
+        assert desk.tick() == ["remediation_dispatched"]
+        assert desk.tick() == []
+        (repairing,) = desk.state.active_agents
+        desk.does(AgentDone(agent_id=repairing))
+        assert desk.tick() == ["agent_dispatched"]
+        (auditing,) = desk.state.active_agents
+        logged = desk.does(Unhealthy(agent_id=auditing))
+        assert logged == ["health_audit_fail", "agent_seeks_guidance"][: 1 + (attempt == 2)]
+    assert desk.tick() == [], "a person is asked"
+    question = desk.state.pending_divine_questions[0].question_id
+    desk.does(Answer(question_id=question, response="try again"))
+    assert desk.tick() == ["remediation_dispatched"]
+
+
+def test_a_time_out_frees_the_task_and_another_is_sent_first_of_all(desk: Desk) -> None:
+    desk.does(taken("T4"), Checkpoint(agent_id="dev-T4", checkpoint="half"))
+    desk.waits(minutes=15).tick(fills=False)
+    assert desk.waits(minutes=8).tick() == ["agent_timeout", *["developer_dispatched"] * 3]
+    assert kinds(desk) == [("developer", "T4"), ("developer", "T0"), ("developer", "T1")]
+    abort, start = desk.state.outbox[:2]
+    assert (abort.kind, abort.agent_id) == ("abort", "dev-T4")
+    assert start.text == "T4\nhalf", "the next one is told how far the last was"
+
+
+@pytest.mark.parametrize("because", ["checkpoint", "activity"])
+def test_who_is_at_work_gets_half_of_the_time_again_twice(desk: Desk, because: str) -> None:
+    desk.does(taken("T0"))
+    for minutes in (15, 7.5):
+        desk.waits(minutes=minutes)
+        if because == "checkpoint":
+            desk.does(Checkpoint(agent_id="dev-T0", checkpoint=f"after {minutes}"))
+        working = ("dev-T0",) if because == "activity" else ()
+        assert desk.tick(*working, fills=False) == ["agent_timeout_extended"]
+        assert desk.log[-1].model_dump()["because"] == because
+        assert desk.state.active_agents["dev-T0"].timeout_at == desk.now + timedelta(minutes=7.5)
+    desk.does(Checkpoint(agent_id="dev-T0", checkpoint="still"))
+    assert desk.tick("dev-T0", fills=False) == []
+    assert desk.waits(minutes=7.5).tick("dev-T0", fills=False) == ["agent_timeout"]
+
+
+def test_an_old_checkpoint_is_worth_one_extension(desk: Desk) -> None:
+    desk.does(taken("T0"), Checkpoint(agent_id="dev-T0", checkpoint="early"))
+    assert desk.waits(minutes=15).tick(fills=False) == ["agent_timeout_extended"]
+    assert desk.waits(minutes=8).tick(fills=False) == ["agent_timeout"]
+
+
+def test_whoever_waits_for_an_answer_does_not_time_out(desk: Desk) -> None:
+    desk.does(taken("T0"), Ask(agent_id="dev-T0", question="Which?"))
+    assert desk.waits(hours=9).tick() == []
+    desk.does(Answer(question_id="question-2", response="this"))
+    assert desk.waits(minutes=14).tick(fills=False) == []
+    assert desk.waits(minutes=1).tick(fills=False) == ["agent_timeout"]
+
+
+def test_beyond_the_limit_of_re_dispatches_a_person_is_asked(desk: Desk) -> None:
+    desk.knob(active_developers=1)
+    for _ in range(4):
+        assert "developer_dispatched" in desk.tick()
+        assert kinds(desk) == [("developer", "T0")]
+        desk.waits(minutes=16)
+    assert desk.tick() == ["agent_timeout", "agent_seeks_guidance"]
+    (question,) = desk.state.pending_divine_questions
+    assert (question.about, question.task_id) == ("redispatch", "T0")
+    assert desk.refuses(taken("T0")) == "open_questions"
+    desk.does(Answer(question_id=question.question_id, response="go on"))
+    desk.does(taken("T0"))
+
+
+def test_a_supporting_agent_that_times_out_makes_room_for_the_next(desk: Desk) -> None:
+    desk.does(plan(*FREE.plan.tasks, agents=(expert(),)), taken("T0"))
+    for number in range(3):
+        told = {"delegating_agent": "dev-T0", "request_type": "task"}
+        desk.does(Delegate(agent_id="db-expert", request_summary=f"r{number}", **told))
+        desk.waits(minutes=1)
+    desk.does(Ask(agent_id="dev-T0", question="Which?"))
+    logged = desk.waits(minutes=12.5).tick()
+    assert logged == ["supporting_agent_failed", "supporting_agent_delegated"]
+    running = [one.request_summary for one in desk.state.active_supporting_agents.values()]
+    assert running == ["r1", "r2"]
+
+
+def test_analysts_are_sent_to_vague_tasks_and_again_when_they_are_lost(desk: Desk) -> None:
+    desk.does(Assess(needs_expansion=tuple(f"T{number}" for number in range(6))))
+    assert desk.tick() == ["business_analyst_dispatched"] * 3
+    assert desk.waits(minutes=16).tick() == [
+        *["agent_timeout"] * 3,
+        *["business_analyst_dispatched"] * 3,
+    ]
+    assert len(desk.state.pending_expansions) == 6
+
+
+def passed(desk: Desk, *names: str) -> None:
+    for number, name in enumerate(names):
+        desk.does(taken(name), ReadyForAudit(task_id=name))
+        desk.commit = Commit(f"{number + 1:040x}")
+        desk.waits(minutes=1).does(Pass(task_id=name, agent_id="auditor"))
+
+
+CHAIN = plan(task("A"), task("B", "A"), task("C", "B"), task("D", "A"), task("E"))
+
+
+def rolled(desk: Desk, name: str) -> None:
+    terms, sha = desk.terms(), desk.state.task_commits[name].commit_sha
+    fields = {"task_id": name, "commits": (sha,), "head": sha, "branch": "main", "reason": "r"}
+    desk.take(terms.events([(RollbackStarted, fields)]))
+    assert desk.state.rollback_in_progress is not None
+    assert desk.refuses(taken("E")) == "rollback_in_progress"
+    assert desk.tick() == []
+    told = {"task_id": name, "from_sha": sha, "to_sha": HEAD, "reason": "r"}
+    desk.take(desk.terms().events([(TaskRolledBack, told)]))
+
+
+def test_a_task_that_is_rolled_back_is_available_and_its_dependents_are_aborted() -> None:
+    desk = Desk()
+    desk.does(CHAIN)
+    passed(desk, "A")
+    desk.does(taken("B"), ReadyForAudit(task_id="B"), taken("D"))
+    rolled(desk, "A")
+    state = desk.state
+    assert (state.completed_tasks, dict(state.task_commits)) == ((), {})
+    assert (state.in_progress_tasks, state.pending_audit, kinds(desk)) == ((), (), [])
+    assert state.available_tasks == ("A", "E")
+    assert state.blocked_tasks == {"B": ("A",), "C": ("B",), "D": ("A",)}
+    assert ("abort", "dev-D") in [(one.kind, one.agent_id) for one in state.outbox]
+    assert desk.folded() == state
+
+
+def test_completed_dependents_forbid_a_rollback_or_come_first() -> None:
+    desk = Desk()
+    desk.does(CHAIN)
+    passed(desk, "A", "B", "D", "C")
+    event, fields = rollback_order(desk.state, "A", cascade=False)
+    assert (event, fields["dependents"]) == (RollbackBlocked, ("C", "D", "B"))
+    assert rollback_order(desk.state, "A", cascade=True) == ("C", "D", "B", "A")
+    assert rollback_order(desk.state, "C", cascade=False) == ("C",)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("Z", "unknown_task"), ("E", "not_completed"), ("A", "no_commit_recorded")]
+)
+def test_what_cannot_be_rolled_back(name: str, reason: str) -> None:
+    desk = Desk()
+    desk.does(CHAIN, taken("A"), ReadyForAudit(task_id="A"), Pass(task_id="A", agent_id="x"))
+    event, fields = rollback_order(desk.state, name, cascade=True)
+    assert (event, fields["reason"]) == (RollbackFailed, reason)
+    desk.take(desk.terms().events([(event, fields)]))
+    assert desk.folded() == desk.state
+
+
+def test_a_plan_of_ten_thousand_tasks_is_ordered_once_for_a_tick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from guard.core.coordinator import board
+
+    calls = []
+    real = board.in_order
+    monkeypatch.setattr(board, "in_order", lambda *words: calls.append(1) or real(*words))
+    desk = Desk()
+    layers = [
+        [task(f"L{layer}-{n}", *([f"L{layer - 1}-{n}"] if layer else [])) for n in range(1000)]
+        for layer in range(10)
+    ]
+    desk.does(plan(*(one for layer in layers for one in layer)))
+    assert desk.state.available_tasks[0] == "L0-0"
+    calls.clear()
+    assert desk.tick() == ["developer_dispatched"] * 3
+    assert len(calls) <= 2
