@@ -1,7 +1,9 @@
 """Random sequences of legal and illegal requests: what must hold after every one of them."""
 
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from random import Random
+from typing import Any, get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,6 +34,8 @@ from guard.core.coordinator.requests import (
 )
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import Commit, Refusal
+from guard.core.events.plan import TaskEvent
+from guard.core.events.plan_agents import AgentsEvent
 from guard.core.events.plan_upkeep import TaskRolledBack
 from tests.support.plans import HEAD, Desk, expert, plan, task
 
@@ -53,52 +57,75 @@ PLANS = (
         task("E", "D"),
         agents=(expert(), expert("other")),
     ),
-    plan(task("A"), task("B")),
+    plan(task("A")),
 )
 AGENTS = ("a1", "a2", "a3", "a4")
 
-tasks, agents = st.sampled_from(TASKS), st.sampled_from(AGENTS)
-runs = st.integers(1, 12).map(lambda number: f"db-expert-run-{number}")
-questions = st.integers(1, 12).map(lambda number: f"question-{number}")
+STEPS = 80
 
-requests: st.SearchStrategy[Any] = st.one_of(
-    st.builds(DispatchDeveloper, task_id=tasks, agent_id=agents),
-    st.builds(DispatchDeveloper, task_id=tasks, agent_id=agents),
-    st.builds(ReadyForAudit, task_id=tasks),
-    st.builds(ReadyForAudit, task_id=tasks),
-    st.builds(DispatchAgent, task_id=tasks, agent_id=agents),
-    st.builds(Pass, task_id=tasks, agent_id=agents),
-    st.builds(Pass, task_id=tasks, agent_id=agents),
-    st.builds(Fail, task_id=tasks, agent_id=agents),
-    st.builds(Block, task_id=tasks, agent_id=agents, issue=st.just("red")),
-    st.builds(DispatchRemediation, agent_id=agents, issue=st.sampled_from([None, "red"])),
-    st.builds(DispatchAgent, agent_type=st.just("health_auditor"), agent_id=agents),
-    st.builds(Healthy, agent_id=agents),
-    st.builds(Unhealthy, agent_id=agents),
-    st.builds(Checkpoint, agent_id=agents, checkpoint=st.just("half")),
-    st.builds(Ask, agent_id=agents, question=st.just("?")),
-    st.builds(Answer, question_id=questions, response=st.just("!")),
-    st.builds(Assess, needs_expansion=st.lists(tasks, max_size=2).map(tuple)),
-    st.builds(DispatchAnalyst, task_id=tasks, agent_id=agents),
-    st.builds(Expand, task_id=tasks, agent_id=agents, specification=st.just({})),
-    st.builds(Clarify, task_id=tasks, agent_id=agents, question=st.just("?")),
-    st.builds(
-        Delegate,
-        agent_id=st.sampled_from(["db-expert", "other"]),
-        delegating_agent=agents,
-        request_type=st.just("task"),
-        request_summary=st.just("help"),
-    ),
-    st.builds(SupportDone, run_id=runs, confidence=st.sampled_from(["HIGH", "MEDIUM", "LOW"])),
-    st.builds(SupportFailed, run_id=runs, reason=st.just("no")),
-    st.builds(OutOfScope, run_id=runs, suggested=st.sampled_from([None, "other", "db-expert"])),
-    st.builds(AgentDone, agent_id=agents),
-    st.builds(AgentLost, type=st.sampled_from(["agent_timeout", "agent_crashed"]), agent_id=agents),
-    st.sampled_from(PLANS),
-)
-steps = st.one_of(
-    requests, requests, requests, st.sampled_from(["tick", "later", "roll back", "answer"])
-)
+
+def requests(random: Random, state: Coordinator) -> list[Any]:
+    """One request of every kind, about what there is as often as about what there is not."""
+
+    def one(*groups: Iterable[str]) -> str:
+        known = [name for group in groups for name in group]
+        return random.choice(known) if known and random.random() < 0.8 else random.choice(TASKS)
+
+    agent = random.choice(AGENTS)
+    free, ready = one(state.available_tasks), one(state.pending_audit)
+    auditor = one([a for a, audited in state.active_auditors.items() if audited == ready], AGENTS)
+    active, run = one(state.active_agents), one(state.active_supporting_agents)
+    analyst, vague = one(state.active_business_analysts), one(state.pending_expansions)
+    expanded = state.active_business_analysts.get(analyst, vague)
+    question = one(q.question_id for q in state.pending_divine_questions)
+    repairing = [a for a, known in state.active_agents.items() if known.type == "remediation"]
+    support = random.choice(["db-expert", "other"])
+    kind = random.choice(["agent_timeout", "agent_crashed"])
+    sure: Any = random.choice(["HIGH", "MEDIUM", "LOW"])
+    return [
+        DispatchDeveloper(task_id=free, agent_id=agent),
+        ReadyForAudit(task_id=one(state.active_developers.values())),
+        DispatchAgent(task_id=ready, agent_id=agent),
+        Pass(task_id=ready, agent_id=auditor),
+        Fail(task_id=ready, agent_id=auditor),
+        Block(task_id=ready, agent_id=auditor, issue="red"),
+        DispatchRemediation(agent_id=agent, issue=random.choice([None, None, "red"])),
+        DispatchAgent(agent_type="health_auditor", agent_id=agent),
+        Healthy(agent_id=agent),
+        Unhealthy(agent_id=agent),
+        Checkpoint(agent_id=active, checkpoint="half"),
+        Ask(agent_id=active, question="?"),
+        Answer(question_id=question, response="!"),
+        Assess(needs_expansion=(one(state.available_tasks, state.blocked_tasks),)),
+        DispatchAnalyst(task_id=vague, agent_id=agent),
+        Expand(task_id=expanded, agent_id=analyst, specification={}),
+        Clarify(task_id=expanded, agent_id=analyst, question="?"),
+        Delegate(
+            agent_id=support, delegating_agent=active, request_type="task", request_summary="x"
+        ),
+        Delegate(
+            agent_id=support, delegating_agent=active, request_type="task", request_summary="y"
+        ),
+        SupportDone(run_id=run, confidence=sure),
+        SupportFailed(run_id=run, reason="no"),
+        OutOfScope(run_id=run, suggested=random.choice([None, "other", "db-expert"])),
+        AgentDone(agent_id=one(repairing, state.active_agents)),
+        AgentLost(type=kind, agent_id=active),
+        random.choice(PLANS),
+    ]
+
+
+def likely(random: Random, state: Coordinator) -> Any:
+    """What brings the plan on comes more often than the rest, or no story would come far."""
+    found = requests(random, state)
+    if state.infrastructure_blocked and random.random() < 0.3:
+        return random.choice([Healthy(agent_id="h"), found[6], found[22]])
+    if state.pending_divine_questions and random.random() < 0.3:
+        return "answer"
+    if random.random() < 0.15:
+        return random.choice(["tick", "later", "roll back", "tick", "later"])
+    # The first bring tasks on; of the requests to supporting agents there are more than they may take at once.
+    return random.choice(random.choice([found[:4], found[:4], found[17:19], found]))
 
 
 def step(desk: Desk, what: Any) -> None:
@@ -159,15 +186,29 @@ def completions(desk: Desk) -> None:
         assert left == (task_id in desk.state.completed_tasks)
 
 
-@settings(max_examples=150)
-@given(st.lists(steps, min_size=5, max_size=60))
-def test_whatever_is_asked_the_state_holds_together(story: list[Any]) -> None:
-    desk = Desk(commit=Commit(HEAD))
+@settings(max_examples=80)
+@given(st.integers(0, 2**32))
+def test_whatever_is_asked_the_state_holds_together(seed: int) -> None:
+    random, desk = Random(seed), Desk(commit=Commit(HEAD))
     desk.does(PLANS[0])
-    for what in story:
-        step(desk, what)
+    for _ in range(STEPS):
+        step(desk, likely(random, desk.state))
         holds(desk, desk.state)
         assert desk.folded() == desk.state, "the log alone gives the same"
     completions(desk)
     assert len({event.id for event in desk.log}) == len(desk.log)
     assert all(one.at <= two.at for one, two in pairwise(desk.log))
+
+
+def test_the_stories_come_everywhere() -> None:
+    """What never happens in them would not be tested."""
+    found: set[str] = set()
+    for seed in range(80):
+        random, desk = Random(seed), Desk(commit=Commit(HEAD))
+        desk.does(PLANS[0])
+        for _ in range(STEPS):
+            step(desk, likely(random, desk.state))
+        found |= {event.type for event in desk.log}
+    never = {"rollback_started", "rollback_failed", "rollback_blocked", "validation_complete"}
+    names = {cls.model_fields["type"].default for cls in get_args(TaskEvent | AgentsEvent)}
+    assert names - found - never == set()
