@@ -73,7 +73,7 @@ _TASK = PlanTask(id="x1-1", name="1.1", title="Parse the file", depends=())
     ("fields", "title", "shown"),
     [
         ({"task": NextTask(_TASK, True)}, "Next task", ["- 1.1: Parse the file", "It is yours"]),
-        ({"task": NextTask(_TASK, False)}, "Next task", ["not yours yet", "guard plan dispatch x1-1"]),
+        ({"task": NextTask(_TASK, False)}, "Next task", ["not yours yet", "guard plan dispatch x1-1 --agent a1"]),
         (
             {"mission": Mission("The parser reads headers.", _NOW - timedelta(hours=2), 40)},
             "Your last word",

@@ -57,7 +57,7 @@ def _for(minutes: float) -> str:
 
 def _sections(evidence: Evidence) -> Iterator[tuple[str, Iterable[str]]]:
     yield "Do this", (f"{number}. {line}" for number, line in enumerate(actions(evidence), 1))
-    yield "Next task", _task(evidence.task)
+    yield "Next task", _task(evidence.task, evidence.agent.agent_id)
     yield "Your last word", _mission(evidence)
     yield "Last failure", (line for one in evidence.failures[:MOST_LINES] for line in _failure(one))
     yield (
@@ -72,7 +72,7 @@ def _sections(evidence: Evidence) -> Iterator[tuple[str, Iterable[str]]]:
     yield "Priorities", (f"- {quoted(one)}" for one in evidence.priorities[:MOST_LINES])
 
 
-def _task(found: NextTask | None) -> Iterator[str]:
+def _task(found: NextTask | None, agent: str) -> Iterator[str]:
     if found is None:
         return
     task = found.task
@@ -80,7 +80,7 @@ def _task(found: NextTask | None) -> Iterator[str]:
     if found.claimed:
         yield "- It is yours: nobody else gets it."
     else:
-        yield f"- It is free, and not yours yet: `guard plan dispatch {task.id} --agent ID` claims it."
+        yield f"- It is free, and not yours yet: `guard plan dispatch {task.id} --agent {agent}` claims it."
 
 
 def _mission(evidence: Evidence) -> Iterator[str]:
