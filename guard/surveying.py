@@ -98,6 +98,7 @@ def _outage(settings: Activity, now: datetime, looks: Iterable[_Looked]) -> Outa
             seen.last_seen,
             seen.assessment.is_active,
             seen.lookback.minutes,
+            seen.rhythm.usual_minutes,
         )
         for agent, subject, seen in looks
         if subject is not None and seen is not None

@@ -71,6 +71,26 @@ def test_many_are_named_in_part() -> None:
 
 
 @pytest.mark.parametrize(
+    ("usual", "stalled", "silent"),
+    [
+        pytest.param(6, True, 4, id="quiet for more than twice as long as usual"),
+        pytest.param(9, True, 0, id="quiet as it may be"),
+        pytest.param(None, True, 0, id="of no known rhythm"),
+        pytest.param(6, False, 0, id="but nobody's silence is to be explained"),
+    ],
+)
+def test_an_outage_shows_before_all_are_silent(
+    usual: float | None, stalled: bool, silent: int
+) -> None:
+    at = NOW - timedelta(minutes=15)
+    agents = [LastSeen("T1", f"a{n}", at, is_active=True, usual_minutes=usual) for n in range(3)]
+    if stalled:
+        agents.append(_ago("b1", 70, is_active=False))
+    found = outage(agents, NOW, OutageRules())
+    assert len(found.agents if found else ()) == silent
+
+
+@pytest.mark.parametrize(
     ("rules", "silent"),
     [
         (OutageRules(), 3),

@@ -7,6 +7,7 @@ false alarm, or its own rhythm, whichever asks for more; then the general settin
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from guard.core.activity.rhythm import Rhythm, asked_minutes
@@ -74,6 +75,7 @@ def _own(known: Known, minutes: float, origin: Origin, why: str) -> Lookback:
     return Lookback(minutes=minutes, origin=origin, why=why, pace=pace)
 
 
+@lru_cache(maxsize=8)
 def parsed_agent_terms(text: str) -> Mapping[str, AgentTerms]:
     """Terms by agent from `builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30`."""
     if not _PATTERN.match(text):

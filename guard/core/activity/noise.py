@@ -6,6 +6,7 @@ consists of the quotation is no activity either, because it says nothing of the 
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 NOISE_PATTERNS = (
     "resumer",
@@ -35,14 +36,15 @@ _MOST_ACKNOWLEDGING = 12
 def is_resumer_prompt(message: str, patterns: Iterable[str] = NOISE_PATTERNS) -> bool:
     """Whether the message itself is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
     own = own_words(message).casefold()
-    return any(_stands_in(pattern.casefold(), own) for pattern in patterns if pattern)
+    return any(_standing(pattern.casefold()).search(own) for pattern in patterns if pattern)
 
 
-def _stands_in(pattern: str, text: str) -> bool:
+@lru_cache(maxsize=256)
+def _standing(pattern: str) -> re.Pattern[str]:
     """A word stands for itself: not as a part of another, nor of the name of a file."""
     before = r"(?<![\w/-])" if pattern[0].isalnum() else ""
     after = r"(?![\w/-]|\.\w)" if pattern[-1].isalnum() else ""
-    return re.search(before + re.escape(pattern) + after, text) is not None
+    return re.compile(before + re.escape(pattern) + after)
 
 
 def is_acknowledgement(message: str) -> bool:
@@ -59,6 +61,12 @@ def own_words(message: str) -> str:
 
 def is_noise(message: str, patterns: Iterable[str] = NOISE_PATTERNS) -> bool:
     """Whether the message proves no activity: a prompt to wake somebody, a bare acknowledgement, or nothing but a quotation."""
+    return bool(message) and _is_noise(message, tuple(patterns))
+
+
+@lru_cache(maxsize=1024)
+def _is_noise(message: str, patterns: tuple[str, ...]) -> bool:
+    """The same message is looked at again with every look at its agent."""
     if not message.strip():
         return False
     own = own_words(message)

@@ -20,6 +20,7 @@ OUTAGE_SHARE = 0.5
 OUTAGE_WITHIN_MINUTES = 5
 OUTAGE_HOLD_MINUTES = 240
 _MOST_NAMED = 5
+_HUSHED, _HUSHED_MINUTES = 2, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,18 @@ class LastSeen:
     at: datetime | None
     is_active: bool
     lookback_minutes: float = LOOKBACK_MINUTES
-    """How long it may be quiet without being taken for silent."""
+    """How long it may be quiet without being taken for silent;"""
+    usual_minutes: float | None = None
+    """and how long it usually is, where that is known."""
+
+    def is_quiet(self, now: datetime) -> bool:
+        """Whether it is silent, or has been quiet for longer than usual: an outage shows before it is a silence."""
+        if not self.is_active:
+            return True
+        if self.at is None or self.usual_minutes is None:
+            return False
+        least = max(_HUSHED_MINUTES, _HUSHED * self.usual_minutes)
+        return now - self.at > timedelta(minutes=least)
 
 
 class OutageRules(Frozen):
@@ -65,6 +77,11 @@ class Outage(Frozen):
         """Whether it explains the silence of this agent."""
         return any((one.task_id, one.agent_id) == (task_id, agent_id) for one in self.agents)
 
+    def explains(self, one: LastSeen, now: datetime) -> bool:
+        """Whether an agent may still lie silent because of it, also where others have come back already."""
+        shown = one.at is not None and one.at > self.since
+        return now < self.until and not shown and self.has(one.task_id, one.agent_id)
+
     @property
     def line(self) -> str:
         """What there is to say of it."""
@@ -77,16 +94,17 @@ class Outage(Frozen):
 
 
 def outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -> Outage | None:
-    """The newest outage that goes on, if there is one; agents of which there never was a sign are in none."""
+    """The newest outage that explains a silence, if there is one; agents of which there never was a sign are in none."""
     seen = sorted((one for one in agents if one.at is not None), key=_at)
-    silent = [one for one in seen if not one.is_active and _at(one) <= now]
+    silent = [one for one in seen if one.is_quiet(now) and _at(one) <= now]
     for fallen in _together(silent, timedelta(minutes=rules.within_minutes)):
         until = _at(fallen[-1]) + timedelta(minutes=rules.hold_minutes)
-        at_work = [one for one in seen if one.is_active or _at(one) >= _at(fallen[0])]
+        at_work = [one for one in seen if not one.is_quiet(now) or _at(one) >= _at(fallen[0])]
         enough = len(fallen) >= max(rules.agents, rules.share * len(at_work))
         if enough and now < until:
             quiet = [one for one in silent if _was_quiet(one, _at(fallen[0]))]
-            return _outage([*quiet, *fallen], until, len(quiet) + len(at_work))
+            if not all(one.is_active for one in (*quiet, *fallen)):
+                return _outage([*quiet, *fallen], until, len(quiet) + len(at_work))
     return None
 
 

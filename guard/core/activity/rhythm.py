@@ -19,6 +19,8 @@ LEAST_GAPS = 8
 """Fewer tell nothing,"""
 LEAST_QUIET = 4
 """nor do fewer quiet ones tell how long those may last."""
+MOST_SIGNS = 300
+"""So many of the newest are looked at."""
 BURST_MINUTES = 10.0
 QUANTILE = 0.9
 MARGIN = 1.3
@@ -43,13 +45,13 @@ def rhythm(
     times: Iterable[datetime], longest_minutes: float, prompted: Sequence[datetime] = ()
 ) -> Rhythm:
     """The rhythm in the times of its own signs; `prompted` is when it was sent something."""
-    moments = sorted(set(times))
+    moments = sorted(times)[-MOST_SIGNS:]
     gaps = [
         (after - before).total_seconds() / 60
         for before, after in pairwise(moments)
-        if not any(before <= sent <= after for sent in prompted)
+        if not prompted or not any(before <= sent <= after for sent in prompted)
     ]
-    gaps = sorted(gap for gap in gaps if gap <= longest_minutes)
+    gaps = sorted(gap for gap in gaps if 0 < gap <= longest_minutes)
     if len(gaps) < LEAST_GAPS:
         return Rhythm(pattern="too_few", gaps=len(gaps), usual_minutes=None, quiet_minutes=None)
     usual, quiet = _quantile(gaps, 0.5), [gap for gap in gaps if gap > BURST_MINUTES]

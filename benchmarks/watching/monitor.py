@@ -1,0 +1,203 @@
+"""A monitor that looks at a fleet again and again, and sends prompts to those that are not at work."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+from math import inf
+
+from benchmarks.watching.lives import Life, Sign
+from guard.core.activity.assessment import Signal, Terms, is_real
+from guard.core.activity.gaps import Gap, Reading, gaps
+from guard.core.activity.judging import Given, Judged, judged
+from guard.core.activity.learning import lesson
+from guard.core.activity.lookbacks import MAX_LOOKBACK_MINUTES
+from guard.core.activity.noise import NOISE_PATTERNS
+from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
+from guard.core.activity.rhythm import MOST_SIGNS
+from guard.core.activity.sources import LOOKBACK_MINUTES, SOURCES
+from guard.core.activity.watched import WatchedAgent, WatchedAgentFold
+from guard.core.events import FalseAlarmLearned, ResumeSent
+from guard.core.records import Position
+
+NUDGES = 2
+MOST_HELD = 20
+"""So many outages are remembered: one that goes on is found again with every look."""
+_MOST_OF_ONE = 20
+_TIMED = ("TELEMETRY_EVENT", "GIT_COMMIT")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What of the product takes part; each can be left out, to show what it is worth."""
+
+    adaptive: bool = True
+    learns: bool = True
+    clocks: bool = True
+    outages: bool = True
+
+
+@dataclass
+class Sent:
+    """A prompt, by the true clock, and the look-back that it was sent under."""
+
+    at: float
+    lookback: float
+
+
+@dataclass
+class Watched:
+    """One agent under the monitor's eyes."""
+
+    life: Life
+    signals: list[Signal] = field(default_factory=list)
+    history: list[datetime] = field(default_factory=list)
+    reached: int = 0
+    fold: WatchedAgentFold = field(default_factory=lambda: WatchedAgentFold("key"))
+    sent: list[Sent] = field(default_factory=list)
+    lessons: int = 0
+    looks: list[tuple[float, bool, bool]] = field(default_factory=list)
+    """When it was looked at, whether it was said to be at work, and whether its status file alone says so."""
+    longest: float = LOOKBACK_MINUTES
+    """The longest look-back that it had after its death."""
+
+    @property
+    def view(self) -> WatchedAgent | None:
+        return self.fold.document() if self.fold.reached.seq else None
+
+    def taken(self, event: ResumeSent | FalseAlarmLearned) -> None:
+        seq = self.fold.reached.seq + 1
+        self.fold.apply(event)
+        self.fold.reached = Position(1, seq, seq, "0" * 64)
+
+
+class Monitor:
+    """Looks from time to time while its machine is awake."""
+
+    def __init__(self, lives: Sequence[Life], rules: Rules) -> None:
+        self.machine = lives[0].machine
+        self.agents = [Watched(life) for life in lives]
+        self.rules = rules
+        self.held: list[Outage] = []
+        self._readings: list[Reading] = []
+
+    def watch(self, since: float, until: float, every: float) -> None:
+        """Look at all agents, so often."""
+        at = since
+        while at < until:
+            if self.machine.is_awake(at):
+                self._look(at)
+            at += every
+
+    def _look(self, at: float) -> None:
+        now, known = self.machine.wall(at), self._gaps(at)
+        found = [(agent, _seen(agent, at, now)) for agent in self.agents]
+        verdicts = [(agent, seen, self._judged(agent, seen, now, known)) for agent, seen in found]
+        if self.rules.outages:
+            self._note_outage(verdicts, now)
+        for agent, seen, verdict in verdicts:
+            self._learn(agent, seen, now)
+            agent.looks.append((at, verdict.assessment.is_active, _by_status(agent, now)))
+            if agent.life.is_dead(at):
+                agent.longest = max(agent.longest, verdict.lookback.minutes)
+            last = _last_seen(agent, seen, verdict, now)
+            explained = any(one.explains(last, now) for one in self.held[-MOST_HELD:])
+            if not verdict.assessment.is_active and not explained:
+                _send(agent, verdict, last.at, at, now)
+
+    def _gaps(self, at: float) -> tuple[Gap, ...]:
+        self._readings.append(self.machine.read(at))
+        return gaps(self._readings) if self.rules.clocks else ()
+
+    def _judged(
+        self, agent: Watched, seen: list[Signal], now: datetime, known: tuple[Gap, ...]
+    ) -> Judged:
+        given = Given(adaptive=self.rules.adaptive, watched=agent.view, gaps=known)
+        return judged(seen, agent.history[-MOST_SIGNS:], now, given)
+
+    def _note_outage(
+        self, verdicts: list[tuple[Watched, list[Signal], Judged]], now: datetime
+    ) -> None:
+        agents = [_last_seen(agent, seen, verdict, now) for agent, seen, verdict in verdicts]
+        found = outage(agents, now, OutageRules())
+        if found is not None:
+            self.held.append(found)
+
+    def _learn(self, agent: Watched, seen: list[Signal], now: datetime) -> None:
+        if not self.rules.learns or agent.view is None:
+            return
+        found = lesson(agent.view, 1, seen, MAX_LOOKBACK_MINUTES, NOISE_PATTERNS)
+        if found is not None:
+            agent.lessons += 1
+            agent.taken(FalseAlarmLearned(at=now, id="e", **_NAMES, **dict(found)))
+
+
+_NAMES = {"task_id": "T1", "agent_id": "a1", "incarnation": 1}
+
+
+def _last_seen(agent: Watched, seen: Sequence[Signal], verdict: Judged, now: datetime) -> LastSeen:
+    last = max((one.at for one in seen if is_real(one, now, verdict.terms)), default=None)
+    active, back = verdict.assessment.is_active, verdict.lookback.minutes
+    return LastSeen("T1", agent.life.name, last, active, back, verdict.rhythm.usual_minutes)
+
+
+def _seen(agent: Watched, at: float, now: datetime) -> list[Signal]:
+    """The newest signs of each source, as the collectors give them, and what its process does just now."""
+    signs = agent.life.signs
+    until = bisect_right(signs, at, key=lambda one: one.at)
+    new = [_signal(one, agent.life) for one in signs[agent.reached : until]]
+    agent.signals += new
+    agent.history += (one.at for one in new if one.source in _TIMED and is_real(one, now, Terms()))
+    agent.reached = until
+    found = list(_newest(agent.signals))
+    if agent.life.shows_progress(at):
+        found.append(Signal(source="PROCESS_PROGRESS", at=now, detail="at work"))
+    return found
+
+
+def _signal(sign: Sign, life: Life) -> Signal:
+    at = life.machine.wall(sign.at)
+    return Signal(source=sign.source, at=at, detail="seen", message=sign.message)
+
+
+def _newest(signals: Sequence[Signal]) -> Iterator[Signal]:
+    counts = dict.fromkeys(SOURCES, 0)
+    for one in reversed(signals[-_MOST_OF_ONE * 8 :]):
+        counts[one.source] += 1
+        if counts[one.source] <= _MOST_OF_ONE:
+            yield one
+
+
+def _by_status(agent: Watched, now: datetime) -> bool:
+    """What the age of the status file alone says."""
+    told = next((one for one in reversed(agent.signals) if one.source == "STATUS_UPDATE"), None)
+    return told is not None and now - told.at <= timedelta(minutes=LOOKBACK_MINUTES)
+
+
+def _send(agent: Watched, verdict: Judged, last: datetime | None, at: float, now: datetime) -> None:
+    """Send a prompt, unless this silence has had its share."""
+    stall = sha256(str(last).encode()).hexdigest()
+    known = agent.view
+    if known is not None and known.sent_in(stall) >= NUDGES:
+        return
+    agent.taken(
+        ResumeSent(
+            at=now,
+            id="e",
+            **_NAMES,
+            way="inbox",
+            stall=stall,
+            last_activity=last,
+            lookback_minutes=verdict.lookback.minutes,
+            prompt="0" * 64,
+            reason="silent",
+        )
+    )
+    agent.sent.append(Sent(at, verdict.lookback.minutes))
+    agent.life.prompted(at)
+
+
+def first_after(sent: Sequence[Sent], at: float) -> float:
+    """When the first prompt came after this moment."""
+    return min((one.at for one in sent if one.at >= at), default=inf)
