@@ -51,6 +51,7 @@ def examine(guard: Invocation) -> Iterator[DoctorCheck]:
         "git hooks": git_hooks,
         "agent hooks": agent_hooks,
         "agent CLIs": _programs,
+        "collectors": _collectors,
         "clock": _clock,
     }
     fold(guard)
@@ -206,6 +207,19 @@ def _version(guard: Invocation, name: str) -> str | None:
         return f"(does not start: {error.strerror})"
     number = re.search(rb"\d+\.\d+[\w.-]*", answer.stdout)
     return number[0].decode() if number else "(version unknown)"
+
+
+def _collectors(guard: Invocation) -> Iterator[DoctorCheck]:
+    """Those of other packages; loaded, because one that cannot be is silent otherwise."""
+    from guard.activity.custom import offered, told_of
+
+    repository = guard.repository_if_any
+    found = told_of(offered(repository.root if repository else None, tuple(sys.path)))
+    sound = [name for name, trouble in found.items() if trouble is None]
+    yield check("collectors", "ok", ", ".join(sound) or "only guard's own")
+    for name, trouble in found.items():
+        if trouble is not None:
+            yield check("collectors", "warning", f"{name}: {trouble}", "upgrade or remove it")
 
 
 def _clock(guard: Invocation) -> Iterator[DoctorCheck]:

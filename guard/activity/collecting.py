@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from guard.activity import machine, messages, telemetry, work
+from guard.activity.custom import custom_collectors
 from guard.activity.subject import Collector, Subject, Trouble
 from guard.core.activity.assessment import Signal, Terms, is_real, unusable
-from guard.core.activity.sources import SOURCES, SourceName
 from guard.core.text import valid
 
 _ENOUGH = 2
@@ -54,13 +54,14 @@ def collect(
     terms: Terms,
     *,
     all_sources: bool = False,
-    collectors: Iterable[Collector] = COLLECTORS,
+    collectors: Iterable[Collector] | None = None,
 ) -> Collected:
-    """Ask the sources, until enough is known."""
+    """Ask the sources, until enough is known: guard's own and those of other packages, unless some are named."""
+    asked = [*COLLECTORS, *custom_collectors(subject.root)] if collectors is None else collectors
     found: list[Signal] = []
     warnings: list[str] = []
     real: list[Signal] = []
-    for collector in sorted(collectors, key=lambda one: SOURCES[one.source].tier):
+    for collector in sorted(asked, key=lambda one: one.tier):
         if not all_sources and _is_enough(found, subject, terms):
             break
         signals = _asked(collector, subject, warnings)

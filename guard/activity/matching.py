@@ -81,8 +81,7 @@ class _Look:
 
     def _entries(self, folder: Path) -> Listing | None:
         """A folder of all agents is listed once for all; one of this agent's own is not kept."""
-        subject = self._subject
-        root = os.fspath(subject.root or "")
+        subject, root = self._subject, os.fspath(self._subject.root or "")
         if subject.agent.agent_id in os.fspath(folder)[len(root) :]:
             return listing(folder, self._left)
         return subject.shared.listing(folder, _MOST_ENTRIES)

@@ -10,7 +10,7 @@ from guard.activity.shared import Period, Reported, Shared
 from guard.clock import Clock
 from guard.core.activity.assessment import Signal
 from guard.core.activity.gaps import Gap, oldest
-from guard.core.activity.sources import SourceName
+from guard.core.activity.sources import AnySource, Tier, worth
 from guard.core.activity.watched import WatchedAgent
 from guard.core.agents import Agent
 from guard.core.settings import Activity
@@ -91,7 +91,13 @@ class Subject:
         return Period(self._reached, self.now, self.environ, self.git_seconds)
 
     def signal(
-        self, source: SourceName, seconds: float, detail: str, message: str = ""
+        self,
+        source: AnySource,
+        seconds: float,
+        detail: str,
+        message: str = "",
+        *,
+        tier: Tier | None = None,
     ) -> Signal | None:
         """A sign at this time, in seconds since the epoch; None if that is too long ago to count, or no time at all."""
         try:
@@ -100,8 +106,13 @@ class Subject:
             return None
         if at < self.since:
             return None
-        text = valid(message)[:8192]
-        return Signal(source=source, at=at, detail=valid(detail)[:512], message=text)
+        return Signal(
+            source=source,
+            at=at,
+            detail=valid(detail)[:512],
+            message=valid(message)[:8192],
+            custom_tier=tier,
+        )
 
 
 Collect = Callable[[Subject], Iterable[Sign]]
@@ -110,5 +121,11 @@ Collect = Callable[[Subject], Iterable[Sign]]
 class Collector(NamedTuple):
     """One source of signs. Whatever it raises, it fails alone, and what it found before counts."""
 
-    source: SourceName
+    source: AnySource
     collect: Collect
+    custom_tier: Tier | None = None
+    """Of a source that is not guard's own."""
+
+    @property
+    def tier(self) -> Tier:
+        return worth(self.source, self.custom_tier).tier

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from guard.core.activity.gaps import Gap, age, left_out
 from guard.core.activity.noise import NOISE_PATTERNS, is_noise
-from guard.core.activity.sources import LOOKBACK_MINUTES, SOURCES, SourceName, Tier, window_seconds
+from guard.core.activity.sources import LOOKBACK_MINUTES, AnySource, Tier, window_seconds, worth
 from guard.core.fields import Frozen, Instant, Line
 from guard.core.text import plural
 
@@ -38,16 +38,18 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Signal(Frozen):
     """One sign that an agent may be at work."""
 
-    source: SourceName
+    source: AnySource
     at: Instant
     detail: Line
     """What was seen."""
     message: str = ""
     """What the agent said, where the sign is a message: it may be noise."""
+    custom_tier: Tier | None = None
+    """Of a source that is not guard's own."""
 
     @property
     def tier(self) -> Tier:
-        return SOURCES[self.source].tier
+        return worth(self.source, self.custom_tier).tier
 
 
 class Terms(Frozen):

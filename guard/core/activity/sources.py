@@ -1,7 +1,9 @@
 """Where signs of activity come from: how far each source is to be trusted, and for how long."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal, cast
+
+from pydantic import StringConstraints
 
 Tier = Literal[1, 2, 3]
 SourceName = Literal[
@@ -19,6 +21,9 @@ SourceName = Literal[
     "MESSAGE_QUEUE",
     "WORKSPACE_ACCESS",
 ]
+CustomName = Annotated[str, StringConstraints(pattern=r"^X_[A-Z0-9_]{1,60}$")]
+"""A source of another package: no name of guard's own begins so."""
+AnySource = SourceName | CustomName
 LOOKBACK_MINUTES = 60
 _WINDOW_SECONDS: dict[Tier, int] = {1: 3600, 2: 1800, 3: 900}
 
@@ -48,6 +53,18 @@ SOURCES: dict[SourceName, Source] = {
     "MESSAGE_QUEUE": Source(3, 0.4, "messages of its own in a queue"),
     "WORKSPACE_ACCESS": Source(3, 0.3, "files that were read in its workspace"),
 }
+_CUSTOM: dict[Tier, Source] = {
+    1: Source(1, 0.8, "what a package of the user's found"),
+    2: Source(2, 0.6, "what a package of the user's found"),
+    3: Source(3, 0.3, "what a package of the user's found"),
+}
+"""The least of each band: nobody knows how good it is."""
+
+
+def worth(source: AnySource, tier: Tier | None = None) -> Source:
+    """What a source is worth; one of another package by the tier that it says it is of, the third if it does not say."""
+    known = SOURCES.get(cast(SourceName, source))
+    return known if known is not None else _CUSTOM[tier or 3]
 
 
 def window_seconds(tier: Tier, lookback_minutes: float) -> float:

@@ -10,7 +10,7 @@ from pydantic import Field
 from guard.core.activity.assessment import Assessment, Level, Share, Signal, Terms
 from guard.core.activity.lookbacks import Lookback, Origin
 from guard.core.activity.rhythm import Rhythm
-from guard.core.activity.sources import SOURCES, SourceName, Tier
+from guard.core.activity.sources import AnySource, Tier, worth
 from guard.core.activity.watched import FalseAlarm, WatchedAgent
 from guard.core.agents import Agent
 from guard.core.events.agent import AgentStatus
@@ -22,7 +22,7 @@ from guard.core.text import plural, visible
 class ShownSignal(Frozen):
     """One sign that counts, with what its source is worth by itself."""
 
-    source: SourceName
+    source: AnySource
     tier: Tier
     confidence: Share
     at: Instant
@@ -109,7 +109,7 @@ def activity_report(agent: Agent, seen: Seen, watched: WatchedAgent | None) -> A
 
 
 def _shown(signal: Signal) -> ShownSignal:
-    source = SOURCES[signal.source]
+    source = worth(signal.source, signal.custom_tier)
     return ShownSignal(
         source=signal.source,
         tier=source.tier,

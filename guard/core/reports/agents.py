@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.activity.assessment import Share
 from guard.core.activity.categories import Category
 from guard.core.activity.outages import Outage
-from guard.core.activity.sources import SourceName
+from guard.core.activity.sources import AnySource
 from guard.core.agents import Agent
 from guard.core.claims.document import CompletionValidation
 from guard.core.events.agent import AgentStatus
@@ -118,7 +118,7 @@ class SurveyedAgent(ListedAgent):
     is_active: bool | None
     """None if nobody looked, or if it has ended."""
     confidence: Share | None
-    sources: tuple[SourceName, ...]
+    sources: tuple[AnySource, ...]
     """What showed it to be at work, the newest first."""
     last_seen: Instant | None
     """The newest sign of it, also one that is too old to count; None if nobody looked."""

@@ -1,0 +1,203 @@
+"""Collectors of other packages: found in the user's environment, never in the project's folder, loaded when first asked.
+
+Whatever such a package does, it fails alone: at an error, a wrong sign, or when its time is over.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import EntryPoint, distributions
+from itertools import islice
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, cast
+
+from guard.activity.subject import Collector, Subject, Trouble
+from guard.activity.subject import Sign as OurSign
+from guard.collectors import GROUP, Sign
+from guard.collectors import Subject as TheirSubject
+from guard.core.activity.sources import SOURCES, Tier
+
+_NAME = re.compile(r"[A-Z0-9][A-Z0-9_]{0,59}")
+_MOST_SIGNS = 200
+LOAD_SECONDS = 10.0
+_LOADING = Lock()
+
+
+def custom_collectors(root: Path | None) -> tuple[Collector, ...]:
+    """Those of other packages, for an agent in this work tree; one that cannot be used yields why."""
+    return tuple(
+        Collector(one.source, one.collect, one.tier) for one in offered(root, tuple(sys.path))
+    )
+
+
+@lru_cache(maxsize=16)
+def offered(root: Path | None, search: tuple[str, ...]) -> tuple["Offered", ...]:
+    """What the installed packages offer, by the name of the source; looked up once for all agents of a work tree."""
+    paths = _outside(root, search)
+    found: dict[str, Offered] = {}
+    for package, entry in _entries(paths):
+        one = Offered(entry, package, paths)
+        known = found.setdefault(one.source, one)
+        if known is not one and known.package != package:
+            known.trouble = f"{known.package} and {package} both offer it"
+    return tuple(found[name] for name in sorted(found))
+
+
+def _entries(paths: list[str]) -> Iterator[tuple[str, EntryPoint]]:
+    for package in distributions(path=paths):
+        try:
+            entries = list(package.entry_points.select(group=GROUP))
+            name = f"{package.name} {package.version}" if entries else ""
+        except Exception:  # noqa: S112  A package with broken metadata offers nothing.
+            continue
+        yield from ((name, entry) for entry in entries)
+
+
+def _outside(root: Path | None, search: tuple[str, ...]) -> list[str]:
+    """The paths of the environment that guard runs in; none that an agent could put files into as it works.
+
+    With `python -m guard` the first path is the current folder.
+    """
+    own = os.path.realpath(sys.prefix)
+    closed = {os.path.realpath(os.curdir), *([os.path.realpath(root)] if root else [])}
+    places = [(path, os.path.realpath(path)) for path in search if path]
+    return [
+        path
+        for path, real in places
+        if _is_below(real, own) or not any(_is_below(real, one) for one in closed)
+    ]
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+@dataclass
+class Offered:
+    """One collector of a package."""
+
+    entry: EntryPoint
+    package: str
+    paths: list[str]
+    trouble: str | None = None
+    """Why it is not asked."""
+    _loaded: Any = None
+
+    def __post_init__(self) -> None:
+        name = self.entry.name.upper()
+        if not _NAME.fullmatch(name):
+            self.trouble = "its name has to be of letters, digits and `_`, 60 at most"
+        elif name in SOURCES:
+            self.trouble = f"{name} is a source of guard's own"
+
+    @property
+    def source(self) -> str:
+        name = re.sub(r"[^A-Z0-9_]", "_", self.entry.name.upper()).strip("_")
+        return f"X_{name[:60] or 'UNNAMED'}"
+
+    @property
+    def tier(self) -> Tier:
+        """What it says of itself, once it is loaded; the third if it says nothing."""
+        self.load()
+        told = getattr(self._loaded, "guard_tier", 3)
+        return cast(Tier, told) if told in (1, 2, 3) else 3
+
+    def load(self) -> None:
+        """Import it, unless that was tried before."""
+        # The search path is put back from here, because the import may never end.
+        with _LOADING:
+            if self._loaded is None and self.trouble is None:
+                with _searching(self.paths):
+                    self._within(LOAD_SECONDS, self._import, "could not be loaded")
+
+    def collect(self, subject: Subject) -> Iterator[OurSign]:
+        """Its signs of one agent, and why there are no more."""
+        heard: list[object] = []
+        limit = subject.settings.collector_seconds
+        self.load()
+        if self.trouble is None:
+            theirs = _public(subject)
+            self._within(limit, lambda: self._ask(theirs, heard), "failed")
+        for sign in tuple(heard):
+            yield self._checked(sign, subject)
+        if self.trouble is not None:
+            yield Trouble(f"{self.package}: {self.trouble}")
+
+    def _ask(self, theirs: TheirSubject, heard: list[object]) -> None:
+        try:
+            for sign in islice(self._loaded(theirs), _MOST_SIGNS):
+                heard.append(sign)  # noqa: PERF402  What it yields before it hangs counts.
+        except Exception as error:
+            heard.append(Trouble(f"{self.package}: {_why(error)}"))
+
+    def _import(self) -> None:
+        loaded = self.entry.load()
+        if not callable(loaded):
+            raise TypeError(f"{self.entry.value} cannot be called")
+        self._loaded = loaded
+
+    def _within(self, seconds: float, act: Any, failed: str) -> None:
+        """In a thread that is left behind when its time is over; it is not asked again then."""
+
+        def run() -> None:
+            try:
+                act()
+            except BaseException as error:  # It may want to end the process, too.
+                self.trouble = f"{failed}: {_why(error)}"
+
+        thread = Thread(target=run, daemon=True, name=self.source)
+        thread.start()
+        thread.join(seconds)
+        if thread.is_alive():
+            self.trouble = f"took more than {seconds:g} s, and is not asked again"
+
+    def _checked(self, sign: object, subject: Subject) -> OurSign:
+        if isinstance(sign, Trouble):
+            return sign
+        if not isinstance(sign, Sign) or getattr(sign.at, "tzinfo", None) is None:
+            return Trouble(f"{self.package}: what it yields is no sign with a time and a zone")
+        told = (sign.at.timestamp(), str(sign.detail), str(sign.message))
+        return subject.signal(self.source, *told, tier=self.tier)
+
+
+def _public(subject: Subject) -> TheirSubject:
+    agent = subject.agent
+    return TheirSubject(
+        agent_id=agent.agent_id,
+        task_id=agent.task_id,
+        root=subject.root,
+        alone=subject.alone,
+        since=subject.since,
+        now=subject.now,
+        pid=agent.pid,
+        tmux_session=agent.tmux_session,
+        session=subject.session[1] if subject.session else None,
+    )
+
+
+@contextmanager
+def _searching(paths: list[str]) -> Iterator[None]:
+    """So that a module in the project's folder cannot stand in for one of the package."""
+    before = sys.path[:]
+    sys.path[:] = paths
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _why(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def told_of(found: tuple[Offered, ...]) -> Mapping[str, str | None]:
+    """Each collector with its package, and what is wrong with it; all are loaded for that."""
+    for one in found:
+        one.load()
+    return {f"{one.source} ({one.package})": one.trouble for one in found}
