@@ -4,6 +4,7 @@ The reflog tells what was made here from what was fetched; merges and patches th
 """
 
 import re
+from dataclasses import replace
 
 from guard.baselines import Baseline
 from guard.core.git_hooks.noticing import Noticed, notice
@@ -22,14 +23,28 @@ def noticed(guard: Invocation, baseline: Baseline | None = None) -> Noticed:
     view = guard.store.view(COMMITS, key_of(guard))
     if view is None or not guard.repository.git_dir_exists:
         return Noticed()
-    moves = moves_of(Reader(guard.repository, guard.environ), "HEAD")
+    git = Reader(guard.repository, guard.environ)
+    moves = moves_of(git, "HEAD")
     earlier = False
     if baseline is not None:
         known, began = view.known(), after(moves, {baseline.head})
         earlier = any(move.new in known for move in moves[: len(moves) - len(began)])
         moves = began
     made = [move.new for move in moves[-MOST_MOVES:] if _calls_a_hook(move)]
-    return notice(view, made, recorded_before=earlier)
+    found = notice(view, made, recorded_before=earlier)
+    befores = {one.oid: one.previous for one in view.commits}
+    unverified = [oid for oid in found.unverified if _brings_something(git, oid, befores[oid])]
+    return replace(found, unverified=tuple(unverified))
+
+
+def _brings_something(git: Reader, oid: str, before: str | None) -> bool:
+    """Whether it has other files than HEAD had before: some programs call no hook where nothing is staged."""
+    if before is None:
+        return True
+    trees = [
+        git.line("rev-parse", "--verify", "--quiet", f"{one}^{{tree}}") for one in (oid, before)
+    ]
+    return trees[0] is None or trees[0] != trees[1]
 
 
 def _calls_a_hook(move: Move) -> bool:
