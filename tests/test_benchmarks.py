@@ -50,7 +50,8 @@ def test_snapshots_are_measured_beside_git() -> None:
 
 
 def test_a_hook_is_measured_beside_python_alone() -> None:
-    (row,) = hook_rows(rounds=1)
+    row, of_git = hook_rows(rounds=1)
+    assert "commit" in of_git.what
     assert row.target == "at most 4 ×"
     assert row.value > 0
 
