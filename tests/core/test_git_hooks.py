@@ -14,6 +14,7 @@ from guard.core.git_hooks.state import MOST_COMMITS, Commits, CommitsFold
 from guard.core.git_hooks.vocabulary import is_skipped
 from guard.core.records import Position
 from guard.core.runs import EndedIteration, OpenIteration, Run
+from guard.core.views import LogPosition
 from guard.git_hooks.noting import _how
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -96,8 +97,18 @@ def run(opened: OpenIteration | None = None, ended: bool = False) -> Run:
         session=None,
         frozen=None,
     )
-    return Run.model_construct(
-        run="r1", worktree="w", open_iteration=opened, last_iteration=last if ended else None
+    return Run(
+        seq=1,
+        log=LogPosition(segment=1, offset=1, hash="0" * 64),
+        worktree="w",
+        run="r1",
+        command=(),
+        started_at=None,
+        ended_at=None,
+        end_reason=None,
+        iterations=2,
+        open_iteration=opened,
+        last_iteration=last if ended else None,
     )
 
 

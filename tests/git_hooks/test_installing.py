@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,7 @@ def test_where_core_hooks_path_leads(repository: Path, tmp_path: Path) -> None:
     assert (shared / "post-commit").is_file()
 
 
-REFUSED = {
+REFUSED: dict[str, Callable[[Path], object]] = {
     "a folder in its place": lambda hooks: (hooks / "pre-push").mkdir(),
     "somebody else's hook twice": lambda hooks: (
         old_hook(hooks, "pre-push", "exit 0"),
