@@ -83,9 +83,6 @@ def act(
 ) -> Ran:
     """Run the workflow for this event, with nothing of our own environment but what is given."""
     result, home = folder / f"{event}.steps.json", folder / "act"
-    temporary = folder / "temporary"
-    shutil.rmtree(temporary / "completion-guard" / "state", ignore_errors=True)
-    temporary.mkdir(exist_ok=True)
     write(folder / f"{event}.json", json.dumps(document))
     pin = next(
         line.partition("@")[2].split()[0]
@@ -102,8 +99,7 @@ def act(
             *("--cache-server-addr", "127.0.0.1"),
             *("--local-repository", f"example/guard@v1={folder / 'action'}"),
             *("--local-repository", f"actions/cache@{pin}={ACTION / 'cache'}"),
-            # As on GitHub's own runners, where this folder is always the same, and empty when a job begins.
-            *("--env", f"RUNNER_TEMP={temporary}"),
+            *("--env", f"GUARD_TESTS_STATE={home / 'state'}"),
             *("--env", f"GUARD_TESTS_RESULT={result}"),
             *("--env", f"GUARD_TESTS_CACHE={library}"),
             *("--env", f"GUARD_TESTS_PLACE={folder / 'checkout'}"),
