@@ -11,6 +11,7 @@ from guard.activity import machine, messages, telemetry, work
 from guard.activity.custom import custom_collectors
 from guard.activity.subject import Collector, Subject, Trouble
 from guard.core.activity.assessment import Signal, Terms, is_real, unusable
+from guard.core.activity.sources import SourceName
 from guard.core.text import valid
 
 _ENOUGH = 2
