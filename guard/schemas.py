@@ -32,8 +32,10 @@ from guard.core.reports.baseline import BaselineReport
 from guard.core.reports.breaker import BreakerReport
 from guard.core.reports.check import CheckReport
 from guard.core.reports.classify import ClassifyReport
+from guard.core.reports.failures import FailuresReport, FailureWarningsReport
 from guard.core.reports.git_hooks import GitHooksReport
 from guard.core.reports.github import StepReport, ToldReport
+from guard.core.reports.ingest import PlanIngestReport
 from guard.core.reports.install import InstallReport
 from guard.core.reports.loop import LoopReport
 from guard.core.reports.metrics import MetricsReport
@@ -81,6 +83,8 @@ OUTPUTS: tuple[type[Report], ...] = (
     ClassifyReport,
     ConfigReport,
     DoctorReport,
+    FailureWarningsReport,
+    FailuresReport,
     GitHooksReport,
     ImportReport,
     InitReport,
@@ -91,6 +95,7 @@ OUTPUTS: tuple[type[Report], ...] = (
     MetricsReport,
     PlanChangeReport,
     PlanGraphReport,
+    PlanIngestReport,
     PlanNextReport,
     PlanOutboxReport,
     ProbeReport,

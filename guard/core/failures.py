@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from guard.core.failure_causes import cause_of
 from guard.core.failure_kinds import KINDS, OTHER, kind_of
-from guard.core.fields import Count, Frozen, Id, Line, Text
+from guard.core.failure_patterns import FailurePattern, FailureWarning, recorded
 from guard.core.plan.model import PlanTask
-from guard.core.text import plural, shortened, visible
+from guard.core.text import plural, visible
 
 __all__ = [
     "KINDS",
@@ -27,7 +27,6 @@ __all__ = [
 
 RECURRING = 3
 """From this occurrence on a kind of failure is worth a warning."""
-MOST_CAUSES = 20
 _MOST_KEYWORDS = 500
 _MOST_READ = 65536
 _MOST_SHOWN = 300
@@ -49,40 +48,6 @@ _PREVENTIONS = {
     "test_failures": "Run the whole test suite and read its output before the task is reported as ready.",
     "build_errors": "Build from a clean tree before the task is reported as ready.",
 }
-
-
-class FailurePattern(Frozen):
-    """What is known of one kind of failure."""
-
-    count: Count = 0
-    tasks: tuple[Id, ...] = ()
-    """Each task once, in the order in which it first happened to them."""
-    common_causes: tuple[Line, ...] = ()
-    suggested_prevention: Text | None = None
-
-
-class FailureWarning(Frozen):
-    """What a prompt says of a kind of failure that recurs."""
-
-    type: Line
-    message: Line
-    prevention: Text | None
-    occurrence_count: Count
-    common_causes: tuple[Line, ...]
-
-
-def recorded(pattern: FailurePattern, task: str, cause: str | None) -> FailurePattern:
-    """The pattern after one more occurrence. The causes that were found last are kept."""
-    causes = pattern.common_causes
-    if cause and cause not in causes:
-        causes = (*causes, shortened(cause, 400))[-MOST_CAUSES:]
-    return pattern.model_copy(
-        update={
-            "count": pattern.count + 1,
-            "tasks": pattern.tasks if task in pattern.tasks else (*pattern.tasks, task),
-            "common_causes": causes,
-        }
-    )
 
 
 def prevention_of(kind: str, pattern: FailurePattern) -> str | None:

@@ -164,7 +164,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         AUDITED,
         {"failed_audits": {}},
         Fail(task_id="A", agent_id="aud-1", reason="a test fails"),
-        ["auditor_fail"],
+        ["auditor_fail", "failure_pattern_recorded"],
         {
             "in_progress_tasks": {"A": ("dev-1", "implementing", None)},
             "pending_audit": (),

@@ -2,7 +2,7 @@
 
 import click
 
-from guard.commands.plan import helping, looking, supporting, upkeep, working
+from guard.commands.plan import helping, ingesting, looking, supporting, upkeep, working
 
 
 @click.group("plan")
@@ -30,6 +30,7 @@ for verb in (
     supporting.expand,
     supporting.delegate,
     supporting.support,
+    ingesting.ingest,
     upkeep.outbox,
     upkeep.usage,
     upkeep.tick,

@@ -19,7 +19,7 @@ agent_option = click.option(
     help="The agent.",
 )
 task_option = click.option("--task", metavar="TASK", help="The task that it is about.")
-_event_id = click.option(
+event_id_option = click.option(
     "--event-id",
     metavar="ID",
     callback=given_id("an event id"),
@@ -29,7 +29,7 @@ _event_id = click.option(
 
 def recorded(function: Callable[..., None]) -> Callable[..., None]:
     """The options of all verbs that record something."""
-    return _event_id(format_option(click.pass_obj(function)))
+    return event_id_option(format_option(click.pass_obj(function)))
 
 
 def tell(guard: Invocation, request: Request, event_id: str | None, form: str) -> None:

@@ -53,6 +53,8 @@ class Reader:
         self._unreadable = 0
         self.told = ""
         """In the end the error in the program's own words, if it has any."""
+        self.said = ""
+        """In the end the agent's last message, where its events have one."""
         self._last: tuple[type[Format], Event] | None = None
         """The event in the last line, if it is one with which no stream opens."""
         self._is_announced = False
@@ -109,6 +111,7 @@ class Reader:
         found = decide(ending, written, exit_code, self._exit_meaning(exit_code))
         found = found if self._format else self._doubted(found, exit_code)
         self.told = line_of(found.text)
+        self.said = ending.message if self._format else ""
         return classification(found, ending, self.session, exit_code, now)
 
     def _plain_ending(self, exit_code: int | None, written: Trouble | None) -> Ending:

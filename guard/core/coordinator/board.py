@@ -10,7 +10,6 @@ from pydantic import JsonValue
 from guard.core.coordinator.entries import (
     ActiveAgent,
     Delegation,
-    FailurePattern,
     KnownSupport,
     Parcel,
     ParcelKind,
@@ -23,6 +22,7 @@ from guard.core.coordinator.entries import (
     Work,
 )
 from guard.core.events.plan_base import AgentType, Dispatched, PlanEvent
+from guard.core.failure_patterns import FailurePattern
 from guard.core.plan.model import PlanTask
 from guard.core.plan.selecting import in_order
 

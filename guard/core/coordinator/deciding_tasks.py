@@ -21,7 +21,10 @@ from guard.core.events.plan import (
     TaskComplete,
 )
 from guard.core.events.plan_agents import AgentDispatched
-from guard.core.events.plan_upkeep import TaskCommitRecorded
+from guard.core.events.plan_upkeep import FailurePatternRecorded, TaskCommitRecorded
+from guard.core.failure_causes import cause_of
+from guard.core.failure_kinds import kind_of
+from guard.core.text import shortened
 
 
 def dispatch_developer(state: Coordinator, asked: DispatchDeveloper, terms: Terms) -> list[Draft]:
@@ -248,7 +251,19 @@ def audit_fail(state: Coordinator, asked: Fail, terms: Terms) -> list[Draft]:
         others < terms.limits.active_developers and work.developer_id not in state.active_agents
     )
     fields = {name: getattr(asked, name) for name in ("task_id", "agent_id", "reason")}
-    return [(AuditorFail, {**fields, "timeout_at": terms.until if goes_on else None})]
+    failed: Draft = (AuditorFail, {**fields, "timeout_at": terms.until if goes_on else None})
+    if not asked.reason.strip():
+        return [failed]
+    kind, cause = kind_of(asked.reason), cause_of(asked.reason)
+    return [failed, failure(state, kind, asked.task_id, cause)]
+
+
+def failure(state: Coordinator, kind: str, task_id: str, cause: str | None) -> Draft:
+    """One more failure of its kind."""
+    known = state.failure_patterns.get(kind)
+    count = (known.count if known else 0) + 1
+    fields = {"failure_type": kind, "task_id": task_id, "total_occurrences": count}
+    return FailurePatternRecorded, {**fields, "cause": shortened(cause, 400) if cause else None}
 
 
 def audit_blocked(state: Coordinator, asked: Block, _terms: Terms) -> list[Draft]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from guard.core.coordinator.deciding_tasks import failure
 from guard.core.coordinator.requests import (
     AddPrevention,
     IssueWarnings,
@@ -18,7 +19,6 @@ from guard.core.events.plan import PlanComplete, PlanLoaded, ValidationComplete
 from guard.core.events.plan_upkeep import (
     ContextCompacted,
     FailurePatternPreventionAdded,
-    FailurePatternRecorded,
     FailureWarningIssued,
     OutboxTaken,
     RollbackBlocked,
@@ -86,9 +86,7 @@ def usage(_state: Coordinator, asked: Usage, _terms: Terms) -> list[Draft]:
 def record_failure(state: Coordinator, asked: RecordFailure, _terms: Terms) -> list[Draft]:
     """One more of its kind."""
     _refuse_unknown(state, asked.task_id)
-    known = state.failure_patterns.get(asked.failure_type)
-    count = (known.count if known else 0) + 1
-    return [(FailurePatternRecorded, {**_fields(asked), "total_occurrences": count})]
+    return [failure(state, asked.failure_type, asked.task_id, asked.cause)]
 
 
 def add_prevention(_state: Coordinator, asked: AddPrevention, _terms: Terms) -> list[Draft]:

@@ -113,15 +113,6 @@ class TaskCommit(Frozen):
     branch: Line | None
 
 
-class FailurePattern(Frozen):
-    """How often audits failed in one way."""
-
-    count: Count = 0
-    tasks: tuple[Id, ...] = ()
-    common_causes: tuple[Line, ...] = ()
-    suggested_prevention: Line | None = None
-
-
 class Setback(Frozen):
     """How often agents of a task timed out or crashed, and how far the last one was."""
 

@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from guard.core.coordinator.board import Board
-from guard.core.coordinator.entries import FailurePattern, Rollback, TaskCommit
+from guard.core.coordinator.entries import Rollback, TaskCommit
 from guard.core.events.plan_upkeep import (
     ContextCompacted,
     FailurePatternPreventionAdded,
@@ -22,8 +22,8 @@ from guard.core.events.plan_upkeep import (
     UpkeepEvent,
     UsageChecked,
 )
+from guard.core.failure_patterns import FailurePattern, recorded
 
-MOST_CAUSES = 20
 _COMMIT = ("commit_sha", "base_sha", "files_modified", "branch")
 _ROLLBACK = ("task_id", "commits", "head", "branch", "reason")
 _USAGE = ("session_utilisation", "session_remaining", "session_resets_at")
@@ -91,13 +91,8 @@ def _pattern(board: Board, event: Patterns) -> None:
     match event:
         case FailurePatternRecorded():
             pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
-            tasks, causes = pattern.tasks, pattern.common_causes
-            if event.task_id not in tasks:
-                tasks = (*tasks, event.task_id)
-            if event.cause is not None and event.cause not in causes:
-                causes = (*causes, event.cause)[-MOST_CAUSES:]
-            news = {"count": pattern.count + 1, "tasks": tasks, "common_causes": causes}
-            board.failure_patterns[event.failure_type] = pattern.model_copy(update=news)
+            once_more = recorded(pattern, event.task_id, event.cause)
+            board.failure_patterns[event.failure_type] = once_more
         case FailurePatternPreventionAdded():
             pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
             news = {"suggested_prevention": event.prevention}

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from pydantic import JsonValue
 
 from guard.core.events.plan_base import Confidence
-from guard.core.events.plan_upkeep import FailureWarning
+from guard.core.failure_patterns import FailureWarning
 from guard.core.fields import Frozen, Id, Instant, Line, Percent, Text
 from guard.core.plan.model import Plan, RequestType
 

@@ -10,7 +10,6 @@ from guard.core.coordinator.board import Board
 from guard.core.coordinator.entries import (
     ActiveAgent,
     Delegation,
-    FailurePattern,
     KnownSupport,
     Parcel,
     Place,
@@ -25,6 +24,7 @@ from guard.core.coordinator.entries import (
 from guard.core.events.plan import CoordinatorEvent, TaskEvent
 from guard.core.events.plan_agents import AgentsEvent
 from guard.core.events.plan_upkeep import UpkeepEvent
+from guard.core.failure_patterns import FailurePattern
 from guard.core.fields import Count, Id, Instant, Line, Percent, Text
 from guard.core.plan.model import PlanTask
 from guard.core.views import Fold, ViewDocument, ViewKind

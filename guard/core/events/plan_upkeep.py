@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.events.plan_base import PlanEvent
-from guard.core.fields import Count, Frozen, Id, Instant, Line, Oid, Percent, Text
+from guard.core.failure_patterns import FailureWarning
+from guard.core.fields import Count, Id, Instant, Line, Oid, Percent, Text
 from guard.core.paths import Spelled
 
 Occurrences = Annotated[int, Field(ge=1, le=2**53)]
@@ -76,15 +77,6 @@ class FailurePatternPreventionAdded(PlanEvent):
     type: Literal["failure_pattern_prevention_added"] = "failure_pattern_prevention_added"
     failure_type: Id
     prevention: Line
-
-
-class FailureWarning(Frozen):
-    """What went wrong before in work of this kind."""
-
-    type: Id
-    message: Line
-    prevention: Line | None
-    occurrence_count: Occurrences
 
 
 class FailureWarningIssued(PlanEvent):

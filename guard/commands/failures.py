@@ -1,0 +1,94 @@
+"""`guard failures`: what went wrong in audits, and what others are warned of."""
+
+from pathlib import Path
+
+import click
+
+from guard.ids import given_id
+from guard.invocation import Invocation
+from guard.output import format_option
+
+_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+_event_id = click.option(
+    "--event-id",
+    metavar="ID",
+    callback=given_id("an event id"),
+    help="The id to record it under: the same once more changes nothing.",
+)
+
+
+@click.group("failures", invoke_without_command=True)
+@format_option
+@click.pass_context
+def command(ctx: click.Context, form: str) -> None:
+    """Show what went wrong in audits, by kind and cause, and warn the tasks that it concerns."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from guard.coordinator.recording import current
+    from guard.core.reports.failures import FailuresReport, failures_text
+
+    guard: Invocation = ctx.obj
+    state = current(guard)
+    report = FailuresReport(failure_patterns=state.failure_patterns if state else {})
+    guard.output.document(report, form, failures_text)
+
+
+@command.command("record")
+@click.argument("task")
+@click.argument("file", type=_FILE, default="-")
+@click.option(
+    "--type",
+    "kind",
+    metavar="TYPE",
+    callback=given_id("a type of failure"),
+    help="The kind of failure; by default the one that the report shows.",
+)
+@_event_id
+@format_option
+@click.pass_obj
+def record(
+    guard: Invocation, task: str, file: Path, kind: str | None, event_id: str | None, form: str
+) -> None:
+    """Record a failure of a task from its report: what a compiler, a linter or a test runner printed.
+
+    FILE has the report; by default it is read from standard input. A failed `guard plan audit` with a message does the same.
+    """
+    from guard.coordinator.failing import record_failure
+    from guard.coordinator.loading import task_named
+    from guard.core.reports.plan import change_report, change_text
+
+    with click.open_file(str(file), "rb") as stream:
+        details = stream.read(1 << 22).decode(errors="replace")
+    done = record_failure(guard, task_named(guard, task), details, kind, event_id)
+    report = change_report(done.events, done.state, repeated=done.repeated)
+    guard.output.document(report, form, change_text)
+
+
+@command.command("prevent")
+@click.argument("kind", metavar="TYPE", callback=given_id("a type of failure"))
+@click.argument("text")
+@_event_id
+@format_option
+@click.pass_obj
+def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form: str) -> None:
+    """Record what helps against a kind of failure; warnings say it from then on."""
+    from guard.coordinator.failing import add_prevention
+    from guard.core.reports.plan import change_report, change_text
+
+    done = add_prevention(guard, kind, text, event_id)
+    report = change_report(done.events, done.state, repeated=done.repeated)
+    guard.output.document(report, form, change_text)
+
+
+@command.command("warn")
+@click.argument("task")
+@click.option("--preview", is_flag=True, help="Do not record that the warnings were issued.")
+@format_option
+@click.pass_obj
+def warn(guard: Invocation, task: str, preview: bool, form: str) -> None:
+    """Print what a task is to be warned of, for its prompt: kinds of failure that happened three times or more."""
+    from guard.coordinator.failing import warnings_of
+    from guard.coordinator.loading import task_named
+
+    report = warnings_of(guard, task_named(guard, task), issues=not preview)
+    guard.output.document(report, form, lambda one: one.text or "nothing to warn of")

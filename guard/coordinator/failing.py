@@ -1,0 +1,42 @@
+"""Failures that recur: recorded by kind and cause, and told to those whose task they concern."""
+
+from guard.coordinator.recording import Recorded, loaded, record
+from guard.core.coordinator.requests import AddPrevention, IssueWarnings, RecordFailure
+from guard.core.failures import cause_of, kind_of, rendered, warnings_for
+from guard.core.reports.failures import FailureWarningsReport
+from guard.core.text import shortened
+from guard.errors import Refused
+from guard.invocation import Invocation
+
+_MOST_CAUSE = 400
+
+
+def record_failure(
+    guard: Invocation, task_id: str, details: str, kind: str | None, event_id: str | None
+) -> Recorded:
+    """Record one failure of a task, of the kind that its report shows if none is named."""
+    cause = cause_of(details)
+    request = RecordFailure(
+        failure_type=kind or kind_of(details),
+        task_id=task_id,
+        cause=shortened(cause, _MOST_CAUSE) if cause else None,
+    )
+    return record(guard, request, event_id)
+
+
+def add_prevention(guard: Invocation, kind: str, prevention: str, event_id: str | None) -> Recorded:
+    """Record what helps against a kind of failure."""
+    return record(guard, AddPrevention(failure_type=kind, prevention=prevention), event_id)
+
+
+def warnings_of(guard: Invocation, task_id: str, *, issues: bool) -> FailureWarningsReport:
+    """What a task is to be warned of; that it was warned is recorded where the warnings are issued."""
+    state = loaded(guard)
+    task = state.task(task_id)
+    if task is None:
+        raise Refused(f"the plan has no task {task_id}", "`guard plan show` lists what there is")
+    titles = {one.id: one.title for one in state.tasks}
+    found = warnings_for(task, state.failure_patterns, titles)
+    if found and issues:
+        record(guard, IssueWarnings(task_id=task.id, warnings=found))
+    return FailureWarningsReport(task_id=task.id, warnings=found, text=rendered(found))
