@@ -30,6 +30,7 @@ STATE_KINDS = (
     "baseline",
     "breaker",
     "checkpoint",
+    "coordinator",
     "event",
     "evidence",
     "findings",

@@ -290,6 +290,13 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "resume.command": ("bring", "bring"),
         "resume.command_seconds": ("10", 10),
         "resume.watch_seconds": ("30", 30),
+        "coordinator.active_developers": ("5", 5),
+        "coordinator.remediation_attempts": ("1", 1),
+        "coordinator.agent_timeout_minutes": ("7.5", 7.5),
+        "coordinator.redispatch_limit": ("0", 0),
+        "coordinator.max_concurrent_per_agent": ("1", 1),
+        "coordinator.usage_command": ("usage --json", "usage --json"),
+        "coordinator.plan_file": ("docs/plan.json", "docs/plan.json"),
         "store.lock_timeout_seconds": ("0", 0),
         "store.segment_max_bytes": ("4096", 4096),
     }

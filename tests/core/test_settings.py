@@ -231,6 +231,13 @@ KNOBS: dict[str, tuple[Any, bool]] = {
     "resume.command": ("", True),
     "resume.command_seconds": (60, True),
     "resume.watch_seconds": (60, True),
+    "coordinator.active_developers": (3, True),
+    "coordinator.remediation_attempts": (3, True),
+    "coordinator.agent_timeout_minutes": (15, True),
+    "coordinator.redispatch_limit": (3, True),
+    "coordinator.max_concurrent_per_agent": (2, True),
+    "coordinator.usage_command": ("", True),
+    "coordinator.plan_file": ("PLAN.md", False),
     "store.lock_timeout_seconds": (10, True),
     "store.segment_max_bytes": (16777216, True),
 }
