@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import assert_never
@@ -12,11 +12,12 @@ from guard.activity.clocks import gaps_here
 from guard.activity.looking import HISTORY_MINUTES, Look, look
 from guard.activity.shared import Reported, Shared
 from guard.activity.subject import Subject
+from guard.core.activity.claiming import Claim, claims
 from guard.core.activity.gaps import Gap
 from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
 from guard.core.agent_baselines import AGENT_BASELINE, baseline_key
 from guard.core.agents import Agent
-from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated
+from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated, BaseEvent
 from guard.core.lifecycle import ACTIVE
 from guard.core.paths import unspelled
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
@@ -99,7 +100,8 @@ class KnownAgents:
         self._baselines = guard.store.views(AGENT_BASELINE)
         self._watched = guard.store.views(WATCHED_AGENT)
         self._guard = guard
-        self._reports = _reports(guard)
+        recent = [entry.event for entry in guard.store.recent()]
+        self._reports, self._claims = _reports(recent), claims(recent)
         self._sessions = dict(_sessions(guard))
         overall = guard.store.view(GLOBAL_REGISTRY)
         active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
@@ -137,6 +139,10 @@ class KnownAgents:
     def _gaps(self) -> tuple[Gap, ...]:
         return gaps_here(self._guard)
 
+    def claims_of(self, agent: Agent) -> tuple[Claim, ...]:
+        """What the coordinator recorded of it lately."""
+        return tuple(self._claims.get((agent.task_id, agent.agent_id), ()))
+
     def session_of(self, agent: Agent) -> tuple[str, str] | None:
         """The session of its process, if guard started that and learned the session's id."""
         process = (agent.pid, agent.pid_start)
@@ -156,6 +162,7 @@ def subject_of(
         clock=guard.clock,
         settings=settings,
         reports=known_agents.reports_of(agent),
+        claims=known_agents.claims_of(agent),
         session=known_agents.session_of(agent),
         not_its=guard.workspace.path,
         environ=guard.environ,
@@ -167,10 +174,10 @@ def subject_of(
     )
 
 
-def _reports(guard: Invocation) -> dict[tuple[str, str, int], list[Reported]]:
+def _reports(events: Iterable[BaseEvent]) -> dict[tuple[str, str, int], list[Reported]]:
     """What agents reported, by agent, as far as the newest part of the log goes."""
     found: dict[tuple[str, str, int], list[Reported]] = {}
-    for event in (entry.event for entry in guard.store.recent()):
+    for event in events:
         if isinstance(event, AgentUpdated | AgentFindingRecorded | AgentTested):
             key = (event.task_id, event.agent_id, event.incarnation)
             found.setdefault(key, []).append(_reported(event))

@@ -33,18 +33,30 @@ def folders(subject: Subject, patterns: str) -> Iterator[Path]:
             yield folder / name
 
 
-def newest_first(found: Iterator[Found], most: int) -> list[Found]:
-    """So many of them."""
-    return sorted(found, key=lambda one: one[1].st_mtime, reverse=True)[:most]
+def newest_first(found: Iterator[Found], most: int) -> Iterator[Found]:
+    """So many of them; that there was too much to see all is said at the end."""
+    seen: list[Found] = []
+    cut: TooMuch | None = None
+    try:
+        seen.extend(found)
+    except TooMuch as error:
+        cut = error
+    yield from sorted(seen, key=lambda one: one[1].st_mtime, reverse=True)[:most]
+    if cut is not None:
+        raise cut
 
 
 def _places(subject: Subject, patterns: str) -> Iterator[tuple[Path, Listing]]:
     """Folders that the patterns lead to, each with what of it matches the last level."""
     if subject.root is None:
         return
-    look = _Look(subject, _MOST_ENTRIES, monotonic() + subject.settings.collector_seconds)
+    until, cut = monotonic() + subject.settings.collector_seconds, False
     for levels in filled(patterns, subject.agent.agent_id, subject.agent.task_id):
+        look = _Look(subject, _MOST_ENTRIES, until)
         yield from look.matching(subject.root, levels)
+        cut = cut or look.cut
+    if cut:
+        raise TooMuch(f"more than {_MOST_ENTRIES} entries, or too slow")
 
 
 class _Look:
@@ -52,6 +64,7 @@ class _Look:
         self._subject = subject
         self._left = entries
         self._until = until
+        self.cut = False
 
     def matching(self, folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, Listing]]:
         first, rest = levels[0], levels[1:]
@@ -68,10 +81,13 @@ class _Look:
             yield from self.matching(folder / name, rest)
 
     def _listed(self, folder: Path, pattern: str) -> Listing:
+        nothing = Listing(folder, [], {})
         if self._left <= 0 or monotonic() > self._until:
-            raise TooMuch(f"more than {_MOST_ENTRIES} entries, or too slow")
-        found = self._entries(folder) or Listing(folder, [], {})
-        self._left -= 1 + found.seen
+            self.cut = True
+            return nothing
+        found = self._entries(folder) or nothing
+        self._left -= found.seen
+        self.cut = self.cut or self._left <= 0
         fits = re.compile(translate(pattern).replace(NAME_ENDS, "(?![A-Za-z0-9])")).match
         return Listing(
             folder,

@@ -17,6 +17,7 @@ from guard.activity.documents import (
 )
 from guard.activity.matching import matching, newest_first
 from guard.activity.subject import Sign, Subject, Trouble
+from guard.core.activity.noise import is_acknowledgement, own_words
 from guard.core.activity.progress import is_meaningful_progress
 from guard.tree import contents
 
@@ -50,7 +51,9 @@ def events(subject: Subject) -> Iterator[Sign]:
 
 
 def claims(subject: Subject) -> Iterator[Sign]:
-    """Tasks that the agent claimed, in documents that say so and when."""
+    """Tasks that the agent claimed: from the coordinator, and in documents that say so and when."""
+    for claim in subject.claims:
+        yield subject.signal("CONTRACT_CLAIMED", claim.seconds, claim.detail, claim.message)
     for path, found in _naming(subject, subject.settings.contract_files, HOLDERS):
         if isinstance(found, Trouble):
             yield found
@@ -119,11 +122,12 @@ def _time(found: Any, status: os.stat_result) -> float:
 
 
 def _said(found: dict[str, Any]) -> str:
-    """What the agent says of its work; a bare word for its state is nothing."""
+    """What the agent says of its work; a bare word for its state is nothing, with an acknowledgement or without."""
     parts = [found.get(key) for key in _CONTENT_KEYS]
     inner = [one for part in parts if isinstance(part, list) for one in part]
-    words = " ".join(text for text in (*parts, *inner) if isinstance(text, str)).split()
-    return " ".join(words)[:_MOST_WORDS] if len(words) > 1 else ""
+    texts = [text for text in (*parts, *inner) if isinstance(text, str)]
+    said = "\n".join(text for text in texts if not is_acknowledgement(own_words(text)))
+    return said[:_MOST_WORDS] if len(said.split()) > 1 else ""
 
 
 def devlogs(subject: Subject) -> Iterator[Sign]:

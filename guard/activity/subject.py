@@ -9,6 +9,7 @@ from typing import NamedTuple
 from guard.activity.shared import Period, Reported, Shared
 from guard.clock import Clock
 from guard.core.activity.assessment import Signal
+from guard.core.activity.claiming import Claim
 from guard.core.activity.gaps import Gap, oldest
 from guard.core.activity.sources import AnySource, Tier, worth
 from guard.core.activity.watched import WatchedAgent
@@ -44,6 +45,8 @@ class Subject:
     settings: Activity
     reports: tuple[Reported, ...] = ()
     """What it reported to guard lately, the newest last."""
+    claims: tuple[Claim, ...] = ()
+    """What the coordinator recorded of it lately, the newest last."""
     session: tuple[str, str] | None = None
     """Which agent's program it runs, and the id of its session there."""
     not_its: Path | None = None

@@ -1,12 +1,14 @@
 """What the agent did: commits, runs of tests, changed files, files that were read."""
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from guard.activity.matching import folders, matching
-from guard.activity.subject import Sign, Subject, TooMuch
+from guard.activity.subject import Sign, Subject, TooMuch, Trouble
 from guard.core.activity.assessment import AHEAD
+from guard.core.activity.sources import SourceName
 from guard.git.authored import AuthoredCommit, commits_since
 from guard.git.locate import at
 from guard.tree import Listing, Walk
@@ -68,25 +70,35 @@ def runs_of_tests(subject: Subject) -> Iterator[Sign]:
 
 def changed_files(subject: Subject) -> Iterator[Sign]:
     """The newest change in the folders that are its own, or in a work tree that is its alone."""
-    for root in _own_folders(subject):
-        found = _newest(root, subject, "st_mtime", set(_told_elsewhere(subject)))
-        if found is not None:
-            yield subject.signal("FILE_MODIFICATION", found[0], found[1])
+    yield from _newest_in(_own_folders(subject), subject, "FILE_MODIFICATION", "st_mtime")
 
 
 def read_files(subject: Subject) -> Iterator[Sign]:
     """The newest reading of a file in the folders that are its own, where the file system keeps that."""
-    for root in folders(subject, subject.settings.workspace_folders):
-        found = _newest(root, subject, "st_atime", set(_told_elsewhere(subject)))
+    own = folders(subject, subject.settings.workspace_folders)
+    yield from _newest_in(own, subject, "WORKSPACE_ACCESS", "st_atime")
+
+
+def _newest_in(
+    roots: Iterable[Path], subject: Subject, source: SourceName, time: str
+) -> Iterator[Sign]:
+    """One sign for each folder; what cannot be looked through does not hide the others."""
+    for root in roots:
+        try:
+            found = _newest(root, subject, time, set(_told_elsewhere(subject)))
+        except TooMuch as error:
+            yield Trouble(str(error))
+            continue
         if found is not None:
-            yield subject.signal("WORKSPACE_ACCESS", found[0], found[1])
+            yield subject.signal(source, *found)
 
 
 def _told_elsewhere(subject: Subject) -> Iterator[Path]:
     """Files that are signs of other sources: one file is not two."""
     settings = subject.settings
     for patterns in (settings.status_files, settings.devlog_files, settings.inbox_files):
-        yield from (path for path, _ in matching(subject, patterns))
+        with suppress(TooMuch):
+            yield from (path for path, _ in matching(subject, patterns))
 
 
 def _own_folders(subject: Subject) -> Iterator[Path]:
@@ -115,7 +127,7 @@ def _newest(
             if path not in left_out:
                 best = seconds, os.fspath(path.relative_to(root))
     if not walk.whole and (best is None or best[0] < subject.counts_since.timestamp()):
-        raise TooMuch(f"{root.name}: too many files to look through")
+        raise TooMuch(f"{root.name}: too many files, or too deep, to look through")
     return best
 
 

@@ -84,6 +84,14 @@ def test_a_time_without_a_zone_is_that_of_the_file(tmp_path: Path, subject: Look
     assert len(found(messages.status_file, subject())) == 1
 
 
+def test_what_an_agent_of_a_longer_name_wrote_is_not_its_own(tmp_path: Path, subject: Look) -> None:
+    for name in ("a1", "a10", "a1b", "A1"):
+        write(tmp_path / f"devlogs/{name}.md", "Wrote the parser.")
+    write(tmp_path / "devlogs/a1-monday.md", "Wrote the lexer.")
+    names = sorted(detail for _, detail in found(messages.devlogs, subject()))
+    assert names == ["a1-monday.md", "a1.md"]
+
+
 def test_only_so_many_lines_are_looked_at(tmp_path: Path, subject: Look) -> None:
     event = {"type": "task_completed", "agent": "a1", "timestamp": NOW}
     write(tmp_path / "runtime/activity/a.jsonl", lines(*[event] * 50))
@@ -114,6 +122,7 @@ def test_claims_name_the_agent_and_a_time(tmp_path: Path, subject: Look) -> None
         ({"current_task": "Write the login form"}, True),
         ({"status": "ACTIVE", "next_actions": ["run the tests"]}, True),
         ({"status": "ACTIVE"}, False),
+        ({"status": "ACTIVE", "message": "OK, resuming now."}, False),
         ({"status": "ACTIVE", "last_updated": NOW}, False),
         ({"current_task": "Write the form", "last_updated": "2020-01-01T00:00:00Z"}, False),
         ({"current_task": "Write the form", "last_updated": NOW + 86400}, True),
@@ -191,16 +200,17 @@ def test_patterns_do_not_follow_links_out_of_the_work_tree(tmp_path: Path, subje
     assert found(messages.devlogs, subject(inside)) == []
 
 
-def test_a_folder_of_very_many_files_is_given_up_with_a_warning(
-    tmp_path: Path, subject: Look
+def test_a_folder_of_very_many_files_is_looked_at_in_part_with_a_warning(
+    tmp_path: Path, subject: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "devlogs"
     folder.mkdir()
-    for number in range(20_001):
+    monkeypatch.setattr("guard.activity.matching._MOST_ENTRIES", 1000)
+    for number in range(1001):
         os.close(os.open(folder / f"a1-{number}.md", os.O_CREAT | os.O_WRONLY))
     settings = {"devlog_files": "devlogs/a2*;devlogs/a1*"}
     seen = collect(subject(settings=settings), Terms(), collectors=[DEVLOG])
-    assert (seen.signals, len(seen.warnings)) == ((), 1)
+    assert (len(seen.signals), len(seen.warnings)) == (20, 1)
     assert "too slow" in seen.warnings[0]
 
 

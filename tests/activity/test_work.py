@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard.activity import work
-from guard.activity.subject import Collect, Subject, TooMuch
+from guard.activity.subject import Collect, Subject, Trouble
 from guard.core.activity.assessment import Signal
 from tests.activity.conftest import Look, agent
 from tests.support import commit, git, write
@@ -165,8 +165,26 @@ def test_too_many_files_are_given_up(tmp_path: Path, subject: Look) -> None:
     for _ in range(20):
         deep = deep / "d"
     write(deep / "file.txt", "x")
-    with pytest.raises(TooMuch):
-        details(work.changed_files, subject(alone=True))
+    (trouble,) = work.changed_files(subject(alone=True))
+    assert isinstance(trouble, Trouble)
+    assert "too deep" in trouble.why
+
+
+def test_one_folder_that_is_given_up_does_not_hide_another(tmp_path: Path, subject: Look) -> None:
+    write(tmp_path.joinpath("agent_workspaces/a1", *["d"] * 20, "file.txt"), "x")
+    write(tmp_path / ".agents/a1/parser.py", "code")
+    assert details(work.changed_files, subject()) == ["parser.py"]
+
+
+@pytest.mark.parametrize("name", ["a1", "A1", "feature/a1", "a1/parser"])
+def test_names_of_agents_are_whole_words(repository: Path, subject: Look, name: str) -> None:
+    commit(repository, "first.txt")
+    for number, branch in enumerate((name, "a10", "xa1", "a1-b")):
+        git(repository, "checkout", "-q", "-b", f"{branch}", "main")
+        commit(repository, f"{number}.txt")
+    git(repository, "checkout", "-q", "main")
+    found = details(work.commits, subject(repository))
+    assert [detail.partition(" ")[2] for detail in found] == ["Add 0.txt"]
 
 
 def test_nothing_is_looked_at_without_a_work_tree(subject: Look) -> None:

@@ -24,8 +24,8 @@ _SPANS = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _ACKNOWLEDGING = frozenset(
     _WORD.findall(
-        "ack acked acknowledge acknowledged acknowledging affirmative alright am are continue continuing copied copy fine go"
-        " going good got great hello here hi i i'll i’ll i'm i’m it just me no noted now of ok okay on online onto"
+        "ack acked acknowledge acknowledged acknowledging affirmative alright am are by continue continuing copied copy do fine"
+        " go going good got great hello here hi i i'll i’ll i'm i’m it just me no noted now of ok okay on online onto"
         " please ready received resume resumed resuming roger sir standby standing sure thank thanks that the"
         " this to understood up will work working yes you your"
     )

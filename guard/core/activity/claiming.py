@@ -1,0 +1,55 @@
+"""What the coordinator's events tell of an agent: tasks that it took, checkpoints, work handed over to the audit.
+
+They are known by their names in the log, and by the agent and the task that they carry.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import NamedTuple
+
+from guard.core.events.activity import ResumeSent
+from guard.core.events.base import BaseEvent
+
+_OWN_DEEDS = {
+    "agent_checkpoint": "made a checkpoint",
+    "developer_checkpoint": "made a checkpoint",
+    "developer_ready_for_audit": "handed its work over to the audit",
+}
+_GIVEN = {"developer_dispatched": "has the task"}
+_WITH_A_PROMPT = timedelta(minutes=5)
+
+
+class Claim(NamedTuple):
+    """One event that shows an agent at its task."""
+
+    seconds: float
+    detail: str
+    message: str
+
+
+def claims(events: Iterable[BaseEvent]) -> dict[tuple[str, str], list[Claim]]:
+    """By task and agent, in the order of the log; a task that came with a prompt to wake the agent is no deed of its own."""
+    found: dict[tuple[str, str], list[tuple[BaseEvent, Claim]]] = {}
+    prompted: dict[tuple[str, str], list[BaseEvent]] = {}
+    for event in events:
+        key = (getattr(event, "task_id", None), getattr(event, "agent_id", None))
+        if not isinstance(key[0], str) or not isinstance(key[1], str):
+            continue
+        if isinstance(event, ResumeSent):
+            prompted.setdefault((key[0], key[1]), []).append(event)
+        elif detail := (_OWN_DEEDS | _GIVEN).get(event.type):
+            claim = Claim(event.at.timestamp(), detail, _words(event))
+            found.setdefault((key[0], key[1]), []).append((event, claim))
+    return {
+        key: [claim for event, claim in ours if not _is_prompted(event, prompted.get(key, ()))]
+        for key, ours in found.items()
+    }
+
+
+def _is_prompted(event: BaseEvent, prompts: Iterable[BaseEvent]) -> bool:
+    return event.type in _GIVEN and any(abs(one.at - event.at) <= _WITH_A_PROMPT for one in prompts)
+
+
+def _words(event: BaseEvent) -> str:
+    told = (getattr(event, name, None) for name in ("message", "summary", "progress"))
+    return next((one for one in told if isinstance(one, str) and one), "")

@@ -1,0 +1,90 @@
+"""Events of a coordinator that show an agent at its task."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from guard.core.activity.claiming import claims
+from guard.core.events import AgentSpawned, AgentUpdated, ResumeSent
+from guard.core.events.base import BaseEvent
+from tests.support.events import MOMENT
+
+
+class Told(BaseEvent):
+    """An event of the coordinator, as far as it matters here."""
+
+    task_id: str | None = "T1"
+    agent_id: str | None = "a1"
+    message: str = ""
+
+
+def told(type_: str, minutes: float = 0, **fields: Any) -> BaseEvent:
+    return Told(at=MOMENT + timedelta(minutes=minutes), type=type_, id="e1", **fields)
+
+
+def prompt(minutes: float) -> ResumeSent:
+    return ResumeSent(
+        at=MOMENT + timedelta(minutes=minutes),
+        id="e2",
+        task_id="T1",
+        agent_id="a1",
+        incarnation=1,
+        way="inbox",
+        stall="0" * 64,
+        last_activity=None,
+        lookback_minutes=60,
+        prompt="0" * 64,
+        reason="silent",
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "detail"),
+    [
+        ("developer_dispatched", "has the task"),
+        ("agent_checkpoint", "made a checkpoint"),
+        ("developer_checkpoint", "made a checkpoint"),
+        ("developer_ready_for_audit", "handed its work over to the audit"),
+    ],
+)
+def test_deeds_at_a_task_are_claims(type_: str, detail: str) -> None:
+    event = told(type_, message="Half of it.")
+    assert claims([event]) == {("T1", "a1"): [(event.at.timestamp(), detail, "Half of it.")]}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        told("audit_passed"),
+        told("agent_checkpoint", agent_id=None),
+        told("agent_checkpoint", task_id=None),
+        BaseEvent(at=MOMENT, type="agent_checkpoint", id="e1"),
+    ],
+)
+def test_what_names_no_agent_at_its_task_is_none(event: BaseEvent) -> None:
+    assert claims([event]) == {}
+
+
+def test_events_of_the_registries_are_no_claims() -> None:
+    assert {"agent_spawned", "agent_updated"} == {
+        AgentSpawned.model_fields["type"].default,
+        AgentUpdated.model_fields["type"].default,
+    }
+    assert claims([told("agent_spawned"), told("agent_updated")]) == {}
+
+
+@pytest.mark.parametrize(
+    ("type_", "minutes", "counts"),
+    [
+        ("developer_dispatched", 1, False),
+        ("developer_dispatched", -1, False),
+        ("developer_dispatched", 30, True),
+        ("developer_ready_for_audit", 1, True),
+    ],
+)
+def test_a_task_that_came_with_a_prompt_is_no_deed_of_the_agent(
+    type_: str, minutes: float, counts: bool
+) -> None:
+    for events in ([prompt(0), told(type_, minutes)], [told(type_, minutes), prompt(0)]):
+        assert bool(claims(events)[("T1", "a1")]) is counts
