@@ -6,15 +6,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from tests.commands.test_run import LIMIT
 from tests.support import ROOT, git
 from tests.support.npm import Unavailable, install
-from tests.support.workflows import ACTION, CACHE, Ran, act, prepared, shipped, surroundings
+from tests.support.workflows import (
+    ACTION,
+    CACHE,
+    Ran,
+    act,
+    definition,
+    prepared,
+    shipped,
+    surroundings,
+)
 
 FORK = {
     "pull_request": {
@@ -110,10 +117,6 @@ def test_the_action_as_a_runner_executes_it(runs: dict[str, Ran], place: Path) -
     # A fork may not write: what was rescued stays here, the step passes all the same.
     assert outputs(forked, "rescued")["status"] == "complete"
     assert "what was rescued was not pushed: the pull request comes from a fork" in forked.log
-
-
-def definition() -> Any:
-    return yaml.safe_load((ROOT / "action.yml").read_text())
 
 
 def test_no_value_stands_in_a_script() -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.support import ROOT, commit, git, write
 from tests.support.npm import Packages
 
@@ -17,6 +19,11 @@ ACTION = ROOT / "tests" / "action"
 CACHE = Packages("npm-cache", (), {"@actions/cache": "4.1.0"})
 _SECONDS = 500
 _SHIPPED = ("action.yml", "pyproject.toml", "README.md", "LICENSE", "guard", "hooks", "schemas")
+
+
+def definition() -> Any:
+    """What the action says of itself."""
+    return yaml.safe_load((ROOT / "action.yml").read_text())
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,318 @@
+"""`guard github`: the parts of a step as a runner calls them, with real repositories and a real server that refuses."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard.git.locate import at
+from guard.github.pushing import push_rescue
+from guard.github.step_files import emptied
+from guard.github.surroundings import Surroundings
+from tests.core.test_github import read_as_a_runner
+from tests.support import Result, commit, git, run, write
+from tests.support.steps import checked, step
+
+TOKEN = "ghp_" + "Zq8" * 12
+QUICK = {
+    "GUARD_ACTION_NO_PROBE": "true",
+    "GUARD_ACTION_MAX_PROBES": "1",
+    "GUARD_ACTION_PROBE_INTERVAL": "0",
+    "GUARD_ACTION_AGENT": "",
+}
+
+
+@pytest.fixture
+def job(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one commit, in a job of a runner."""
+    commit(repository, "first.txt")
+    for name in ("OUTPUT", "STEP_SUMMARY", "ENV", "PATH", "STATE"):
+        monkeypatch.setenv(f"GITHUB_{name}", str(write(tmp_path / "files" / name, "")))
+    monkeypatch.setenv("RUNNER_TEMP", str(tmp_path / "temp"))
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    return repository
+
+
+def github(verb: str, **variables: str) -> Result:
+    named = {f"GUARD_ACTION_{name.upper()}": text for name, text in variables.items()}
+    return run("github", verb, env={**QUICK, **named})
+
+
+def told(tmp_path: Path) -> dict[str, str]:
+    return read_as_a_runner((tmp_path / "files" / "OUTPUT").read_text())
+
+
+HOSTILE_AGENT = """
+echo '::set-output name=complete::true'
+cd ../files
+rm OUTPUT && ln -s "$HOME/elsewhere" OUTPUT
+printf 'LD_PRELOAD=/tmp/x.so\\n' >> ENV
+printf '/tmp/planted\\n' >> PATH
+printf 'json<<EOF\\n' > STATE
+env > "$HOME/seen"
+printf 'no newline'
+"""
+
+
+def test_an_agent_changes_nothing_of_what_the_step_says(
+    job: Path, tmp_path: Path, home: Path
+) -> None:
+    name = '$(id)\n::error::x,y<b>"'
+    done = github(
+        "step",
+        script=HOSTILE_AGENT + f"cd ../project\necho x > {json.dumps(name)!s}".replace("$", "\\$"),
+    )
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    word = lines[0].removeprefix("::stop-commands::")
+    assert lines[0].startswith("::stop-commands::guard-")
+    assert lines[-1] == f"::{word}::"
+    assert "emptied: ENV, OUTPUT, PATH, STATE" in done.err
+    assert [(tmp_path / "files" / one).read_text() for one in ("ENV", "PATH", "STATE")] == [""] * 3
+    assert not (home / "elsewhere").exists()
+    seen = (home / "seen").read_text()
+    assert "GUARD_ACTION_" not in seen
+    assert "GITHUB_OUTPUT" not in seen
+
+    done = github("publish", token=TOKEN)
+    assert done.code == 10
+    found = told(tmp_path)
+    assert (found["complete"], found["status"], found["new-commits"]) == ("false", "timeout", "0")
+    assert json.loads(found["json"])["schema"] == "guard/github-step/1"
+    assert all(
+        line.startswith(("::error ", "::warning ", "::notice ")) for line in done.out.splitlines()
+    )
+    assert "### guard: timeout" in (tmp_path / "files" / "STEP_SUMMARY").read_text()
+    assert TOKEN not in done.out + done.err
+
+
+def test_a_step_around_an_agent_that_guard_does_not_start(job: Path, tmp_path: Path) -> None:
+    assert github("step", mode="check").code == 0
+    assert github("publish", mode="check").code == 4
+    assert told(tmp_path)["reason"] == "repository_problem"
+
+    github("step", mode="baseline")
+    assert github("publish", mode="baseline").code == 0
+    assert (told(tmp_path)["status"], told(tmp_path)["save"]) == ("begun", "false")
+    commit(job, "work.txt")
+    github("step", mode="check")
+    assert github("publish", mode="check").out.startswith("::notice title=guard::complete")
+    found = told(tmp_path)
+    assert (found["complete"], found["new-commits"], found["save"]) == ("true", "1", "true")
+
+
+def test_stalls_around_an_agents_own_step_open_the_breaker(job: Path, tmp_path: Path) -> None:
+    for _ in range(3):
+        github("step", mode="baseline")
+        github("step", mode="check")
+    github("step", mode="baseline")
+    assert github("publish", mode="baseline").code == 20
+    assert (told(tmp_path)["status"], told(tmp_path)["breaker"]) == ("breaker_open", "open")
+    assert github("publish", mode="baseline", fail_on="fault").code == 0
+
+
+def test_state_that_the_cache_brought_damaged_is_put_aside(job: Path, tmp_path: Path) -> None:
+    state = tmp_path / "temp" / "completion-guard" / "state"
+    github("step", script="true")
+    log = state / "events.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"timeout", b"TIMEOUT"))
+    done = github("step", script="true")
+    assert "the state of an earlier run is not used" in done.err
+    assert state.with_name("state.refused").is_dir()
+    github("publish")
+    assert json.loads(told(tmp_path)["json"])["check"]["iteration"] == 1
+
+
+def test_without_a_runner_around_it(job: Path, tmp_path: Path) -> None:
+    bare = {name: "" for name in os.environ if name.startswith(("GITHUB_", "XDG_"))}
+    told_only = {**bare, **QUICK, "GUARD_ACTION_SCRIPT": "true", "HOME": ""}
+    done = run("github", "step", env=told_only)
+    assert "timeout: no_commits" in done.out, done.err
+    assert run("github", "publish", env=told_only).code == 10
+
+
+def test_a_step_that_was_cut_short_is_a_fault(job: Path, tmp_path: Path) -> None:
+    assert github("publish").code == 5
+    assert (told(tmp_path)["status"], told(tmp_path)["reason"]) == ("fault", "no_result")
+
+
+@pytest.mark.parametrize(
+    ("verb", "variables", "said"),
+    [
+        ("step", {"script": ""}, "there is nothing to run"),
+        ("step", {"mode": "else"}, "Invalid value for '--mode'"),
+        ("publish", {"fail_on": "failure"}, "'failure' is no status"),
+    ],
+)
+def test_wrong_usage(verb: str, variables: dict[str, str], said: str, job: Path) -> None:
+    done = github(verb, **variables)
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_the_key_of_the_cache_holds_nothing_that_a_name_could_break(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_WORKFLOW", "a,b\n::error::x" * 100)
+    keys = []
+    for other in ("one", "two"):
+        assert github("prepare", state_key=other).code == 0
+        keys.append(told(tmp_path))
+    assert keys[0]["general-key"] != keys[1]["general-key"]
+    assert all(len(one["key"]) < 80 and "," not in one["key"] for one in keys)
+    assert keys[0]["key"].startswith(keys[0]["general-key"])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [b"", b"[]", b"null", b"{", b'{"pull_request": 1}', b'{"pull_request": {"head": []}}', b"\xff"],
+)
+def test_an_odd_event_says_nothing(document: bytes, tmp_path: Path) -> None:
+    path = write(tmp_path / "event.json", document)
+    job = Surroundings({"GITHUB_EVENT_PATH": str(path), "GITHUB_SHA": "a" * 40})
+    assert (job.pull_request, job.sha, job.from_fork) == (None, "a" * 40, False)
+
+
+def rescued(repository: Path) -> tuple[str, Any]:
+    oid = commit(repository, "rescued.txt")
+    check = checked()
+    assert check.rescue is not None
+    return oid, check.model_copy(
+        update={"rescue": check.rescue.model_copy(update={"commits": (oid,)})}
+    )
+
+
+def test_what_was_rescued_is_pushed_past_the_projects_own_configuration(
+    repository: Path, tmp_path: Path, home: Path
+) -> None:
+    commit(repository, "first.txt")
+    git(tmp_path, "init", "-q", "--bare", "server/o/n")
+    oid, check = rescued(repository)
+    write(repository / ".git" / "hooks" / "pre-push", "#!/bin/sh\ntouch $HOME/ran\n").chmod(0o755)
+    git(repository, "config", "url.file:///nowhere.insteadOf", f"file://{tmp_path}")
+    git(repository, "config", "--global", "url.file:///nowhere.insteadOf", f"file://{tmp_path}")
+    environ = {
+        **os.environ,
+        "GITHUB_SERVER_URL": f"file://{tmp_path}/server",
+        "GITHUB_REPOSITORY": "o/n",
+    }
+    found = push_rescue(at(repository), Surroundings(environ), check, asked=True, token=TOKEN)
+    assert (found.why, found.ref) == ("pushed", "refs/heads/guard/rescue/r1-1")
+    assert git(tmp_path / "server" / "o" / "n", "rev-parse", found.ref or "").strip() == oid
+    assert not (home / "ran").exists()
+
+
+def test_a_shallow_checkout_can_be_pushed_from(tmp_path: Path, repository: Path) -> None:
+    commit(repository, "first.txt")
+    commit(repository, "second.txt")
+    git(tmp_path, "clone", "-q", "--bare", str(repository), "server/o/n")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{tmp_path}/server/o/n", "shallow")
+    git(tmp_path / "shallow", "config", "user.name", "T")
+    git(tmp_path / "shallow", "config", "user.email", "t@example.com")
+    _, check = rescued(tmp_path / "shallow")
+    environ = {
+        **os.environ,
+        "GITHUB_SERVER_URL": f"file://{tmp_path}/server",
+        "GITHUB_REPOSITORY": "o/n",
+    }
+    found = push_rescue(
+        at(tmp_path / "shallow"), Surroundings(environ), check, asked=True, token=TOKEN
+    )
+    assert found.pushed, found.detail
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A server that permits nothing, and remembers who asked."""
+
+    seen: list[str] = []
+
+    def do_GET(self) -> None:
+        self.seen.append(self.headers.get("Authorization", ""))
+        self.send_response(403)
+        self.end_headers()
+
+    do_POST = do_GET
+
+    def log_message(self, *_words: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing() -> Iterator[str]:
+    Refusing.seen.clear()
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_push_that_is_not_permitted_is_no_fault(repository: Path, refusing: str) -> None:
+    commit(repository, "first.txt")
+    _, check = rescued(repository)
+    environ = {**os.environ, "GITHUB_SERVER_URL": refusing, "GITHUB_REPOSITORY": "o/n"}
+    found = push_rescue(at(repository), Surroundings(environ), check, asked=True, token=TOKEN)
+    assert (found.why, found.pushed) == ("refused", False)
+    assert "403" in found.detail
+    assert TOKEN not in found.detail
+    assert Refusing.seen[0].startswith("basic ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "token", "event", "why"),
+    [
+        (False, TOKEN, {}, "not_asked"),
+        (True, "", {}, "no_token"),
+        (True, TOKEN, {"pull_request": {"number": 1, "head": {"repo": None}}}, "fork"),
+        (
+            True,
+            TOKEN,
+            {"pull_request": {"number": 1, "head": {"repo": {"full_name": "else/n"}}}},
+            "fork",
+        ),
+    ],
+)
+def test_nothing_is_pushed_unasked(
+    asked: bool, token: str, event: dict[str, Any], why: str, repository: Path, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "event.json", json.dumps(event))
+    job = Surroundings({"GITHUB_EVENT_PATH": str(path), "GITHUB_REPOSITORY": "o/n"})
+    assert push_rescue(at(repository), job, checked(), asked=asked, token=token).why == why
+    none = push_rescue(at(repository), job, None, asked=True, token=token)
+    assert (none.why, none.pushed) == ("nothing_rescued", False)
+
+
+def test_only_files_with_something_in_them_are_emptied(tmp_path: Path) -> None:
+    full, empty = write(tmp_path / "full", "x"), write(tmp_path / "empty", "")
+    assert emptied([full, empty, tmp_path / "missing"]) == ["full"]
+    assert full.read_text() == ""
+
+
+def test_status_without_what_it_needs(repository: Path, tmp_path: Path) -> None:
+    report = write(tmp_path / "report.json", step().model_dump_json())
+    assert run("github", "status", "--report", report).code == 4
+    env = {"GITHUB_TOKEN": TOKEN, "GITHUB_REPOSITORY": "o/n"}
+    done = run("github", "status", "--report", report, "--sha", "main", env=env)
+    assert (done.code, "no commit" in done.err) == (2, True)
+    write(report, "{}")
+    done = run("github", "status", "--report", report, "--sha", "a" * 40, env=env)
+    assert (done.code, "is no verdict" in done.err) == (2, True)
+
+
+def test_status_says_what_the_server_refused(
+    repository: Path, tmp_path: Path, refusing: str
+) -> None:
+    report = write(tmp_path / "report.json", step(complete=True).model_dump_json())
+    env = {"GITHUB_TOKEN": TOKEN, "GITHUB_REPOSITORY": "o/n", "GITHUB_API_URL": refusing}
+    words = ("github", "status", "--report", report, "--sha", "a" * 40)
+    refused = run(*words, env=env)
+    assert (refused.code, "GitHub refused with 403" in refused.err) == (1, True)
+    noted = run(*words, "--format", "json", "--if-permitted", env=env)
+    assert (noted.code, len(noted.json["refused"])) == (0, 1)
+    assert set(Refusing.seen) == {f"Bearer {TOKEN}"}
+    for done in (refused, noted):
+        assert TOKEN not in done.out + done.err

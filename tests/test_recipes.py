@@ -1,0 +1,157 @@
+"""The recipes and the workflows of the docs: executed where that can be done, valid where not."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support import ROOT, commit, write
+from tests.support.sessions import script, until
+from tests.support.workflows import definition
+
+EXAMPLES = ROOT / "examples"
+QUICK = "--no-probe --max-probes 1 --probe-interval 0"
+
+
+@pytest.fixture
+def project(repository: Path, tmp_path: Path) -> Path:
+    """A repository with two open tasks, and an agent that does one of them at a time."""
+    write(repository / "tasks.md", "- [ ] one\n- [ ] two\n")
+    commit(repository, "first.txt")
+    script(
+        tmp_path / "agent",
+        "sed -i '0,/\\[ \\]/s//[x]/' tasks.md && git add tasks.md && git commit -q -m \"feat: $1\"",
+    )
+    return repository
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """Where `guard` is a command."""
+    place = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": place, "GUARD_OPTIONS": QUICK}
+
+
+def executed(
+    words: list[str | Path], project: Path, environ: dict[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        words, cwd=project, env=environ, capture_output=True, text=True, timeout=180, check=False
+    )
+
+
+def test_the_loop_in_bash(project: Path, environ: dict[str, str], tmp_path: Path) -> None:
+    done = executed([EXAMPLES / "loop.sh", tmp_path / "agent", "a b"], project, environ)
+    assert done.returncode == 0, done.stderr
+    assert (project / "tasks.md").read_text() == "- [x] one\n- [x] two\n"
+    assert done.stdout.count("complete: commits") == 2
+
+
+def test_the_loop_in_bash_ends_when_the_breaker_opens(
+    project: Path, environ: dict[str, str]
+) -> None:
+    done = executed([EXAMPLES / "loop.sh", "true"], project, environ)
+    assert done.returncode == 20
+    assert done.stdout.count("timeout: no_commits") == 3
+
+
+def test_the_runner_in_python(project: Path, environ: dict[str, str], tmp_path: Path) -> None:
+    words = [sys.executable, EXAMPLES / "runner.py", "5", tmp_path / "agent", "a b"]
+    done = executed(words, project, environ)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "2: complete: commits, 1 new commits"
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_the_session_of_tmux(project: Path, environ: dict[str, str], tmp_path: Path) -> None:
+    server = f"-S {tmp_path}/tmux.sock"
+    report = tmp_path / "report.json"
+    told = {**environ, "TMUX_OPTIONS": server, "REPORT": str(report)}
+    tmux = ["tmux", *server.split()]
+    try:
+        done = executed(
+            [EXAMPLES / "tmux.sh", "login", tmp_path / "agent", "it's a 'b'"], project, told
+        )
+        assert done.returncode == 0, done.stderr
+        assert executed([*tmux, "wait-for", "ended-login"], project, told).returncode == 0
+        until(report.is_file, 90)
+    finally:
+        executed([*tmux, "kill-server"], project, told)
+    assert json.loads(report.read_text())["status"] == "complete"
+    log = executed(["git", "log", "-1", "--format=%s"], project, told).stdout
+    assert log == "feat: it's a 'b'\n"
+
+
+def unit() -> dict[str, str]:
+    lines = (EXAMPLES / "guard-agent.service").read_text().splitlines()
+    pairs = (line.partition("=") for line in lines if not line.startswith(("#", "[")) and line)
+    return {key: value for key, _, value in pairs}
+
+
+def test_the_unit_of_systemd_runs_what_it_says(
+    project: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    write(project / "prompt.md", "Do the next task.\n")
+    words = unit()["ExecStart"].split()
+    program = words.index("--") + 1
+    argv = [*words[: program - 1], *QUICK.split(), "--", str(tmp_path / "agent"), "x"]
+    done = executed([*argv], project, environ)
+    assert done.returncode == 0, done.stderr
+    assert "[ ]" not in (project / "tasks.md").read_text()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd")
+def test_the_unit_of_systemd_is_valid(tmp_path: Path) -> None:
+    copy = shutil.copy(EXAMPLES / "guard-agent.service", tmp_path)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--user", copy], capture_output=True, text=True, check=False
+    )
+    assert "guard-agent.service" not in done.stderr, done.stderr
+
+
+PAGE = (ROOT / "docs" / "github-action.md").read_text()
+WORKFLOWS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_docs_show_four_workflows() -> None:
+    names = [yaml.safe_load(text)["name"] for text in WORKFLOWS]
+    assert names == ["agent", "loop", "nightly", "fleet"]
+
+
+def test_every_workflow_is_valid_and_safe(tmp_path: Path) -> None:
+    folder = tmp_path / ".github" / "workflows"
+    files = [write(folder / f"w{n}.yml", text) for n, text in enumerate(WORKFLOWS)]
+    for words in (
+        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", *map(str, files)],
+        ["zizmor", "--offline", "--no-progress", *map(str, files)],
+    ):
+        program = Path(sys.executable).with_name(words[0])
+        done = subprocess.run([program, *words[1:]], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text", WORKFLOWS)
+def test_every_workflow_names_inputs_and_outputs_that_there_are(text: str) -> None:
+    action, used = definition(), 0
+    for job in yaml.safe_load(text)["jobs"].values():
+        for step in job["steps"]:
+            if "/completion-guard@" in step.get("uses", ""):
+                used += 1
+                assert set(step["with"]) <= set(action["inputs"])
+    assert used
+    assert set(re.findall(r"steps\.guard\.outputs\.([\w-]+)", text)) <= set(action["outputs"])
+
+
+def test_every_input_and_output_that_the_page_explains_exists() -> None:
+    action = definition()
+    inputs, _, outputs = PAGE.partition("## Inputs")[2].partition("## Outputs")
+    named = re.findall(r"^\| `([\w-]+)`", inputs, re.MULTILINE)
+    assert set(named) <= set(action["inputs"])
+    table = "\n".join(re.findall(r"^\| (`[^|]+) \|", outputs, re.MULTILINE))
+    assert set(re.findall(r"`([\w-]+)`", table)) == set(action["outputs"])
