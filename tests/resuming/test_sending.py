@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from guard import generate_resume_prompt
 from guard.core.events import ResumeSent
 from guard.core.registry import AGENT_REGISTRY
 from guard.core.reports.resume import ResumeReport
+from guard.core.resuming.prompt import prompt
 from guard.reported import found, updated
 from guard.resuming import inbox as inboxes
-from guard.resuming import sending
 from tests.resuming.conftest import Watcher
 from tests.support import commit, write
 from tests.support.sessions import ending, script, started, until
@@ -47,7 +48,7 @@ def test_the_prompt_has_what_is_known(watcher: Watcher, repository: Path) -> Non
     write(repository / "before.py", "the user's\n")
     watcher.spawn()
     tells(watcher, "The parser reads headers.", progress=40)
-    told = {"severity": "high", "file": "first.txt", "incarnation": None}
+    told: dict[str, Any] = {"severity": "high", "file": "first.txt", "incarnation": None}
     found(watcher.guard(), task_id="T1", agent_id="a1", text="It is never closed.", **told)
     tells(watcher, "OK, resuming now")
     write(repository / "parser.py", "code\n")
@@ -71,7 +72,7 @@ def test_the_prompt_has_what_is_known(watcher: Watcher, repository: Path) -> Non
 def test_the_api_writes_a_prompt_or_none(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
     watcher.spawn()
     tells(watcher, "The parser reads headers.")
-    place = {"workspace": watcher.workspace, "repo": watcher.root}
+    place: dict[str, Any] = {"workspace": watcher.workspace, "repo": watcher.root}
     monkeypatch.setenv("GUARD_NOW", watcher.later(hours=2).now.isoformat())
     text = generate_resume_prompt("a1", **place)
     assert text is not None
@@ -242,13 +243,12 @@ class TestBudget:
     ) -> None:
         watcher.spawn()
         later = watcher.later(hours=2)
-        write_prompt = sending.prompt
 
         def meanwhile(evidence: Any) -> str:
             tells(later, "The parser reads headers.")
-            return write_prompt(evidence)
+            return prompt(evidence)
 
-        monkeypatch.setattr(sending, "prompt", meanwhile)
+        monkeypatch.setattr("guard.resuming.sending.prompt", meanwhile)
         assert later.send().outcome == "active"
         assert list(inbox.iterdir()) == []
 
@@ -287,7 +287,7 @@ def test_a_guard_that_dies_while_it_sends_has_sent_that_one(
     for minutes, count in ((90, 1), (110, 2)):
         monkeypatch.setenv("GUARD_NOW", watcher.later(minutes=minutes).now.isoformat())
         with ending(started("--workspace", watcher.workspace, "resume", "a1", "--send")) as process:
-            until(lambda count=count: log.exists() and len(log.read_text().split()) == count, 90)
+            until(partial(_has_words, log, count), 90)
             process.kill()
             process.wait()
         os.kill(int(log.read_text().split()[-1]), signal.SIGKILL)
@@ -350,6 +350,10 @@ class TestSession:
         report = watcher.later(hours=2).send()
         assert "session:" not in report.reason
         assert "no session of it is recorded" in watcher.later(hours=2).send(by="session").reason
+
+
+def _has_words(file: Path, count: int) -> bool:
+    return file.exists() and len(file.read_text().split()) == count
 
 
 def _log(watcher: Watcher) -> bytes:
