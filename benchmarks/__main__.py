@@ -13,7 +13,7 @@ from benchmarks.measure import Row, machine, progress, table
 
 NAMES = (
     *("startup", "hook", "appends", "contention", "growth", "replay"),
-    *("snapshots", "states", "secrets", "claims", "gate", "verdicts"),
+    *("snapshots", "states", "secrets", "claims", "gate", "status", "verdicts"),
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

@@ -11,6 +11,7 @@ from benchmarks.measure import at_least, at_most, table
 from benchmarks.secrets import rows
 from benchmarks.snapshots import rows as snapshot_rows
 from benchmarks.startup import rows as startup_rows
+from benchmarks.status import rows as status_rows
 from tests.support import ROOT
 
 pytestmark = pytest.mark.long
@@ -53,6 +54,12 @@ def test_a_hook_is_measured_beside_python_alone() -> None:
     row, of_git = hook_rows(rounds=1)
     assert "commit" in of_git.what
     assert row.target == "at most 4 ×"
+    assert row.value > 0
+
+
+def test_the_status_of_many_agents_is_measured_beside_that_of_few() -> None:
+    (row,) = status_rows(many=20, few=2, rounds=1)
+    assert row.what == "`guard status`, 20 active agents beside 2"
     assert row.value > 0
 
 

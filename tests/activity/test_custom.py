@@ -12,6 +12,7 @@ from guard import spawn_agent
 from guard.activity.collecting import Collected, collect
 from guard.activity.custom import custom_collectors
 from guard.core.activity.assessment import Terms, assess
+from guard.core.activity.sources import SOURCES, window_seconds
 from tests.activity.conftest import Look
 from tests.support import ROOT, commit, run, write
 
@@ -208,6 +209,15 @@ def test_doctor_says_what_cannot_be_loaded(repository: Path, site: Path) -> None
     shown = run("doctor", env={"PYTHONPATH": f"{site}:{ROOT}"}).out
     assert "X_TICKETS (unloadable 1.0): could not be loaded: ModuleNotFoundError" in shown
     assert "only guard's own" in shown
+
+
+def test_the_table_of_the_docs_is_that_of_the_code() -> None:
+    page = (ROOT / "docs/activity.md").read_text()
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d) \| (\d+) min \| ([\d.]+) \|", page, re.MULTILINE)
+    assert rows == [
+        (name, str(one.tier), f"{window_seconds(one.tier, 60) / 60:g}", f"{one.confidence:g}")
+        for name, one in SOURCES.items()
+    ]
 
 
 def test_the_example_of_the_docs_works(site: Path, tmp_path: Path, subject: Look) -> None:
