@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from pathlib import Path
 import pytest
 
 from guard import spawn_agent, update_agent_progress
+from guard.news import News
+from guard.screen import Screen
 from tests.support import commit, run, write
 from tests.support.sessions import ending, started
 
@@ -207,6 +210,22 @@ def test_another_size_is_drawn_at_once() -> None:
         screen.resize(60, 100)
         drawn = screen.until(b"a8")
         assert b"agents more" not in _DRAWING.sub(b"", drawn)
+
+
+def test_another_size_ends_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    screen, begun = Screen(), time.monotonic()
+
+    def resize() -> None:
+        monkeypatch.setenv("COLUMNS", "50")
+        os.kill(os.getpid(), signal.SIGWINCH)
+
+    timer = threading.Timer(0.3, resize)
+    timer.start()
+    with News([tmp_path / "never"]) as news:
+        screen.wait(news, LONG)
+    timer.join()
+    assert time.monotonic() - begun < LONG
 
 
 def test_a_dumb_terminal_gets_plain_blocks() -> None:
