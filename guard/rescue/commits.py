@@ -33,6 +33,8 @@ class Change(NamedTuple):
     mode: bytes
     oid: str
     path: bytes
+    old_mode: bytes = b""
+    old_oid: str = ""
 
 
 class Proven(NamedTuple):
@@ -64,8 +66,9 @@ def changes(project: Project, head: str | None, tree: str) -> list[Change]:
     fields = project.call("diff-tree", "-r", "-z", "--no-renames", before, tree).split(b"\0")[:-1]
     found = []
     for about, path in zip(fields[::2], fields[1::2], strict=True):
-        _old_mode, mode, _old, oid, letter = about.split()
-        found.append(Change(letter.decode(), mode, oid.decode(), path))
+        old_mode, mode, old, oid, letter = about.split()
+        old_mode = old_mode.removeprefix(b":")
+        found.append(Change(letter.decode(), mode, oid.decode(), path, old_mode, old.decode()))
     return found
 
 

@@ -164,6 +164,33 @@ class Target:
             return False
         return True
 
+    def remove(self, path: bytes, before: There) -> None:
+        """Take a file away; Refused if it is no longer what it was."""
+        folder = self._found(path)
+        if folder is None or self.look(path, before.oid) != before:
+            raise Refused("what stood there has changed meanwhile")
+        os.unlink(path.rpartition(b"/")[2], dir_fd=folder)
+        if self._durable:
+            os.fsync(folder)
+
+    def remove_folder(self, path: bytes) -> bool:
+        """Take a folder away if it is empty; whether there is none now."""
+        with suppress(OSError, Refused):
+            folder = self._found(path)
+            if folder is None:
+                return True
+            with suppress(FileNotFoundError):
+                os.rmdir(path.rpartition(b"/")[2], dir_fd=folder)
+            return True
+        return False
+
+    def sweep(self, path: bytes) -> None:
+        """Take away what a killed process left in the folder of a path."""
+        with suppress(OSError, Refused):
+            folder = self._found(path)
+            if folder is not None:
+                self._temporary(folder)
+
     def _made(self, path: bytes) -> int:
         """The folder that holds a path, open; made if there is none."""
         folder = self._found(path, create=True)
