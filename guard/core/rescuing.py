@@ -22,7 +22,7 @@ _MOST_IN_A_MESSAGE = 50
 LONGEST_LINE = 512
 
 
-Kind = Literal["baseline", "check", "rescue", "restore", "by_hand"]
+Kind = Literal["baseline", "check", "rescue", "restore", "rollback", "by_hand"]
 """What a snapshot was taken for."""
 
 
