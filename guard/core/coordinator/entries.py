@@ -126,6 +126,7 @@ class Rollback(Frozen):
     task_id: Id
     commits: tuple[Oid, ...]
     head: Oid
+    to_sha: Oid
     branch: Line | None
     reason: Text
     started_at: Instant

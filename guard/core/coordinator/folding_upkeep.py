@@ -25,7 +25,7 @@ from guard.core.events.plan_upkeep import (
 from guard.core.failure_patterns import FailurePattern, recorded
 
 _COMMIT = ("commit_sha", "base_sha", "files_modified", "branch")
-_ROLLBACK = ("task_id", "commits", "head", "branch", "reason")
+_ROLLBACK = ("task_id", "commits", "head", "to_sha", "branch", "reason")
 _USAGE = ("session_utilisation", "session_remaining", "session_resets_at")
 
 Patterns = FailurePatternRecorded | FailurePatternPreventionAdded | FailureWarningIssued

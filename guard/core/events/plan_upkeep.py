@@ -34,6 +34,8 @@ class RollbackStarted(PlanEvent):
     """What is reverted, the newest first."""
     head: Oid
     """Where the branch stood."""
+    to_sha: Oid
+    """The revert, made and kept before anything is touched; `head` itself if there is nothing to revert."""
     branch: Line | None
     reason: Text
 
