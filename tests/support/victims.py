@@ -11,17 +11,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from guard.git import call
+from guard.rollback import swapping
 from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.rescuing import attempt_rescue, take_snapshot
+from tests.support.rolling_back import rolled_back
 
 _SUBREAPER = 36
+_WRITES = (
+    (swapping, "run"),
+    *((os, name) for name in ("link", "mkdir", "rename", "rmdir", "symlink", "unlink")),
+)
 Order = dict[str, Any]
 
 
@@ -114,15 +121,17 @@ def _heard(reading: int) -> Any:
 
 def _done(order: Order) -> Any:
     if order.get("calls") is not None:
-        _die_before_call(order["calls"])
+        _die_before_call(order["calls"], _WRITES if order["what"] == "rollback" else ())
     root, workspace = Path(order["root"]), Path(order["workspace"])
+    if order["what"] == "rollback":
+        return asdict(rolled_back(root, workspace, order["commits"]))
     if order["what"] == "snapshot":
         return take_snapshot(root, workspace).model_dump(mode="json")
     return attempt_rescue(root, workspace, order["paths"]).model_dump(mode="json")
 
 
-def _die_before_call(number: int) -> None:
-    """End at once instead of calling git for the n-th time."""
+def _die_before_call(number: int, also: Sequence[tuple[Any, str]] = ()) -> None:
+    """End at once instead of calling git, or one of the others, for the n-th time."""
     left = [number]
 
     def counted(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,8 +143,8 @@ def _die_before_call(number: int) -> None:
 
         return calling
 
-    for name in ("run", "fed"):
-        setattr(call, name, counted(getattr(call, name)))
+    for module, name in ((call, "run"), (call, "fed"), *also):
+        setattr(module, name, counted(getattr(module, name)))
 
 
 def _write_and_commit(root: Path) -> list[str]:

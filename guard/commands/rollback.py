@@ -1,0 +1,80 @@
+"""`guard rollback`."""
+
+from contextlib import suppress
+
+import click
+
+from guard.core.reports.rollback import RollbackReport, RolledBackTask
+from guard.core.text import plural, visible
+from guard.errors import ReaderGone
+from guard.invocation import Invocation
+from guard.output import format_option
+
+_MOST_LINES = 20
+
+
+@click.command("rollback")
+@click.argument("task")
+@click.option("--reason", metavar="TEXT", default="", help="Why it is rolled back, for the log.")
+@click.option(
+    "--cascade",
+    is_flag=True,
+    help="Roll back completed tasks that depend on it first, the latest first.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be reverted, and change nothing.")
+@format_option
+@click.pass_obj
+def command(
+    guard: Invocation, task: str, reason: str, cascade: bool, dry_run: bool, form: str
+) -> int:
+    """Revert the commits of a completed task, and make it available again.
+
+    A snapshot is taken first. The revert is one commit on top; history is not rewritten. A conflict, or a file that would
+    change and is not as it was committed, leaves everything as it was. Tasks in progress that depend on it are aborted. If
+    guard is killed meanwhile, the next command finishes or undoes it. Exit code 1 if it is refused: it is said why.
+    """
+    from guard.rollback.deciding import rollback
+
+    def tell(one: RolledBackTask) -> None:
+        if form == "text":
+            with suppress(ReaderGone):
+                guard.output.result(_signal(one, reason, dry=dry_run))
+
+    report = rollback(guard, task, reason, cascade=cascade, dry=dry_run, tell=tell)
+    guard.output.verdict(report, form, _text)
+    return 0 if report.done or report.reason == "planned" else 1
+
+
+def _signal(one: RolledBackTask, reason: str, *, dry: bool) -> str:
+    files = ", ".join(one.files[:_MOST_LINES]) or "none"
+    more = len(one.files) - _MOST_LINES
+    lines = [
+        f"ROLLBACK REQUIRED: {one.task_id}",
+        "",
+        f"Reason: {reason or 'none given'}",
+        f"Commit: {one.commit}",
+        f"Files Affected: {files}" + (f" and {plural(more, 'more')}" if more > 0 else ""),
+        "",
+        "Nothing is changed: this is a dry run." if dry else "Proceeding with rollback...",
+    ]
+    return "\n".join(visible(line) for line in lines)
+
+
+def _text(report: RollbackReport) -> str:
+    if report.reason == "planned":
+        return (
+            f"{len(report.paths)} or more files would change"
+            if report.paths
+            else "nothing to revert"
+        )
+    if not report.done:
+        done = [f"{one.task_id} was rolled back before that" for one in report.tasks]
+        lines = [f"Cannot roll back {report.task_id}: {report.detail}", *done]
+        return "\n".join(visible(line) for line in lines)
+    lines = []
+    for one in report.tasks:
+        what = f"revert {one.to_sha[:10]}" if one.snapshot and one.to_sha else "nothing to revert"
+        lines.append(f"{one.task_id} returned to available queue ({what})")
+        lines += [f"  guard restore {one.snapshot} --to DIR"] if one.snapshot else []
+    lines += [f"{task_id} was aborted: it depends on what is gone" for task_id in report.aborted]
+    return "\n".join(visible(line) for line in ["Rollback complete.", *lines])

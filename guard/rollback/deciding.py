@@ -1,0 +1,244 @@
+"""A task rolled back: what the plan allows, carried out in the repository, and recorded."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeGuard
+
+from guard.coordinator.facts import terms_of
+from guard.coordinator.recording import change_state, current, loaded
+from guard.core.coordinator.deciding_upkeep import rollback_order
+from guard.core.coordinator.entries import Rollback
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.terms import Draft
+from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
+from guard.core.reports.rollback import RollbackReport, RolledBackTask
+from guard.core.rescuing import MOST_NAMED, Occasion, Snapshot, cut, full_ref, shown
+from guard.errors import GuardError
+from guard.git.reading import Reader
+from guard.invocation import Invocation
+from guard.rollback.moving import RolledBack, roll_back
+from guard.rollback.place import JOURNALS, Place, alone
+from guard.rollback.preparing import Order, prepared
+from guard.rollback.recorded import commits_of_task
+from guard.rollback.recovering import Settled, has_revert, settle_all
+from guard.rollback.stopping import Stopped
+
+INTERRUPTED = "interrupted"
+_LONGEST_REASON = 60_000
+Tell = Callable[[RolledBackTask], None]
+"""Told of each task before it is rolled back."""
+
+
+def rollback(
+    guard: Invocation, task_id: str, reason: str, *, cascade: bool, dry: bool, tell: Tell
+) -> RollbackReport:
+    """Roll a completed task back, and with `cascade` those that were built on it, the latest first."""
+    loaded(guard)
+    place = place_of(guard)
+    with alone(place.workspace) as lock:
+        _settled(guard, place)
+        state = loaded(guard)
+        order = rollback_order(state, _id_of(state, task_id), cascade=cascade)
+        if _is_draft(order):
+            return _refused(guard, order, dry=dry)
+        tasks = [one for one in order if isinstance(one, str)]
+        return _Run(guard, place, lock, reason[:_LONGEST_REASON], dry).all(state, tasks, tell)
+
+
+def _is_draft(order: Sequence[str] | Draft) -> TypeGuard[Draft]:
+    """Whether the plan has said no."""
+    return isinstance(order[0], type)
+
+
+def finish_or_undo(guard: Invocation) -> list[Settled]:
+    """See to a rollback that was killed: for every command that reads or changes the plan; costs nothing if there is none."""
+    if guard.repository_if_any is None:
+        return []
+    state = current(guard)
+    begun = state is not None and state.rollback_in_progress is not None
+    if not begun and not _has_entries(guard.workspace.path / JOURNALS):
+        return []
+    place = place_of(guard)
+    with alone(place.workspace):
+        return _settled(guard, place)
+
+
+def place_of(guard: Invocation) -> Place:
+    """Where this call of guard would roll back."""
+    guard.writable_store  # noqa: B018  Its folder has the lock.
+    limit = guard.config.settings.rescue.time_limit_seconds
+    return Place(guard.repository, guard.workspace.path, guard.environ, limit)
+
+
+def _has_entries(folder: Path) -> bool:
+    try:
+        return any(folder.iterdir())
+    except OSError:
+        return False
+
+
+def _id_of(state: Coordinator, told: str) -> str:
+    """A task may be called as the plan spells it."""
+    return next((task.id for task in state.tasks if told in (task.id, task.name)), told)
+
+
+def _settled(guard: Invocation, place: Place) -> list[Settled]:
+    settled = settle_all(place)
+    for one in settled:
+        word = "finished" if one.moved else "undone"
+        guard.output.warn(f"a rollback of {one.task_id} that was killed is {word}")
+        for line in one.left:
+            guard.output.warn(f"left as it is: {line}")
+    state = current(guard)
+    begun = state.rollback_in_progress if state is not None else None
+    if begun is not None:
+        _append(guard, _end_of(place, begun))
+    return settled
+
+
+def _end_of(place: Place, begun: Rollback) -> Draft:
+    """How a rollback ended that was announced: the branch tells."""
+    if has_revert(place.project(), full_ref(begun.branch) or "HEAD", begun.to_sha):
+        fields = {"from_sha": begun.head, "to_sha": begun.to_sha, "reason": begun.reason}
+        return TaskRolledBack, {"task_id": begun.task_id, **fields}
+    return RollbackFailed, {"task_id": begun.task_id, "reason": INTERRUPTED}
+
+
+def _append(guard: Invocation, *drafts: Draft) -> Coordinator:
+    terms = terms_of(guard, None)
+    return change_state(guard, terms, lambda _state, _change: terms.events(drafts)).state
+
+
+def _refused(guard: Invocation, draft: Draft, *, dry: bool) -> RollbackReport:
+    """What the plan does not allow is recorded as well, unless somebody only asks."""
+    fields = dict(draft[1])
+    if not dry:
+        _append(guard, draft)
+    return RollbackReport(
+        done=False,
+        dry_run=dry,
+        reason=str(fields["reason"]),
+        dependents=tuple(fields.get("dependents", ())),
+        task_id=str(fields["task_id"])[:128],
+        tasks=(),
+        aborted=(),
+        paths=(),
+        detail=_sentence(fields),
+    )
+
+
+def _sentence(fields: dict[str, object]) -> str:
+    task, dependents = fields["task_id"], fields.get("dependents", ())
+    words = {
+        "unknown_task": f"the plan has no task {task}",
+        "not_completed": f"{task} is not completed, so there is nothing to roll back",
+        "no_commit_recorded": f"no commit of {task} was recorded when it passed its audit",
+    }
+    named = ", ".join(dependents[:10]) if isinstance(dependents, tuple) else ""
+    built = f"completed tasks depend on {task}: {named}; --cascade rolls them back first"
+    return cut(words.get(str(fields["reason"]), built))
+
+
+@dataclass
+class _Run:
+    """One or several tasks, one after the other."""
+
+    guard: Invocation
+    place: Place
+    lock: int
+    reason: str
+    dry: bool
+    done: list[RolledBackTask] = field(default_factory=list)
+
+    def all(self, state: Coordinator, tasks: Sequence[str], tell: Tell) -> RollbackReport:
+        """Nothing is begun unless all of them can be taken back."""
+        orders: list[Order] = []
+        try:
+            orders += [self._order(state, task) for task in tasks]
+            with prepared(self.place, orders, dry=True) as ready:
+                changed = tuple(shown(change.path) for change in ready.changed[:MOST_NAMED])
+        except GuardError as error:
+            return self._stopped(tasks[-1], tasks[-1], error)
+        for order in orders:
+            tell(self._told(state, order))
+            if self.dry:
+                self.done.append(self._told(state, order))
+                continue
+            try:
+                self._one(state, order)
+            except GuardError as error:
+                return self._stopped(tasks[-1], order.task_id, error)
+        return self._report(state, tasks[-1], "planned" if self.dry else "rolled_back", changed)
+
+    def _order(self, state: Coordinator, task_id: str) -> Order:
+        commit, task = state.task_commits[task_id], state.task(task_id)
+        recorded = list(state.task_commits)
+        before = recorded[: recorded.index(task_id)]
+        earlier = [state.task_commits[one].commit_sha for one in before]
+        git = Reader(self.place.repository, self.place.environ, self.place.time_limit)
+        commits = commits_of_task(git, commit.base_sha, commit.commit_sha, earlier)
+        name, title = (task.name, task.title) if task else (task_id, "")
+        return Order(task_id, name, title, commit.branch, commits)
+
+    def _told(
+        self, state: Coordinator, order: Order, made: RolledBack | None = None
+    ) -> RolledBackTask:
+        commit = state.task_commits[order.task_id]
+        return RolledBackTask(
+            task_id=order.task_id,
+            commit=commit.commit_sha,
+            commits=order.commits[:MOST_NAMED],
+            files=tuple(cut(path) for path in commit.files_modified[:MOST_NAMED]),
+            to_sha=made.to_sha if made else None,
+            snapshot=made.snapshot if made else None,
+        )
+
+    def _one(self, state: Coordinator, order: Order) -> None:
+        fields = {"task_id": order.task_id, "reason": self.reason}
+
+        def announce(head: str, to_sha: str) -> None:
+            begun = {"head": head, "to_sha": to_sha, "commits": order.commits}
+            _append(self.guard, (RollbackStarted, {**fields, **begun, "branch": order.branch}))
+
+        def keep() -> Snapshot:
+            return self.guard.keep(Occasion("rollback", self.guard.clock.now()))
+
+        made = roll_back(self.place, order, self.lock, keep, announce)
+        ended = {"from_sha": made.head, "to_sha": made.to_sha}
+        _append(self.guard, (TaskRolledBack, {**fields, **ended}))
+        if made.unsigned:
+            self.guard.output.warn(f"the revert is not signed: {made.unsigned}")
+        self.done.append(self._told(state, order, made))
+
+    def _stopped(self, task_id: str, at: str, error: GuardError) -> RollbackReport:
+        """Stopped by the repository: a result with its word; anything else is an error, once it is recorded."""
+        why = error.why if isinstance(error, Stopped) else "error"
+        if not self.dry:
+            _append(self.guard, (RollbackFailed, {"task_id": at, "reason": why}))
+        if not isinstance(error, Stopped):
+            raise error
+        report = self._report(None, task_id, why, error.paths)
+        said = f"{error.message} ({error.hint})" if error.hint else error.message
+        return report.model_copy(update={"detail": cut(said)})
+
+    def _report(
+        self, state: Coordinator | None, task_id: str, reason: str, paths: Sequence[str]
+    ) -> RollbackReport:
+        return RollbackReport(
+            done=state is not None and not self.dry,
+            dry_run=self.dry,
+            task_id=task_id,
+            reason=reason,
+            detail="",
+            tasks=tuple(self.done),
+            dependents=(),
+            aborted=self._aborted(state) if state is not None and not self.dry else (),
+            paths=tuple(paths),
+        )
+
+    def _aborted(self, before: Coordinator) -> tuple[str, ...]:
+        """Tasks that were in progress, and are not any more because what they were built on is gone."""
+        now = current(self.guard)
+        still = {one.task_id for one in now.in_progress_tasks} if now else set()
+        return tuple(w.task_id for w in before.in_progress_tasks if w.task_id not in still)

@@ -1,0 +1,58 @@
+"""A plan in a real repository, with tasks that agents have done and auditors have passed."""
+
+import os
+from pathlib import Path
+
+from guard.coordinator.recording import current, record
+from guard.core.coordinator.requests import DispatchAgent as Dispatch
+from guard.core.coordinator.requests import DispatchDeveloper, LoadPlan, Pass, ReadyForAudit
+from guard.core.coordinator.state import Coordinator
+from guard.core.plan.model import Plan, PlanTask
+from guard.invocation import Invocation
+from tests.support import commit
+
+
+class Planned:
+    """Tasks A, B (needs A), C (needs B) and D, which needs nothing."""
+
+    def __init__(self, root: Path, workspace: Path) -> None:
+        self.root, self.workspace = root, workspace
+        commit(root, "base.txt")
+        names = {"A": (), "B": ("A",), "C": ("B",), "D": ()}
+        tasks = [
+            PlanTask(
+                id=f"{name}-1",
+                name=f"{name}.1",
+                title=f"Do {name}",
+                depends=tuple(f"{one}-1" for one in needs),
+            )
+            for name, needs in names.items()
+        ]
+        record(self.guard, LoadPlan(plan_file="plan.md", plan=Plan(tasks=tuple(tasks))))
+
+    @property
+    def guard(self) -> Invocation:
+        return Invocation(
+            repo=self.root, workspace_option=os.fspath(self.workspace), environ=os.environ
+        )
+
+    @property
+    def state(self) -> Coordinator:
+        found = current(self.guard)
+        assert found is not None
+        return found
+
+    def dispatch(self, task: str) -> None:
+        record(self.guard, DispatchDeveloper(task_id=task, agent_id=f"dev-{task}"))
+
+    def complete(self, task: str, *texts: str) -> None:
+        """One commit for each text, in a file of the task's own."""
+        self.dispatch(task)
+        for number, text in enumerate(texts or (f"{task}\n",)):
+            commit(self.root, f"{task}-{number}.txt", text)
+        record(self.guard, ReadyForAudit(task_id=task))
+        record(self.guard, Dispatch(task_id=task, agent_id=f"audit-{task}"))
+        record(self.guard, Pass(task_id=task, agent_id=f"audit-{task}"))
+
+    def events(self) -> list[str]:
+        return [entry.event.type for entry in self.guard.store.entries()]
