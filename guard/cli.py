@@ -47,6 +47,7 @@ COMMANDS = {
     "rescue": "Commit what the iteration left uncommitted, in commits that say what changed.",
     "restore": "Bring back files from a snapshot, or list the snapshots that there are.",
     "resume": "Write the prompt that brings a stalled agent back to work, and send it.",
+    "rollback": "Revert the commits of a completed task, and make it available again.",
     "run": "Run the agent for one iteration, and find out what became of it.",
     "schema": "Print a JSON Schema, or list them all.",
     "snapshot": "Keep the work tree as it is, byte for byte, without touching it.",

@@ -54,6 +54,7 @@ from guard.core.reports.rescue import (
     SnapshotsReport,
 )
 from guard.core.reports.resume import ResumeReport
+from guard.core.reports.rollback import RollbackReport
 from guard.core.reports.state import (
     ConfigReport,
     DoctorReport,
@@ -67,6 +68,7 @@ from guard.core.reports.state import (
 )
 from guard.core.reports.team import TeamReport
 from guard.core.rescuing import Manifest
+from guard.core.rolling_back import RollbackJournal
 from guard.core.settings import Settings
 from guard.resources import folder
 from guard.workspace import WorktreeEntry
@@ -104,6 +106,7 @@ OUTPUTS: tuple[type[Report], ...] = (
     RestoreDiffReport,
     RestoreReport,
     ResumeReport,
+    RollbackReport,
     SchemaList,
     SnapshotReport,
     SnapshotsReport,
@@ -144,7 +147,7 @@ def record_adapter() -> TypeAdapter[Any]:
 def adapters() -> dict[str, TypeAdapter[Any]]:
     """Every published document, by the kind in its `schema` field, or by what it is."""
     documents: list[type[BaseModel]] = [kind.document for kind in VIEW_KINDS]
-    documents += [Checkpoint, Evidence, Manifest, WorktreeEntry, *OUTPUTS]
+    documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, *OUTPUTS]
     named = {_kind(document): TypeAdapter(document) for document in documents}
     return {"event": record_adapter(), "settings": TypeAdapter(Settings), **named}
 

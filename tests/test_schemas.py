@@ -37,6 +37,7 @@ STATE_KINDS = (
     "global-registry",
     "machine-clocks",
     "manifest",
+    "rollback-journal",
     "run",
     "settings",
     "team",
