@@ -80,7 +80,7 @@ def requests(random: Random, state: Coordinator) -> list[Any]:
     question = one(q.question_id for q in state.pending_divine_questions)
     repairing = [a for a, known in state.active_agents.items() if known.type == "remediation"]
     support = random.choice(["db-expert", "other"])
-    kind = random.choice(["agent_timeout", "agent_crashed"])
+    kind: Any = random.choice(["agent_timeout", "agent_crashed"])
     sure: Any = random.choice(["HIGH", "MEDIUM", "LOW"])
     return [
         DispatchDeveloper(task_id=free, agent_id=agent),

@@ -56,7 +56,7 @@ class Desk:
 
     def does(self, *requests: Request) -> list[str]:
         """The same for what must be allowed: the types of all events."""
-        found = []
+        found: list[str] = []
         for request in requests:
             decided = self.ask(request)
             assert not isinstance(decided, Refusal), decided

@@ -1,6 +1,6 @@
 """Decisions on the plan itself, on failure patterns, on the coordinator's session, and on what may be rolled back."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from guard.core.coordinator.deciding_tasks import failure
 from guard.core.coordinator.requests import (
@@ -122,24 +122,37 @@ def _fields(asked: Frozen) -> dict[str, object]:
     return {name: getattr(asked, name) for name in type(asked).model_fields if name != "type"}
 
 
-def rollback_order(state: Coordinator, task_id: str, *, cascade: bool) -> Sequence[str] | Draft:
-    """The tasks to roll back, one after the other, or the event that says why none may be.
+@dataclass(frozen=True)
+class RollbackOrder:
+    """The tasks to roll back, one after the other; if none may be, the event that says why."""
+
+    tasks: tuple[str, ...]
+    refusal: Draft | None = None
+
+
+def rollback_order(state: Coordinator, task_id: str, *, cascade: bool) -> RollbackOrder:
+    """What rolling back a task takes.
 
     Completed dependents forbid it; with `cascade` they come first, the latest to be completed before all others.
     """
     if state.task(task_id) is None and task_id not in state.completed_tasks:
-        return RollbackFailed, {"task_id": task_id, "reason": "unknown_task"}
+        return _failed(task_id, "unknown_task")
     if task_id not in state.completed_tasks:
-        return RollbackFailed, {"task_id": task_id, "reason": "not_completed"}
+        return _failed(task_id, "not_completed")
     dependents = completed_dependents(state, task_id)
     if dependents and not cascade:
         fields = {"task_id": task_id, "dependents": dependents}
-        return RollbackBlocked, {**fields, "reason": "dependent_tasks_completed"}
+        refusal = (RollbackBlocked, {**fields, "reason": "dependent_tasks_completed"})
+        return RollbackOrder((), refusal)
     order = (*dependents, task_id)
     for one in order:
         if one not in state.task_commits:
-            return RollbackFailed, {"task_id": one, "reason": "no_commit_recorded"}
-    return order
+            return _failed(one, "no_commit_recorded")
+    return RollbackOrder(order)
+
+
+def _failed(task_id: str, reason: str) -> RollbackOrder:
+    return RollbackOrder((), (RollbackFailed, {"task_id": task_id, "reason": reason}))
 
 
 def completed_dependents(state: Coordinator, task_id: str) -> tuple[str, ...]:
