@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME…] [--write]`: print the figures; with --write, also into RESULTS.md.
 
-`verdicts` takes `--sessions N` and `--seed S`.
+`verdicts` takes `--sessions N` and `--seed S`; `activity` takes `--seed S`.
 """
 
 import sys
@@ -13,7 +13,7 @@ from benchmarks.measure import Row, machine, progress, table
 
 NAMES = (
     *("startup", "hook", "appends", "contention", "growth", "replay"),
-    *("snapshots", "states", "secrets", "claims", "gate", "status", "verdicts"),
+    *("snapshots", "states", "secrets", "claims", "gate", "status", "verdicts", "activity"),
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
@@ -45,7 +45,8 @@ def _told(words: list[str]) -> Namespace:
 
 
 def _measured(name: str, told: Namespace) -> Iterable[Row]:
-    options = {"sessions": told.sessions, "seed": told.seed} if name == "verdicts" else {}
+    taken = {"verdicts": ("sessions", "seed"), "activity": ("seed",)}.get(name, ())
+    options = {option: getattr(told, option) for option in taken}
     given = {option: value for option, value in options.items() if value is not None}
     measured: Iterable[Row] = import_module(f"benchmarks.{name}").rows(**given)
     return measured

@@ -103,7 +103,9 @@ def _outage(settings: Activity, now: datetime, looks: Iterable[_Looked]) -> Outa
         for agent, subject, seen in looks
         if subject is not None and seen is not None
     ]
-    return outage(agents, now, outage_rules(settings))
+    found = outage(agents, now, outage_rules(settings))
+    silent = [one for one in agents if not one.is_active]
+    return found if found and any(found.explains(one, now) for one in silent) else None
 
 
 def outage_rules(settings: Activity) -> OutageRules:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from random import Random
+from typing import Any
 
 from benchmarks.watching.machines import Machine
 from guard.core.activity.sources import SourceName
@@ -45,6 +46,8 @@ class Life:
     """Whether its process is on this machine and known;"""
     idle: list[tuple[float, float]] = field(default_factory=list)
     """when that does nothing although the agent lives: it waits for what is down."""
+    seen_after: float = 0.0
+    """How many minutes later its signs can be seen: they are fetched from elsewhere."""
     answers: bool = False
     """Whether it acknowledges prompts, and does no more."""
 
@@ -78,15 +81,14 @@ class Making:
     until: float
     """The end of the simulation."""
 
-    def life(self, name: str, kind: str, work: Iterator[Sign], **fields: object) -> Life:
+    def life(self, name: str, kind: str, work: Iterator[Sign], **fields: Any) -> Life:
         """The agent that leaves these signs in the time for which its machine is awake."""
         placed = (
             Sign(self.machine.at_work(one.at), one.source, one.message)
             for one in _until(work, self.until)
         )
-        dies = float(str(fields.pop("dies", inf)))
-        life = Life(name, kind, self.machine, sorted(placed), **fields)  # type: ignore[arg-type]
-        life.dies = self.machine.at_work(dies) if dies < inf else inf
+        life = Life(name, kind, self.machine, sorted(placed), **fields)
+        life.dies = self.machine.at_work(life.dies) if life.dies < inf else inf
         life.signs = [one for one in life.signs if one.at < life.dies or one.is_others]
         return life
 
@@ -179,6 +181,12 @@ def ghost(making: Making, name: str) -> Life:
 
 def noise_only(making: Making, name: str) -> Life:
     return making.life(name, "noise only", _noise(making.random, 0), dies=0.0, answers=True)
+
+
+def late(making: Making, name: str) -> Life:
+    """At work elsewhere; its commits are fetched an hour and a half later."""
+    work = (one for one in _steadily(making.random) if one.source == "GIT_COMMIT")
+    return making.life(name, "late", work, seen_after=95.0)
 
 
 KINDS: dict[str, tuple[int, Callable[[Making, str], Life]]] = {

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 from math import inf
+from typing import Any, NamedTuple
 
 from benchmarks.watching.lives import Life, Sign
 from guard.core.activity.assessment import Signal, Terms, is_real
 from guard.core.activity.gaps import Gap, Reading, gaps
-from guard.core.activity.judging import Given, Judged, judged
+from guard.core.activity.judging import Given, judged
 from guard.core.activity.learning import lesson
 from guard.core.activity.lookbacks import MAX_LOOKBACK_MINUTES
 from guard.core.activity.noise import NOISE_PATTERNS
@@ -24,7 +25,8 @@ from guard.core.records import Position
 NUDGES = 2
 MOST_HELD = 20
 """So many outages are remembered: one that goes on is found again with every look."""
-_MOST_OF_ONE = 20
+_MOST_OF_ONE = 5
+"""More of one source would not change a verdict."""
 _TIMED = ("TELEMETRY_EVENT", "GIT_COMMIT")
 
 
@@ -39,14 +41,6 @@ class Rules:
 
 
 @dataclass
-class Sent:
-    """A prompt, by the true clock, and the look-back that it was sent under."""
-
-    at: float
-    lookback: float
-
-
-@dataclass
 class Watched:
     """One agent under the monitor's eyes."""
 
@@ -55,7 +49,8 @@ class Watched:
     history: list[datetime] = field(default_factory=list)
     reached: int = 0
     fold: WatchedAgentFold = field(default_factory=lambda: WatchedAgentFold("key"))
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[float] = field(default_factory=list)
+    """When it was sent prompts, by the true clock."""
     lessons: int = 0
     looks: list[tuple[float, bool, bool]] = field(default_factory=list)
     """When it was looked at, whether it was said to be at work, and whether its status file alone says so."""
@@ -70,6 +65,14 @@ class Watched:
         seq = self.fold.reached.seq + 1
         self.fold.apply(event)
         self.fold.reached = Position(1, seq, seq, "0" * 64)
+
+
+class _Look(NamedTuple):
+    """One agent at one moment."""
+
+    agent: Watched
+    seen: list[Signal]
+    last: LastSeen
 
 
 class Monitor:
@@ -92,60 +95,49 @@ class Monitor:
 
     def _look(self, at: float) -> None:
         now, known = self.machine.wall(at), self._gaps(at)
-        found = [(agent, _seen(agent, at, now)) for agent in self.agents]
-        verdicts = [(agent, seen, self._judged(agent, seen, now, known)) for agent, seen in found]
-        if self.rules.outages:
-            self._note_outage(verdicts, now)
-        for agent, seen, verdict in verdicts:
-            self._learn(agent, seen, now)
-            agent.looks.append((at, verdict.assessment.is_active, _by_status(agent, now)))
-            if agent.life.is_dead(at):
-                agent.longest = max(agent.longest, verdict.lookback.minutes)
-            last = _last_seen(agent, seen, verdict, now)
-            explained = any(one.explains(last, now) for one in self.held[-MOST_HELD:])
-            if not verdict.assessment.is_active and not explained:
-                _send(agent, verdict, last.at, at, now)
+        looks = [self._look_at(agent, at, now, known) for agent in self.agents]
+        found = outage([one.last for one in looks], now, OutageRules())
+        if found is not None and self.rules.outages:
+            self.held.append(found)
+        for one in looks:
+            self._learn(one, now)
+            one.agent.looks.append((at, one.last.is_active, _by_status(one.agent, now)))
+            if one.agent.life.is_dead(at):
+                one.agent.longest = max(one.agent.longest, one.last.lookback_minutes)
+            explained = any(held.explains(one.last, now) for held in self.held[-MOST_HELD:])
+            if not one.last.is_active and not explained:
+                _send(one, at, now)
+
+    def _look_at(self, agent: Watched, at: float, now: datetime, known: tuple[Gap, ...]) -> _Look:
+        seen = _seen(agent, at, now)
+        given = Given(adaptive=self.rules.adaptive, watched=agent.view, gaps=known)
+        verdict = judged(seen, agent.history[-MOST_SIGNS:], now, given)
+        last = max((one.at for one in seen if is_real(one, now, verdict.terms)), default=None)
+        active, back = verdict.assessment.is_active, verdict.lookback.minutes
+        usual = verdict.rhythm.usual_minutes
+        return _Look(agent, seen, LastSeen("T1", agent.life.name, last, active, back, usual))
 
     def _gaps(self, at: float) -> tuple[Gap, ...]:
         self._readings.append(self.machine.read(at))
         return gaps(self._readings) if self.rules.clocks else ()
 
-    def _judged(
-        self, agent: Watched, seen: list[Signal], now: datetime, known: tuple[Gap, ...]
-    ) -> Judged:
-        given = Given(adaptive=self.rules.adaptive, watched=agent.view, gaps=known)
-        return judged(seen, agent.history[-MOST_SIGNS:], now, given)
-
-    def _note_outage(
-        self, verdicts: list[tuple[Watched, list[Signal], Judged]], now: datetime
-    ) -> None:
-        agents = [_last_seen(agent, seen, verdict, now) for agent, seen, verdict in verdicts]
-        found = outage(agents, now, OutageRules())
-        if found is not None:
-            self.held.append(found)
-
-    def _learn(self, agent: Watched, seen: list[Signal], now: datetime) -> None:
+    def _learn(self, one: _Look, now: datetime) -> None:
+        agent = one.agent
         if not self.rules.learns or agent.view is None:
             return
-        found = lesson(agent.view, 1, seen, MAX_LOOKBACK_MINUTES, NOISE_PATTERNS)
+        found = lesson(agent.view, 1, one.seen, MAX_LOOKBACK_MINUTES, NOISE_PATTERNS)
         if found is not None:
             agent.lessons += 1
             agent.taken(FalseAlarmLearned(at=now, id="e", **_NAMES, **dict(found)))
 
 
-_NAMES = {"task_id": "T1", "agent_id": "a1", "incarnation": 1}
-
-
-def _last_seen(agent: Watched, seen: Sequence[Signal], verdict: Judged, now: datetime) -> LastSeen:
-    last = max((one.at for one in seen if is_real(one, now, verdict.terms)), default=None)
-    active, back = verdict.assessment.is_active, verdict.lookback.minutes
-    return LastSeen("T1", agent.life.name, last, active, back, verdict.rhythm.usual_minutes)
+_NAMES: dict[str, Any] = {"task_id": "T1", "agent_id": "a1", "incarnation": 1}
 
 
 def _seen(agent: Watched, at: float, now: datetime) -> list[Signal]:
     """The newest signs of each source, as the collectors give them, and what its process does just now."""
     signs = agent.life.signs
-    until = bisect_right(signs, at, key=lambda one: one.at)
+    until = bisect_right(signs, at - agent.life.seen_after, key=lambda one: one.at)
     new = [_signal(one, agent.life) for one in signs[agent.reached : until]]
     agent.signals += new
     agent.history += (one.at for one in new if one.source in _TIMED and is_real(one, now, Terms()))
@@ -163,7 +155,7 @@ def _signal(sign: Sign, life: Life) -> Signal:
 
 def _newest(signals: Sequence[Signal]) -> Iterator[Signal]:
     counts = dict.fromkeys(SOURCES, 0)
-    for one in reversed(signals[-_MOST_OF_ONE * 8 :]):
+    for one in reversed(signals[-_MOST_OF_ONE * 6 :]):
         counts[one.source] += 1
         if counts[one.source] <= _MOST_OF_ONE:
             yield one
@@ -175,10 +167,10 @@ def _by_status(agent: Watched, now: datetime) -> bool:
     return told is not None and now - told.at <= timedelta(minutes=LOOKBACK_MINUTES)
 
 
-def _send(agent: Watched, verdict: Judged, last: datetime | None, at: float, now: datetime) -> None:
+def _send(look: _Look, at: float, now: datetime) -> None:
     """Send a prompt, unless this silence has had its share."""
-    stall = sha256(str(last).encode()).hexdigest()
-    known = agent.view
+    agent, last = look.agent, look.last
+    stall, known = sha256(str(last.at).encode()).hexdigest(), agent.view
     if known is not None and known.sent_in(stall) >= NUDGES:
         return
     agent.taken(
@@ -188,16 +180,16 @@ def _send(agent: Watched, verdict: Judged, last: datetime | None, at: float, now
             **_NAMES,
             way="inbox",
             stall=stall,
-            last_activity=last,
-            lookback_minutes=verdict.lookback.minutes,
+            last_activity=last.at,
+            lookback_minutes=last.lookback_minutes,
             prompt="0" * 64,
             reason="silent",
         )
     )
-    agent.sent.append(Sent(at, verdict.lookback.minutes))
+    agent.sent.append(at)
     agent.life.prompted(at)
 
 
-def first_after(sent: Sequence[Sent], at: float) -> float:
+def first_after(sent: Sequence[float], at: float) -> float:
     """When the first prompt came after this moment."""
-    return min((one.at for one in sent if one.at >= at), default=inf)
+    return min((one for one in sent if one >= at), default=inf)

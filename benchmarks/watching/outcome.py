@@ -6,10 +6,12 @@ from math import inf
 from random import Random
 
 from benchmarks.watching.fleets import DAY, FLEETS, fleet
+from benchmarks.watching.lives import Making, late
+from benchmarks.watching.machines import Machine
 from benchmarks.watching.monitor import Monitor, Rules, Watched, first_after
 from guard.core.activity.outages import OUTAGE_HOLD_MINUTES
 
-EVERY = 20.0
+EVERY = 30.0
 """How often the monitor looks, in minutes."""
 WARM_UP = DAY
 """The agents have been at work for a day when the watch begins: their reports and commits of that day are known."""
@@ -68,6 +70,14 @@ def watched(agents: int, seed: int, days: float = 3.0, rules: Rules | None = Non
     return found
 
 
+def false_alarms_of_a_late_one(seed: int, rules: Rules) -> int:
+    """How often an agent is disturbed whose work is always seen too late, in two days."""
+    making = Making(Random(seed), Machine(), 3 * DAY)
+    monitor = Monitor([late(making, "late")], rules)
+    monitor.watch(WARM_UP, 3 * DAY, EVERY)
+    return len(monitor.agents[0].sent)
+
+
 def _outcome(kind: str, agent: Watched, monitor: Monitor, until: float) -> Outcome:
     life = agent.life
     dead = max(life.dies, WARM_UP)
@@ -80,7 +90,7 @@ def _outcome(kind: str, agent: Watched, monitor: Monitor, until: float) -> Outco
         fleet=kind,
         kind=life.kind,
         name=life.name,
-        disturbed=sum(not life.is_dead(one.at) for one in agent.sent),
+        disturbed=sum(not life.is_dead(at) for at in agent.sent),
         dies=life.dies,
         waited=max(0.0, first - dead - asleep),
         window=agent.longest + EVERY + held,

@@ -76,7 +76,7 @@ def test_many_are_named_in_part() -> None:
         pytest.param(6, True, 4, id="quiet for more than twice as long as usual"),
         pytest.param(9, True, 0, id="quiet as it may be"),
         pytest.param(None, True, 0, id="of no known rhythm"),
-        pytest.param(6, False, 0, id="but nobody's silence is to be explained"),
+        pytest.param(6, False, 3, id="and nobody is silent yet"),
     ],
 )
 def test_an_outage_shows_before_all_are_silent(
@@ -112,3 +112,14 @@ def test_nobody_at_work_is_in_one_and_it_is_never_small(ages: list[float], worki
         assert not any(one.agent_id.startswith("w") for one in found.agents)
         assert len(found.agents) >= max(3, found.were_active / 2)
         assert found.since <= NOW < found.until
+
+
+def test_it_explains_a_silence_until_the_agent_shows_itself_or_the_time_is_over() -> None:
+    found = outage(fleet(90, 91, 92), NOW, OutageRules())
+    assert found is not None
+    lying, back = _ago("a1", 91, is_active=False), _ago("a2", 5, is_active=True)
+    assert found.explains(lying, NOW)
+    assert not found.explains(back, NOW)
+    assert not found.explains(_ago("b1", 91, is_active=False), NOW)
+    assert found.explains(lying, found.until - timedelta(seconds=1))
+    assert not found.explains(lying, found.until)

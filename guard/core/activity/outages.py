@@ -94,7 +94,11 @@ class Outage(Frozen):
 
 
 def outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -> Outage | None:
-    """The newest outage that explains a silence, if there is one; agents of which there never was a sign are in none."""
+    """The newest outage that goes on, if there is one; agents of which there never was a sign are in none.
+
+    Whoever watches for long should remember it: agents come back one after the other, and it explains the silence of the last
+    ones when the first are back already.
+    """
     seen = sorted((one for one in agents if one.at is not None), key=_at)
     silent = [one for one in seen if one.is_quiet(now) and _at(one) <= now]
     for fallen in _together(silent, timedelta(minutes=rules.within_minutes)):
@@ -103,8 +107,7 @@ def outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -> Out
         enough = len(fallen) >= max(rules.agents, rules.share * len(at_work))
         if enough and now < until:
             quiet = [one for one in silent if _was_quiet(one, _at(fallen[0]))]
-            if not all(one.is_active for one in (*quiet, *fallen)):
-                return _outage([*quiet, *fallen], until, len(quiet) + len(at_work))
+            return _outage([*quiet, *fallen], until, len(quiet) + len(at_work))
     return None
 
 
