@@ -235,7 +235,7 @@ class Refusing(BaseHTTPRequestHandler):
         self.send_response(403)
         self.end_headers()
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815
 
     def log_message(self, *_words: Any) -> None:
         pass
