@@ -1,6 +1,7 @@
 """A monitor that looks at a fleet again and again, and sends prompts to those that are not at work."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from guard.core.activity.lookbacks import MAX_LOOKBACK_MINUTES
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
 from guard.core.activity.rhythm import MOST_SIGNS
-from guard.core.activity.sources import LOOKBACK_MINUTES, SOURCES
+from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.activity.watched import WatchedAgent, WatchedAgentFold
 from guard.core.events import FalseAlarmLearned, ResumeSent
 from guard.core.records import Position
@@ -154,7 +155,7 @@ def _signal(sign: Sign, life: Life) -> Signal:
 
 
 def _newest(signals: Sequence[Signal]) -> Iterator[Signal]:
-    counts = dict.fromkeys(SOURCES, 0)
+    counts: Counter[str] = Counter()
     for one in reversed(signals[-_MOST_OF_ONE * 6 :]):
         counts[one.source] += 1
         if counts[one.source] <= _MOST_OF_ONE:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeGuard
 
 from guard.coordinator.facts import terms_of
 from guard.coordinator.recording import change_state, current, loaded
@@ -40,15 +39,10 @@ def rollback(
         _settled(guard, place)
         state = loaded(guard)
         order = rollback_order(state, _id_of(state, task_id), cascade=cascade)
-        if _is_draft(order):
-            return _refused(guard, order, dry=dry)
-        tasks = [one for one in order if isinstance(one, str)]
-        return _Run(guard, place, lock, reason[:_LONGEST_REASON], dry).all(state, tasks, tell)
-
-
-def _is_draft(order: Sequence[str] | Draft) -> TypeGuard[Draft]:
-    """Whether the plan has said no."""
-    return isinstance(order[0], type)
+        if order.refusal is not None:
+            return _refused(guard, order.refusal, dry=dry)
+        run = _Run(guard, place, lock, reason[:_LONGEST_REASON], dry)
+        return run.all(state, order.tasks, tell)
 
 
 def finish_or_undo(guard: Invocation) -> list[Settled]:

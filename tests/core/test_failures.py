@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.failure_kinds import MOST_CHARACTERS
+from guard.core.failure_patterns import MOST_CAUSES
 from guard.core.failures import (
     KINDS,
-    MOST_CAUSES,
     FailurePattern,
     FailureWarning,
     cause_of,
