@@ -64,7 +64,13 @@ def test_the_loop_in_bash_ends_when_the_breaker_opens(
 
 
 def test_the_runner_in_python(project: Path, environ: dict[str, str], tmp_path: Path) -> None:
-    words: list[str | Path] = [Path(sys.executable), EXAMPLES / "runner.py", "5", tmp_path / "agent", "a b"]
+    words: list[str | Path] = [
+        Path(sys.executable),
+        EXAMPLES / "runner.py",
+        "5",
+        tmp_path / "agent",
+        "a b",
+    ]
     done = executed(words, project, environ)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "2: complete: commits, 1 new commits"

@@ -6,8 +6,10 @@ One round surveys all agents. Between rounds it waits for news of the log and of
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from time import monotonic, sleep
 
+from guard.core.activity.outages import Outage
 from guard.core.lifecycle import ACTIVE
 from guard.core.reports.agents import SurveyedAgent
 from guard.core.reports.resume import ResumeReport
@@ -24,17 +26,31 @@ _SHORTEST_ROUND = 2.0
 """A log that is written all the time is looked at no more often."""
 
 
-def round_of(guard: Invocation, wish: Wish) -> Iterator[ResumeReport]:
-    """Every agent that is due, and what became of it; one that fails does not stop the others."""
+def round_of(
+    guard: Invocation, wish: Wish, outages: set[datetime] | None = None
+) -> Iterator[ResumeReport]:
+    """Every agent that is due, and what became of it; one that fails does not stop the others.
+
+    Those that fell silent together are left alone while that explains it; `outages` are those that were said already.
+    """
     looks = wish.validates and guard.config.settings.resume.validate_activity
     lookback = wish.lookback_minutes or guard.config.settings.activity.lookback_minutes
-    for agent in survey(guard, activity=looks).agents:
-        if not is_due(agent, lookback):
+    found = survey(guard, activity=looks)
+    _say_outage(guard, found.outage, set() if outages is None else outages)
+    for agent in found.agents:
+        down = found.outage is not None and found.outage.has(agent.task_id, agent.agent_id)
+        if down or not is_due(agent, lookback):
             continue
         try:
             yield resume(guard, agent.agent_id, replace(wish, task_id=agent.task_id))
         except (GuardError, OSError) as error:
             guard.output.warn(f"agent {agent.agent_id} of task {agent.task_id}: {error}")
+
+
+def _say_outage(guard: Invocation, down: Outage | None, said: set[datetime]) -> None:
+    if down is not None and down.since not in said:
+        said.add(down.since)
+        guard.output.warn(f"{down.line}: nobody is sent a prompt for it")
 
 
 def is_due(agent: SurveyedAgent, lookback_minutes: float) -> bool:
@@ -57,6 +73,7 @@ class Monitor:
     wish: Wish
     tell: Callable[[ResumeReport], None]
     _told: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
+    _outages: set[datetime] = field(default_factory=set)
 
     def watch(self) -> None:
         """Go on until interrupted, or until nobody reads what it tells."""
@@ -71,7 +88,7 @@ class Monitor:
 
     def _round(self) -> None:
         try:
-            for report in round_of(self.guard, self.wish):
+            for report in round_of(self.guard, self.wish, self._outages):
                 self._tell_news(report)
         except (GuardError, OSError) as error:
             self.guard.output.warn(f"this round is given up, and the next one tries again: {error}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from guard.coordinator.facts import terms_of
 from guard.coordinator.recording import change_state, current, loaded
@@ -17,7 +16,8 @@ from guard.errors import GuardError
 from guard.git.reading import Reader
 from guard.invocation import Invocation
 from guard.rollback.moving import RolledBack, roll_back
-from guard.rollback.place import JOURNALS, Place, alone
+from guard.rollback.pending import has_journals
+from guard.rollback.place import Place, alone
 from guard.rollback.preparing import Order, prepared
 from guard.rollback.recorded import commits_of_task
 from guard.rollback.recovering import Settled, has_revert, settle_all
@@ -51,7 +51,7 @@ def finish_or_undo(guard: Invocation) -> list[Settled]:
         return []
     state = current(guard)
     begun = state is not None and state.rollback_in_progress is not None
-    if not begun and not _has_entries(guard.workspace.path / JOURNALS):
+    if not begun and not has_journals(guard):
         return []
     place = place_of(guard)
     with alone(place.workspace):
@@ -63,13 +63,6 @@ def place_of(guard: Invocation) -> Place:
     guard.writable_store  # noqa: B018  Its folder has the lock.
     limit = guard.config.settings.rescue.time_limit_seconds
     return Place(guard.repository, guard.workspace.path, guard.environ, limit)
-
-
-def _has_entries(folder: Path) -> bool:
-    try:
-        return any(folder.iterdir())
-    except OSError:
-        return False
 
 
 def _id_of(state: Coordinator, told: str) -> str:

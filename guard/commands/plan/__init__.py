@@ -3,11 +3,15 @@
 import click
 
 from guard.commands.plan import helping, ingesting, looking, supporting, upkeep, working
+from guard.invocation import Invocation
+from guard.rollback.pending import see_to_killed
 
 
 @click.group("plan")
-def command() -> None:
+@click.pass_obj
+def command(guard: Invocation) -> None:
     """Coordinate agents on the tasks of a plan: who does what, what is audited, asked and due."""
+    see_to_killed(guard)
 
 
 for verb in (

@@ -1,0 +1,25 @@
+"""Whether a rollback was killed half-way: asked by every command that looks at the work tree, so it loads next to nothing."""
+
+import os
+
+from guard.invocation import Invocation
+
+JOURNALS = "rollbacks.d"
+
+
+def see_to_killed(guard: Invocation) -> None:
+    """Finish or undo a rollback that was killed: its half-swapped files are nobody's work."""
+    if guard.repository_if_any is None or not has_journals(guard):
+        return
+    from guard.rollback.deciding import finish_or_undo
+
+    finish_or_undo(guard)
+
+
+def has_journals(guard: Invocation) -> bool:
+    """Whether a rollback has begun here, and not ended."""
+    try:
+        with os.scandir(guard.workspace.path / JOURNALS) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
