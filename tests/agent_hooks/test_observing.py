@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guard.agent_hooks import call as hook_call
+from guard.agent_hooks import stdin as hook_stdin
 from guard.agent_hooks.call import call
 from guard.core.hooks.heard import Heard
 from guard.core.hooks.vocabulary import ANSWERED, KINDS
@@ -98,6 +98,7 @@ def test_it_loads_next_to_nothing(repository: Path) -> None:
         "guard.agent_hooks",
         *(f"guard.agent_hooks.{name}" for name in ("call", "document", "faults", "plain_json")),
         "guard.agent_hooks.spool",
+        "guard.agent_hooks.stdin",
     }
     stdin = data("claude", "PostToolUse", cwd=str(repository))
     more = _loaded(ENTER, "hook", "claude", "PostToolUse", stdin=stdin) - _loaded("pass")
@@ -218,7 +219,7 @@ def test_trouble_around_it_is_let_go(
 def test_a_document_without_an_end_is_not_waited_for_for_ever(
     repository: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hook_call, "_READ_SECONDS", 0.2)
+    monkeypatch.setattr(hook_stdin, "_READ_SECONDS", 0.2)
     reading, writing = os.pipe()
     kept = os.dup(0)
     try:

@@ -240,7 +240,10 @@ def test_a_command_that_is_none_is_wrong_usage(told: str, repository: Path) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["git"], "'git' is not one of 'claude', 'codex', 'gemini', 'qwen', 'copilot', 'opencode'"),
+        (
+            ["svn"],
+            "'svn' is not one of 'claude', 'codex', 'gemini', 'qwen', 'copilot', 'opencode', 'git'",
+        ),
         ([], "Missing argument"),
         (["claude", "--user", "--project"], "--user and --project exclude each other"),
         (["claude", "--local", "--plugin", "p"], "--local and --plugin exclude each other"),
