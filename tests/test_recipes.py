@@ -65,7 +65,7 @@ def test_the_loop_in_bash_ends_when_the_breaker_opens(
 
 def test_the_runner_in_python(project: Path, environ: dict[str, str], tmp_path: Path) -> None:
     words: list[str | Path] = [
-        Path(sys.executable),
+        sys.executable,
         EXAMPLES / "runner.py",
         "5",
         tmp_path / "agent",
