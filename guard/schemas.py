@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Discriminator, Field, TypeAdapter, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import DictSchema
 
 from guard.core.descriptions import describe_all
 from guard.core.events import EVENT_CLASSES
@@ -162,6 +164,14 @@ def generate() -> dict[str, str]:
     return {f"{kind}{_SUFFIX}": _text(kind, adapter) for kind, adapter in adapters().items()}
 
 
+class _Closed(GenerateJsonSchema):
+    """Keys that do not fit the pattern of a mapping's keys are refused, as the models do."""
+
+    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
+        made = super().dict_schema(schema)
+        return {**made, "additionalProperties": False} if "patternProperties" in made else made
+
+
 def _text(kind: str, adapter: TypeAdapter[Any]) -> str:
     mode: Literal["validation", "serialization"] = (
         "validation" if kind in _WRITTEN_BY_PEOPLE else "serialization"
@@ -170,7 +180,7 @@ def _text(kind: str, adapter: TypeAdapter[Any]) -> str:
         "$schema": DIALECT,
         "$id": f"urn:completion-guard:{kind}:1",
         "$comment": "Generated from the models by `python -m guard.schemas`; do not edit.",
-        **adapter.json_schema(mode=mode, by_alias=True),
+        **adapter.json_schema(mode=mode, by_alias=True, schema_generator=_Closed),
     }
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from guard.coordinator.facts import terms_of
 from guard.coordinator.recording import Recorded, change_state, loaded
+from guard.core.coordinator.entries import ActiveAgent
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.ticks import is_due, tick
 from guard.core.events.plan import CoordinatorEvent
@@ -13,7 +14,7 @@ from guard.store import Change
 
 
 def ticked(
-    guard: Invocation, is_at_work: Callable[[str, str | None], bool], *, fills: bool = True
+    guard: Invocation, is_at_work: Callable[[str, ActiveAgent], bool], *, fills: bool = True
 ) -> Recorded:
     """Time out, extend, and send out. Whether an agent is at work is looked at before the lock is taken."""
     state = loaded(guard)
@@ -21,7 +22,7 @@ def ticked(
     working = {
         agent_id
         for agent_id, agent in state.active_agents.items()
-        if is_due(agent, terms) and not agent.checked and is_at_work(agent_id, agent.task_id)
+        if is_due(agent, terms) and not agent.checked and is_at_work(agent_id, agent)
     }
 
     def decided(now: Coordinator, _change: Change) -> tuple[CoordinatorEvent, ...]:

@@ -36,6 +36,7 @@ def test_the_project_gets_a_file_with_its_keys_and_none_of_the_users(repository:
         "registry": {},
         "activity": {},
         "resume": {},
+        "coordinator": {},
     }
     assert config.load(repository, os.environ).origins == {}
 

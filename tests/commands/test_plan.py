@@ -199,7 +199,10 @@ def test_an_unfinished_audit_an_analyst_and_help_by_their_commands(project: Path
         "health_audit_pass",
         "infrastructure_restored",
     ]
-    assert events(*verdict, "fail", "--message", "a test fails") == ["auditor_fail"]
+    assert events(*verdict, "fail", "--message", "a test fails") == [
+        "auditor_fail",
+        "failure_pattern_recorded",
+    ]
     assert state()["in_progress_tasks"][0]["last_checkpoint"] == "half"
 
 
@@ -357,7 +360,7 @@ def test_a_plan_is_drawn_and_its_knobs_hold(project: Path, monkeypatch: pytest.M
     monkeypatch.setenv("GUARD_COORDINATOR__ACTIVE_DEVELOPERS", "1")
     monkeypatch.setenv("GUARD_COORDINATOR__AGENT_TIMEOUT_MINUTES", "1")
     assert events("plan", "load") == ["plan_loaded"]
-    assert "1-1" in told("plan-graph", "plan", "graph")["text"]
+    assert "1.1: Read the plan (available)" in told("plan-graph", "plan", "graph")["text"]
     assert "digraph" in told("plan-graph", "plan", "graph", "--as", "dot")["text"]
     assert events("plan", "tick") == ["developer_dispatched"]
     assert events("plan", "tick", "--no-fill", at="2026-01-31T12:01:00Z") == ["agent_timeout"]

@@ -175,7 +175,8 @@ CHAIN = plan(task("A"), task("B", "A"), task("C", "B"), task("D", "A"), task("E"
 
 def rolled(desk: Desk, name: str) -> None:
     terms, sha = desk.terms(), desk.state.task_commits[name].commit_sha
-    fields = {"task_id": name, "commits": (sha,), "head": sha, "branch": "main", "reason": "r"}
+    names = {"task_id": name, "branch": "main", "reason": "r"}
+    fields = {**names, "commits": (sha,), "head": sha, "to_sha": HEAD}
     desk.take(terms.events([(RollbackStarted, fields)]))
     assert desk.state.rollback_in_progress is not None
     assert desk.refuses(taken("E")) == "rollback_in_progress"

@@ -1,6 +1,7 @@
 """`guard plan outbox`, `usage`, `tick`: what is to be delivered, what is used up, and what is due."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +10,9 @@ from guard.core.coordinator import requests
 from guard.errors import GuardError
 from guard.invocation import Invocation
 from guard.output import format_option
+
+if TYPE_CHECKING:
+    from guard.core.coordinator.entries import ActiveAgent
 
 
 @click.command("outbox")
@@ -77,23 +81,24 @@ def tick(guard: Invocation, no_fill: bool, form: str) -> None:
     """
     from guard.coordinator.ticking import ticked
 
-    def at_work(agent_id: str, task_id: str | None) -> bool:
-        return _is_at_work(guard, agent_id, task_id)
+    def at_work(agent_id: str, agent: "ActiveAgent") -> bool:
+        return _is_at_work(guard, agent_id, agent)
 
     tell_of(guard, ticked(guard, at_work, fills=not no_fill), form)
 
 
-def _is_at_work(guard: Invocation, agent_id: str, task_id: str | None) -> bool:
-    """Whom nobody can assess is not provably at work."""
+def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
+    """Whom nobody can assess is not provably at work, nor is one of whom nothing was seen since it got its task."""
     from guard.activity.assessing import activity_of
     from guard.coordinator.registering import INFRASTRUCTURE
 
     minutes = guard.users_config.settings.coordinator.agent_timeout_minutes
     try:
         found = activity_of(
-            guard, agent_id, task_id=task_id or INFRASTRUCTURE, lookback_minutes=minutes
+            guard, agent_id, task_id=agent.task_id or INFRASTRUCTURE, lookback_minutes=minutes
         )
     except GuardError as error:
         guard.output.warn(f"whether {agent_id} is at work is not known: {error.message}")
         return False
-    return found.is_active
+    last = found.last_activity
+    return found.is_active and last is not None and last > agent.dispatched_at

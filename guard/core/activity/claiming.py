@@ -37,6 +37,8 @@ def claims(events: Iterable[BaseEvent]) -> dict[tuple[str, str], list[Claim]]:
             continue
         if isinstance(event, ResumeSent):
             prompted.setdefault((key[0], key[1]), []).append(event)
+        elif getattr(event, "to_start", False):
+            continue  # Somebody else is to start it: that it was sent out is no deed of its own.
         elif detail := (_OWN_DEEDS | _GIVEN).get(event.type):
             claim = Claim(event.at.timestamp(), detail, _words(event))
             found.setdefault((key[0], key[1]), []).append((event, claim))

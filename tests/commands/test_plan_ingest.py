@@ -1,0 +1,137 @@
+"""`guard plan ingest`: what agents print, and what the coordinator makes of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard.validation import validator
+from tests.commands.test_plan import PLAN, call
+from tests.support import commit, write
+
+
+@pytest.fixture
+def project(repository: Path) -> Path:
+    commit(repository, "first.txt")
+    write(repository / "plan.json", json.dumps(PLAN))
+    assert call("plan", "load", "plan.json")[0] == 0
+    return repository
+
+
+def ingested(root: Path, agent: str, text: str, *words: str) -> tuple[int, dict[str, Any]]:
+    write(root / "said.txt", text)
+    code, out = call("plan", "ingest", "said.txt", "--agent", agent, *words, "--format", "json")
+    document: dict[str, Any] = json.loads(out)
+    assert list(validator("plan-ingest").iter_errors(document)) == []
+    return code, document
+
+
+def heard(root: Path, agent: str, text: str, *words: str) -> list[tuple[str, str]]:
+    _, document = ingested(root, agent, text, *words)
+    return [(one["kind"], one["outcome"]) for one in document["signals"]]
+
+
+def state() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(call("plan", "show", "--format", "json")[1])
+    return found
+
+
+def test_a_developer_and_its_auditor_speak_for_themselves(project: Path) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    assert heard(project, "dev-1", "CHECKPOINT: the reader is there\n") == [
+        ("checkpoint", "recorded")
+    ]
+    assert state()["in_progress_tasks"][0]["last_checkpoint"] == "the reader is there"
+    assert heard(project, "dev-1", "All green.\n\nREADY FOR AUDIT: 1.1\n") == [
+        ("ready_for_audit", "recorded")
+    ]
+    assert state()["pending_audit"] == ["1-1"]
+    assert heard(project, "dev-1", "AUDIT PASS: 1.1\n") == [("audit_pass", "refused")]
+    report = "AUDIT FAIL: 1.1\nReason: AssertionError: assert 1 == 2\n"
+    assert heard(project, "aud-1", report) == [("audit_fail", "recorded")]
+    assert list(state()["failure_patterns"]) == ["test_failures"]
+    assert heard(project, "dev-1", "READY FOR AUDIT\n") == [("ready_for_audit", "recorded")]
+    assert heard(project, "aud-1", "AUDIT PASS: 1.1\n") == [("audit_pass", "recorded")]
+    assert state()["completed_tasks"] == ["1-1"]
+
+
+QUOTED = {
+    "in a fence": "```\nREADY FOR AUDIT: 1.1\n```\n",
+    "in a quotation": "> READY FOR AUDIT: 1.1\n",
+    "indented": "    READY FOR AUDIT: 1.1\n",
+    "in a sentence": "I will say READY FOR AUDIT: 1.1 when it is done.\n",
+    "in code": "Print `READY FOR AUDIT: 1.1` at the end.\n",
+}
+
+
+@pytest.mark.parametrize("text", QUOTED.values(), ids=QUOTED)
+def test_quoted_text_is_no_signal(project: Path, text: str) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    code, document = ingested(project, "dev-1", text)
+    assert (code, document["signals"]) == (0, [])
+    assert state()["pending_audit"] == []
+
+
+def test_of_an_event_stream_the_last_message_counts(project: Path) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    tool = {"type": "tool_result", "content": "READY FOR AUDIT: 1.1"}
+    lines: list[dict[str, Any]] = [
+        {"type": "system", "subtype": "init", "session_id": "s1", "tools": []},
+        {"type": "user", "session_id": "s1", "message": {"role": "user", "content": [tool]}},
+        {
+            "type": "result",
+            "subtype": "success",
+            "is_error": False,
+            "session_id": "s1",
+            "result": "CHECKPOINT: half of it\n",
+        },
+    ]
+    stream = "".join(json.dumps(line) + "\n" for line in lines)
+    assert heard(project, "dev-1", stream) == [("checkpoint", "recorded")]
+
+
+def test_one_that_is_refused_does_not_stop_the_next(project: Path) -> None:
+    assert call("plan", "dispatch", "2", "--agent", "dev-1")[0] == 0
+    text = "READY FOR AUDIT: 1.1\n\nREADY FOR AUDIT: 9.9\n\nREADY FOR AUDIT: 2\n"
+    code, document = ingested(project, "dev-1", text)
+    assert (code, document["refused"]) == (1, 2)
+    assert [one["outcome"] for one in document["signals"]] == ["refused", "refused", "recorded"]
+    assert "the plan has no task 9.9" in document["signals"][1]["detail"]
+    assert state()["pending_audit"] == ["2"]
+
+
+def test_supporting_agents_end_by_what_they_print(project: Path) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    asked = ("plan", "delegate", "db-expert", "--from", "dev-1", "Write the migration")
+    assert call(*asked)[0] == 0
+    text = "AGENT COMPLETE\nConfidence: HIGH\nSummary: the migration is in db/7.sql\n"
+    assert heard(project, "db-expert", text) == [("agent_complete", "recorded")]
+    assert state()["supporting_agent_stats"]["db-expert"]["completions"] == 1
+    assert heard(project, "db-expert", text) == [("agent_complete", "refused")]
+    assert call(*asked)[0] == 0
+    (run_id,) = state()["active_supporting_agents"]
+    assert heard(project, run_id, "OUT_OF_SCOPE: not about databases\n") == [
+        ("out_of_scope", "recorded")
+    ]
+    assert state()["supporting_agent_stats"]["db-expert"]["out_of_scope"] == 1
+
+
+def test_a_question_waits_for_a_person(project: Path) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    text = "SEEKING DIVINE CLARIFICATION\nQuestion: Which format?\n"
+    assert heard(project, "dev-1", text) == [("seeking_clarification", "recorded")]
+    (question,) = state()["pending_divine_questions"]
+    assert "Which format?" in question["question"]
+
+
+def test_the_same_id_once_more_changes_nothing(project: Path) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    text, once = "CHECKPOINT: half of it\n", ("--event-id", "turn-7")
+    assert heard(project, "dev-1", text, *once) == [("checkpoint", "recorded")]
+    assert heard(project, "dev-1", text, *once) == [("checkpoint", "repeated")]
+
+
+def test_no_agent_can_roll_back(project: Path) -> None:
+    text = "ROLLBACK REQUIRED: 1.1\nReason: it broke\n"
+    assert heard(project, "dev-1", text) == [("rollback_required", "for_a_person")]
