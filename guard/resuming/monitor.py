@@ -6,10 +6,9 @@ One round surveys all agents. Between rounds it waits for news of the log and of
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from time import monotonic, sleep
 
-from guard.core.activity.outages import Outage
+from guard.core.activity.outages import LastSeen, Outage
 from guard.core.lifecycle import ACTIVE
 from guard.core.reports.agents import SurveyedAgent
 from guard.core.reports.resume import ResumeReport
@@ -22,24 +21,26 @@ from guard.resuming.sending import Wish, resume
 from guard.store.log import LIVE
 from guard.surveying import survey
 
+_MOST_KEPT = 50
 _SHORTEST_ROUND = 2.0
 """A log that is written all the time is looked at no more often."""
 
 
 def round_of(
-    guard: Invocation, wish: Wish, outages: set[datetime] | None = None
+    guard: Invocation, wish: Wish, outages: list[Outage] | None = None
 ) -> Iterator[ResumeReport]:
     """Every agent that is due, and what became of it; one that fails does not stop the others.
 
-    Those that fell silent together are left alone while that explains it; `outages` are those that were said already.
+    Those that fell silent together are left alone while that explains it: they come back one after the other, so `outages`
+    remembers those of earlier rounds.
     """
     looks = wish.validates and guard.config.settings.resume.validate_activity
     lookback = wish.lookback_minutes or guard.config.settings.activity.lookback_minutes
     found = survey(guard, activity=looks)
-    _say_outage(guard, found.outage, set() if outages is None else outages)
+    known = _remembered(guard, found.outage, [] if outages is None else outages)
+    now = guard.clock.now()
     for agent in found.agents:
-        down = found.outage is not None and found.outage.has(agent.task_id, agent.agent_id)
-        if down or not is_due(agent, lookback):
+        if not is_due(agent, lookback) or any(one.explains(_seen(agent), now) for one in known):
             continue
         try:
             yield resume(guard, agent.agent_id, replace(wish, task_id=agent.task_id))
@@ -47,10 +48,17 @@ def round_of(
             guard.output.warn(f"agent {agent.agent_id} of task {agent.task_id}: {error}")
 
 
-def _say_outage(guard: Invocation, down: Outage | None, said: set[datetime]) -> None:
-    if down is not None and down.since not in said:
-        said.add(down.since)
+def _remembered(guard: Invocation, down: Outage | None, known: list[Outage]) -> list[Outage]:
+    """The outages that may still explain a silence; a new one is said."""
+    if down is not None and all(one.since != down.since for one in known):
         guard.output.warn(f"{down.line}: nobody is sent a prompt for it")
+    now = guard.clock.now()
+    known[:] = [one for one in (*known, *([down] if down else [])) if now < one.until][-_MOST_KEPT:]
+    return known
+
+
+def _seen(agent: SurveyedAgent) -> LastSeen:
+    return LastSeen(agent.task_id, agent.agent_id, agent.last_seen, bool(agent.is_active))
 
 
 def is_due(agent: SurveyedAgent, lookback_minutes: float) -> bool:
@@ -73,7 +81,7 @@ class Monitor:
     wish: Wish
     tell: Callable[[ResumeReport], None]
     _told: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
-    _outages: set[datetime] = field(default_factory=set)
+    _outages: list[Outage] = field(default_factory=list)
 
     def watch(self) -> None:
         """Go on until interrupted, or until nobody reads what it tells."""
