@@ -12,11 +12,13 @@ from guard.activity.clocks import gaps_here
 from guard.activity.looking import HISTORY_MINUTES, Look, look
 from guard.activity.shared import Reported, Shared
 from guard.activity.subject import Subject
+from guard.coordinator.registering import INFRASTRUCTURE
 from guard.core.activity.claiming import Claim, claims
 from guard.core.activity.gaps import Gap
 from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
 from guard.core.agent_baselines import AGENT_BASELINE, baseline_key
 from guard.core.agents import Agent
+from guard.core.coordinator.state import COORDINATOR
 from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated, BaseEvent
 from guard.core.lifecycle import ACTIVE
 from guard.core.paths import unspelled
@@ -75,7 +77,10 @@ def taught(
 
 
 def find(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
-    """The agent of this name: of the task if one is named, else the one that there is, an active one first."""
+    """The agent of this name: of the task if one is named, else the one that there is, an active one first.
+
+    Of several active ones it is the one that the coordinator has at work.
+    """
     checked_id("an agent id", agent_id)
     if task_id is None:
         registries = list(guard.store.views(AGENT_REGISTRY).values())
@@ -84,6 +89,9 @@ def find(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
         registries = [named] if named is not None else []
     found = [one for registry in registries if (one := registry.agent(agent_id))]
     active = [one for one in found if one.status in ACTIVE]
+    if len(active) > 1:
+        at = _tasks(guard).get(agent_id)
+        active = [one for one in active if one.task_id == at] or active
     if len(found) == 1 or len(active) == 1:
         return (active or found)[0]
     if not found:
@@ -91,6 +99,12 @@ def find(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
         raise Refused(f"there is no agent {agent_id}{where}", "`guard agent list --all` shows all")
     tasks = ", ".join(sorted(one.task_id for one in found)[:5])
     raise Refused(f"several tasks have an agent {agent_id}: {tasks}", "name one with --task")
+
+
+def registered_in(guard: Invocation, agent_id: str, task_id: str) -> str | None:
+    """The task by whose name an agent at this one is found; None if it is registered elsewhere, under its own name."""
+    registry = guard.store.view(AGENT_REGISTRY, task_id)
+    return task_id if registry is not None and registry.agent(agent_id) else None
 
 
 class KnownAgents:
@@ -101,7 +115,7 @@ class KnownAgents:
         self._watched = guard.store.views(WATCHED_AGENT)
         self._guard = guard
         recent = [entry.event for entry in guard.store.recent()]
-        self._reports, self._claims = _reports(recent), claims(recent)
+        self._reports, self._claims = _reports(recent), claims(recent, _tasks(guard))
         self._sessions = dict(_sessions(guard))
         overall = guard.store.view(GLOBAL_REGISTRY)
         active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
@@ -140,8 +154,20 @@ class KnownAgents:
         return gaps_here(self._guard)
 
     def claims_of(self, agent: Agent) -> tuple[Claim, ...]:
-        """What the coordinator recorded of it lately."""
-        return tuple(self._claims.get((agent.task_id, agent.agent_id), ()))
+        """What the coordinator recorded of it lately, also at a task that was claimed for it."""
+        found = [
+            claim
+            for (task_id, agent_id), ours in self._claims.items()
+            if agent_id == agent.agent_id and self._is_at(agent, task_id)
+            for claim in ours
+        ]
+        return tuple(sorted(found))
+
+    def _is_at(self, agent: Agent, task_id: str) -> bool:
+        """Whether it works under its own registration there: it has none of that task."""
+        if agent.task_id == task_id:
+            return True
+        return registered_in(self._guard, agent.agent_id, task_id) is None
 
     def session_of(self, agent: Agent) -> tuple[str, str] | None:
         """The session of its process, if guard started that and learned the session's id."""
@@ -172,6 +198,13 @@ def subject_of(
         watched=known_agents.watched(agent),
         gaps=known_agents.gaps_of(agent),
     )
+
+
+def _tasks(guard: Invocation) -> dict[str, str]:
+    """At which task the coordinator has each agent."""
+    state = guard.store.view(COORDINATOR)
+    active = state.active_agents.items() if state is not None else ()
+    return {agent_id: one.task_id or INFRASTRUCTURE for agent_id, one in active}
 
 
 def _reports(events: Iterable[BaseEvent]) -> dict[tuple[str, str, int], list[Reported]]:

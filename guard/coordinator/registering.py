@@ -58,7 +58,9 @@ class Register:
         for agent_id, task_id, status in _ends(before, event, after):
             yield from self._end(agent_id, task_id, status)
         for agent_id, task_id, kind in _starts(before, event):
-            yield from self._start(agent_id, task_id, kind)
+            # Whom it was claimed for elsewhere was never registered here, and is sent back to work there.
+            if not isinstance(event, AuditorFail) or self._known(task_id, agent_id) is not None:
+                yield from self._start(agent_id, task_id, kind)
 
     def _start(self, agent_id: str, task_id: str, kind: str) -> Iterator[AgentLogEvent]:
         """An agent that was registered by whoever started it stays what it is."""
@@ -102,7 +104,7 @@ class Register:
 def _starts(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str, str, str]]:
     """Who begins, on which task, as what."""
     match event:
-        case DeveloperDispatched():
+        case DeveloperDispatched() if event.registered_in is None:
             yield event.agent_id, event.task_id, "developer"
         case AgentDispatched():
             yield event.agent_id, event.task_id or INFRASTRUCTURE, event.agent_type

@@ -154,12 +154,10 @@ class _Resuming:
             raise _Refused("limited", f"a limit holds it until {until:%Y-%m-%d %H:%M} UTC", until)
 
     def _write(self) -> None:
-        claims = self.wish.claims and self.settings.auto_claim_tasks
+        # A prompt that is only shown brings nobody back who has ended.
+        returns = self.agent.status in ACTIVE or self.way is not None
+        claims = returns and self.wish.claims and self.settings.auto_claim_tasks
         self.task = next_task(self.guard, self.agent, claims=claims)
-        if self.task is not None and self.task.claimed:
-            # A claim is recorded of the agent, too: what it reports from now on is news.
-            self.agent = find(self.guard, self.agent.agent_id, self.agent.task_id)
-            self.gathered = Gathering(self.guard, self.agent, self.now)
         number = self.stall.sent + 1 if self.stall else 1
         of = max(number, self.budget.max_per_stall)
         self.text = prompt(self.gathered.evidence(self.decision.report, self.task, number, of))

@@ -89,14 +89,13 @@ def tick(guard: Invocation, no_fill: bool, form: str) -> None:
 
 def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
     """Whom nobody can assess is not provably at work, nor is one of whom nothing was seen since it got its task."""
-    from guard.activity.assessing import activity_of
+    from guard.activity.assessing import activity_of, registered_in
     from guard.coordinator.registering import INFRASTRUCTURE
 
     minutes = guard.users_config.settings.coordinator.agent_timeout_minutes
     try:
-        found = activity_of(
-            guard, agent_id, task_id=agent.task_id or INFRASTRUCTURE, lookback_minutes=minutes
-        )
+        task_id = registered_in(guard, agent_id, agent.task_id or INFRASTRUCTURE)
+        found = activity_of(guard, agent_id, task_id=task_id, lookback_minutes=minutes)
     except GuardError as error:
         guard.output.warn(f"whether {agent_id} is at work is not known: {error.message}")
         return False

@@ -3,7 +3,7 @@
 They are known by their names in the log, and by the agent and the task that they carry.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -27,25 +27,38 @@ class Claim(NamedTuple):
     message: str
 
 
-def claims(events: Iterable[BaseEvent]) -> dict[tuple[str, str], list[Claim]]:
-    """By task and agent, in the order of the log; a task that came with a prompt to wake the agent is no deed of its own."""
+def claims(
+    events: Iterable[BaseEvent], at: Mapping[str, str] | None = None
+) -> dict[tuple[str, str], list[Claim]]:
+    """By task and agent, in the order of the log; a task that came with a prompt to wake the agent is no deed of its own.
+
+    A checkpoint names its agent alone: `at` says which task each has.
+    """
     found: dict[tuple[str, str], list[tuple[BaseEvent, Claim]]] = {}
     prompted: dict[tuple[str, str], list[BaseEvent]] = {}
     for event in events:
-        key = (getattr(event, "task_id", None), getattr(event, "agent_id", None))
-        if not isinstance(key[0], str) or not isinstance(key[1], str):
+        key = _key(event, at or {})
+        if key is None:
             continue
         if isinstance(event, ResumeSent):
-            prompted.setdefault((key[0], key[1]), []).append(event)
-        elif getattr(event, "to_start", False):
-            continue  # Somebody else is to start it: that it was sent out is no deed of its own.
+            prompted.setdefault(key, []).append(event)
+        elif getattr(event, "to_start", False) or getattr(event, "registered_in", None):
+            continue  # Somebody else is to start it, or claimed it for the agent: that is no deed of its own.
         elif detail := (_OWN_DEEDS | _GIVEN).get(event.type):
             claim = Claim(event.at.timestamp(), detail, _words(event))
-            found.setdefault((key[0], key[1]), []).append((event, claim))
+            found.setdefault(key, []).append((event, claim))
     return {
         key: [claim for event, claim in ours if not _is_prompted(event, prompted.get(key, ()))]
         for key, ours in found.items()
     }
+
+
+def _key(event: BaseEvent, at: Mapping[str, str]) -> tuple[str, str] | None:
+    agent_id = getattr(event, "agent_id", None)
+    if not isinstance(agent_id, str):
+        return None
+    task_id = getattr(event, "task_id", None) or at.get(agent_id)
+    return (task_id, agent_id) if isinstance(task_id, str) else None
 
 
 def _is_prompted(event: BaseEvent, prompts: Iterable[BaseEvent]) -> bool:
@@ -53,5 +66,5 @@ def _is_prompted(event: BaseEvent, prompts: Iterable[BaseEvent]) -> bool:
 
 
 def _words(event: BaseEvent) -> str:
-    told = (getattr(event, name, None) for name in ("message", "summary", "progress"))
+    told = (getattr(event, name, None) for name in ("message", "summary", "progress", "checkpoint"))
     return next((one for one in told if isinstance(one, str) and one), "")

@@ -34,7 +34,8 @@ def dispatch_developer(state: Coordinator, asked: DispatchDeveloper, terms: Term
     refuse_beyond_redispatch(state, asked.task_id, terms)
     refuse_active(state, asked.agent_id)
     refuse_without_slot(state, terms)
-    return [developer(asked.task_id, asked.agent_id, terms, to_start=asked.to_start)]
+    event, fields = developer(asked.task_id, asked.agent_id, terms, to_start=asked.to_start)
+    return [(event, {**fields, "registered_in": asked.registered_in})]
 
 
 def developer(task_id: str, agent_id: str, terms: Terms, *, to_start: bool) -> Draft:

@@ -24,6 +24,7 @@ class LoadPlan(Frozen):
 class DispatchDeveloper(_Dispatch):
     type: Literal["developer_dispatched"] = "developer_dispatched"
     task_id: Id
+    registered_in: Id | None = None
 
 
 class DispatchAgent(_Dispatch):

@@ -38,6 +38,8 @@ class DeveloperDispatched(Dispatched):
     task_id: Id
     base_sha: Oid | None
     """Where the repository stood."""
+    registered_in: Id | None = None
+    """The task in which the agent is registered, if this one was claimed for it: it stays registered there."""
 
 
 class DeveloperCheckpoint(PlanEvent):
