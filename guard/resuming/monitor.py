@@ -3,11 +3,14 @@
 One round surveys all agents. Between rounds it waits for news of the log and of the agents' processes, or for its timer.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from time import monotonic, sleep
 
+from guard.activity.clocks import gaps_here
+from guard.core.activity.gaps import age
 from guard.core.activity.outages import LastSeen, Outage
 from guard.core.lifecycle import ACTIVE
 from guard.core.reports.agents import SurveyedAgent
@@ -21,26 +24,27 @@ from guard.resuming.sending import Wish, resume
 from guard.store.log import LIVE
 from guard.surveying import survey
 
-_MOST_KEPT = 50
 _SHORTEST_ROUND = 2.0
 """A log that is written all the time is looked at no more often."""
 
 
 def round_of(
-    guard: Invocation, wish: Wish, outages: list[Outage] | None = None
+    guard: Invocation, wish: Wish, outages: dict[datetime, Outage] | None = None
 ) -> Iterator[ResumeReport]:
     """Every agent that is due, and what became of it; one that fails does not stop the others.
 
-    Those that fell silent together are left alone while that explains it: they come back one after the other, so `outages`
-    remembers those of earlier rounds.
+    Those that fell silent together are left alone while that explains it; `outages` are remembered from round to round, for
+    those that lie silent when the others are back.
     """
     looks = wish.validates and guard.config.settings.resume.validate_activity
     lookback = wish.lookback_minutes or guard.config.settings.activity.lookback_minutes
     found = survey(guard, activity=looks)
-    known = _remembered(guard, found.outage, [] if outages is None else outages)
-    now = guard.clock.now()
+    known, now = {} if outages is None else outages, guard.clock.now()
+    _remember(guard, found.outage, known, now)
+    gaps = gaps_here(guard)
     for agent in found.agents:
-        if not is_due(agent, lookback) or any(one.explains(_seen(agent), now) for one in known):
+        lived = age(agent.spawned_at, now, gaps).total_seconds() / 60
+        if not is_due(agent, lived, lookback) or _is_explained(agent, known.values(), now):
             continue
         try:
             yield resume(guard, agent.agent_id, replace(wish, task_id=agent.task_id))
@@ -48,29 +52,33 @@ def round_of(
             guard.output.warn(f"agent {agent.agent_id} of task {agent.task_id}: {error}")
 
 
-def _remembered(guard: Invocation, down: Outage | None, known: list[Outage]) -> list[Outage]:
-    """The outages that may still explain a silence; a new one is said."""
-    if down is not None and all(one.since != down.since for one in known):
+def _remember(
+    guard: Invocation, down: Outage | None, known: dict[datetime, Outage], now: datetime
+) -> None:
+    """Those that explain nothing any more are forgotten; one that is new is said."""
+    for since in [since for since, one in known.items() if one.until <= now]:
+        del known[since]
+    if down is not None and down.since not in known:
         guard.output.warn(f"{down.line}: nobody is sent a prompt for it")
-    now = guard.clock.now()
-    known[:] = [one for one in (*known, *([down] if down else [])) if now < one.until][-_MOST_KEPT:]
-    return known
+        known[down.since] = down
 
 
-def _seen(agent: SurveyedAgent) -> LastSeen:
-    return LastSeen(agent.task_id, agent.agent_id, agent.last_seen, bool(agent.is_active))
+def _is_explained(agent: SurveyedAgent, outages: Iterable[Outage], now: datetime) -> bool:
+    last = LastSeen(agent.task_id, agent.agent_id, agent.last_seen, is_active=False)
+    return any(one.explains(last, now) for one in outages)
 
 
-def is_due(agent: SurveyedAgent, lookback_minutes: float) -> bool:
-    """Whether it is not at work, and has said nothing for so long that this means something.
+def is_due(agent: SurveyedAgent, lived_minutes: float, lookback_minutes: float) -> bool:
+    """Whether it is not at work, and has been there for so long that this means something.
 
-    An agent that has just begun has shown nothing yet. Where nobody looked at its activity, only its age counts.
+    An agent that has just begun has shown nothing yet. That it has said something lately does not spare it: had that been
+    more than noise, it would count as at work. Where nobody looked at its activity, only the age of its last word counts.
     """
     if agent.status not in ACTIVE or agent.liveness == "ended" or agent.is_active:
         return False
     if agent.is_active is None:
         return agent.category == "auto_resume"
-    return agent.age_minutes >= lookback_minutes
+    return lived_minutes >= lookback_minutes
 
 
 @dataclass
@@ -81,7 +89,7 @@ class Monitor:
     wish: Wish
     tell: Callable[[ResumeReport], None]
     _told: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
-    _outages: list[Outage] = field(default_factory=list)
+    _outages: dict[datetime, Outage] = field(default_factory=dict)
 
     def watch(self) -> None:
         """Go on until interrupted, or until nobody reads what it tells."""

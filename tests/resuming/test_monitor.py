@@ -96,6 +96,74 @@ def test_it_tells_only_what_is_new(watcher: Watcher) -> None:
     assert [one.outcome for one in told] == ["sent", "paused"]
 
 
+def test_acknowledgements_and_empty_status_files_hold_no_prompt_back(
+    watcher: Watcher, inbox: Path
+) -> None:
+    watcher.spawn()
+    for minutes in range(30, 150, 30):
+        tells(watcher.later(minutes=minutes), "a1", "OK, resuming now")
+    later = watcher.later(minutes=130)
+    status = inbox.parent / "status.json"
+    write(status, '{"status": "working", "last_updated": "2026-01-31T14:09:00Z"}')
+    os.utime(status, (later.now.timestamp() - 60,) * 2)
+    assert outcomes(later) == {"a1": "sent"}
+
+
+class TestOutage:
+    NAMES = ("a1", "b2", "c3", "d4")
+
+    @pytest.fixture
+    def down(self, watcher: Watcher, repository: Path) -> Watcher:
+        """Four agents, of which nothing was seen after the same minute."""
+        inboxes(repository, *self.NAMES)
+        for name in self.NAMES:
+            watcher.spawn(name)
+        for name in self.NAMES:
+            tells(watcher.later(minutes=5), name, "The parser reads headers.")
+        return watcher
+
+    def test_nobody_is_sent_a_prompt_and_it_is_said_once(
+        self, down: Watcher, repository: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monitor = Monitor(down.later(hours=2).guard(), SENDS, lambda _report: None)
+        for _ in range(3):
+            monitor._round()
+        assert [files(repository, name) for name in self.NAMES] == [0] * 4
+        assert capsys.readouterr().err.count("4 agents of 4 fell silent together") == 1
+
+    def test_those_that_do_not_come_back_are_stalled_in_the_end(self, down: Watcher) -> None:
+        assert outcomes(down.later(minutes=244)) == {}
+        assert outcomes(down.later(minutes=246)) == dict.fromkeys(self.NAMES, "sent")
+
+    def test_how_long_it_holds_is_a_knob(
+        self, down: Watcher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GUARD_ACTIVITY__OUTAGE_HOLD_MINUTES", "30")
+        assert outcomes(down.later(hours=2)) == dict.fromkeys(self.NAMES, "sent")
+
+    def test_it_explains_the_silence_of_the_last_when_the_first_are_back(
+        self, down: Watcher
+    ) -> None:
+        told: list[ResumeReport] = []
+        monitor = Monitor(down.later(hours=2).guard(), SENDS, told.append)
+        monitor._round()
+        for name in self.NAMES[:3]:
+            tells(down.later(minutes=121), name, "It reads bodies, too.")
+        monitor.guard = down.later(minutes=125).guard()
+        monitor._round()
+        assert told == []
+        monitor.guard = down.later(minutes=246).guard()
+        monitor._round()
+        assert [(one.agent_id, one.outcome) for one in told][-1] == ("d4", "sent")
+
+    def test_another_that_fell_silent_earlier_is_not_spared(
+        self, down: Watcher, repository: Path
+    ) -> None:
+        inboxes(repository, "old")
+        down.later(hours=-9).spawn("old")
+        assert outcomes(down.later(hours=2)) == {"old": "sent"}
+
+
 def test_a_round_that_cannot_look_is_given_up(
     watcher: Watcher, capsys: pytest.CaptureFixture[str]
 ) -> None:
