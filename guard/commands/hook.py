@@ -18,7 +18,8 @@ For an agent the exit code is always 0: a fault of guard must not hold a session
 `hooks.log`, in the folder of guard's workspaces.
 
 For git the words are `git`, the hook's name, and what git tells it. The exit code is 1 where `pre-commit` or `pre-push`
-has findings, else 0; GUARD_SKIP=1, or the names of hooks, leaves them out.
+has findings, else 0; GUARD_SKIP=1, or the names of hooks, leaves them out. GUARD_REFUSAL=97 has findings end with 97,
+because a guard that is broken may end with 1 as well.
 
 \b
 {events}

@@ -1,7 +1,7 @@
 """One call of a hook by git. Only a finding refuses anything; a fault of guard is told, and stands in nobody's way."""
 
 from guard.agent_hooks import faults, stdin
-from guard.core.git_hooks.vocabulary import EVENTS, SKIP, is_skipped
+from guard.core.git_hooks.vocabulary import EVENTS, REFUSAL, SKIP, is_skipped, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
     if is_skipped(event, environ.get(SKIP, "")):
         return 0
     try:
-        return _call(event, given, environ)
+        refused = _call(event, given, environ)
+        return refusal(environ.get(REFUSAL, "")) if refused else 0
     except KeyboardInterrupt:
         return 130
     except BaseException as error:

@@ -19,7 +19,12 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _PROGRAM = re.compile(rb"^program=.*$", re.MULTILINE)
-_BY_HAND = frozenset({"e335f89f7ac41f0b"})
+_BY_HAND = frozenset(
+    {
+        *("e335f89f7ac41f0b", "ff614f2ad1815c5b", "6642c11a2e9e4b88"),
+        *("ac73ae70a7081fe4", "f8f1ea18f34353b0", "4706daf02c02d62b"),
+    }
+)
 """Digests of older scripts that were meant to be copied by hand, and so have none in them."""
 
 Kind = Literal["current", "older", "newer", "changed", "other"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.git_hooks.vocabulary import EVENTS
+from guard.core.git_hooks.vocabulary import EVENTS, refusal
 from guard.errors import GuardError, Refused, RepositoryProblem
 from guard.installing import git_asked, git_scripts, pre_commit
 from guard.invocation import Invocation
@@ -120,7 +120,7 @@ def test_an_older_version_is_upgraded_and_a_newer_one_refused(hooks: Path) -> No
     path.write_bytes(git_scripts.made("post-commit", "/another/guard"))
     assert put("post-commit") == {"post-commit": "upgrade"}
     assert path.read_bytes() == current
-    path.write_bytes(current.replace(b"hook: post-commit 1", b"hook: post-commit 99"))
+    path.write_bytes(current.replace(b"hook: post-commit 2", b"hook: post-commit 99"))
     with pytest.raises(Refused, match="newer guard"):
         put("post-commit")
     # The first version had no digest: it was copied by hand.
@@ -206,3 +206,37 @@ def test_scripts_know_themselves_whatever_the_program_is_called() -> None:
 
 def test_the_file_for_pre_commit_is_current() -> None:
     assert pre_commit.FILE.read_text() == pre_commit.text()
+
+
+@pytest.mark.parametrize("code", [1, 2, 3, 126, 139])
+def test_a_guard_that_is_broken_refuses_neither_a_commit_nor_a_push(
+    code: int, hooks: Path, repository: Path, tmp_path: Path
+) -> None:
+    broken = old_hook(tmp_path, "guard", f"echo 'ImportError: gone' >&2; exit {code}")
+    git_asked.put(Invocation(), (), shared=False, dry_run=False, told=str(broken))
+    done = tried(repository, "commit", "-q", "--allow-empty", "-m", "all the same")
+    assert (done.returncode, "this commit was not checked" in done.stderr) == (0, True)
+    git(tmp_path, "init", "-q", "--bare", "remote.git")
+    for before in (False, True):
+        if before:
+            old_hook(hooks, "pre-push.before-guard", "exit 0")
+        pushed = tried(repository, "push", str(tmp_path / "remote.git"), f"HEAD:{before}")
+        assert (pushed.returncode, "this push was not checked" in pushed.stderr) == (0, True)
+
+
+def test_the_hook_from_before_is_called_also_after_another_program_has_renamed_guards(
+    hooks: Path, repository: Path, tmp_path: Path
+) -> None:
+    said = tmp_path / "said"
+    old_hook(hooks, "post-commit", f'echo mine >>"{said}"')
+    put("post-commit")
+    (hooks / "post-commit").rename(hooks / "post-commit.legacy")
+    old_hook(hooks, "post-commit", 'exec "$0.legacy" "$@"')
+    commit(repository)
+    assert said.read_text() == "mine\n"
+    assert len(commits().commits) == 1
+
+
+@pytest.mark.parametrize("told", ["", "0", "256", "-1", "x", "٣", "9" * 5000])
+def test_an_exit_code_that_no_process_can_have_is_not_the_one_of_a_refusal(told: str) -> None:
+    assert (refusal(told), refusal("97")) == (1, 97)
