@@ -37,7 +37,7 @@ _BEGINNINGS = ("cherry-pick", "revert", "rebase", "pull", "am")
 
 def committed(environ: "Mapping[str, str]") -> None:
     """Note the commit that HEAD stands at."""
-    home, place = _where(environ)
+    home, place = where(environ)
     if home is None or place is None:
         return
     oid, branch = place.head()
@@ -57,7 +57,7 @@ def committed(environ: "Mapping[str, str]") -> None:
 
 def rewritten(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
     """Note which commits took the place of which, as git tells on standard input."""
-    home, place = _where(environ)
+    home, place = where(environ)
     if home is None or place is None:
         return
     lines = (line.split(" ") for line in data.decode("ascii", "replace").splitlines())
@@ -75,7 +75,7 @@ def rewritten(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
 
 def passed(environ: "Mapping[str, str]") -> None:
     """Note that the commit which is being made has come through guard's checks."""
-    home, place = _where(environ)
+    home, place = where(environ)
     if home is not None and place is not None:
         expect_checks(home, place.root)
         git = calling_git()
@@ -89,7 +89,8 @@ def expect_checks(home: str, root: str) -> None:
     spool.leave(os.path.join(home, FOLDER, spool.key(root)), SEEN, {})
 
 
-def _where(environ: "Mapping[str, str]") -> tuple[str | None, Place | None]:
+def where(environ: "Mapping[str, str]") -> tuple[str | None, Place | None]:
+    """The state home, and the work tree that the hook was called for, from whichever folder of it."""
     home = state_home(environ)
     root = spool.root_of(home, os.getcwd()) if home is not None else None
     return home, here(environ, root) if root is not None else None

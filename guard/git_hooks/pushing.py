@@ -14,7 +14,7 @@ from guard.core.text import visible
 from guard.git.reading import Reader
 from guard.git.status import entries, status, unfiltered
 from guard.git_hooks.hidden import are_changes_hidden, is_committing
-from guard.git_hooks.places import here
+from guard.git_hooks.noting import where
 from guard.invocation import Invocation
 from guard.iteration import key_of, team_scope
 from guard.startup import prepare
@@ -25,10 +25,11 @@ _RESCUES = "refs/heads/guard/rescue/"
 
 def pushed(told: bytes, environ: Mapping[str, str]) -> int:
     """Refuse the push if something speaks against it."""
-    if _only_deletes(told) or here(environ, os.getcwd()) is None:
+    _, place = where(environ)
+    if _only_deletes(told) or place is None:
         return 0
     prepare()
-    found = findings(look(Invocation(repo=Path(), environ=environ), environ))
+    found = findings(look(Invocation(repo=Path(place.root), environ=environ), environ))
     for finding in found:
         line = visible(f"{finding.found} (to do: {finding.hint})")
         sys.stderr.write(f"guard: {line}\n")

@@ -75,3 +75,14 @@ def test_while_a_commit_is_made_nobody_can_tell(hooked: Path) -> None:
     done = run("hook", "git", "pre-push", env={"GIT_INDEX_FILE": ".git/index"})
     assert done.code == 1
     assert "unverifiable" in done.err
+
+
+def test_a_folder_of_the_work_tree_is_as_good_as_its_top(
+    hooked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(hooked)
+    write(hooked / "below" / "left.txt", "left")
+    monkeypatch.chdir(hooked / "below")
+    done = run("hook", "git", "pre-push")
+    assert done.code == 1
+    assert "1 file not committed: below/" in done.err
