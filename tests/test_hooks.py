@@ -66,3 +66,19 @@ def test_a_missing_guard_never_blocks_a_commit(hooked: Path, tmp_path: Path) -> 
     git(hooked, "add", "-A")
     (tmp_path / "bin" / "guard").unlink()
     assert commit(hooked).returncode == 0
+
+
+def test_a_name_that_looks_like_a_stage_and_a_link_that_became_a_file_are_checked_too(
+    hooked: Path,
+) -> None:
+    write(hooked / "0:state.json", '{"schema": "guard/no-such-kind/1"}')
+    git(hooked, "add", "-A")
+    assert "0:state.json" in commit(hooked).stderr
+    git(hooked, "rm", "-qf", "0:state.json")
+    (hooked / "guard.toml").symlink_to("elsewhere")
+    git(hooked, "add", "-A")
+    git(hooked, "commit", "-q", "--no-verify", "-m", "A link")
+    (hooked / "guard.toml").unlink()
+    write(hooked / "guard.toml", "[registry]\nkeep_finished = -1\n")
+    git(hooked, "add", "-A")
+    assert "keep_finished" in commit(hooked).stderr

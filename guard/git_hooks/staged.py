@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NAMED = (b"guard.toml", b"pyproject.toml", b"AGENT_REGISTRY.json", b"GLOBAL_REGISTRY.json")
 """What is guard's by its name; other documents say themselves that they are."""
 _MAY_BE = (b".json", b".jsonl")
-_STAGED = ("diff", "--cached", "--name-only", "-z", "--diff-filter=ACMR", "--no-ext-diff", "--")
+_STAGED = ("diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", "--no-ext-diff", "--")
 _MOST_FILES = 2000
 _BYPASS = "skip it once: git commit --no-verify, or GUARD_SKIP=pre-commit"
 
@@ -60,7 +60,7 @@ def _findings(environ: "Mapping[str, str]", names: list[bytes]) -> list[str]:
 
 
 def _content(environ: "Mapping[str, str]", name: bytes) -> bytes | None:
-    return ask(environ, "cat-file", "blob", f":{os.fsdecode(name)}")
+    return ask(environ, "cat-file", "blob", f":0:{os.fsdecode(name)}")
 
 
 def _is_guards(name: bytes, text: bytes) -> bool:
