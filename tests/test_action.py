@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.test_run import LIMIT
-from tests.support import ROOT, git
+from tests.support import ROOT, git, write
 from tests.support.npm import Unavailable, install
 from tests.support.workflows import (
     ACTION,
@@ -117,6 +117,17 @@ def test_the_action_as_a_runner_executes_it(runs: dict[str, Ran], place: Path) -
     assert outputs(forked, "rescued")["reason"] == "rescued"
     assert forked.steps["rescued"]["outcome"] == "success"
     assert "what was rescued was not pushed: the pull request comes from a fork" in forked.log
+
+
+def test_what_an_earlier_step_found_is_forgotten_first(tmp_path: Path) -> None:
+    place = tmp_path / "completion-guard"
+    write(place / "venv" / "bin" / "guard", "").chmod(0o755)
+    report = write(place / "report.json", '{"complete": true}')
+    script = definition()["runs"]["steps"][0]["run"]
+    environ = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path)}
+    for _ in range(2):
+        subprocess.run(["bash", "-e", "-c", script], env=environ, check=True)
+        assert not report.exists()
 
 
 def test_no_value_stands_in_a_script() -> None:
