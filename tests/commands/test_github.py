@@ -154,6 +154,14 @@ def test_wrong_usage(verb: str, variables: dict[str, str], said: str, job: Path)
     assert (done.code, said in done.err) == (2, True), done.err
 
 
+def test_a_wrong_list_of_statuses_fails_after_the_verdict_was_told(
+    job: Path, tmp_path: Path
+) -> None:
+    assert github("step", script="echo x > y && git add y && git commit -q -m y").code == 0
+    assert github("publish", fail_on="timeout failure").code == 2
+    assert (told(tmp_path)["status"], told(tmp_path)["complete"]) == ("complete", "true")
+
+
 def test_the_key_of_the_cache_holds_nothing_that_a_name_could_break(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,10 +141,12 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     from guard.github.publishing import kept, place_in_checkout, publish
     from guard.github.surroundings import Surroundings
 
+    wrong = None
     try:
         words = statuses_to_fail_on(fail_on)
     except ValueError as error:
-        raise WrongUsage(f"fail-on: {error}") from None
+        # The verdict is told all the same: the agent's work is done by now.
+        words, wrong = frozenset(), WrongUsage(f"fail-on: {error}")
     job = Surroundings(guard.environ)
     report = kept(job, mode)
     token = guard.environ.get("GUARD_ACTION_TOKEN", "")
@@ -159,4 +161,6 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     if annotate:
         for line in lines:
             click.echo(line)
+    if wrong is not None:
+        raise wrong
     return code
