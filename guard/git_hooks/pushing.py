@@ -11,8 +11,8 @@ from guard.core.breaker import BREAKER
 from guard.core.checks import LAST_CHECK
 from guard.core.git_hooks.gate import Seen, findings
 from guard.core.text import visible
+from guard.git.dirty import dirty
 from guard.git.reading import Reader
-from guard.git.status import entries, status, unfiltered
 from guard.git_hooks.hidden import are_changes_hidden, is_committing
 from guard.git_hooks.noting import where
 from guard.invocation import Invocation
@@ -40,7 +40,7 @@ def pushed(told: bytes, environ: Mapping[str, str]) -> int:
 
 def look(guard: Invocation, environ: Mapping[str, str]) -> Seen:
     """What is there to be seen. `environ` is the hook's own."""
-    git = unfiltered(Reader(guard.repository, guard.environ))
+    git = Reader(guard.repository, guard.environ)
     hidden = _hidden(environ)
     key = key_of(guard)
     breaker, last = guard.store.view(BREAKER, key), guard.store.view(LAST_CHECK, key)
@@ -49,7 +49,7 @@ def look(guard: Invocation, environ: Mapping[str, str]) -> Seen:
     refused = last is not None and last.reason == "rescue_refused" and bool(last.left)
     is_open = breaker is not None and breaker.state == "open"
     return Seen(
-        uncommitted=() if hidden else _uncommitted(git),
+        uncommitted=() if hidden else _uncommitted(guard),
         unverifiable=hidden,
         breaker_open=(breaker.reason or "opened by hand") if breaker and is_open else None,
         rescues=_rescues(git),
@@ -74,8 +74,10 @@ def _hidden(environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def _uncommitted(git: Reader) -> tuple[str, ...]:
-    return tuple(os.fsdecode(entry.path) for entry in entries(status(git)))
+def _uncommitted(guard: Invocation) -> tuple[str, ...]:
+    """As the check has it: also what git was told not to look at, and what is left in submodules."""
+    found = dirty(guard.repository, guard.environ)
+    return tuple(map(os.fsdecode, found.paths(found.files)))
 
 
 def _rescues(git: Reader) -> tuple[str, ...]:

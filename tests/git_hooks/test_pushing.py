@@ -86,3 +86,31 @@ def test_a_folder_of_the_work_tree_is_as_good_as_its_top(
     done = run("hook", "git", "pre-push")
     assert done.code == 1
     assert "1 file not committed: below/" in done.err
+
+
+def test_what_git_was_told_not_to_look_at_is_uncommitted_all_the_same(
+    hooked: Path, remote: str
+) -> None:
+    write(hooked / "hidden.txt", "committed")
+    commit(hooked, "hidden.txt")
+    for flag in ("assume-unchanged", "skip-worktree"):
+        git(hooked, "update-index", f"--{flag}", "hidden.txt")
+        write(hooked / "hidden.txt", flag)
+        refused = tried(hooked, "push", "-q", remote, f"main:{flag}")
+        assert "1 file not committed: hidden.txt" in refused.stderr
+        git(hooked, "update-index", f"--no-{flag}", "hidden.txt")
+        git(hooked, "checkout", "-q", "hidden.txt")
+    allowed = ("-c", "protocol.file.allow=always")
+    git(hooked, *allowed, "submodule", "add", "-q", str(hooked), "below")
+    git(hooked, "commit", "-q", "-m", "Add a submodule")
+    write(hooked / "below" / "left.txt", "left")
+    assert "1 file not committed: below" in tried(hooked, "push", "-q", remote, "main:x").stderr
+
+
+def test_a_clean_work_tree_of_the_same_repository_inside_of_this_one_holds_nothing_back(
+    hooked: Path, remote: str
+) -> None:
+    git(hooked, "worktree", "add", "-q", "inside/linked")
+    git(hooked, "push", "-q", remote, "main")
+    write(hooked / "inside" / "linked" / "left.txt", "left")
+    assert "1 file not committed" in tried(hooked, "push", "-q", remote, "main:other").stderr
