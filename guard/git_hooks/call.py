@@ -24,8 +24,15 @@ def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
         return 130
     except BaseException as error:
         # The boundary: nobody's commit or push waits for guard to be mended.
-        faults.tell(environ, f"guard hook git {event}: {type(error).__name__}: {error}")
+        faults.tell(
+            environ, f"guard hook git {event}: {type(error).__name__}: {error}{_unchecked(event)}"
+        )
         return 0
+
+
+def _unchecked(event: str) -> str:
+    what = {"pre-commit": "commit", "pre-push": "push"}.get(event)
+    return f"; this {what} was not checked" if what else ""
 
 
 def _call(event: str, given: "Sequence[str]", environ: "Mapping[str, str]") -> int:

@@ -4,13 +4,16 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from guard import teams
+from guard.agent_hooks import faults
 from guard.core.breaker import BREAKER
 from guard.core.checks import LAST_CHECK
 from guard.core.git_hooks.gate import Seen, findings
 from guard.core.text import visible
+from guard.errors import GuardError
 from guard.git.dirty import dirty
 from guard.git.reading import Reader
 from guard.git_hooks.hidden import are_changes_hidden, is_committing
@@ -40,19 +43,30 @@ def pushed(told: bytes, environ: Mapping[str, str]) -> int:
 
 def look(guard: Invocation, environ: Mapping[str, str]) -> Seen:
     """What is there to be seen. `environ` is the hook's own."""
-    git = Reader(guard.repository, guard.environ)
     hidden = _hidden(environ)
+    seen = Seen(
+        uncommitted=() if hidden else _uncommitted(guard),
+        unverifiable=hidden,
+        rescues=_rescues(Reader(guard.repository, guard.environ)),
+    )
+    try:
+        return _with_state(guard, seen)
+    except GuardError as error:
+        # What git tells counts all the same.
+        faults.tell(environ, f"guard hook git pre-push: the state was not looked at: {error}")
+        return seen
+
+
+def _with_state(guard: Invocation, seen: Seen) -> Seen:
     key = key_of(guard)
     breaker, last = guard.store.view(BREAKER, key), guard.store.view(LAST_CHECK, key)
     scope, team = teams.holding(guard.store, team_scope(guard), teams.moment_of(guard.clock))
     count = team.active_teammate_count if team is not None else 0
     refused = last is not None and last.reason == "rescue_refused" and bool(last.left)
     is_open = breaker is not None and breaker.state == "open"
-    return Seen(
-        uncommitted=() if hidden else _uncommitted(guard),
-        unverifiable=hidden,
+    return replace(
+        seen,
         breaker_open=(breaker.reason or "opened by hand") if breaker and is_open else None,
-        rescues=_rescues(git),
         refused_rescue=last.detail if last is not None and refused else None,
         held_by=(team.active_team_name or scope.session or "the session", count)
         if team is not None and count

@@ -114,3 +114,26 @@ def test_a_clean_work_tree_of_the_same_repository_inside_of_this_one_holds_nothi
     git(hooked, "push", "-q", remote, "main")
     write(hooked / "inside" / "linked" / "left.txt", "left")
     assert "1 file not committed" in tried(hooked, "push", "-q", remote, "main:other").stderr
+
+
+def test_state_that_cannot_be_read_hides_nothing_of_the_work_tree(
+    hooked: Path, remote: str
+) -> None:
+    assert run("baseline").code == 0
+    log = Path(run("where").out.strip()) / "events.jsonl"
+    log.write_bytes(b"x" * 10)
+    pushed = tried(hooked, "push", "-q", remote, "main")
+    assert (pushed.returncode, "the state was not looked at" in pushed.stderr) == (0, True)
+    write(hooked / "left.txt", "left")
+    refused = tried(hooked, "push", "-q", remote, "main:other")
+    assert refused.returncode != 0
+    assert "1 file not committed: left.txt" in refused.stderr
+
+
+def test_a_command_to_copy_holds_no_other(hooked: Path, remote: str) -> None:
+    branch = "guard/rescue/$(touch${IFS}planted);x"
+    git(hooked, "switch", "-qc", branch)
+    git(hooked, "-c", "core.hooksPath=/dev/null", "commit", "-q", "--allow-empty", "-m", "rescued")
+    git(hooked, "switch", "-q", "main")
+    said = tried(hooked, "push", "-q", remote, "main").stderr
+    assert f"git merge '{branch}', or delete it: git branch -D '{branch}'" in said

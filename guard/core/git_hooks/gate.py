@@ -1,6 +1,7 @@
 """What speaks against a push: decided from what was seen, each finding with what to do about it."""
 
 from dataclasses import dataclass
+from shlex import quote
 
 from guard.core.text import plural
 
@@ -50,7 +51,8 @@ def findings(seen: Seen) -> tuple[Finding, ...]:
         found.append(Finding("breaker", text, "guard breaker show; then guard breaker reset"))
     for branch in seen.rescues:
         text = f"rescued work is only on {branch}"
-        hint = f"git merge {branch}, or delete it: git branch -D {branch}"
+        name = quote(branch)
+        hint = f"git merge {name}, or delete it: git branch -D {name}"
         found.append(Finding("rescue", text, hint))
     if seen.refused_rescue is not None:
         text = f"work could not be rescued into commits: {seen.refused_rescue}"
