@@ -4,6 +4,7 @@ The project's configuration, the user's and the hooks are the agent's to edit, a
 is made from an empty repository that borrows the project's objects.
 """
 
+import re
 import shutil
 import tempfile
 from base64 import b64encode
@@ -21,6 +22,7 @@ from guard.github.surroundings import Surroundings
 
 TIME_LIMIT_SECONDS = 120.0
 _PROTOCOLS = ("https", "http", "file")
+_OWN = re.compile(r"refs/heads/guard/rescue/[A-Za-z0-9_-]{1,200}")
 
 
 def rescue_place(check: CheckReport | None) -> tuple[str, str] | None:
@@ -57,6 +59,9 @@ def push_rescue(
         return kept("fork", "the pull request comes from a fork, which may not write here")
     if not token or job.repository is None or repository is None:
         return kept("no_token", "there is no token or no repository to push to")
+    if not _OWN.fullmatch(place[1]):
+        # The report lies where an agent can write, and the token must not open another branch to it.
+        return kept("refused", "the report names a branch that is no rescue's")
     try:
         said = _pushed(repository, job, *place, token)
     except GuardError as error:

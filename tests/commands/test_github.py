@@ -214,6 +214,28 @@ def test_what_was_rescued_is_pushed_past_the_projects_own_configuration(
     assert not (home / "ran").exists()
 
 
+@pytest.mark.parametrize(
+    "branch",
+    ["main", "refs/heads/main", "guard/rescue/../main", "guard/rescue/a:refs/heads/main", "x y"],
+)
+def test_no_report_has_another_branch_pushed_than_a_rescues(
+    branch: str, repository: Path, tmp_path: Path
+) -> None:
+    commit(repository, "first.txt")
+    git(tmp_path, "init", "-q", "--bare", "server/o/n")
+    _, check = rescued(repository)
+    assert check.rescue is not None
+    forged = check.model_copy(update={"rescue": check.rescue.model_copy(update={"branch": branch})})
+    environ = {
+        **os.environ,
+        "GITHUB_SERVER_URL": f"file://{tmp_path}/server",
+        "GITHUB_REPOSITORY": "o/n",
+    }
+    found = push_rescue(at(repository), Surroundings(environ), forged, asked=True, token=TOKEN)
+    assert (found.why, found.pushed) == ("refused", False)
+    assert git(tmp_path / "server" / "o" / "n", "for-each-ref") == ""
+
+
 def test_a_shallow_checkout_can_be_pushed_from(tmp_path: Path, repository: Path) -> None:
     commit(repository, "first.txt")
     commit(repository, "second.txt")
