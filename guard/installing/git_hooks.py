@@ -134,6 +134,9 @@ def _removal(folder: Path, event: str) -> Planned:
         # An installation that was cut off had put the hook aside already.
         return Planned(event, "restore" if chained else "absent", chained)
     kind = _script(path, event).kind
+    if kind == "other" and chained:
+        # Another program was installed over guard's, and may have kept guard's under a name of its own.
+        return Planned(event, "left", chained, f"it is not guard's, and {kept.name} is there too")
     if kind == "other":
         return Planned(event, "absent", chained=False)
     if kind in ("changed", "newer"):

@@ -240,3 +240,13 @@ def test_the_hook_from_before_is_called_also_after_another_program_has_renamed_g
 @pytest.mark.parametrize("told", ["", "0", "256", "-1", "x", "٣", "9" * 5000])
 def test_an_exit_code_that_no_process_can_have_is_not_the_one_of_a_refusal(told: str) -> None:
     assert (refusal(told), refusal("97")) == (1, 97)
+
+
+def test_a_hook_from_before_that_cannot_be_put_back_is_told_of(hooks: Path) -> None:
+    old_hook(hooks, "pre-commit", "exit 0")
+    put()
+    (hooks / "pre-commit").rename(hooks / "pre-commit.legacy")
+    old_hook(hooks, "pre-commit", 'exec "$0.legacy" "$@"')
+    done = run("uninstall", "git")
+    assert done.code == 1
+    assert "pre-commit: left as it is: it is not guard's, and pre-commit.before-guard" in done.out
