@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from guard.git_hooks.staged import checked
 from tests.support import ROOT, git, write
 
 
@@ -82,3 +83,17 @@ def test_a_name_that_looks_like_a_stage_and_a_link_that_became_a_file_are_checke
     write(hooked / "guard.toml", "[registry]\nkeep_finished = -1\n")
     git(hooked, "add", "-A")
     assert "keep_finished" in commit(hooked).stderr
+
+
+def test_too_many_files_hide_none_that_is_guards_by_its_name(
+    hooked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("guard.git_hooks.staged._MOST_FILES", 2)
+    for number in range(3):
+        write(hooked / f"{number}.json", "{}")
+    write(hooked / "z" / "guard.toml", "[registry]\nkeep_finished = -1\n")
+    git(hooked, "add", "-A")
+    assert checked(os.environ) == 1
+    said = capsys.readouterr().err
+    assert "keep_finished" in said
+    assert "2 of 4 staged JSON files were not looked at" in said

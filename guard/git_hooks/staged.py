@@ -28,7 +28,11 @@ def checked(environ: "Mapping[str, str]") -> int:
     if listed is None:
         return 0
     names = [name for name in listed.split(b"\0") if name and _may_be_guards(name)]
+    names.sort(key=lambda name: not _is_named(name))
     findings = _findings(environ, names[:_MOST_FILES]) if names else []
+    if len(names) > _MOST_FILES:
+        left = f"{len(names) - _MOST_FILES} of {len(names)} staged JSON files were not looked at"
+        sys.stderr.write(f"guard: {left}; later: guard validate FILE\n")
     for line in findings:
         sys.stderr.write(f"guard: {line}\n")
     if findings:
@@ -39,7 +43,11 @@ def checked(environ: "Mapping[str, str]") -> int:
 
 
 def _may_be_guards(name: bytes) -> bool:
-    return name.rpartition(b"/")[2] in _NAMED or name.endswith(_MAY_BE)
+    return _is_named(name) or name.endswith(_MAY_BE)
+
+
+def _is_named(name: bytes) -> bool:
+    return name.rpartition(b"/")[2] in _NAMED
 
 
 def _findings(environ: "Mapping[str, str]", names: list[bytes]) -> list[str]:
@@ -64,7 +72,7 @@ def _content(environ: "Mapping[str, str]", name: bytes) -> bytes | None:
 
 
 def _is_guards(name: bytes, text: bytes) -> bool:
-    if name.rpartition(b"/")[2] in _NAMED:
+    if _is_named(name):
         return True
     head = text[:4096].replace(b" ", b"")
     return b'"schema":"guard/' in head or (name.endswith(b".jsonl") and head.startswith(b'{"v":'))
