@@ -73,15 +73,22 @@ def _id_of(state: Coordinator, told: str) -> str:
 def _settled(guard: Invocation, place: Place) -> list[Settled]:
     settled = settle_all(place)
     for one in settled:
-        word = "finished" if one.moved else "undone"
-        guard.output.warn(f"a rollback of {one.task_id} that was killed is {word}")
+        _tell_killed(guard, one.task_id, moved=one.moved)
         for line in one.left:
             guard.output.warn(f"left as it is: {line}")
     state = current(guard)
     begun = state.rollback_in_progress if state is not None else None
     if begun is not None:
-        _append(guard, _end_of(place, begun))
+        end = _end_of(place, begun)
+        _append(guard, end)
+        if all(one.task_id != begun.task_id for one in settled):
+            _tell_killed(guard, begun.task_id, moved=end[0] is TaskRolledBack)
     return settled
+
+
+def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
+    word = "finished" if moved else "undone"
+    guard.output.warn(f"a rollback of {task_id} that was killed is {word}")
 
 
 def _end_of(place: Place, begun: Rollback) -> Draft:
@@ -199,7 +206,12 @@ class _Run:
         self.done.append(self._told(state, order, made))
 
     def _stopped(self, task_id: str, at: str, error: GuardError) -> RollbackReport:
-        """Stopped by the repository: a result with its word; anything else is an error, once it is recorded."""
+        """Stopped by the repository: a result with its word; anything else is an error, once it is recorded.
+
+        After an error in the middle the branch may have moved: the next command looks, and records the end.
+        """
+        if not isinstance(error, Stopped) and self._has_begun():
+            raise error
         why = error.why if isinstance(error, Stopped) else "error"
         if not self.dry:
             _append(self.guard, (RollbackFailed, {"task_id": at, "reason": why}))
@@ -208,6 +220,10 @@ class _Run:
         report = self._report(None, task_id, why, error.paths)
         said = f"{error.message} ({error.hint})" if error.hint else error.message
         return report.model_copy(update={"detail": cut(said)})
+
+    def _has_begun(self) -> bool:
+        state = current(self.guard)
+        return state is not None and state.rollback_in_progress is not None
 
     def _report(
         self, state: Coordinator | None, task_id: str, reason: str, paths: Sequence[str]

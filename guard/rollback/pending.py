@@ -16,6 +16,21 @@ def see_to_killed(guard: Invocation) -> None:
     finish_or_undo(guard)
 
 
+def see_to_unrecorded(guard: Invocation) -> None:
+    """The same for what reads or changes the plan: also one that only lacks the record of its end."""
+    if guard.repository_if_any is None:
+        return
+    from guard.coordinator.recording import current
+
+    if not has_journals(guard):
+        state = current(guard)
+        if state is None or state.rollback_in_progress is None:
+            return
+    from guard.rollback.deciding import finish_or_undo
+
+    finish_or_undo(guard)
+
+
 def has_journals(guard: Invocation) -> bool:
     """Whether a rollback has begun here, and not ended."""
     try:

@@ -1,0 +1,129 @@
+"""A rollback killed with SIGKILL: whichever command comes next finishes or undoes it before it looks at anything."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import TIME_LIMIT, git, run
+from tests.support.planned import Planned
+from tests.support.rolling_back import state
+
+VICTIM = """
+import os, signal, sys
+from guard.errors import RepositoryProblem
+from guard.rollback import moving, staging
+def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
+def fail(*_, **__): raise RepositoryProblem("git took too long", "try again")
+def forget(staged, real=staging.Staged.forget): real(staged); die()
+match sys.argv.pop(1):
+    case "files_half_swapped": moving.move = die
+    case "branch_moved": moving.settle = die
+    case "git_fails_at_the_end": moving.settle = fail
+    case "end_not_recorded": staging.Staged.forget = forget
+from guard.cli import main
+main()
+"""
+OF_THE_WORK_TREE = {
+    "baseline": ("baseline",),
+    "check": ("check", "--baseline", "HEAD~1", "--no-probe", "--no-wait"),
+    "rescue": ("rescue", "--baseline", "HEAD~1"),
+    "run": ("run", "--no-probe", "--no-wait", "--", "true"),
+    "loop": ("loop", "--max-iterations", "1", "--no-probe", "--no-wait", "--", "true"),
+}
+OF_THE_PLAN = {
+    "plan show": ("plan", "show"),
+    "plan next": ("plan", "next"),
+    "plan tick": ("plan", "tick"),
+    "plan dispatch": ("plan", "dispatch", "D.1", "--agent", "dev-D-1"),
+    "event": ("event", "session_resumed"),
+}
+ALL = OF_THE_WORK_TREE | OF_THE_PLAN
+
+
+@pytest.fixture
+def planned(repository: Path, workspace: Path) -> Planned:
+    planned = Planned(repository, workspace)
+    planned.complete("A-1", "one\n", "two\n")
+    return planned
+
+
+def killed(planned: Planned, when: str) -> None:
+    words = ["--workspace", str(planned.workspace), "rollback", "A.1"]
+    done = subprocess.run(
+        [sys.executable, "-c", VICTIM, when, *words],
+        cwd=planned.root,
+        capture_output=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    assert done.returncode == -9, done.stderr
+    assert planned.state.rollback_in_progress is not None
+    assert "A-1" in planned.state.completed_tasks
+
+
+def next_command(planned: Planned, name: str) -> str:
+    done = run("--workspace", planned.workspace, *ALL[name], cwd=planned.root)
+    assert done.code in (0, 10), done.err
+    return done.err
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_rollback_whose_branch_has_not_moved_is_undone(name: str, planned: Planned) -> None:
+    before = state(planned.root)
+    killed(planned, "files_half_swapped")
+    assert not (planned.root / "A-1-0.txt").exists()
+    assert "a rollback of A-1 that was killed is undone" in next_command(planned, name)
+    assert state(planned.root) == before
+    assert planned.state.rollback_in_progress is None
+    assert "A-1" in planned.state.completed_tasks
+    assert "rollback_failed" in planned.events()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_rollback_whose_branch_has_moved_is_finished(name: str, planned: Planned) -> None:
+    killed(planned, "branch_moved")
+    reverted = git(planned.root, "rev-parse", "HEAD").strip()
+    assert "a rollback of A-1 that was killed is finished" in next_command(planned, name)
+    assert git(planned.root, "rev-parse", "HEAD").strip() == reverted
+    assert git(planned.root, "status", "--porcelain") == ""
+    assert not (planned.root / "A-1-0.txt").exists()
+    assert planned.state.rollback_in_progress is None
+    assert "A-1" not in planned.state.completed_tasks
+    assert list((planned.workspace / "rollbacks.d").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", OF_THE_PLAN)
+def test_a_rollback_of_which_only_the_end_is_not_recorded(name: str, planned: Planned) -> None:
+    killed(planned, "end_not_recorded")
+    assert "a rollback of A-1 that was killed is finished" in next_command(planned, name)
+    assert planned.state.rollback_in_progress is None
+    assert "A-1" not in planned.state.completed_tasks
+    assert planned.events().count("task_rolled_back") == 1
+
+
+def test_the_help_of_a_verb_sees_to_nothing(planned: Planned) -> None:
+    killed(planned, "files_half_swapped")
+    assert (
+        run("--workspace", planned.workspace, "plan", "show", "--help", cwd=planned.root).code == 0
+    )
+    assert planned.state.rollback_in_progress is not None
+
+
+def test_an_error_once_the_branch_has_moved_leaves_the_end_to_the_next_command(
+    planned: Planned,
+) -> None:
+    words = ["--workspace", str(planned.workspace), "rollback", "A.1"]
+    done = subprocess.run(
+        [sys.executable, "-c", VICTIM, "git_fails_at_the_end", *words],
+        cwd=planned.root,
+        capture_output=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    assert done.returncode == 4, done.stderr
+    assert "that was killed is finished" in next_command(planned, "plan show")
+    assert planned.state.rollback_in_progress is None
+    assert "A-1" not in planned.state.completed_tasks
+    assert "rollback_failed" not in planned.events()
