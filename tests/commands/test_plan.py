@@ -364,3 +364,35 @@ def test_a_plan_is_drawn_and_its_knobs_hold(project: Path, monkeypatch: pytest.M
     assert "digraph" in told("plan-graph", "plan", "graph", "--as", "dot")["text"]
     assert events("plan", "tick") == ["developer_dispatched"]
     assert events("plan", "tick", "--no-fill", at="2026-01-31T12:01:00Z") == ["agent_timeout"]
+
+
+@pytest.mark.parametrize("used", ["first-2", "first-3"])
+def test_ids_that_a_script_numbers_like_guard_take_nothing_away(used: str, project: Path) -> None:
+    """What follows from one request has ids of its own, that nobody else gives."""
+    call("plan", "load", "plan.json")
+    call("event", "session_resumed", "--event-id", used)
+    call("plan", "dispatch", "1.1", "--agent", "dev")
+    call("plan", "ready", "1.1")
+    call("plan", "audit", "1.1", "--agent", "aud", "--verdict", "pass", "--event-id", "first")
+    assert list(state()["task_commits"]) == ["1-1"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("supporting_agent_out_of_scope", "run_id={run}", "suggested=a lawyer", "guidance=no"),
+        ("failure_pattern_recorded", "failure_type=odd", "task_id=2", f"cause={'long ' * 90}"),
+        ("task_quality_assessment", "needs_expansion=2,2"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_retry_under_the_same_id_changes_nothing(words: tuple[str, ...], project: Path) -> None:
+    call("plan", "load", "plan.json")
+    call("plan", "dispatch", "1.1", "--agent", "dev")
+    call("plan", "delegate", "db-expert", "--from", "dev", "--task", "1.1", "Help")
+    run_id = next(iter(state()["active_supporting_agents"]))
+    once = [*(word.format(run=run_id) for word in words), "--event-id", "once"]
+    assert told("plan-change", "event", *once)["recorded_as"] == "recorded"
+    before = state()
+    assert told("plan-change", "event", *once)["recorded_as"] == "repeated"
+    assert state() == before

@@ -1,6 +1,6 @@
 """What is recorded of a request, or why nothing is: one pure function of the state, the request and the terms."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from guard.core.coordinator import deciding_help as helping
@@ -72,13 +72,26 @@ def is_told_by(request: asked.Request, event: CoordinatorEvent) -> bool:
         return False
     own = type(event).model_fields
     names = [name for name in type(request).model_fields if name in own and name != "type"]
-    same = all(_same(getattr(request, name), getattr(event, name)) for name in names)
+    same = all(_same(told, getattr(event, name)) for name, told in _recorded_as(request, names))
     if isinstance(request, asked.LoadPlan):
         same = same and (request.plan.tasks, request.plan.supporting_agents) == (
             getattr(event, "tasks", None),
             getattr(event, "supporting_agents", None),
         )
     return same
+
+
+def _recorded_as(request: asked.Request, names: list[str]) -> Iterator[tuple[str, Any]]:
+    """What each of these becomes in the event, whatever the state is."""
+    for name in names:
+        told = getattr(request, name)
+        if isinstance(request, asked.RecordFailure) and name == "cause" and told:
+            told = tasks.cause_kept(told)
+        if isinstance(request, asked.OutOfScope) and name == "guidance":
+            told = support.guidance_kept(told)
+        if isinstance(request, asked.Assess) and name == "needs_expansion":
+            told = tuple(dict.fromkeys(told))
+        yield name, told
 
 
 def _same(told: Any, recorded: Any) -> bool:

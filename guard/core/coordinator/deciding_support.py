@@ -193,16 +193,19 @@ def out_of_scope(state: Coordinator, asked: OutOfScope, terms: Terms) -> list[Dr
     other = _known(state, asked.suggested) if asked.suggested != run.agent_id else None
     if other is not None and run.request_type not in other.request_types:
         other = None
-    guidance = asked.guidance[:_MOST_GUIDANCE]
-    if asked.suggested and other is None:
-        guidance = f"{guidance} (it suggests {asked.suggested})".strip()
-    fields = {"run_id": asked.run_id, "suggested": asked.suggested, "guidance": guidance}
     routed = other.agent_id if other else None
-    drafts: list[Draft] = [(SupportingAgentOutOfScope, {**fields, "routed_to": routed})]
+    fields = {"run_id": asked.run_id, "suggested": asked.suggested, "routed_to": routed}
+    guidance = guidance_kept(asked.guidance)
+    drafts: list[Draft] = [(SupportingAgentOutOfScope, {**fields, "guidance": guidance})]
     if other is not None:
         request = {**{name: getattr(run, name) for name in _REQUEST}, "agent_id": routed}
         drafts.append(_placed(state, request, terms, leaving=asked.run_id))
     return [*drafts, *_next(state, asked.run_id, run, terms, offset=1)]
+
+
+def guidance_kept(guidance: str) -> str:
+    """As much of it as is recorded."""
+    return guidance[:_MOST_GUIDANCE]
 
 
 def suggested(state: Coordinator, task_id: str) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ from guard.core.failure_causes import cause_of
 from guard.core.failure_kinds import kind_of
 from guard.core.text import shortened
 
+_MOST_CAUSE = 400
+
 
 def dispatch_developer(state: Coordinator, asked: DispatchDeveloper, terms: Terms) -> list[Draft]:
     """A task goes to a developer, if it is free, there is a place, and nothing holds up all work."""
@@ -264,7 +266,12 @@ def failure(state: Coordinator, kind: str, task_id: str, cause: str | None) -> D
     known = state.failure_patterns.get(kind)
     count = (known.count if known else 0) + 1
     fields = {"failure_type": kind, "task_id": task_id, "total_occurrences": count}
-    return FailurePatternRecorded, {**fields, "cause": shortened(cause, 400) if cause else None}
+    return FailurePatternRecorded, {**fields, "cause": cause_kept(cause) if cause else None}
+
+
+def cause_kept(cause: str) -> str:
+    """As much of a cause as is recorded."""
+    return shortened(cause, _MOST_CAUSE)
 
 
 def audit_blocked(state: Coordinator, asked: Block, _terms: Terms) -> list[Draft]:

@@ -170,7 +170,8 @@ def _ended(board: Board, event: Ended, run: SupportRun) -> None:
             news, told = {"failures": stats.failures + 1}, f"{run.agent_id} failed: {event.reason}"
         case SupportingAgentOutOfScope():
             news = {"out_of_scope": stats.out_of_scope + 1}
-            told = f"out of scope for {run.agent_id}: {event.guidance}"
+            hint = f" (it suggests {event.suggested})" if event.suggested else ""
+            told = f"out of scope for {run.agent_id}: {(event.guidance + hint).strip()}"
             if event.routed_to is not None:
                 told = f"out of scope for {run.agent_id}; {event.routed_to} is asked instead"
         case _:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 from guard.core.coordinator.state import Coordinator
@@ -10,6 +11,7 @@ from guard.core.events.plan import CoordinatorEvent
 
 Draft = tuple[type[CoordinatorEvent], Mapping[str, Any]]
 """An event without its id and its time."""
+_DIGEST = 10
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,11 @@ class Terms:
         )
 
     def _id(self, number: int) -> str:
-        return self.event_id if number == 1 else f"{self.event_id[:110]}-{number}"
+        """With a digest, so that it is nobody's own: a script may well number its ids in the same way."""
+        if number == 1:
+            return self.event_id
+        digest = sha256(self.event_id.encode()).hexdigest()[:_DIGEST]
+        return f"{self.event_id[:100]}-{number}-{digest}"
 
 
 @dataclass(frozen=True)
