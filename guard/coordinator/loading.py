@@ -4,12 +4,14 @@ from pathlib import Path
 
 from guard.coordinator.recording import Recorded, current, record
 from guard.core.coordinator.requests import LoadPlan
+from guard.core.coordinator.state import Coordinator
 from guard.core.plan.reading import MOST_BYTES, PlanProblem, read_plan
 from guard.core.text import valid
 from guard.errors import Refused, WrongUsage
 from guard.invocation import Invocation
 
 _MOST_PROBLEM = 2000
+_MOST_NAMED = 10
 
 
 def load(guard: Invocation, file: Path | None, event_id: str | None) -> Recorded:
@@ -23,7 +25,20 @@ def load(guard: Invocation, file: Path | None, event_id: str | None) -> Recorded
             "tasks are lines like `- [ ] ID: title (depends: A, B; priority: N)`, or JSON",
         ) from None
     name = valid(str(path))[-512:]
-    return record(guard, LoadPlan(plan_file=name, plan=plan), event_id)
+    done = record(guard, LoadPlan(plan_file=name, plan=plan), event_id)
+    _tell_ticked(guard, done.state)
+    return done
+
+
+def _tell_ticked(guard: Invocation, state: Coordinator) -> None:
+    """Whoever ticks a box may take the task for done."""
+    ticked = [one.name for one in state.tasks if one.ticked and one.id not in state.completed_tasks]
+    if ticked:
+        more = f" and {len(ticked) - _MOST_NAMED} more" if len(ticked) > _MOST_NAMED else ""
+        guard.output.warn(
+            f"ticked in the plan, and not complete before they pass an audit:"
+            f" {', '.join(ticked[:_MOST_NAMED])}{more}"
+        )
 
 
 def _configured(guard: Invocation) -> Path:

@@ -396,3 +396,26 @@ def test_a_retry_under_the_same_id_changes_nothing(words: tuple[str, ...], proje
     before = state()
     assert told("plan-change", "event", *once)["recorded_as"] == "repeated"
     assert state() == before
+
+
+def test_boxes_that_are_ticked_complete_nothing_and_the_user_is_told(repository: Path) -> None:
+    write(repository / "plan.md", "- [x] 1.1: Done, they say\n- [ ] 2: Open (depends: 1.1)\n")
+    done = run("plan", "load", "plan.md", cwd=repository)
+    assert "not complete before they pass an audit: 1.1" in done.err
+    assert run("plan", "next", cwd=repository).out == "1.1: Done, they say\n"
+    for words in (("dispatch", "1.1", "--agent", "dev"), ("ready", "1.1")):
+        run("plan", *words, cwd=repository)
+    run("plan", "audit", "1.1", "--agent", "aud", "--verdict", "pass", cwd=repository)
+    assert "audit" not in run("plan", "load", "plan.md", cwd=repository).err
+
+
+def test_a_person_reads_tasks_as_the_plan_spells_them(project: Path) -> None:
+    call("plan", "load", "plan.json")
+    call("plan", "dispatch", "1.1", "--agent", "dev")
+    call("plan", "delegate", "db-expert", "--from", "dev", "--task", "1.1", "Design an index")
+    call("plan", "ready", "1.1")
+    call("plan", "audit", "1.1", "--agent", "aud", "--verdict", "fail")
+    lines = call("plan", "show")[1].splitlines()
+    assert lines[1] == "  1.1  implementing  dev  (1 failed audit)"
+    assert lines[2] == "  db-expert  helps dev  db-expert-run-2: Design an index"
+    assert lines[3:5] == ["next: 2", "blocked: 1.2 waits for 1.1"]

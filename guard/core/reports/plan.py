@@ -1,6 +1,6 @@
 """What `guard plan` and `guard event` print."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -144,7 +144,7 @@ def next_text(report: PlanNextReport) -> str:
     if report.task is None:
         return "the plan is complete" if report.plan_complete else "no task is available"
     held = f" (held up: {report.held_up_by})" if report.held_up_by else ""
-    return visible(f"{report.task.id}: {report.task.title}{held}")
+    return visible(f"{report.task.name}: {report.task.title}{held}")
 
 
 def outbox_text(report: PlanOutboxReport) -> str:
@@ -159,27 +159,48 @@ def outbox_text(report: PlanOutboxReport) -> str:
 
 
 def state_text(state: Coordinator) -> str:
-    """The state for people: the plan in a line, then who does what, what waits, and what is asked."""
+    """The state for people: the plan in a line, then who does what, what waits, and what is asked.
+
+    Tasks are called as the plan spells them.
+    """
+    names = {task.id: task.name for task in state.tasks}
     done = f"{_completed(state)} of {plural(state.total_tasks, 'task')} complete"
-    lines = [
-        f"{state.plan_file}: {done}" + ("; the plan is complete" if state.plan_complete else "")
-    ]
-    for work in state.in_progress_tasks:
-        far = f": {work.last_checkpoint}" if work.last_checkpoint else ""
-        lines.append(f"  {work.task_id}  {work.status}  {work.developer_id}{far}")
-    for agent_id, agent in state.active_agents.items():
-        if agent.type != "developer":
-            lines.append(f"  {agent.task_id or 'infrastructure'}  {agent.type}  {agent_id}")
-    if state.next_available_tasks:
-        lines.append(f"next: {', '.join(state.next_available_tasks)}")
-    for task_id, waits in list(state.blocked_tasks.items())[:_SHOWN]:
-        lines.append(f"blocked: {task_id} waits for {', '.join(waits[:5])}")
-    if len(state.blocked_tasks) > _SHOWN:
-        lines.append(f"blocked: {len(state.blocked_tasks) - _SHOWN} more")
-    lines += [f"to expand: {one} ({whose})" for one, whose in state.pending_expansions.items()]
+    whole = "; the plan is complete" if state.plan_complete else ""
+    lines = [f"{state.plan_file}: {done}{whole}", *_at_work(state, names), *_waiting(state, names)]
     lines += [f"{one.question_id} asks: {one.question}" for one in state.pending_divine_questions]
     if state.infrastructure_blocked:
         lines.append(f"the infrastructure is blocked: {state.infrastructure_issue}")
     if state.outbox:
         lines.append(f"{plural(len(state.outbox), 'item')} in the outbox")
     return "\n".join(map(visible, lines))
+
+
+def _at_work(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
+    """Who does what."""
+    for work in state.in_progress_tasks:
+        far = f": {work.last_checkpoint}" if work.last_checkpoint else ""
+        failed = state.failed_audits.get(work.task_id, 0)
+        again = f"  ({plural(failed, 'failed audit')})" if failed else ""
+        name = names.get(work.task_id, work.task_id)
+        yield f"  {name}  {work.status}  {work.developer_id}{again}{far}"
+    for agent_id, agent in state.active_agents.items():
+        if agent.type != "developer":
+            what = names.get(agent.task_id, agent.task_id) if agent.task_id else "infrastructure"
+            yield f"  {what}  {agent.type}  {agent_id}"
+    for run_id, run in state.active_supporting_agents.items():
+        yield f"  {run.agent_id}  helps {run.delegating_agent}  {run_id}: {run.request_summary}"
+
+
+def _waiting(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
+    """What is to be done, and for what it waits."""
+    if state.pending_delegation_requests:
+        yield f"{plural(len(state.pending_delegation_requests), 'request')} for help in the queue"
+    if state.next_available_tasks:
+        yield f"next: {', '.join(names.get(one, one) for one in state.next_available_tasks)}"
+    for task_id, waits in list(state.blocked_tasks.items())[:_SHOWN]:
+        awaited = ", ".join(names.get(one, one) for one in waits[:5])
+        yield f"blocked: {names.get(task_id, task_id)} waits for {awaited}"
+    if len(state.blocked_tasks) > _SHOWN:
+        yield f"blocked: {len(state.blocked_tasks) - _SHOWN} more"
+    for task_id, whose in state.pending_expansions.items():
+        yield f"to expand: {names.get(task_id, task_id)} ({whose})"
