@@ -11,6 +11,7 @@ from guard.git.head import UNBORN, head
 from guard.git.reading import Reader
 from guard.ids import new_id
 from guard.invocation import Invocation
+from guard.teams import moment_of
 
 _MOST_FILES = 1000
 _HEADS = "refs/heads/"
@@ -31,7 +32,15 @@ def limits_of(guard: Invocation) -> Limits:
 def terms_of(guard: Invocation, event_id: str | None, *, looks: bool = False) -> Terms:
     """The terms of a decision that is made now; one about a task's start `looks` where the repository stands."""
     where = _head(guard) if looks else None
-    return Terms(guard.clock.now(), event_id or new_id(), limits_of(guard), where)
+    moment = moment_of(guard.clock)
+    return Terms(
+        moment.now,
+        event_id or new_id(),
+        limits_of(guard),
+        where,
+        boot_seconds=moment.boot_seconds,
+        boot_id=moment.boot_id,
+    )
 
 
 def _reader(guard: Invocation) -> Reader | None:

@@ -237,3 +237,41 @@ def test_a_plan_of_ten_thousand_tasks_is_ticked_in_no_time() -> None:
     assert desk.state.available_tasks[0] == "L0-0"
     assert desk.tick() == ["developer_dispatched"] * 3
     assert process_time() - began < MOST_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("wall", "boot", "is_up"),
+    [
+        ({"days": 1}, (60.0, "here"), False),
+        ({"days": -400}, (60.0, "here"), False),
+        ({}, (901.0, "here"), True),
+        ({"days": -400}, (901.0, "here"), True),
+        ({"minutes": 16}, (60.0, "after a restart"), True),
+        ({"minutes": 14}, (5000.0, "after a restart"), False),
+        ({"minutes": -14}, (60.0, None), False),
+        ({"days": -400}, (60.0, None), True),
+    ],
+    ids=[
+        "set forward",
+        "set back",
+        "time passed",
+        "set back, and time passed",
+        "another boot, by the wall",
+        "another boot, not yet",
+        "no boot clock, set back a little",
+        "no boot clock, set far back",
+    ],
+)
+def test_time_is_up_by_the_boot_clock(
+    wall: dict[str, float], boot: tuple[float, str | None], is_up: bool
+) -> None:
+    """Nobody loses its time because the wall clock was set, nor keeps it for ever."""
+    desk = Desk(boot=(0.0, "here"))
+    desk.does(plan(task("A"), agents=(expert("db"),)), taken("A"))
+    desk.does(
+        Delegate(agent_id="db", delegating_agent="dev-A", request_type="task", request_summary="x")
+    )
+    desk.waits(**wall).boot = boot
+    due = ["agent_timeout", "supporting_agent_failed"] if is_up else []
+    assert desk.tick(fills=False) == due
+    assert desk.folded() == desk.state

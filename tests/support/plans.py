@@ -42,10 +42,11 @@ class Desk:
     log: list[CoordinatorEvent] = field(default_factory=list)
     commit: Commit | None = None
     number: int = 0
+    boot: tuple[float, str | None] = (0.0, None)
 
     def terms(self) -> Terms:
         self.number += 1
-        return Terms(self.now, f"event-{self.number}", self.limits, BASE, self.commit)
+        return Terms(self.now, f"event-{self.number}", self.limits, BASE, self.commit, *self.boot)
 
     def ask(self, request: Request) -> Decision:
         """Decide, and record what was decided."""

@@ -21,7 +21,7 @@ from guard.core.coordinator.entries import (
     TaskCommit,
     Work,
 )
-from guard.core.events.plan_base import AgentType, Dispatched, PlanEvent
+from guard.core.events.plan_base import AgentType, Dispatched, PlanEvent, TimedEvent
 from guard.core.failure_patterns import FailurePattern
 from guard.core.plan.model import PlanTask
 from guard.core.plan.selecting import in_order
@@ -33,6 +33,14 @@ NEXT_TASKS = 10
 MOST_RECENT_EVENTS = 200
 MOST_PARCELS = 1000
 _START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+_TIME = ("timeout_at", "timeout_boot_seconds", "timeout_boot_id")
+
+
+def time_of(event: TimedEvent) -> dict[str, Any]:
+    """Until when the event gives somebody time, by both clocks."""
+    return {name: getattr(event, name) for name in _TIME}
 
 
 @dataclass(slots=True)
@@ -145,18 +153,18 @@ class Board:
     def enlist(self, event: Dispatched, kind: AgentType, task_id: str | None, text: str) -> None:
         """The agent is at work from now on; one that has to be started is put into the outbox."""
         self.names_given += 1
-        self.work_begins(event.agent_id, kind, task_id, event.at, event.timeout_at)
+        self.work_begins(event, event.agent_id, kind, task_id)
         if event.to_start:
             self.send("start", event.agent_id, task_id, text, event.at)
 
     def work_begins(
-        self, agent_id: str, kind: AgentType, task_id: str | None, at: datetime, until: datetime
+        self, event: TimedEvent, agent_id: str, kind: AgentType, task_id: str | None
     ) -> None:
         self.active_agents[agent_id] = ActiveAgent.model_construct(
             type=kind,
             task_id=task_id,
-            dispatched_at=at,
-            timeout_at=until,
+            dispatched_at=event.at,
+            **time_of(event),
             last_checkpoint=None,
             checkpoint_count=0,
             status="working",

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.events.breaker import BootSeconds
 from guard.core.events.plan import QuestionAbout
 from guard.core.events.plan_base import AgentType, Confidence, Seconds
 from guard.core.fields import Count, Frozen, Id, Instant, Line, Oid, Text
@@ -30,13 +31,21 @@ class Work(Frozen):
     """Where the repository stood when it was first taken up."""
 
 
-class ActiveAgent(Frozen):
+class Timed(Frozen):
+    """Something that ends by the clock."""
+
+    dispatched_at: Instant
+    timeout_at: Instant
+    timeout_boot_seconds: BootSeconds | None = None
+    """The same on the boot clock, which never jumps; it counts on the machine and in the boot that has this id."""
+    timeout_boot_id: Line | None = None
+
+
+class ActiveAgent(Timed):
     """An agent at work, or waiting for an answer."""
 
     type: AgentType
     task_id: Id | None
-    dispatched_at: Instant
-    timeout_at: Instant
     last_checkpoint: Line | None
     checkpoint_count: Count
     status: Literal["working", "awaiting-divine-guidance"]
@@ -64,7 +73,7 @@ class KnownSupport(SupportingAgent):
     created_at: Instant
 
 
-class SupportRun(Frozen):
+class SupportRun(Timed):
     """A request that a supporting agent works on."""
 
     agent_id: Id
@@ -72,8 +81,6 @@ class SupportRun(Frozen):
     task_id: Id | None
     request_type: RequestType
     request_summary: Line
-    dispatched_at: Instant
-    timeout_at: Instant
 
 
 class Delegation(Frozen):

@@ -2,7 +2,7 @@
 
 from typing import Any, assert_never
 
-from guard.core.coordinator.board import Board
+from guard.core.coordinator.board import Board, time_of
 from guard.core.coordinator.entries import (
     AWAITING_CLARIFICATION,
     NEEDS_EXPANSION,
@@ -99,7 +99,7 @@ def _extended(board: Board, event: AgentTimeoutExtended) -> None:
     agent = board.active_agents.get(event.agent_id)
     if agent is not None:
         news = {"extensions": agent.extensions + 1, "checked": False}
-        board.change("active_agents", event.agent_id, timeout_at=event.timeout_at, **news)
+        board.change("active_agents", event.agent_id, **time_of(event), **news)
 
 
 def _expansion(board: Board, event: Expansion) -> None:
@@ -144,7 +144,7 @@ def _requested(board: Board, event: SupportingAgentDelegated | DelegationQueued)
             if event.request_id is not None:
                 board.pending_delegation_requests.pop(event.request_id, None)
             board.active_supporting_agents[event.run_id] = SupportRun.model_construct(
-                **request, dispatched_at=event.at, timeout_at=event.timeout_at
+                **request, dispatched_at=event.at, **time_of(event)
             )
             stats = board.supporting_agent_stats.setdefault(event.agent_id, SupportStats())
             news = {"delegations": stats.delegations + 1}

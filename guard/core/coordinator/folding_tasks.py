@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import assert_never
 
-from guard.core.coordinator.board import Board
+from guard.core.coordinator.board import Board, time_of
 from guard.core.coordinator.entries import ActiveAgent, KnownSupport, Question, Work
 from guard.core.events.plan import (
     AgentResumesWithGuidance,
@@ -107,8 +107,7 @@ def _take_up(board: Board, event: DeveloperDispatched) -> None:
 def _rework(board: Board, event: AuditorFail) -> None:
     work = board.in_progress_tasks.get(event.task_id)
     if work is not None and event.timeout_at is not None:
-        until = event.timeout_at
-        board.work_begins(work.developer_id, "developer", event.task_id, event.at, until)
+        board.work_begins(event, work.developer_id, "developer", event.task_id)
         board.send("rework", work.developer_id, event.task_id, event.reason, event.at)
 
 
@@ -217,7 +216,7 @@ def _resumes(board: Board, event: AgentResumesWithGuidance, question: Question) 
     others = board.pending_divine_questions.values()
     if not any(one.agent_id == event.agent_id for one in others):
         _waits(board, event.agent_id, waits=False)
-        board.change("active_agents", event.agent_id, timeout_at=event.timeout_at)
+        board.change("active_agents", event.agent_id, **time_of(event))
     if question.about != "expansion":
         text = question.response or ""
         board.send("guidance", event.agent_id, question.task_id, text, event.at)

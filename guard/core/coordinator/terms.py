@@ -45,6 +45,9 @@ class Terms:
     head: str | None = None
     """Where the repository stands; None before the first commit, and without a repository."""
     commit: Commit | None = None
+    boot_seconds: float = 0.0
+    boot_id: str | None = None
+    """Now on the boot clock; without an id only the wall clock counts."""
 
     @property
     def until(self) -> datetime:
@@ -54,9 +57,17 @@ class Terms:
     def events(self, drafts: Iterable[Draft]) -> tuple[CoordinatorEvent, ...]:
         """The events, each with an id of its own."""
         return tuple(
-            event(at=self.now, id=self._id(number), **fields)
+            event(at=self.now, id=self._id(number), **fields, **self._boot(fields))
             for number, (event, fields) in enumerate(drafts, 1)
         )
+
+    def _boot(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The end of somebody's time, for events that give one."""
+        until = fields.get("timeout_at")
+        if until is None or self.boot_id is None:
+            return {}
+        seconds = self.boot_seconds + (until - self.now).total_seconds()
+        return {"timeout_boot_seconds": seconds, "timeout_boot_id": self.boot_id}
 
     def _id(self, number: int) -> str:
         """With a digest, so that it is nobody's own: a script may well number its ids in the same way."""

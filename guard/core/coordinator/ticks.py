@@ -6,7 +6,7 @@ from dataclasses import replace
 from guard.core.coordinator.deciding import decide
 from guard.core.coordinator.deciding_support import analyst
 from guard.core.coordinator.deciding_tasks import auditor, developer, is_idle
-from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent
+from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, Timed
 from guard.core.coordinator.requests import AgentLost, SupportFailed
 from guard.core.coordinator.state import Coordinator, after
 from guard.core.coordinator.terms import Draft, Refusal, Terms
@@ -25,7 +25,15 @@ _STEMS = {
 
 def is_due(agent: ActiveAgent, terms: Terms) -> bool:
     """Whether its time is up; one that waits for a person's answer has all of it."""
-    return agent.status == "working" and agent.timeout_at <= terms.now
+    return agent.status == "working" and _is_over(agent, terms)
+
+
+def _is_over(timed: Timed, terms: Terms) -> bool:
+    """By the boot clock; by the wall clock where that is another one, and there a clock set far back ends it too."""
+    if timed.timeout_boot_seconds is not None and timed.timeout_boot_id == terms.boot_id:
+        return timed.timeout_boot_seconds <= terms.boot_seconds
+    given = timed.timeout_at - timed.dispatched_at
+    return not timed.dispatched_at - given <= terms.now < timed.timeout_at
 
 
 def tick(
@@ -64,7 +72,7 @@ def _times_up(
         yield from events
         state = after(state, *events)
     for run_id, run in state.active_supporting_agents.items():
-        if run.timeout_at <= terms.now:
+        if _is_over(run, terms):
             number += 1
             own = replace(terms, event_id=f"{terms.event_id[:100]}-{number}")
             failed = SupportFailed(run_id=run_id, reason="timed out", timed_out=True)

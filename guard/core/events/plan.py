@@ -3,7 +3,7 @@
 from typing import Literal
 
 from guard.core.events.plan_agents import AgentsEvent
-from guard.core.events.plan_base import Dispatched, PlanEvent
+from guard.core.events.plan_base import Dispatched, PlanEvent, TimedEvent
 from guard.core.events.plan_upkeep import UpkeepEvent
 from guard.core.fields import Count, Id, Instant, Line, Oid, Text
 from guard.core.plan.model import PlanTask, SupportingAgent
@@ -66,7 +66,7 @@ class TaskComplete(PlanEvent):
     evidence_summary: Text
 
 
-class AuditorFail(PlanEvent):
+class AuditorFail(TimedEvent):
     """A task did not pass its audit, and is worked on again."""
 
     type: Literal["auditor_fail"] = "auditor_fail"
@@ -132,7 +132,7 @@ class DivineResponseReceived(PlanEvent):
     response: Text
 
 
-class AgentResumesWithGuidance(PlanEvent):
+class AgentResumesWithGuidance(TimedEvent):
     """The answer goes to whoever waits for it."""
 
     type: Literal["agent_resumes_with_guidance"] = "agent_resumes_with_guidance"

@@ -4,7 +4,14 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from guard.core.events.plan_base import AgentType, Confidence, Dispatched, PlanEvent, Seconds
+from guard.core.events.plan_base import (
+    AgentType,
+    Confidence,
+    Dispatched,
+    PlanEvent,
+    Seconds,
+    TimedEvent,
+)
 from guard.core.fields import Count, Id, Instant, Line, Text
 from guard.core.plan.model import RequestType
 
@@ -54,7 +61,7 @@ class AgentCrashed(PlanEvent):
     reason: Line
 
 
-class AgentTimeoutExtended(PlanEvent):
+class AgentTimeoutExtended(TimedEvent):
     """An agent was at work when its time was up, and got more of it."""
 
     type: Literal["agent_timeout_extended"] = "agent_timeout_extended"
@@ -96,7 +103,7 @@ class ExpansionNeedsClarification(PlanEvent):
     question: Text
 
 
-class SupportingAgentDelegated(PlanEvent):
+class SupportingAgentDelegated(TimedEvent):
     """A supporting agent takes up a request."""
 
     type: Literal["supporting_agent_delegated"] = "supporting_agent_delegated"

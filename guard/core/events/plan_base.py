@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.events.base import BaseEvent
-from guard.core.fields import Id, Instant
+from guard.core.events.breaker import BootSeconds
+from guard.core.fields import Id, Instant, Line
 
 AgentType = Literal["developer", "auditor", "business_analyst", "remediation", "health_auditor"]
 Confidence = Literal["HIGH", "MEDIUM", "LOW"]
@@ -18,7 +19,14 @@ class PlanEvent(BaseEvent):
     view: Literal["coordinator"] = "coordinator"
 
 
-class Dispatched(PlanEvent):
+class TimedEvent(PlanEvent):
+    """One that gives an agent its time: the end of it is on the boot clock too, which never jumps."""
+
+    timeout_boot_seconds: BootSeconds | None = None
+    timeout_boot_id: Line | None = None
+
+
+class Dispatched(TimedEvent):
     """An agent is to work on something."""
 
     agent_id: Id
