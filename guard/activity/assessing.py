@@ -18,6 +18,7 @@ from guard.core.activity.gaps import Gap
 from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
 from guard.core.agent_baselines import AGENT_BASELINE, baseline_key
 from guard.core.agents import Agent
+from guard.core.coordinator.standing import waiting
 from guard.core.coordinator.state import COORDINATOR
 from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated, BaseEvent
 from guard.core.lifecycle import ACTIVE
@@ -118,8 +119,10 @@ class KnownAgents:
         self._reports, self._claims = _reports(recent), claims(recent, _tasks(guard))
         self._sessions = dict(_sessions(guard))
         overall = guard.store.view(GLOBAL_REGISTRY)
+        idle = waiting(guard.store.view(COORDINATOR))
         active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
-        self._roots = Counter(self.root_of(one) for one in active)
+        at_work = (one for one in active if (one.task_id, one.agent_id) not in idle)
+        self._roots = Counter(self.root_of(one) for one in at_work)
 
     def root_of(self, agent: Agent) -> str | None:
         """The work tree as the log spells it; None if nobody recorded it."""

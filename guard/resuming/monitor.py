@@ -10,8 +10,10 @@ from datetime import datetime
 from time import monotonic, sleep
 
 from guard.activity.clocks import gaps_here
+from guard.coordinator.recording import current
 from guard.core.activity.gaps import age
 from guard.core.activity.outages import LastSeen, Outage
+from guard.core.coordinator.standing import waiting
 from guard.core.lifecycle import ACTIVE
 from guard.core.reports.agents import SurveyedAgent
 from guard.core.reports.resume import ResumeReport
@@ -34,17 +36,19 @@ def round_of(
     """Every agent that is due, and what became of it; one that fails does not stop the others.
 
     Those that fell silent together are left alone while that explains it; `outages` are remembered from round to round, for
-    those that lie silent when the others are back.
+    those that lie silent when the others are back. Who awaits an audit or an answer has nothing to go on with.
     """
     looks = wish.validates and guard.config.settings.resume.validate_activity
     lookback = wish.lookback_minutes or guard.config.settings.activity.lookback_minutes
     found = survey(guard, activity=looks)
     known, now = {} if outages is None else outages, guard.clock.now()
     _remember(guard, found.outage, known, now)
-    gaps = gaps_here(guard)
+    gaps, idle = gaps_here(guard), waiting(current(guard))
     for agent in found.agents:
         lived = age(agent.spawned_at, now, gaps).total_seconds() / 60
-        if not is_due(agent, lived, lookback) or _is_explained(agent, known.values(), now):
+        if (agent.task_id, agent.agent_id) in idle or not is_due(agent, lived, lookback):
+            continue
+        if _is_explained(agent, known.values(), now):
             continue
         try:
             yield resume(guard, agent.agent_id, replace(wish, task_id=agent.task_id))

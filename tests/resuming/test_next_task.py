@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guard.activity.assessing import activity_of
+from guard.activity.assessing import KnownAgents, activity_of, find
 from guard.cli import guard as command
 from guard.coordinator.loading import load
 from guard.coordinator.recording import current, record
@@ -166,3 +166,24 @@ def test_of_two_registrations_the_one_at_work_is_meant(planned: Watcher) -> None
     planned.spawn()
     record(planned.guard(), DispatchDeveloper(task_id="P1", agent_id="a1"))
     assert planned.later(hours=2).send(sends=False).task_id == "P1"
+
+
+def test_who_awaits_an_audit_is_left_alone_and_prompted_for_its_next_task_only(
+    planned: Watcher,
+) -> None:
+    record(planned.guard(), DispatchDeveloper(task_id="P1", agent_id="a1"))
+    record(planned.guard(), ReadyForAudit(task_id="P1", agent_id="a1"))
+    assert outcomes(planned.later(hours=2)) == []
+    record(planned.guard(), DispatchDeveloper(task_id="P2", agent_id="a1"))
+    assert outcomes(planned.later(hours=2)) == [("P2", "a1", "sent")]
+
+
+def test_a_task_that_awaits_its_audit_takes_no_work_tree(planned: Watcher) -> None:
+    record(planned.guard(), DispatchDeveloper(task_id="P1", agent_id="a1"))
+    record(planned.guard(), ReadyForAudit(task_id="P1", agent_id="a1"))
+    record(planned.guard(), DispatchDeveloper(task_id="P2", agent_id="a1"))
+    known = KnownAgents(planned.guard())
+    agent = find(planned.guard(), "a1", "P2")
+    assert known.is_alone(known.root_of(agent))
+    record(planned.guard(), DispatchAgent(task_id="P1", agent_id="aud-1"))
+    assert not KnownAgents(planned.guard()).is_alone(known.root_of(agent))
