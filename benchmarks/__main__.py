@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.measure import Row, machine, progress, table
 
 NAMES = (
-    *("startup", "hook", "appends", "contention", "growth", "replay"),
+    *("startup", "hook", "appends", "contention", "growth", "replay", "coordinator"),
     *("snapshots", "states", "secrets", "claims", "gate", "status", "verdicts", "activity"),
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")

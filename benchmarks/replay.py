@@ -18,7 +18,7 @@ def rows() -> Iterator[Row]:
         progress(f"writing a log of {EVENTS:,} events ...")
         working(folder / "young", 1000)
         working(folder / "old", EVENTS)
-        parse, fold = paired(2, lambda: _parse(folder / "old"), lambda: _replay(folder / "old"))
+        parse, fold = paired(2, lambda: parse(folder / "old"), lambda: replay(folder / "old"))
         detail = f"{fold / EVENTS * 1e6:.1f} µs an event beside {parse / EVENTS * 1e6:.1f} µs"
         yield at_most(f"replay of {EVENTS:,} events beside json.loads", 3, fold / parse, detail)
         young, old = paired(40, lambda: _read(folder / "young"), lambda: _read(folder / "old"))
@@ -28,17 +28,19 @@ def rows() -> Iterator[Row]:
         )
 
 
-def _parse(workspace: Path) -> None:
+def parse(workspace: Path) -> None:
+    """Every line of the log as plain JSON."""
     for segment in sorted(workspace.glob("events*.jsonl")):
         with segment.open("rb") as file:
             for line in file:
                 json.loads(line)
 
 
-def _replay(workspace: Path) -> None:
-    replay = Replay()
+def replay(workspace: Path) -> None:
+    """Every view, folded from the first line on."""
+    views = Replay()
     for entry in FileStore(workspace).entries():
-        replay.feed(entry)
+        views.feed(entry)
 
 
 def _read(workspace: Path) -> None:

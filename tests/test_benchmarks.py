@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from benchmarks.__main__ import NAMES
+from benchmarks.coordinator import rows as coordinator_rows
 from benchmarks.hook import rows as hook_rows
 from benchmarks.measure import at_least, at_most, table
 from benchmarks.secrets import rows
@@ -75,3 +76,10 @@ def test_a_figure_that_is_not_reached_says_so() -> None:
     text = table([at_least("a", 0.8, 0.5, ""), at_most("b", 2, 1.5, "")])
     assert "| a | at least 0.8 × | 0.50 × | NO |" in text
     assert "| b | at most 2 × | 1.50 × | yes |" in text
+
+
+def test_the_coordinator_is_measured_beside_json() -> None:
+    folded, ticked = coordinator_rows(events=300, tasks=200, rounds=1)
+    assert folded.what == "300 events of the coordinator beside json.loads"
+    assert folded.value > 1
+    assert ticked.value > 0

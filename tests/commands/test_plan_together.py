@@ -13,7 +13,7 @@ from guard.invocation import Invocation
 from tests.support import ROOT
 from tests.support.plans import plan, task
 
-TASKS = 500
+TASKS = 1000
 LIMIT = 300
 
 

@@ -11,7 +11,7 @@ from tests.support import git, write
 from tests.support.rolling_back import State, settled, state
 from tests.support.victims import Victims
 
-KILLS = 10
+KILLS = 50
 QUIET_CALLS = 60
 """Before these there is only a snapshot, and objects that nothing refers to."""
 

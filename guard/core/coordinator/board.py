@@ -25,6 +25,7 @@ from guard.core.events.plan_base import AgentType, Dispatched, PlanEvent, TimedE
 from guard.core.failure_patterns import FailurePattern
 from guard.core.plan.model import PlanTask
 from guard.core.plan.selecting import in_order
+from guard.core.unchecked import altered, made
 
 if TYPE_CHECKING:
     from guard.core.coordinator.state import Coordinator
@@ -160,7 +161,8 @@ class Board:
     def work_begins(
         self, event: TimedEvent, agent_id: str, kind: AgentType, task_id: str | None
     ) -> None:
-        self.active_agents[agent_id] = ActiveAgent.model_construct(
+        self.active_agents[agent_id] = made(
+            ActiveAgent,
             type=kind,
             task_id=task_id,
             dispatched_at=event.at,
@@ -178,8 +180,8 @@ class Board:
         """Put something into the outbox; what nobody takes is dropped in the end."""
         self.outbox_count += 1
         item_id = f"item-{self.outbox_count}"
-        self.outbox[item_id] = Parcel.model_construct(
-            item_id=item_id, kind=kind, agent_id=agent_id, task_id=task_id, text=text, at=at
+        self.outbox[item_id] = made(
+            Parcel, item_id=item_id, kind=kind, agent_id=agent_id, task_id=task_id, text=text, at=at
         )
         if len(self.outbox) > MOST_PARCELS:
             del self.outbox[next(iter(self.outbox))]
@@ -188,7 +190,7 @@ class Board:
         """The entry of that map, if it is there, with other values."""
         entries = getattr(self, kind)
         if key in entries:
-            entries[key] = entries[key].model_copy(update=news)
+            entries[key] = altered(entries[key], **news)
 
     def contents(self) -> dict[str, Any]:
         """The fields of the document."""

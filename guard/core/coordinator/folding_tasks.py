@@ -25,6 +25,7 @@ from guard.core.events.plan import (
     TaskEvent,
     ValidationComplete,
 )
+from guard.core.unchecked import made
 
 ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
 
@@ -94,7 +95,8 @@ def _take_up(board: Board, event: DeveloperDispatched) -> None:
     far = before.last_checkpoint if before else setback.last_checkpoint if setback else None
     title = board.tasks[event.task_id].title if event.task_id in board.tasks else ""
     board.enlist(event, "developer", event.task_id, f"{title}\n{far}" if far else title)
-    board.in_progress_tasks[event.task_id] = Work.model_construct(
+    board.in_progress_tasks[event.task_id] = made(
+        Work,
         task_id=event.task_id,
         developer_id=event.agent_id,
         status="implementing",

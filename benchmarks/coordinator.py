@@ -1,0 +1,84 @@
+"""The coordinator: a long log of its events folded, and what one tick costs with a large plan."""
+
+from collections.abc import Iterator
+from functools import partial
+from time import process_time
+
+from benchmarks.history import MOMENT, append
+from benchmarks.measure import Row, at_most, paired, progress, scratch
+from benchmarks.replay import parse, replay
+from guard.core.coordinator import requests
+from guard.core.coordinator.deciding import decide
+from guard.core.coordinator.state import Coordinator, after, nothing_yet
+from guard.core.coordinator.terms import Limits, Refusal, Terms
+from guard.core.coordinator.ticks import tick
+from guard.core.events.plan import CoordinatorEvent
+from guard.core.plan.model import Plan, PlanTask
+
+EVENTS = 100_000
+TASKS = 10_000
+_CHECKPOINTS = 6
+
+
+def rows(events: int = EVENTS, tasks: int = TASKS, rounds: int = 3) -> Iterator[Row]:
+    progress(f"writing a log of {events:,} events of the coordinator ...")
+    with scratch() as folder:
+        append(folder / "log", list(_history(events)))
+        json, fold = paired(rounds, partial(parse, folder / "log"), partial(replay, folder / "log"))
+    detail = f"{fold / events * 1e6:.1f} µs an event beside {json / events * 1e6:.1f} µs"
+    yield at_most(f"{events:,} events of the coordinator beside json.loads", 3, fold / json, detail)
+    seconds = _ticking(tasks)
+    detail = f"{seconds:.2f} s of CPU time"
+    yield at_most(
+        f"a plan of {tasks:,} tasks loaded, ordered and ticked, beside a second",
+        0.5,
+        seconds,
+        detail,
+    )
+
+
+def _history(events: int) -> Iterator[CoordinatorEvent]:
+    """One developer after the other works on a task, fails its audit, and is lost."""
+    plan = Plan(tasks=tuple(_task(number) for number in range(50)))
+    state, loaded = _asked(nothing_yet(), requests.LoadPlan(plan_file="plan.md", plan=plan))
+    yield from loaded
+    state, cycle = _asked(state, *_cycle())
+    for number in range(events):
+        yield cycle[number % len(cycle)].model_copy(update={"id": f"event-{number}"})
+
+
+def _cycle() -> Iterator[requests.Request]:
+    yield requests.DispatchDeveloper(task_id="T0", agent_id="dev")
+    for number in range(_CHECKPOINTS):
+        yield requests.Checkpoint(agent_id="dev", checkpoint=f"step {number} is done")
+    yield requests.ReadyForAudit(task_id="T0", agent_id="dev")
+    yield requests.DispatchAgent(task_id="T0", agent_id="auditor")
+    yield requests.Fail(task_id="T0", agent_id="auditor")
+    yield requests.AgentLost(agent_id="dev")
+
+
+def _asked(
+    state: Coordinator, *asked: requests.Request
+) -> tuple[Coordinator, list[CoordinatorEvent]]:
+    found: list[CoordinatorEvent] = []
+    for number, request in enumerate(asked):
+        decided = decide(state, request, Terms(MOMENT, f"{request.type}-{number}", Limits(), None))
+        assert not isinstance(decided, Refusal), decided
+        found += decided
+        state = after(state, *decided)
+    return state, found
+
+
+def _task(number: int) -> PlanTask:
+    depends = (f"T{number // 2}",) if number % 3 == 1 else ()
+    return PlanTask(id=f"T{number}", name=f"T{number}", title="One of many", depends=depends)
+
+
+def _ticking(tasks: int) -> float:
+    plan = Plan(tasks=tuple(_task(number) for number in range(tasks)))
+    request = requests.LoadPlan(plan_file="plan.md", plan=plan)
+    begun = process_time()
+    state, _ = _asked(nothing_yet(), request)
+    found = tick(state, Terms(MOMENT, "tick", Limits(), None), lambda _agent: False)
+    assert len(found) == Limits().active_developers
+    return process_time() - begun

@@ -1,0 +1,36 @@
+"""Models made without checks are like those that pydantic makes."""
+
+import pytest
+
+from guard.core.coordinator.entries import Parcel
+from guard.core.unchecked import altered, made
+from tests.support.events import MOMENT
+
+VALUES = {
+    "at": MOMENT,
+    "text": "Go on.",
+    "item_id": "item-1",
+    "kind": "start",
+    "agent_id": "dev-1",
+    "task_id": None,
+}
+
+
+def test_they_are_equal_and_written_alike() -> None:
+    quick, checked = made(Parcel, **VALUES), Parcel.model_validate(VALUES)
+    assert quick == checked
+    assert quick.model_dump_json() == checked.model_dump_json()
+    assert quick.model_fields_set == checked.model_fields_set
+
+
+def test_an_altered_one_is_a_copy() -> None:
+    first = made(Parcel, **VALUES)
+    other = altered(first, text="Stop.")
+    assert (first.text, other.text) == ("Go on.", "Stop.")
+    assert other == first.model_copy(update={"text": "Stop."})
+    assert list(other.__dict__) == list(first.__dict__)
+
+
+def test_what_is_missing_is_found() -> None:
+    with pytest.raises(KeyError):
+        made(Parcel, item_id="item-1")
