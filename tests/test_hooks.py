@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guard.git_hooks.staged import checked
-from tests.support import ROOT, git, write
+from tests.support import ROOT, git, path_without_guard, write
 
 
 @pytest.fixture
@@ -62,10 +62,12 @@ def test_trouble_of_guard_itself_never_blocks_a_commit(hooked: Path, tmp_path: P
     assert commit(hooked).returncode == 0
 
 
-def test_a_missing_guard_never_blocks_a_commit(hooked: Path, tmp_path: Path) -> None:
+def test_a_missing_guard_never_blocks_a_commit(
+    hooked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(hooked / "guard.toml", "[registry]\nkeep_finished = -1\n")
     git(hooked, "add", "-A")
-    (tmp_path / "bin" / "guard").unlink()
+    monkeypatch.setenv("PATH", path_without_guard())
     assert commit(hooked).returncode == 0
 
 

@@ -1,6 +1,5 @@
 """Guard's hooks through the life of a repository under plain git."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from guard.core.git_hooks.noticing import Noticed
 from guard.git_hooks.noticed import noticed
 from guard.invocation import Invocation
-from tests.support import commit, git, run, write
+from tests.support import commit, git, path_without_guard, run, write
 from tests.support.git_hooks import commits, tried
 
 
@@ -155,10 +154,7 @@ def test_a_commit_goes_through_whatever_is_wrong_with_guard(
             hook.write_text(
                 "\n".join("program=/gone" if t.startswith("program=/") else t for t in text)
             )
-    tools = [
-        part for part in os.environ["PATH"].split(os.pathsep) if not Path(part, "guard").exists()
-    ]
-    monkeypatch.setenv("PATH", os.pathsep.join(tools))
+    monkeypatch.setenv("PATH", path_without_guard())
     done = tried(hooked, "commit", "-q", "--allow-empty", "-m", "without guard")
     assert (done.returncode, done.stderr) == (0, "")
 

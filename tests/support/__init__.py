@@ -74,3 +74,9 @@ def run(
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def path_without_guard() -> str:
+    """PATH without the folders that have a guard in them: the tests may run in an environment that is activated."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if not Path(folder, "guard").exists())
