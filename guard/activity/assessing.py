@@ -19,7 +19,7 @@ from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
 from guard.core.agent_baselines import AGENT_BASELINE, baseline_key
 from guard.core.agents import Agent
 from guard.core.coordinator.standing import waiting
-from guard.core.coordinator.state import COORDINATOR
+from guard.core.coordinator.state import COORDINATOR, Coordinator
 from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated, BaseEvent
 from guard.core.lifecycle import ACTIVE
 from guard.core.paths import unspelled
@@ -91,7 +91,7 @@ def find(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
     found = [one for registry in registries if (one := registry.agent(agent_id))]
     active = [one for one in found if one.status in ACTIVE]
     if len(active) > 1:
-        at = _tasks(guard).get(agent_id)
+        at = _tasks(guard.store.view(COORDINATOR)).get(agent_id)
         active = [one for one in active if one.task_id == at] or active
     if len(found) == 1 or len(active) == 1:
         return (active or found)[0]
@@ -115,11 +115,12 @@ class KnownAgents:
         self._baselines = guard.store.views(AGENT_BASELINE)
         self._watched = guard.store.views(WATCHED_AGENT)
         self._guard = guard
+        plan = guard.store.view(COORDINATOR)
         recent = [entry.event for entry in guard.store.recent()]
-        self._reports, self._claims = _reports(recent), claims(recent, _tasks(guard))
+        self._reports, self._claims = _reports(recent), claims(recent, _tasks(plan))
         self._sessions = dict(_sessions(guard))
         overall = guard.store.view(GLOBAL_REGISTRY)
-        idle = waiting(guard.store.view(COORDINATOR))
+        idle = waiting(plan)
         active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
         at_work = (one for one in active if (one.task_id, one.agent_id) not in idle)
         self._roots = Counter(self.root_of(one) for one in at_work)
@@ -203,9 +204,8 @@ def subject_of(
     )
 
 
-def _tasks(guard: Invocation) -> dict[str, str]:
+def _tasks(state: Coordinator | None) -> dict[str, str]:
     """At which task the coordinator has each agent."""
-    state = guard.store.view(COORDINATOR)
     active = state.active_agents.items() if state is not None else ()
     return {agent_id: one.task_id or INFRASTRUCTURE for agent_id, one in active}
 
