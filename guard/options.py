@@ -1,4 +1,4 @@
-"""The options that `check`, `run` and `loop` share, and the terms that they stand for."""
+"""The options that several commands share, and for `check`, `run` and `loop` the terms that they stand for."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -153,3 +153,25 @@ def terms(told: dict[str, Any]) -> Terms:
             "completion_check.probe_timeout_seconds": told.pop("probe_timeout"),
         },
     )
+
+
+event_id_option = click.option(
+    "--event-id",
+    metavar="ID",
+    callback=given_id("an event id"),
+    help="The id to record it under: the same once more changes nothing.",
+)
+
+
+def activity_options(command: F) -> F:
+    """Whose activity is looked at, and how far back."""
+    task = click.option(
+        "--task", metavar="ID", help="Whose agent it is, where several tasks have one of this name."
+    )
+    lookback = click.option(
+        "--lookback",
+        type=Seconds(least=0.01, most=43200),
+        metavar="MIN",
+        help="How far back signs of activity count; by default `activity.lookback_minutes`.",
+    )
+    return task(lookback(command))

@@ -4,21 +4,13 @@ import click
 
 from guard.core.reports.activity import activity_text
 from guard.invocation import Invocation
-from guard.options import Seconds
+from guard.options import activity_options
 from guard.output import format_option
 
 
 @click.command("activity")
 @click.argument("agent")
-@click.option(
-    "--task", metavar="ID", help="Whose agent it is, where several tasks have one of this name."
-)
-@click.option(
-    "--lookback",
-    type=Seconds(least=0.01, most=43200),
-    metavar="MIN",
-    help="How far back signs of activity count; by default `activity.lookback_minutes`.",
-)
+@activity_options
 @click.option(
     "--all-sources",
     is_flag=True,

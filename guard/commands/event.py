@@ -5,8 +5,8 @@ from typing import Any, get_args, get_origin
 import click
 
 from guard.errors import WrongUsage
-from guard.ids import given_id
 from guard.invocation import Invocation
+from guard.options import event_id_option
 from guard.output import format_option
 from guard.rollback.pending import see_to_unrecorded
 
@@ -14,12 +14,7 @@ from guard.rollback.pending import see_to_unrecorded
 @click.command("event")
 @click.argument("kind", metavar="TYPE")
 @click.argument("fields", nargs=-1, metavar="KEY=VALUE...")
-@click.option(
-    "--event-id",
-    metavar="ID",
-    callback=given_id("an event id"),
-    help="The id to record it under: the same once more changes nothing.",
-)
+@event_id_option
 @format_option
 @click.pass_obj
 def command(

@@ -6,15 +6,10 @@ import click
 
 from guard.ids import given_id
 from guard.invocation import Invocation
+from guard.options import event_id_option
 from guard.output import format_option
 
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
-_event_id = click.option(
-    "--event-id",
-    metavar="ID",
-    callback=given_id("an event id"),
-    help="The id to record it under: the same once more changes nothing.",
-)
 
 
 @click.group("failures", invoke_without_command=True)
@@ -43,7 +38,7 @@ def command(ctx: click.Context, form: str) -> None:
     callback=given_id("a type of failure"),
     help="The kind of failure; by default the one that the report shows.",
 )
-@_event_id
+@event_id_option
 @format_option
 @click.pass_obj
 def record(
@@ -67,7 +62,7 @@ def record(
 @command.command("prevent")
 @click.argument("kind", metavar="TYPE", callback=given_id("a type of failure"))
 @click.argument("text")
-@_event_id
+@event_id_option
 @format_option
 @click.pass_obj
 def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form: str) -> None:

@@ -8,7 +8,7 @@ from guard.core.reports.resume import ResumeReport, resume_line, resume_text
 from guard.core.text import harmless_json
 from guard.errors import WrongUsage
 from guard.invocation import Invocation
-from guard.options import Seconds
+from guard.options import activity_options
 from guard.output import format_option
 
 if TYPE_CHECKING:
@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("resume")
 @click.argument("agent", required=False)
-@click.option(
-    "--task", metavar="ID", help="Whose agent it is, where several tasks have one of this name."
-)
-@click.option(
-    "--lookback",
-    type=Seconds(least=0.01, most=43200),
-    metavar="MIN",
-    help="How far back signs of activity count; by default `activity.lookback_minutes`.",
-)
+@activity_options
 @click.option(
     "--no-claim",
     is_flag=True,

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from guard.commands.plan.telling import agent_option, event_id_option
+from guard.commands.plan.telling import agent_option
 from guard.invocation import Invocation
+from guard.options import event_id_option
 from guard.output import format_option
 
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)

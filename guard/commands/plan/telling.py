@@ -8,6 +8,7 @@ import click
 from guard.core.coordinator.requests import Request
 from guard.ids import given_id
 from guard.invocation import Invocation
+from guard.options import event_id_option
 from guard.output import format_option
 
 agent_option = click.option(
@@ -19,12 +20,6 @@ agent_option = click.option(
     help="The agent.",
 )
 task_option = click.option("--task", metavar="TASK", help="The task that it is about.")
-event_id_option = click.option(
-    "--event-id",
-    metavar="ID",
-    callback=given_id("an event id"),
-    help="The id to record it under: the same once more changes nothing.",
-)
 
 
 def recorded(function: Callable[..., None]) -> Callable[..., None]:
