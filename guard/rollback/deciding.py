@@ -15,8 +15,8 @@ from guard.core.rescuing import MOST_NAMED, Occasion, Snapshot, cut, full_ref, s
 from guard.errors import GuardError
 from guard.git.reading import Reader
 from guard.invocation import Invocation
+from guard.rollback.journals import has_journals
 from guard.rollback.moving import RolledBack, roll_back
-from guard.rollback.pending import has_journals
 from guard.rollback.place import Place, alone
 from guard.rollback.preparing import Order, prepared
 from guard.rollback.recorded import commits_of_task

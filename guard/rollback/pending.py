@@ -1,10 +1,7 @@
 """Whether a rollback was killed half-way: asked by every command that looks at the work tree, so it loads next to nothing."""
 
-import os
-
 from guard.invocation import Invocation
-
-JOURNALS = "rollbacks.d"
+from guard.rollback.journals import has_journals
 
 
 def see_to_killed(guard: Invocation) -> None:
@@ -29,12 +26,3 @@ def see_to_unrecorded(guard: Invocation) -> None:
     from guard.rollback.deciding import finish_or_undo
 
     finish_or_undo(guard)
-
-
-def has_journals(guard: Invocation) -> bool:
-    """Whether a rollback has begun here, and not ended."""
-    try:
-        with os.scandir(guard.workspace.path / JOURNALS) as entries:
-            return next(entries, None) is not None
-    except OSError:
-        return False

@@ -15,7 +15,7 @@ from guard.git.search_path import outside
 from guard.rescue.deadline import Deadline
 from guard.rescue.project import Project
 from guard.rescue.shadow import NAME as SHADOW
-from guard.rollback.pending import JOURNALS
+from guard.rollback.journals import JOURNALS
 
 _LOCK = "rollback.lock"
 _PATIENCE_SECONDS = 10.0
