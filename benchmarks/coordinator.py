@@ -18,12 +18,14 @@ from guard.core.plan.model import Plan, PlanTask
 EVENTS = 100_000
 TASKS = 10_000
 _CHECKPOINTS = 6
+_TOGETHER = 10
+"""More events than most commands of the coordinator record at once."""
 
 
 def rows(events: int = EVENTS, tasks: int = TASKS, rounds: int = 3) -> Iterator[Row]:
     progress(f"writing a log of {events:,} events of the coordinator ...")
     with scratch() as folder:
-        append(folder / "log", list(_history(events)))
+        append(folder / "log", list(_history(events)), _TOGETHER)
         json, fold = paired(rounds, partial(parse, folder / "log"), partial(replay, folder / "log"))
     detail = f"{fold / events * 1e6:.1f} µs an event beside {json / events * 1e6:.1f} µs"
     yield at_most(f"{events:,} events of the coordinator beside json.loads", 3, fold / json, detail)

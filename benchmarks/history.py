@@ -70,24 +70,22 @@ def _validation() -> CompletionValidation:
     return validate(evidence, ClaimPolicy())
 
 
-def append(path: Path, events: list[Event]) -> None:
-    """Record all events, a batch per write."""
+def append(path: Path, events: list[Event], together: int = _BATCH) -> None:
+    """Record all events, so many in a change."""
     store = FileStore(path)
     for first in range(0, len(events), _BATCH):
+        batch = events[first : first + _BATCH]
         with store.change() as change:
-            change.append(*events[first : first + _BATCH])
+            for start in range(0, len(batch), together):
+                change.append(*batch[start : start + together])
 
 
 def working(path: Path, events: int, agents: int = 100) -> None:
     """A history of agents that report over and over."""
     append(path, [spawned(number) for number in range(agents)])
-    store = FileStore(path)
     for first in range(0, events, _BATCH):
         size = min(_BATCH, events - first)
-        batch = [updated(n % agents, first + n) for n in range(size)]
-        with store.change() as change:
-            for start in range(0, size, _CHANGE):
-                change.append(*batch[start : start + _CHANGE])
+        append(path, [updated(n % agents, first + n) for n in range(size)], _CHANGE)
 
 
 def finished(path: Path, agents: int, tasks: int) -> None:

@@ -6,7 +6,6 @@ parsed. `more` is how many records of the same change follow: a change of severa
 """
 
 import json
-import re
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, NamedTuple, cast
@@ -19,10 +18,9 @@ from guard.core.fields import first_problem, is_whole
 from guard.core.migrations import RECORD_VERSION, migrate_record
 
 NO_HASH = "0" * 64
-_HASH_KEY, _PREV_KEY = b',"hash":"', b',"prev":"'
-_SEAL = len(_HASH_KEY) + 64 + len(b'"}')
-_LINK = len(_PREV_KEY) + 64 + len(b'"')
-_NUMBER = re.compile(rb"[1-9][0-9]{0,8}")
+_SEAL = len(b',"hash":""}') + len(NO_HASH)
+_LINK = len(b',"prev":""') + len(NO_HASH)
+_MOST_DIGITS, _ZERO = 9, ord("0")
 
 
 def _validate_first(line: bytes | str) -> Event:
@@ -78,33 +76,34 @@ def decode(line: bytes, seq: int, prev: str) -> tuple[Event, str, int]:
     of the same change follow."""
     sealed = line[:-_SEAL]
     digest = sha256(sealed).hexdigest()
-    if line[-66:-2] != digest.encode() or line[-_SEAL:-66] != _HASH_KEY or line[-2:] != b'"}':
+    if not line.endswith(f',"hash":"{digest}"}}'.encode()):
         raise BadRecord("its hash does not match its bytes")
     head = b'{"v":%d,"seq":%d,"more":' % (RECORD_VERSION, seq)
-    end = line.find(b",", len(head), len(head) + 12)
-    digits = line[len(head) : end]
-    if not line.startswith(head) or not (digits == b"0" or _NUMBER.fullmatch(digits)):
-        event, more = _explain(sealed, seq, prev)
-        return event, digest, more
-    more = int(digits)
-    link = sealed[-_LINK:]
-    if link[-65:-1] != prev.encode() or link[:-65] != _PREV_KEY:
-        event, more = _explain(sealed, seq, prev)
-        return event, digest, more
+    start = len(head)
+    end = line.find(b",", start, start + _MOST_DIGITS + 1)
+    more = line[start:end]
+    if (
+        not line.startswith(head)
+        or not sealed.endswith(f',"prev":"{prev}"'.encode())
+        or not more.isdigit()
+        or (more[0] == _ZERO and more != b"0")
+    ):
+        event, count = _explain(sealed, seq, prev)
+        return event, digest, count
     try:
-        event = _validate(b"{" + sealed[end + 1 : -_LINK] + b"}")
+        event = _validate(b"{%s}" % sealed[end + 1 : -_LINK])
     except ValidationError as error:
         raise _reason(sealed, error) from None
     if not is_whole(event):
         raise BadRecord("it lacks a field")
-    return event, digest, more
+    return event, digest, int(more)
 
 
 def unsealed(line: bytes) -> dict[str, Any]:
     """The fields of a line whose own hash is right, whatever stood before it; its hash among them."""
     sealed = line[:-_SEAL]
     digest = sha256(sealed).hexdigest()
-    if line[-_SEAL:] != b'%s%s"}' % (_HASH_KEY, digest.encode()):
+    if not line.endswith(f',"hash":"{digest}"}}'.encode()):
         raise BadRecord("its hash does not match its bytes")
     return {**_fields(sealed), "hash": digest}
 

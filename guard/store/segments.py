@@ -93,11 +93,15 @@ def parse(chunk: Chunk, at: Position) -> Iterator[Entry]:
             why = f"{error}; a newer guard wrote it"
             raise BrokenLog(name, offset, seq, why, newer=True) from None
         offset += len(line) + 1
-        unfinished.append(Entry(event, Position(segment, offset, seq, prev), more))
-        if not more:
+        entry = Entry(event, Position(segment, offset, seq, prev), more)
+        if more:
+            unfinished.append(entry)
+            continue
+        if unfinished:
             yield from unfinished
             unfinished.clear()
-            sound = offset
+        yield entry
+        sound = offset
     if chunk.ends and chunk.sealed and offset == 0 and not chunk.tail:
         raise BrokenLog(name, 0, seq + 1, "a sealed segment has no record")
     if chunk.ends and chunk.sealed and (chunk.tail or unfinished):

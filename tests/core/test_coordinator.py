@@ -1,7 +1,7 @@
 """The coordinator, trigger by trigger: before, what is asked, after, and what is logged."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -36,8 +36,9 @@ from guard.core.coordinator.requests import (
     Unhealthy,
     Usage,
 )
-from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.state import TAKERS, Coordinator, CoordinatorFold
 from guard.core.coordinator.terms import Commit
+from guard.core.events.plan import CoordinatorEvent
 from tests.support.plans import BASE, HEAD, Desk, expert, plan, task
 
 PLAN = plan(
@@ -659,3 +660,23 @@ def test_an_event_that_comes_again_changes_nothing(take: Callable[[Any], Any]) -
     before = desk.state
     desk.log = take(desk.log)
     assert desk.folded() == before
+
+
+def test_every_event_of_the_coordinator_is_folded() -> None:
+    assert set(TAKERS) == set(get_args(CoordinatorEvent))
+
+
+def test_a_document_stays_what_it_was_while_the_fold_goes_on() -> None:
+    desk = Desk()
+    desk.does(*TAKEN, Checkpoint(agent_id="dev-1", checkpoint="one"))
+    fold = CoordinatorFold("")
+    for event in desk.log:
+        fold.apply(event)
+    first = fold.contents()
+    said = [agent.last_checkpoint for agent in first["active_agents"].values()]
+    desk.does(Checkpoint(agent_id="dev-1", checkpoint="two"))
+    fold.apply(desk.log[-1])
+    desk.does(Checkpoint(agent_id="dev-1", checkpoint="three"))
+    fold.apply(desk.log[-1])
+    assert said == [one.last_checkpoint for one in first["active_agents"].values()] == ["one"]
+    assert fold.contents()["active_agents"]["dev-1"].last_checkpoint == "three"

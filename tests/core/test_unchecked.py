@@ -25,7 +25,7 @@ def test_they_are_equal_and_written_alike() -> None:
 
 def test_an_altered_one_is_a_copy() -> None:
     first = made(Parcel, **VALUES)
-    other = altered(first, text="Stop.")
+    other = altered(first, {"text": "Stop."})
     assert (first.text, other.text) == ("Go on.", "Stop.")
     assert other == first.model_copy(update={"text": "Stop."})
     assert list(other.__dict__) == list(first.__dict__)

@@ -1,9 +1,10 @@
 """The coordinator's state while it is being folded: mutable, and every step in proportion to what it changes."""
 
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import JsonValue
 
@@ -25,7 +26,7 @@ from guard.core.events.plan_base import AgentType, Dispatched, PlanEvent, TimedE
 from guard.core.failure_patterns import FailurePattern
 from guard.core.plan.model import PlanTask
 from guard.core.plan.selecting import in_order
-from guard.core.unchecked import altered, made
+from guard.core.unchecked import alter, altered, made
 
 if TYPE_CHECKING:
     from guard.core.coordinator.state import Coordinator
@@ -83,28 +84,31 @@ class Board:
     setbacks: dict[str, Setback] = field(default_factory=dict)
     completed_tasks: dict[str, None] = field(default_factory=dict)
     pending_audit: dict[str, None] = field(default_factory=dict)
-    recent_events: dict[str, None] = field(default_factory=dict)
+    recent_events: OrderedDict[str, None] = field(default_factory=OrderedDict)
     in_progress_tasks: dict[str, Work] = field(default_factory=dict)
     pending_divine_questions: dict[str, Question] = field(default_factory=dict)
     pending_delegation_requests: dict[str, Delegation] = field(default_factory=dict)
-    outbox: dict[str, Parcel] = field(default_factory=dict)
+    outbox: OrderedDict[str, Parcel] = field(default_factory=OrderedDict)
     tasks: dict[str, PlanTask] = field(default_factory=dict)
     dependents: dict[str, list[str]] = field(default_factory=dict)
     missing: dict[str, set[str]] = field(default_factory=dict)
     """What each task waits for."""
     rank: dict[str, int] | None = None
     """The place of each task in the order of selection, once somebody has asked."""
+    own: set[tuple[str, str]] = field(default_factory=set)
+    """The entries that were made since the last document: no document has them."""
 
     @staticmethod
     def of(document: "Coordinator") -> "Board":
         """Go on from there."""
         board = Board(**{name: getattr(document, name) for name in _PLAIN})
         for name in _MAPS:
-            setattr(board, name, dict(getattr(document, name)))
+            getattr(board, name).update(getattr(document, name))
         for name in _LISTS:
-            setattr(board, name, dict.fromkeys(getattr(document, name)))
+            getattr(board, name).update(dict.fromkeys(getattr(document, name)))
         for name, key in _KEYED.items():
-            setattr(board, name, {getattr(one, key): one for one in getattr(document, name)})
+            entries = getattr(document, name)
+            getattr(board, name).update({getattr(one, key): one for one in entries})
         board.link(document.tasks)
         return board
 
@@ -123,7 +127,7 @@ class Board:
             return False
         self.recent_events[event.id] = None
         if len(self.recent_events) > MOST_RECENT_EVENTS:
-            del self.recent_events[next(iter(self.recent_events))]
+            self.recent_events.popitem(last=False)
         self.events_folded += 1
         self.saved_at, self.save_reason = event.at, "event"
         return True
@@ -184,16 +188,22 @@ class Board:
             Parcel, item_id=item_id, kind=kind, agent_id=agent_id, task_id=task_id, text=text, at=at
         )
         if len(self.outbox) > MOST_PARCELS:
-            del self.outbox[next(iter(self.outbox))]
+            self.outbox.popitem(last=False)
 
     def change(self, kind: str, key: str, **news: Any) -> None:
         """The entry of that map, if it is there, with other values."""
         entries = getattr(self, kind)
-        if key in entries:
-            entries[key] = altered(entries[key], **news)
+        if key not in entries:
+            return
+        if (kind, key) in self.own:
+            alter(entries[key], news)
+        else:
+            entries[key] = altered(entries[key], news)
+            self.own.add((kind, key))
 
     def contents(self) -> dict[str, Any]:
         """The fields of the document."""
+        self.own.clear()
         free, blocked = [], {}
         for task_id, missing in self.missing.items():
             if self._is_elsewhere(task_id):
@@ -261,7 +271,20 @@ _MAPS = (
     "active_agents",
     "setbacks",
 )
-_OWN = ("tasks", "dependents", "missing", "rank")
+_INNER = ("tasks", "dependents", "missing", "rank", "own")
 _PLAIN = tuple(
-    one.name for one in fields(Board) if one.name not in (*_LISTS, *_KEYED, *_MAPS, *_OWN)
+    one.name for one in fields(Board) if one.name not in (*_LISTS, *_KEYED, *_MAPS, *_INNER)
 )
+
+E = TypeVar("E", bound=PlanEvent)
+Takers = dict[type[PlanEvent], Callable[[Board, Any], None]]
+
+
+def on(
+    event: type[E], take: Callable[[Board, E], None]
+) -> tuple[type[PlanEvent], Callable[[Board, Any], None]]:
+    """A row of a table that says what each event does to the board.
+
+    It is a table and no `match`, because a long log looks up a hundred thousand of them.
+    """
+    return event, take

@@ -2,7 +2,7 @@
 
 from typing import Any, assert_never
 
-from guard.core.coordinator.board import Board, time_of
+from guard.core.coordinator.board import Board, Takers, on, time_of
 from guard.core.coordinator.entries import (
     AWAITING_CLARIFICATION,
     NEEDS_EXPANSION,
@@ -18,7 +18,6 @@ from guard.core.events.plan_agents import (
     AgentComplete,
     AgentCrashed,
     AgentDispatched,
-    AgentsEvent,
     AgentTimeout,
     AgentTimeoutExtended,
     BusinessAnalystDispatched,
@@ -38,32 +37,10 @@ _WORDS: dict[int, Confidence] = {weight: word for word, weight in _WEIGHTS.items
 _REQUEST = ("agent_id", "delegating_agent", "task_id", "request_type", "request_summary")
 
 Ended = SupportingAgentComplete | SupportingAgentFailed | SupportingAgentOutOfScope
-Expansion = (
-    TaskQualityAssessment | BusinessAnalystDispatched | TaskExpanded | ExpansionNeedsClarification
-)
 
 
-def take(board: Board, event: AgentsEvent) -> None:
-    """Fold one event in."""
-    match event:
-        case AgentDispatched():
-            board.enlist(event, event.agent_type, event.task_id, "")
-        case AgentCheckpoint():
-            checkpoint(board, event.agent_id, event.checkpoint)
-        case AgentComplete():
-            _done(board, event)
-        case AgentTimeout() | AgentCrashed():
-            _lost(board, event)
-        case AgentTimeoutExtended():
-            _extended(board, event)
-        case SupportingAgentDelegated() | DelegationQueued():
-            _requested(board, event)
-        case SupportingAgentComplete() | SupportingAgentFailed() | SupportingAgentOutOfScope():
-            run = board.active_supporting_agents.pop(event.run_id, None)
-            if run is not None:
-                _ended(board, event, run)
-        case _:
-            _expansion(board, event)
+def _dispatched(board: Board, event: AgentDispatched) -> None:
+    board.enlist(event, event.agent_type, event.task_id, "")
 
 
 def _done(board: Board, event: AgentComplete) -> None:
@@ -102,66 +79,72 @@ def _extended(board: Board, event: AgentTimeoutExtended) -> None:
         board.change("active_agents", event.agent_id, **time_of(event), **news)
 
 
-def _expansion(board: Board, event: Expansion) -> None:
-    match event:
-        case TaskQualityAssessment():
-            board.task_quality_assessed = True
-            for task_id in event.needs_expansion:
-                board.pending_expansions.setdefault(task_id, NEEDS_EXPANSION)
-            for task_id in event.implementable:
-                if board.pending_expansions.get(task_id) == NEEDS_EXPANSION:
-                    del board.pending_expansions[task_id]
-        case BusinessAnalystDispatched():
-            board.enlist(event, "business_analyst", event.task_id, event.guidance or "")
-            board.pending_expansions[event.task_id] = event.agent_id
-        case TaskExpanded():
-            board.active_agents.pop(event.agent_id, None)
-            board.pending_expansions.pop(event.task_id, None)
-            board.setbacks.pop(event.task_id, None)
-            board.expanded_tasks[event.task_id] = event.specification
-        case ExpansionNeedsClarification():
-            board.names_given += 1
-            board.active_agents.pop(event.agent_id, None)
-            board.pending_expansions[event.task_id] = AWAITING_CLARIFICATION
-            board.pending_divine_questions[event.question_id] = Question.model_construct(
-                question_id=event.question_id,
-                agent_id=event.agent_id,
-                task_id=event.task_id,
-                question=event.question,
-                about="expansion",
-                asked_at=event.at,
-                response=None,
-            )
-        case _:
-            assert_never(event)
+def _assessed(board: Board, event: TaskQualityAssessment) -> None:
+    board.task_quality_assessed = True
+    for task_id in event.needs_expansion:
+        board.pending_expansions.setdefault(task_id, NEEDS_EXPANSION)
+    for task_id in event.implementable:
+        if board.pending_expansions.get(task_id) == NEEDS_EXPANSION:
+            del board.pending_expansions[task_id]
 
 
-def _requested(board: Board, event: SupportingAgentDelegated | DelegationQueued) -> None:
+def _analyst(board: Board, event: BusinessAnalystDispatched) -> None:
+    board.enlist(event, "business_analyst", event.task_id, event.guidance or "")
+    board.pending_expansions[event.task_id] = event.agent_id
+
+
+def _expanded(board: Board, event: TaskExpanded) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.pending_expansions.pop(event.task_id, None)
+    board.setbacks.pop(event.task_id, None)
+    board.expanded_tasks[event.task_id] = event.specification
+
+
+def _unclear(board: Board, event: ExpansionNeedsClarification) -> None:
     board.names_given += 1
-    request: dict[str, Any] = {name: getattr(event, name) for name in _REQUEST}
-    match event:
-        case SupportingAgentDelegated():
-            if event.request_id is not None:
-                board.pending_delegation_requests.pop(event.request_id, None)
-            board.active_supporting_agents[event.run_id] = SupportRun.model_construct(
-                **request, dispatched_at=event.at, **time_of(event)
-            )
-            stats = board.supporting_agent_stats.setdefault(event.agent_id, SupportStats())
-            news = {"delegations": stats.delegations + 1}
-            board.change("supporting_agent_stats", event.agent_id, **news)
-            board.send("start", event.run_id, event.task_id, event.request_summary, event.at)
-        case DelegationQueued():
-            board.pending_delegation_requests[event.request_id] = Delegation.model_construct(
-                **request, request_id=event.request_id, queued_at=event.at
-            )
-            told = f"{event.request_id} waits for {event.agent_id} at place {event.position}"
-            board.send("queued", event.delegating_agent, event.task_id, told, event.at)
-        case _:
-            assert_never(event)
+    board.active_agents.pop(event.agent_id, None)
+    board.pending_expansions[event.task_id] = AWAITING_CLARIFICATION
+    board.pending_divine_questions[event.question_id] = Question.model_construct(
+        question_id=event.question_id,
+        agent_id=event.agent_id,
+        task_id=event.task_id,
+        question=event.question,
+        about="expansion",
+        asked_at=event.at,
+        response=None,
+    )
 
 
-def _ended(board: Board, event: Ended, run: SupportRun) -> None:
+def _request(event: SupportingAgentDelegated | DelegationQueued) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in _REQUEST}
+
+
+def _delegated(board: Board, event: SupportingAgentDelegated) -> None:
+    board.names_given += 1
+    if event.request_id is not None:
+        board.pending_delegation_requests.pop(event.request_id, None)
+    board.active_supporting_agents[event.run_id] = SupportRun.model_construct(
+        **_request(event), dispatched_at=event.at, **time_of(event)
+    )
+    stats = board.supporting_agent_stats.setdefault(event.agent_id, SupportStats())
+    board.change("supporting_agent_stats", event.agent_id, delegations=stats.delegations + 1)
+    board.send("start", event.run_id, event.task_id, event.request_summary, event.at)
+
+
+def _queued(board: Board, event: DelegationQueued) -> None:
+    board.names_given += 1
+    board.pending_delegation_requests[event.request_id] = Delegation.model_construct(
+        **_request(event), request_id=event.request_id, queued_at=event.at
+    )
+    told = f"{event.request_id} waits for {event.agent_id} at place {event.position}"
+    board.send("queued", event.delegating_agent, event.task_id, told, event.at)
+
+
+def _ended(board: Board, event: Ended) -> None:
     """Every end counts, and is told to whoever asked, unless the request goes on to another."""
+    run = board.active_supporting_agents.pop(event.run_id, None)
+    if run is None:
+        return
     stats = board.supporting_agent_stats.get(run.agent_id, SupportStats())
     match event:
         case SupportingAgentComplete():
@@ -198,3 +181,24 @@ def _completed(
         "avg_confidence": _WORDS[max(1, (2 * weight + count - 1) // (2 * count))],
         "tasks_benefited": tasks,
     }
+
+
+TAKERS: Takers = dict(
+    (
+        on(AgentDispatched, _dispatched),
+        on(AgentCheckpoint, checkpoint),
+        on(AgentComplete, _done),
+        on(AgentTimeout, _lost),
+        on(AgentCrashed, _lost),
+        on(AgentTimeoutExtended, _extended),
+        on(TaskQualityAssessment, _assessed),
+        on(BusinessAnalystDispatched, _analyst),
+        on(TaskExpanded, _expanded),
+        on(ExpansionNeedsClarification, _unclear),
+        on(SupportingAgentDelegated, _delegated),
+        on(DelegationQueued, _queued),
+        on(SupportingAgentComplete, _ended),
+        on(SupportingAgentFailed, _ended),
+        on(SupportingAgentOutOfScope, _ended),
+    )
+)

@@ -1,9 +1,8 @@
 """What the events of tasks, of the infrastructure and of questions do to the board."""
 
 from collections.abc import Mapping
-from typing import assert_never
 
-from guard.core.coordinator.board import Board, time_of
+from guard.core.coordinator.board import Board, Takers, on, time_of
 from guard.core.coordinator.entries import ActiveAgent, KnownSupport, Question, Work
 from guard.core.events.plan import (
     AgentResumesWithGuidance,
@@ -22,31 +21,12 @@ from guard.core.events.plan import (
     PlanLoaded,
     RemediationDispatched,
     TaskComplete,
-    TaskEvent,
     ValidationComplete,
 )
+from guard.core.events.plan_agents import AgentCheckpoint
 from guard.core.unchecked import made
 
 ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
-
-
-def take(board: Board, event: TaskEvent) -> None:
-    """Fold one event in."""
-    match event:
-        case DeveloperDispatched() | DeveloperReadyForAudit() | TaskComplete() | AuditorFail():
-            _task(board, event)
-        case DeveloperCheckpoint():
-            checkpoint(board, event.agent_id, event.checkpoint)
-        case AgentSeeksGuidance() | DivineResponseReceived() | AgentResumesWithGuidance():
-            _question(board, event)
-        case PlanLoaded():
-            _load(board, event)
-        case PlanComplete():
-            board.plan_complete = True
-        case ValidationComplete():
-            board.validation_complete = True
-        case _:
-            _infrastructure(board, event)
 
 
 def _load(board: Board, event: PlanLoaded) -> None:
@@ -61,32 +41,6 @@ def _load(board: Board, event: PlanLoaded) -> None:
             entries.pop(task_id)
     if any(one not in board.completed_tasks for one in board.tasks):
         board.plan_complete = False
-
-
-def _task(
-    board: Board, event: DeveloperDispatched | DeveloperReadyForAudit | TaskComplete | AuditorFail
-) -> None:
-    match event:
-        case DeveloperDispatched():
-            _take_up(board, event)
-        case DeveloperReadyForAudit():
-            board.active_agents.pop(event.agent_id, None)
-            board.pending_audit[event.task_id] = None
-            board.change("in_progress_tasks", event.task_id, status="awaiting-audit")
-        case TaskComplete():
-            board.active_agents.pop(event.agent_id, None)
-            board.pending_audit.pop(event.task_id, None)
-            board.in_progress_tasks.pop(event.task_id, None)
-            board.setbacks.pop(event.task_id, None)
-            board.complete(event.task_id)
-        case AuditorFail():
-            board.active_agents.pop(event.agent_id, None)
-            board.pending_audit.pop(event.task_id, None)
-            board.failed_audits[event.task_id] = board.failed_audits.get(event.task_id, 0) + 1
-            board.change("in_progress_tasks", event.task_id, status="implementing")
-            _rework(board, event)
-        case _:
-            assert_never(event)
 
 
 def _take_up(board: Board, event: DeveloperDispatched) -> None:
@@ -106,15 +60,34 @@ def _take_up(board: Board, event: DeveloperDispatched) -> None:
     )
 
 
-def _rework(board: Board, event: AuditorFail) -> None:
+def _ready(board: Board, event: DeveloperReadyForAudit) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.pending_audit[event.task_id] = None
+    board.change("in_progress_tasks", event.task_id, status="awaiting-audit")
+
+
+def _passed(board: Board, event: TaskComplete) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.pending_audit.pop(event.task_id, None)
+    board.in_progress_tasks.pop(event.task_id, None)
+    board.setbacks.pop(event.task_id, None)
+    board.complete(event.task_id)
+
+
+def _failed(board: Board, event: AuditorFail) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.pending_audit.pop(event.task_id, None)
+    board.failed_audits[event.task_id] = board.failed_audits.get(event.task_id, 0) + 1
+    board.change("in_progress_tasks", event.task_id, status="implementing")
     work = board.in_progress_tasks.get(event.task_id)
     if work is not None and event.timeout_at is not None:
         board.work_begins(event, work.developer_id, "developer", event.task_id)
         board.send("rework", work.developer_id, event.task_id, event.reason, event.at)
 
 
-def checkpoint(board: Board, agent_id: str, text: str) -> None:
+def checkpoint(board: Board, event: DeveloperCheckpoint | AgentCheckpoint) -> None:
     """An agent told how far it is."""
+    agent_id, text = event.agent_id, event.checkpoint
     agent = board.active_agents.get(agent_id)
     if agent is None:
         return
@@ -125,37 +98,41 @@ def checkpoint(board: Board, agent_id: str, text: str) -> None:
         board.change("in_progress_tasks", agent.task_id, last_checkpoint=text)
 
 
-def _infrastructure(
-    board: Board,
-    event: AuditorBlocked
-    | InfrastructureBlocked
-    | RemediationDispatched
-    | HealthAuditPass
-    | InfrastructureRestored
-    | HealthAuditFail,
-) -> None:
-    match event:
-        case AuditorBlocked():
-            board.active_agents.pop(event.agent_id, None)
-            board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
-        case InfrastructureBlocked():
-            board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
-            board.save_reason = "infrastructure_blocked"
-        case RemediationDispatched():
-            board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
-            board.active_remediation, board.health_audit_due = event.agent_id, False
-            board.enlist(event, "remediation", None, event.issue)
-        case HealthAuditPass() | InfrastructureRestored():
-            _relieve(board)
-            board.infrastructure_blocked = False
-            board.active_remediation = board.infrastructure_issue = None
-            board.remediation_attempt_count = board.infrastructure_setbacks = 0
-        case HealthAuditFail():
-            _relieve(board)
-            board.remediation_attempt_count += 1
-            board.infrastructure_issue = event.issue or board.infrastructure_issue
-        case _:
-            assert_never(event)
+def _plan_complete(board: Board, _event: PlanComplete) -> None:
+    board.plan_complete = True
+
+
+def _validated(board: Board, _event: ValidationComplete) -> None:
+    board.validation_complete = True
+
+
+def _audit_blocked(board: Board, event: AuditorBlocked) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+
+
+def _blocked(board: Board, event: InfrastructureBlocked) -> None:
+    board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+    board.save_reason = "infrastructure_blocked"
+
+
+def _remediates(board: Board, event: RemediationDispatched) -> None:
+    board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+    board.active_remediation, board.health_audit_due = event.agent_id, False
+    board.enlist(event, "remediation", None, event.issue)
+
+
+def _healthy(board: Board, _event: HealthAuditPass | InfrastructureRestored) -> None:
+    _relieve(board)
+    board.infrastructure_blocked = False
+    board.active_remediation = board.infrastructure_issue = None
+    board.remediation_attempt_count = board.infrastructure_setbacks = 0
+
+
+def _unhealthy(board: Board, event: HealthAuditFail) -> None:
+    _relieve(board)
+    board.remediation_attempt_count += 1
+    board.infrastructure_issue = event.issue or board.infrastructure_issue
 
 
 def _relieve(board: Board) -> None:
@@ -166,23 +143,7 @@ def _relieve(board: Board) -> None:
         del agents[agent_id]
 
 
-def _question(
-    board: Board, event: AgentSeeksGuidance | DivineResponseReceived | AgentResumesWithGuidance
-) -> None:
-    match event:
-        case AgentSeeksGuidance():
-            ask(board, event)
-        case DivineResponseReceived():
-            _answered(board, event)
-        case AgentResumesWithGuidance():
-            question = board.pending_divine_questions.pop(event.question_id, None)
-            if question is not None:
-                _resumes(board, event, question)
-        case _:
-            assert_never(event)
-
-
-def ask(board: Board, event: AgentSeeksGuidance) -> None:
+def _asks(board: Board, event: AgentSeeksGuidance) -> None:
     """A person is asked; whoever asked waits."""
     board.names_given += 1
     fields = {name: getattr(event, name) for name in ("question_id", "agent_id", "task_id")}
@@ -214,7 +175,10 @@ def is_awaited(question: Question, active: Mapping[str, ActiveAgent]) -> bool:
     )
 
 
-def _resumes(board: Board, event: AgentResumesWithGuidance, question: Question) -> None:
+def _resumes(board: Board, event: AgentResumesWithGuidance) -> None:
+    question = board.pending_divine_questions.pop(event.question_id, None)
+    if question is None:
+        return
     others = board.pending_divine_questions.values()
     if not any(one.agent_id == event.agent_id for one in others):
         _waits(board, event.agent_id, waits=False)
@@ -233,3 +197,26 @@ def _waits(board: Board, agent_id: str, *, waits: bool) -> None:
     if agent.type == "developer" and agent.task_id is not None:
         own = "awaiting-divine-guidance" if waits else "implementing"
         board.change("in_progress_tasks", agent.task_id, status=own)
+
+
+TAKERS: Takers = dict(
+    (
+        on(PlanLoaded, _load),
+        on(PlanComplete, _plan_complete),
+        on(ValidationComplete, _validated),
+        on(DeveloperDispatched, _take_up),
+        on(DeveloperCheckpoint, checkpoint),
+        on(DeveloperReadyForAudit, _ready),
+        on(TaskComplete, _passed),
+        on(AuditorFail, _failed),
+        on(AuditorBlocked, _audit_blocked),
+        on(InfrastructureBlocked, _blocked),
+        on(RemediationDispatched, _remediates),
+        on(HealthAuditPass, _healthy),
+        on(InfrastructureRestored, _healthy),
+        on(HealthAuditFail, _unhealthy),
+        on(AgentSeeksGuidance, _asks),
+        on(DivineResponseReceived, _answered),
+        on(AgentResumesWithGuidance, _resumes),
+    )
+)

@@ -1,6 +1,5 @@
 """The coordinator's state as a view: `state.json`, in the names that its readers know, and the fold behind it."""
 
-from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from pydantic import Field, JsonValue
@@ -21,9 +20,7 @@ from guard.core.coordinator.entries import (
     TaskCommit,
     Work,
 )
-from guard.core.events.plan import CoordinatorEvent, TaskEvent
-from guard.core.events.plan_agents import AgentsEvent
-from guard.core.events.plan_upkeep import UpkeepEvent
+from guard.core.events.plan import CoordinatorEvent
 from guard.core.failure_patterns import FailurePattern
 from guard.core.fields import Count, Id, Instant, Line, Percent, Text
 from guard.core.plan.model import PlanTask
@@ -135,18 +132,13 @@ class CoordinatorFold(Fold[Coordinator]):
 
     def apply(self, event: CoordinatorEvent) -> None:
         if self._board.begins(event):
-            _TAKERS[type(event)](self._board, event)
+            TAKERS[type(event)](self._board, event)
 
     def contents(self) -> dict[str, Any]:
         return self._board.contents()
 
 
-_FAMILIES: tuple[tuple[object, Callable[[Board, Any], None]], ...] = (
-    (TaskEvent, folding_tasks.take),
-    (AgentsEvent, folding_agents.take),
-    (UpkeepEvent, folding_upkeep.take),
-)
-_TAKERS = {event: take for family, take in _FAMILIES for event in get_args(family)}
+TAKERS = {**folding_tasks.TAKERS, **folding_agents.TAKERS, **folding_upkeep.TAKERS}
 
 COORDINATOR: ViewKind[Coordinator, CoordinatorFold] = ViewKind(
     document=Coordinator,
