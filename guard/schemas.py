@@ -15,12 +15,12 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import DictSchema
 
 from guard.core.descriptions import describe_all
-from guard.core.events import EVENT_CLASSES
+from guard.core.events import event_types
 from guard.core.evidence import Evidence
 from guard.core.fields import Count, Digest, Seq
 from guard.core.judging import JudgeReport
 from guard.core.migrations import RECORD_VERSION
-from guard.core.replay import VIEW_KINDS, Checkpoint
+from guard.core.replay import Checkpoint, view_kinds
 from guard.core.reports.activity import ActivityReport
 from guard.core.reports.agents import (
     AgentDetailReport,
@@ -140,7 +140,7 @@ def record_adapter() -> TypeAdapter[Any]:
             prev=(Digest, ...),
             hash=(Digest, ...),
         )
-        for cls in EVENT_CLASSES
+        for cls in event_types().values()
     ]
     union: Any = Annotated[reduce(or_, models), Discriminator("type")]
     return TypeAdapter(union)
@@ -148,7 +148,7 @@ def record_adapter() -> TypeAdapter[Any]:
 
 def adapters() -> dict[str, TypeAdapter[Any]]:
     """Every published document, by the kind in its `schema` field, or by what it is."""
-    documents: list[type[BaseModel]] = [kind.document for kind in VIEW_KINDS]
+    documents: list[type[BaseModel]] = [kind.document for kind in view_kinds()]
     documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, *OUTPUTS]
     named = {_kind(document): TypeAdapter(document) for document in documents}
     return {"event": record_adapter(), "settings": TypeAdapter(Settings), **named}

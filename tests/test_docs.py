@@ -7,7 +7,7 @@ import pytest
 
 from docs.generate import stale
 from guard.cli import COMMANDS
-from guard.core.replay import VIEW_KINDS
+from guard.core.replay import view_kinds
 from tests.support import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -31,7 +31,7 @@ def test_commands_that_are_named_exist(page: Path) -> None:
 
 def test_every_state_file_is_documented() -> None:
     page = (ROOT / "docs" / "state.md").read_text()
-    for kind in VIEW_KINDS:
+    for kind in view_kinds():
         assert kind.file.rpartition("/")[2] in page
 
 

@@ -16,9 +16,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from guard import schemas
 from guard.core.answer import Answer
-from guard.core.events import EVENT_TYPES
+from guard.core.events import event_types
 from guard.core.fields import is_whole
-from guard.core.replay import VIEW_KINDS
+from guard.core.replay import view_kinds
 from guard.core.strict_json import loads
 from guard.resources import folder
 from guard.validation import validator
@@ -106,7 +106,7 @@ def test_every_kind_has_examples_of_both_sorts() -> None:
 
 
 def test_every_event_type_has_a_valid_example() -> None:
-    assert {document["type"] for document in valid_examples("event")} == set(EVENT_TYPES)
+    assert {document["type"] for document in valid_examples("event")} == set(event_types())
 
 
 def test_the_schemas_are_current() -> None:
@@ -128,7 +128,7 @@ def test_a_schema_that_is_not_current_is_named(name: str, text: str | None, tmp_
 
 
 def test_every_state_and_output_document_has_a_schema() -> None:
-    documents = [*(kind.document for kind in VIEW_KINDS), *schemas.OUTPUTS]
+    documents = [*(kind.document for kind in view_kinds()), *schemas.OUTPUTS]
     named = {str(document.model_fields["schema_"].default).split("/")[1] for document in documents}
     assert set(KINDS) == named | set(STATE_KINDS)
 

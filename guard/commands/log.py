@@ -61,12 +61,12 @@ def command(
 
     With --follow and --format json every event is a line of its own.
     """
-    from guard.core.events import EVENT_TYPES
+    from guard.core.events import event_types
 
     for name in types:
-        if name not in EVENT_TYPES:
+        if name not in event_types():
             raise WrongUsage(
-                f"{name!r} is not a type of event", f"use one of {', '.join(EVENT_TYPES)}"
+                f"{name!r} is not a type of event", f"use one of {', '.join(event_types())}"
             )
     begin = _moment(since, guard.clock.now()) if since else None
 

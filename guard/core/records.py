@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from guard.core.events import EVENT_TYPES, Event, event_adapter
+from guard.core.events import Event, event_class
 from guard.core.fields import first_problem, is_whole
 from guard.core.migrations import RECORD_VERSION, migrate_record
 
@@ -23,15 +23,9 @@ _LINK = len(b',"prev":""') + len(NO_HASH)
 _MOST_DIGITS, _ZERO = 9, ord("0")
 
 
-def _validate_first(line: bytes | str) -> Event:
-    """The validator of all events is made at its first use: a command that reads none of them does not pay for it."""
-    global _validate
-    validate = cast(Callable[[bytes | str], Event], event_adapter().validator.validate_json)
-    _validate = validate
-    return validate(line)
-
-
-_validate: Callable[[bytes | str], Event] = _validate_first
+_TAG, _TAG_WITHIN = b',"type":"', 64
+_validators: dict[bytes, Callable[[bytes], Event]] = {}
+"""Those that were met already, by the tag of their events: to build all of them at once is dear."""
 
 
 class Position(NamedTuple):
@@ -91,9 +85,9 @@ def decode(line: bytes, seq: int, prev: str) -> tuple[Event, str, int]:
         event, count = _explain(sealed, seq, prev)
         return event, digest, count
     try:
-        event = _validate(b"{%s}" % sealed[end + 1 : -_LINK])
+        event = _validated(b"{%s}" % sealed[end + 1 : -_LINK])
     except ValidationError as error:
-        raise _reason(sealed, error) from None
+        raise BadRecord(first_problem(error)) from None
     if not is_whole(event):
         raise BadRecord("it lacks a field")
     return event, digest, int(more)
@@ -138,14 +132,27 @@ def _explain(sealed: bytes, seq: int, prev: str) -> tuple[Event, int]:
     if not isinstance(version, int) or not isinstance(more, int) or version == RECORD_VERSION:
         raise BadRecord("its fields are not in the order in which guard writes them")
     try:
-        event: Event = _validate(json.dumps(migrate_record(fields, version)))
+        event = _validated(json.dumps(migrate_record(fields, version)).encode())
     except (ValidationError, LookupError) as error:
         raise BadRecord(f"it cannot be migrated from version {version}: {error}") from None
     return event, more
 
 
-def _reason(sealed: bytes, error: ValidationError) -> ValueError:
-    kind = _fields(sealed).get("type")
-    if isinstance(kind, str) and kind not in EVENT_TYPES:
-        return NewerRecord(f"it has the event type {kind!r}, which this guard does not know")
-    return BadRecord(first_problem(error))
+def _validated(body: bytes) -> Event:
+    """The event in this JSON, by the class that its tag names."""
+    start = body.find(_TAG, 0, _TAG_WITHIN) + len(_TAG)
+    validator = _validators.get(body[start : body.find(b'"', start)]) or _validator(body)
+    return validator(body)
+
+
+def _validator(body: bytes) -> Callable[[bytes], Event]:
+    """Slow path: the first event of its type, or one whose tag does not stand where guard writes it."""
+    tag = _fields(body[:-1]).get("type")
+    known = event_class(tag) if isinstance(tag, str) else None
+    if known is None and isinstance(tag, str):
+        raise NewerRecord(f"it has the event type {tag!r}, which this guard does not know")
+    if known is None:
+        raise BadRecord("it has no event type")
+    validate = cast(Callable[[bytes], Event], known.__pydantic_validator__.validate_json)
+    _validators[str(tag).encode()] = validate
+    return validate

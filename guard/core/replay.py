@@ -1,6 +1,6 @@
 """Every view at once, folded from the log."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Literal
 
 from pydantic import Field
@@ -11,8 +11,8 @@ from guard.core.agent_baselines import AGENT_BASELINE
 from guard.core.baselines import BASELINE
 from guard.core.breaker import BREAKER
 from guard.core.checks import LAST_CHECK
-from guard.core.coordinator.state import COORDINATOR
 from guard.core.events import BaseEvent, Event
+from guard.core.events.plan_base import PlanEvent
 from guard.core.fields import Seq
 from guard.core.findings import FINDINGS
 from guard.core.git_hooks.state import COMMITS
@@ -23,7 +23,7 @@ from guard.core.runs import RUN
 from guard.core.team.state import TEAM
 from guard.core.views import Fold, LogPosition, ViewDocument, ViewKind
 
-VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
+_EARLY: tuple[ViewKind[Any, Any], ...] = (
     AGENT_REGISTRY,
     GLOBAL_REGISTRY,
     RUN,
@@ -36,16 +36,32 @@ VIEW_KINDS: tuple[ViewKind[Any, Any], ...] = (
     HOOKS,
     COMMITS,
     WATCHED_AGENT,
-    COORDINATOR,
     MACHINE_CLOCKS,
 )
 
-Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]
-ROUTES: dict[type[BaseEvent], tuple[Route, ...]] = {}
-for _kind in VIEW_KINDS:
-    for _event in _kind.events:
-        ROUTES[_event] = (*ROUTES.get(_event, ()), (_kind, _kind.key, _kind.path))
 
+def view_kinds() -> Iterator[ViewKind[Any, Any]]:
+    """Every kind of view; the coordinator's, which is large and seldom needed, is loaded when it is reached."""
+    yield from _EARLY
+    from guard.core.coordinator.state import COORDINATOR
+
+    yield COORDINATOR
+
+
+Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]
+
+
+class _Routes(dict[type[BaseEvent], tuple[Route, ...]]):
+    """The views that each event touches, found when the first of its kind is met."""
+
+    def __missing__(self, event: type[BaseEvent]) -> tuple[Route, ...]:
+        kinds = view_kinds() if issubclass(event, PlanEvent) else _EARLY
+        found = tuple((one, one.key, one.path) for one in kinds if event in one.events)
+        self[event] = found
+        return found
+
+
+_ROUTES = _Routes()
 CHECKPOINT_PATH = "checkpoint.json"
 
 
@@ -78,7 +94,7 @@ class Replay:
     def feed(self, entry: Entry) -> None:
         """Take in one entry."""
         event, position, _ = entry
-        for kind, key_of, path_of in ROUTES.get(type(event), ()):
+        for kind, key_of, path_of in _ROUTES[type(event)]:
             key = key_of(event)
             path = path_of(key)
             if self._only is not None and path not in self._only:
@@ -99,4 +115,4 @@ class Replay:
 
 def paths_touched(event: Event) -> list[str]:
     """The files of all views that the event changes."""
-    return [path_of(key_of(event)) for _, key_of, path_of in ROUTES.get(type(event), ())]
+    return [path_of(key_of(event)) for _, key_of, path_of in _ROUTES[type(event)]]

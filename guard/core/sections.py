@@ -290,19 +290,19 @@ class StoreSettings(Section):
 
 
 class Settings(Section):
-    """All knobs."""
+    """All knobs. What is not set is as its table says, and needs no check: no table builds its validator for that."""
 
     workspace: Annotated[str | None, Field(min_length=1, json_schema_extra=_USERS)] = None
     """The folder for guard's state; by default one per repository below $XDG_STATE_HOME/guard."""
-    completion_check: CompletionCheck = CompletionCheck()
-    run: Run = Run()
-    rescue: Rescue = Rescue()
-    breaker: Breaker = Breaker()
-    registry: Registry = Registry()
-    claims: Claims = Claims()
-    team: Team = Team()
-    hooks: Hooks = Hooks()
-    activity: Activity = Activity()
-    coordinator: Coordinator = Coordinator()
-    resume: Resume = Resume()
-    store: StoreSettings = StoreSettings()
+    completion_check: CompletionCheck = CompletionCheck.model_construct()
+    run: Run = Run.model_construct()
+    rescue: Rescue = Rescue.model_construct()
+    breaker: Breaker = Breaker.model_construct()
+    registry: Registry = Registry.model_construct()
+    claims: Claims = Claims.model_construct()
+    team: Team = Team.model_construct()
+    hooks: Hooks = Hooks.model_construct()
+    activity: Activity = Activity.model_construct()
+    coordinator: Coordinator = Coordinator.model_construct()
+    resume: Resume = Resume.model_construct()
+    store: StoreSettings = StoreSettings.model_construct()

@@ -137,13 +137,15 @@ def resolve(sources: Sequence[Source]) -> Resolved:
             warnings.append(
                 f"{source.origin}: {key} is ignored: only the user's own config may set it"
             )
+        if not values:
+            continue
         checked = _validated(values, source)
         for key in values:
             merged[key] = _value_at(checked, key)
             origins[key] = source.origin
             if not source.trusted:
                 from_project[key] = merged[key]
-    settings = Settings.model_validate(nested(merged))
+    settings = Settings.model_validate(nested(merged)) if merged else Settings.model_construct()
     return Resolved(settings, origins, tuple(warnings), from_project)
 
 

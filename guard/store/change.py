@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from guard.core.events import Event
 from guard.core.records import START, Entry, Position
-from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, checkpoint, paths_touched
+from guard.core.replay import CHECKPOINT_PATH, checkpoint, paths_touched, view_kinds
 from guard.core.views import Fold, ViewDocument, ViewKind
 from guard.errors import GuardError
 from guard.files import Folder
@@ -179,7 +179,7 @@ class FileChange:
 
     def _refuse_orphans(self) -> None:
         """A log is begun only where no view speaks of an earlier one."""
-        for kind in VIEW_KINDS:
+        for kind in view_kinds():
             for path in self._files.paths(kind):
                 raise BrokenLog(LIVE, 0, 1, f"the log is missing, but {path} was made from it")
 
@@ -248,4 +248,4 @@ class FileChange:
 
 
 def _kind_of(path: str) -> ViewKind[Any, Any]:
-    return next(kind for kind in VIEW_KINDS if kind.key_in(path) is not None)
+    return next(kind for kind in view_kinds() if kind.key_in(path) is not None)

@@ -31,7 +31,7 @@ from guard.store.views import Recent, ViewFiles
 
 D = TypeVar("D", bound=ViewDocument)
 T = TypeVar("T")
-_DEFAULTS = StoreSettings()
+_DEFAULTS = StoreSettings.model_construct()
 _READ_ATTEMPTS, _READ_PAUSE = 4, 0.02
 
 

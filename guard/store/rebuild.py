@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from guard.core.events import LogSalvaged, SegmentOpened
 from guard.core.records import START, Position
-from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, Checkpoint, Replay
+from guard.core.replay import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
 from guard.core.reports.state import RebuildReport
 from guard.core.views import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
@@ -51,7 +51,7 @@ def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
 
 def _unaccounted(folder: Folder, files: ViewFiles, documents: dict[str, ViewDocument]) -> list[str]:
     """Files that stand where views stand, and of which the log knows nothing."""
-    found = [path for kind in VIEW_KINDS for path in files.paths(kind)]
+    found = [path for kind in view_kinds() for path in files.paths(kind)]
     found += [CHECKPOINT_PATH] if folder.exists(CHECKPOINT_PATH) else []
     return [path for path in found if path not in documents]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from guard.core.events import LogSalvaged
 from guard.core.records import Entry, Position
-from guard.core.replay import CHECKPOINT_PATH, VIEW_KINDS, Checkpoint, Replay
+from guard.core.replay import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
 from guard.core.reports.state import Finding, VerifyReport
 from guard.core.rescuing import Anchor
 from guard.core.views import NewerView, ViewDocument, seal, unseal
@@ -72,7 +72,7 @@ class _Audit:
                 self._waiting[seq].append(path)
 
     def _files_on_disk(self) -> Iterator[tuple[str, type[ViewDocument]]]:
-        for kind in VIEW_KINDS:
+        for kind in view_kinds():
             try:
                 paths = list(self._files.paths(kind))
             except StateProblem as error:
@@ -189,7 +189,7 @@ def ahead_of_log(folder: Folder, end: Position) -> list[str]:
     mark = read_mark(folder)
     found = [LOCK] if mark and mark.seq > end.seq else []
     kinds: list[tuple[str, Any]] = [
-        (path, kind.document) for kind in VIEW_KINDS for path in files.paths(kind)
+        (path, kind.document) for kind in view_kinds() for path in files.paths(kind)
     ]
     for path, document in kinds:
         data = files.read(path)

@@ -16,7 +16,7 @@ import pytest
 from guard import agents
 from guard.core.events import AgentUpdated
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.replay import VIEW_KINDS
+from guard.core.replay import view_kinds
 from guard.core.views import unseal
 from guard.errors import StoreUnavailable
 from guard.store.files import FileStore
@@ -44,7 +44,7 @@ def _read_every_view_file(workspace: Path) -> int:
     count = 0
     for file in workspace.glob("*/*.json"):
         path = str(file.relative_to(workspace))
-        kind = next(kind for kind in VIEW_KINDS if kind.key_in(path) is not None)
+        kind = next(kind for kind in view_kinds() if kind.key_in(path) is not None)
         data = file.read_bytes()
         json.loads(data)
         unseal(data, kind.document)

@@ -1,14 +1,15 @@
 """Everything that can happen, as one tagged union.
 
 To add an event type: write its class in the module of its family and put it into the family's union there. The views that
-fold that family then fail to type-check until they say what it means for them; the schema is made anew by
-`python -m guard.schemas`.
+fold that family then fail to type-check, or to pass their test, until they say what it means for them; the schema is made
+anew by `python -m guard.schemas`.
+
+The coordinator's events are nearly half of all, and most commands meet none of them: they are loaded when somebody asks for
+one, or for all.
 """
 
 from functools import cache
-from typing import Annotated, TypeAlias, get_args
-
-from pydantic import Discriminator, TypeAdapter
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from guard.core.events.activity import (
     ActivityForgotten,
@@ -50,7 +51,6 @@ from guard.core.events.check import CheckEvent, CheckMade
 from guard.core.events.commit import CommitEvent, CommitRecorded, CommitsRewritten
 from guard.core.events.hook import HookEvent, HookSessionStarted, HooksFolded, StopDecided
 from guard.core.events.log import LogEvent, LogSalvaged, SegmentOpened
-from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.rescue import RescueEvent, RescueMade
 from guard.core.events.run import (
     IterationEnded,
@@ -73,7 +73,7 @@ from guard.core.events.team import (
     TeamMemberLeft,
 )
 
-Event: TypeAlias = (
+_Early: TypeAlias = (
     LogEvent
     | RunEvent
     | AgentLogEvent
@@ -85,25 +85,37 @@ Event: TypeAlias = (
     | HookEvent
     | CommitEvent
     | WatchEvent
-    | CoordinatorEvent
     | ClocksRead
 )
+if TYPE_CHECKING:
+    from guard.core.events.plan import CoordinatorEvent
 
-EVENT_CLASSES: tuple[type[BaseEvent], ...] = get_args(Event)
-EVENT_TYPES: dict[str, type[BaseEvent]] = {
-    cls.model_fields["type"].default: cls for cls in EVENT_CLASSES
-}
+    Event: TypeAlias = _Early | CoordinatorEvent
+else:
+    Event = BaseEvent
+
+
+def _tagged(classes: tuple[type[BaseEvent], ...]) -> dict[str, type[BaseEvent]]:
+    return {cls.model_fields["type"].default: cls for cls in classes}
+
+
+_EARLY = _tagged(get_args(_Early))
 
 
 @cache
-def event_adapter() -> TypeAdapter[Event]:
-    """What tells an event by its tag; made once, by those who read the log."""
-    return TypeAdapter(Annotated[Event, Discriminator("type")])
+def event_types() -> dict[str, type[BaseEvent]]:
+    """Every event by its tag."""
+    from guard.core.events.plan import CoordinatorEvent
+
+    return {**_EARLY, **_tagged(get_args(CoordinatorEvent))}
+
+
+def event_class(tag: str) -> type[BaseEvent] | None:
+    """The event of this tag; None for one that only a newer guard knows."""
+    return _EARLY.get(tag) or event_types().get(tag)
 
 
 __all__ = [
-    "EVENT_CLASSES",
-    "EVENT_TYPES",
     "ActivityForgotten",
     "AgentBaselineRecorded",
     "AgentClaimValidated",
@@ -134,7 +146,6 @@ __all__ = [
     "CompletionHeld",
     "CompletionReleased",
     "CooldownRestarted",
-    "CoordinatorEvent",
     "Event",
     "FalseAlarmLearned",
     "HookEvent",
@@ -165,5 +176,6 @@ __all__ = [
     "TrialClaimed",
     "TrialReturned",
     "WatchEvent",
-    "event_adapter",
+    "event_class",
+    "event_types",
 ]
