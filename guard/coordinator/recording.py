@@ -63,7 +63,7 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
         own = terms
         if isinstance(request, Pass):
             own = replace(terms, commit=commit_of(guard, state, request.task_id))
-        return _allowed(decide(state, request, own))
+        return allowed(decide(state, request, own))
 
     return change_state(guard, terms, decided, ground)
 
@@ -115,13 +115,18 @@ def _recovered(change: Change, terms: Terms) -> Coordinator:
 
 def _refuse_other(request: Request, known: BaseEvent, event_id: str) -> None:
     if not isinstance(known, PlanEvent) or not is_told_by(request, known):  # type: ignore[arg-type]
-        raise Refused(
-            f"the id {event_id} was used for another {known.type}",
-            "give each request an id of its own",
-        )
+        raise used_for_another(known, event_id)
 
 
-def _allowed(decision: tuple[CoordinatorEvent, ...] | Refusal) -> tuple[CoordinatorEvent, ...]:
+def used_for_another(known: BaseEvent, event_id: str) -> Refused:
+    """The id of a request is that of something else."""
+    return Refused(
+        f"the id {event_id} was used for another {known.type}", "give each request an id of its own"
+    )
+
+
+def allowed(decision: tuple[CoordinatorEvent, ...] | Refusal) -> tuple[CoordinatorEvent, ...]:
+    """What was decided; a refusal is raised."""
     if isinstance(decision, Refusal):
         raise Refused(decision.message, decision.hint)
     return decision

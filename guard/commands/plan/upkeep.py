@@ -7,7 +7,8 @@ import click
 
 from guard.commands.plan.telling import recorded, tell, tell_of
 from guard.core.coordinator import requests
-from guard.errors import GuardError
+from guard.errors import GuardError, WrongUsage
+from guard.ids import given_id
 from guard.invocation import Invocation
 from guard.output import format_option
 
@@ -18,17 +19,30 @@ if TYPE_CHECKING:
 @click.command("outbox")
 @click.option("--take", is_flag=True, help="Take what is there: it has been delivered.")
 @click.option("--agent", "agent_id", metavar="ID", help="Only what is for this agent.")
+@click.option(
+    "--event-id",
+    metavar="ID",
+    callback=given_id("an event id"),
+    help="With --take, the id to record it under: the same once more gives the same items again.",
+)
 @format_option
 @click.pass_obj
-def outbox(guard: Invocation, take: bool, agent_id: str | None, form: str) -> None:
-    """List what is to be delivered: agents to start, rework, answers, aborts, results."""
-    from guard.coordinator.recording import loaded, record
+def outbox(
+    guard: Invocation, take: bool, agent_id: str | None, event_id: str | None, form: str
+) -> None:
+    """List what is to be delivered: agents to start, rework, answers, aborts, results.
+
+    Whoever may be killed before all is delivered takes it under an id, and asks again with that id.
+    """
+    from guard.coordinator.delivering import take as taken
+    from guard.coordinator.delivering import waiting
+    from guard.coordinator.recording import loaded
     from guard.core.reports.plan import PlanOutboxReport, outbox_text
 
-    found = [one for one in loaded(guard).outbox if agent_id in (None, one.agent_id)]
-    if take and found:
-        record(guard, requests.TakeOutbox(items=tuple(one.item_id for one in found)))
-    report = PlanOutboxReport(taken=take, items=tuple(found))
+    if event_id is not None and not take:
+        raise WrongUsage("nothing is recorded without --take", "leave out --event-id")
+    found = taken(guard, agent_id, event_id) if take else waiting(loaded(guard), agent_id)
+    report = PlanOutboxReport(taken=take, items=found)
     guard.output.document(report, form, outbox_text)
 
 
@@ -71,20 +85,20 @@ def usage(
 
 @click.command("tick")
 @click.option("--no-fill", is_flag=True, help="Send nobody out; only look whose time is up.")
-@format_option
-@click.pass_obj
-def tick(guard: Invocation, no_fill: bool, form: str) -> None:
+@recorded
+def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> None:
     """Do what is due: time agents out, then fill the free places, audits first.
 
     An agent that gave a checkpoint, or is provably at work, gets half of its time again, twice at most. Whoever is sent out
-    stands in the outbox, to be started. For a loop or a timer: with nothing due it records nothing.
+    stands in the outbox, to be started. For a loop or a timer: with nothing due it records nothing, not even
+    the id, so that a later tick under it does what is due then.
     """
     from guard.coordinator.ticking import ticked
 
     def at_work(agent_id: str, agent: "ActiveAgent") -> bool:
         return _is_at_work(guard, agent_id, agent)
 
-    tell_of(guard, ticked(guard, at_work, fills=not no_fill), form)
+    tell_of(guard, ticked(guard, at_work, fills=not no_fill, event_id=event_id), form)
 
 
 def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:

@@ -48,6 +48,8 @@ class Terms:
     boot_seconds: float = 0.0
     boot_id: str | None = None
     """Now on the boot clock; without an id only the wall clock counts."""
+    made: int = 0
+    """How many events there are already under the same id."""
 
     @property
     def until(self) -> datetime:
@@ -58,7 +60,7 @@ class Terms:
         """The events, each with an id of its own."""
         return tuple(
             event(at=self.now, id=self._id(number), **fields, **self._boot(fields))
-            for number, (event, fields) in enumerate(drafts, 1)
+            for number, (event, fields) in enumerate(drafts, self.made + 1)
         )
 
     def _boot(self, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,15 @@ from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, Timed
 from guard.core.coordinator.requests import AgentLost, SupportFailed
 from guard.core.coordinator.state import Coordinator, after
 from guard.core.coordinator.terms import Draft, Refusal, Terms
+from guard.core.events.base import BaseEvent
 from guard.core.events.plan import CoordinatorEvent, RemediationDispatched
-from guard.core.events.plan_agents import AgentDispatched, AgentTimeoutExtended
+from guard.core.events.plan_agents import (
+    AgentDispatched,
+    AgentTimeout,
+    AgentTimeoutExtended,
+    SupportingAgentFailed,
+)
+from guard.core.events.plan_base import Dispatched
 
 MOST_EXTENSIONS = 2
 _STEMS = {
@@ -39,27 +46,36 @@ def _is_over(timed: Timed, terms: Terms) -> bool:
 def tick(
     state: Coordinator, terms: Terms, is_at_work: Callable[[str], bool], *, fills: bool = True
 ) -> tuple[CoordinatorEvent, ...]:
-    """What is to be recorded now. Whether an agent is provably at work is asked only of those whose time is up."""
+    """What is to be recorded now. Whether an agent is provably at work is asked only of those whose time is up.
+
+    The first event has the id that was given, so that whoever retries is known by it.
+    """
     events = list(_times_up(state, terms, is_at_work))
     if fills:
         now = after(state, *events) if events else state
         lost = [one.task_id for one in events if one.type == "agent_timeout"]
         first = [one for one in lost if one is not None]
-        events += replace(terms, event_id=f"{terms.event_id[:100]}-f").events(
-            _filled(now, terms, first)
-        )
+        events += replace(terms, made=len(events)).events(_filled(now, terms, first))
     return tuple(events)
+
+
+def is_of_a_tick(event: BaseEvent) -> bool:
+    """Whether a tick may have begun with this event: it times out, gives time, or sends out whom others have to start."""
+    if isinstance(event, Dispatched):
+        return event.to_start
+    return isinstance(event, AgentTimeout | AgentTimeoutExtended) or (
+        isinstance(event, SupportingAgentFailed) and event.timed_out
+    )
 
 
 def _times_up(
     state: Coordinator, terms: Terms, is_at_work: Callable[[str], bool]
 ) -> Iterator[CoordinatorEvent]:
-    number = 0
+    made = 0
     for agent_id, agent in state.active_agents.items():
         if not is_due(agent, terms):
             continue
-        number += 1
-        own = replace(terms, event_id=f"{terms.event_id[:100]}-{number}")
+        own = replace(terms, made=made)
         because = _reason_to_wait(agent_id, agent, is_at_work)
         if because is not None:
             more = {"agent_id": agent_id, "timeout_at": terms.now + terms.limits.agent_timeout / 2}
@@ -70,15 +86,16 @@ def _times_up(
             assert not isinstance(decided, Refusal)
             events = decided
         yield from events
+        made += len(events)
         state = after(state, *events)
     for run_id, run in state.active_supporting_agents.items():
         if _is_over(run, terms):
-            number += 1
-            own = replace(terms, event_id=f"{terms.event_id[:100]}-{number}")
+            own = replace(terms, made=made)
             failed = SupportFailed(run_id=run_id, reason="timed out", timed_out=True)
             decided = decide(state, failed, own)
             assert not isinstance(decided, Refusal)
             yield from decided
+            made += len(decided)
             state = after(state, *decided)
 
 
