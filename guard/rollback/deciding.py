@@ -6,24 +6,23 @@ from dataclasses import dataclass, field
 from guard.coordinator.facts import terms_of
 from guard.coordinator.recording import change_state, current, loaded
 from guard.core.coordinator.deciding_upkeep import rollback_order
-from guard.core.coordinator.entries import Rollback
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import Draft
 from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.core.reports.rollback import RollbackReport, RolledBackTask
-from guard.core.rescuing import MOST_NAMED, Occasion, Snapshot, cut, full_ref, shown
+from guard.core.rescuing import MOST_NAMED, Occasion, Snapshot, cut, shown
 from guard.errors import GuardError
 from guard.git.reading import Reader
 from guard.invocation import Invocation
+from guard.rollback.ending import end_of, outcome
 from guard.rollback.journals import has_journals
 from guard.rollback.moving import RolledBack, roll_back
 from guard.rollback.place import Place, alone
 from guard.rollback.preparing import Order, prepared
 from guard.rollback.recorded import commits_of_task
-from guard.rollback.recovering import Settled, has_revert, settle_all
+from guard.rollback.recovering import Settled, settle_all
 from guard.rollback.stopping import Stopped
 
-INTERRUPTED = "interrupted"
 _LONGEST_REASON = 60_000
 Tell = Callable[[RolledBackTask], None]
 """Told of each task before it is rolled back."""
@@ -79,24 +78,17 @@ def _settled(guard: Invocation, place: Place) -> list[Settled]:
     state = current(guard)
     begun = state.rollback_in_progress if state is not None else None
     if begun is not None:
-        end = _end_of(place, begun)
-        _append(guard, end)
-        if all(one.task_id != begun.task_id for one in settled):
-            _tell_killed(guard, begun.task_id, moved=end[0] is TaskRolledBack)
+        found = outcome(place, begun, settled)
+        _append(guard, end_of(begun, found))
+        if found not in settled:
+            _tell_killed(guard, found.task_id, moved=found.moved)
+            settled.append(found)
     return settled
 
 
 def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
     word = "finished" if moved else "undone"
     guard.output.warn(f"a rollback of {task_id} that was killed is {word}")
-
-
-def _end_of(place: Place, begun: Rollback) -> Draft:
-    """How a rollback ended that was announced: the branch tells."""
-    if has_revert(place.project(), full_ref(begun.branch) or "HEAD", begun.to_sha):
-        fields = {"from_sha": begun.head, "to_sha": begun.to_sha, "reason": begun.reason}
-        return TaskRolledBack, {"task_id": begun.task_id, **fields}
-    return RollbackFailed, {"task_id": begun.task_id, "reason": INTERRUPTED}
 
 
 def _append(guard: Invocation, *drafts: Draft) -> Coordinator:

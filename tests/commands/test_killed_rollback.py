@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import TIME_LIMIT, git, run
+from tests.support import TIME_LIMIT, commit, git, run
 from tests.support.planned import Planned
 from tests.support.rolling_back import state
 
@@ -127,3 +127,31 @@ def test_an_error_once_the_branch_has_moved_leaves_the_end_to_the_next_command(
     assert planned.state.rollback_in_progress is None
     assert "A-1" not in planned.state.completed_tasks
     assert "rollback_failed" not in planned.events()
+
+
+@pytest.mark.parametrize(
+    ("when", "ends"),
+    [
+        ("files_half_swapped", "rollback_failed"),
+        ("branch_moved", "task_rolled_back"),
+        ("end_not_recorded", "task_rolled_back"),
+    ],
+)
+def test_a_detached_head_is_judged_where_it_is(
+    when: str, ends: str, repository: Path, workspace: Path, tmp_path: Path
+) -> None:
+    """Whichever work tree the next command runs in: its own HEAD has nothing to do with it."""
+    commit(repository, "first.txt")
+    linked = tmp_path / "linked"
+    git(repository, "worktree", "add", "-q", "--detach", str(linked))
+    planned = Planned(linked, workspace)
+    planned.complete("A-1", "one\n", "two\n")
+    killed(planned, when)
+    done = run("--workspace", workspace, "plan", "show", cwd=repository)
+    assert done.code == 0, done.err
+    assert planned.state.rollback_in_progress is None
+    assert planned.events()[-1] == ends
+    moved = ends == "task_rolled_back"
+    assert ("A-1" in planned.state.completed_tasks) is not moved
+    assert (linked / "A-1-0.txt").exists() is not moved
+    assert git(linked, "status", "--porcelain") == ""
