@@ -31,7 +31,8 @@ def command(
 
     A snapshot is taken first. The revert is one commit on top; history is not rewritten. A conflict, or a file that would
     change and is not as it was committed, leaves everything as it was. Tasks in progress that depend on it are aborted. If
-    guard is killed meanwhile, the next command finishes or undoes it. Exit code 1 if it is refused: it is said why.
+    guard is killed meanwhile, the next command finishes or undoes it; if that is the same rollback once more, a finished one is
+    all that was asked for. Exit code 1 if it is refused: it is said why.
     """
     from guard.rollback.deciding import rollback
 
@@ -73,8 +74,13 @@ def _text(report: RollbackReport) -> str:
         return "\n".join(visible(line) for line in lines)
     lines = []
     for one in report.tasks:
-        what = f"revert {one.to_sha[:10]}" if one.snapshot and one.to_sha else "nothing to revert"
+        what = "nothing to revert"
+        if one.to_sha and (one.snapshot or report.reason == "finished"):
+            what = f"revert {one.to_sha[:10]}"
         lines.append(f"{one.task_id} returned to available queue ({what})")
         lines += [f"  guard restore {one.snapshot} --to DIR"] if one.snapshot else []
     lines += [f"{task_id} was aborted: it depends on what is gone" for task_id in report.aborted]
-    return "\n".join(visible(line) for line in ["Rollback complete.", *lines])
+    first = "Rollback complete."
+    if report.reason == "finished":
+        first = f"The rollback of {report.task_id} that was killed is finished now."
+    return "\n".join(visible(line) for line in [first, *lines])

@@ -21,6 +21,7 @@ from guard.rollback.place import Place, alone
 from guard.rollback.preparing import Order, prepared
 from guard.rollback.recorded import commits_of_task
 from guard.rollback.recovering import Settled, settle_all
+from guard.rollback.reporting import aborted, finished_now, refused, taken_back
 from guard.rollback.stopping import Stopped
 
 _LONGEST_REASON = 60_000
@@ -35,9 +36,14 @@ def rollback(
     loaded(guard)
     place = place_of(guard)
     with alone(place.workspace) as lock:
-        _settled(guard, place)
+        before = loaded(guard)
+        settled = _settled(guard, place)
         state = loaded(guard)
-        order = rollback_order(state, _id_of(state, task_id), cascade=cascade)
+        task_id = _id_of(state, task_id)
+        finished = next((one for one in settled if one.moved and one.task_id == task_id), None)
+        if finished is not None and task_id not in state.completed_tasks:
+            return finished_now(before, state, finished, dry=dry)
+        order = rollback_order(state, task_id, cascade=cascade)
         if order.refusal is not None:
             return _refused(guard, order.refusal, dry=dry)
         run = _Run(guard, place, lock, reason[:_LONGEST_REASON], dry)
@@ -101,29 +107,7 @@ def _refused(guard: Invocation, draft: Draft, *, dry: bool) -> RollbackReport:
     fields = dict(draft[1])
     if not dry:
         _append(guard, draft)
-    return RollbackReport(
-        done=False,
-        dry_run=dry,
-        reason=str(fields["reason"]),
-        dependents=tuple(fields.get("dependents", ())),
-        task_id=str(fields["task_id"])[:128],
-        tasks=(),
-        aborted=(),
-        paths=(),
-        detail=_sentence(fields),
-    )
-
-
-def _sentence(fields: dict[str, object]) -> str:
-    task, dependents = fields["task_id"], fields.get("dependents", ())
-    words = {
-        "unknown_task": f"the plan has no task {task}",
-        "not_completed": f"{task} is not completed, so there is nothing to roll back",
-        "no_commit_recorded": f"no commit of {task} was recorded when it passed its audit",
-    }
-    named = ", ".join(dependents[:10]) if isinstance(dependents, tuple) else ""
-    built = f"completed tasks depend on {task}: {named}; --cascade rolls them back first"
-    return cut(words.get(str(fields["reason"]), built))
+    return refused(fields, dry=dry)
 
 
 @dataclass
@@ -171,14 +155,8 @@ class _Run:
         self, state: Coordinator, order: Order, made: RolledBack | None = None
     ) -> RolledBackTask:
         commit = state.task_commits[order.task_id]
-        return RolledBackTask(
-            task_id=order.task_id,
-            commit=commit.commit_sha,
-            commits=order.commits[:MOST_NAMED],
-            files=tuple(cut(path) for path in commit.files_modified[:MOST_NAMED]),
-            to_sha=made.to_sha if made else None,
-            snapshot=made.snapshot if made else None,
-        )
+        to_sha, snapshot = (made.to_sha, made.snapshot) if made else (None, None)
+        return taken_back(order.task_id, commit, order.commits, to_sha, snapshot)
 
     def _one(self, state: Coordinator, order: Order) -> None:
         fields = {"task_id": order.task_id, "reason": self.reason}
@@ -228,12 +206,8 @@ class _Run:
             detail="",
             tasks=tuple(self.done),
             dependents=(),
-            aborted=self._aborted(state) if state is not None and not self.dry else (),
+            aborted=aborted(state, current(self.guard))
+            if state is not None and not self.dry
+            else (),
             paths=tuple(paths),
         )
-
-    def _aborted(self, before: Coordinator) -> tuple[str, ...]:
-        """Tasks that were in progress, and are not any more because what they were built on is gone."""
-        now = current(self.guard)
-        still = {one.task_id for one in now.in_progress_tasks} if now else set()
-        return tuple(w.task_id for w in before.in_progress_tasks if w.task_id not in still)

@@ -32,6 +32,8 @@ class Settled:
     """Whether the revert is on the branch; else all is as it was."""
     left: tuple[str, ...] = ()
     """Files that somebody changed since, and that are as they were left."""
+    snapshot: str | None = None
+    """The work tree as it was before, where that is known."""
 
 
 def settle_all(place: Place) -> list[Settled]:
@@ -83,7 +85,9 @@ def settle(place: Place, staged: Staged) -> Settled:
         pin = f"{REFS}/{journal.to_sha}"
         project.call("update-ref", "--no-deref", "-d", pin, journal.to_sha)
     staged.forget()
-    return Settled(journal.task_id, journal.head, journal.to_sha, moved, tuple(left))
+    return Settled(
+        journal.task_id, journal.head, journal.to_sha, moved, tuple(left), journal.snapshot
+    )
 
 
 def work_tree(place: Place) -> Target:

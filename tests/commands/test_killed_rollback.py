@@ -155,3 +155,40 @@ def test_a_detached_head_is_judged_where_it_is(
     assert ("A-1" in planned.state.completed_tasks) is not moved
     assert (linked / "A-1-0.txt").exists() is not moved
     assert git(linked, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("when", ["branch_moved", "end_not_recorded"])
+def test_the_same_rollback_again_finishes_it_and_that_is_enough(
+    when: str, planned: Planned
+) -> None:
+    planned.dispatch("B-1")
+    begun = planned.state.task_commits["A-1"]
+    killed(planned, when)
+    reverted = git(planned.root, "rev-parse", "HEAD").strip()
+    words = ("--workspace", planned.workspace, "rollback", "A.1", "--format", "json")
+    done = run(*words, cwd=planned.root)
+    assert done.code == 0, done.err
+    report = done.json
+    assert (report["done"], report["reason"], report["aborted"]) == (True, "finished", ["B-1"])
+    (one,) = report["tasks"]
+    assert (one["commit"], one["to_sha"]) == (begun.commit_sha, reverted)
+    assert git(planned.root, "rev-parse", "HEAD").strip() == reverted
+    assert "rollback_failed" not in planned.events()
+    again = run(*words, cwd=planned.root)
+    assert (again.code, again.json["reason"]) == (1, "not_completed"), "it is done already"
+
+
+def test_a_person_who_repeats_a_killed_rollback_is_told(planned: Planned) -> None:
+    killed(planned, "branch_moved")
+    done = run("--workspace", planned.workspace, "rollback", "A.1", cwd=planned.root)
+    assert done.code == 0, done.err
+    assert "that was killed is finished now." in done.out.splitlines()[0]
+    assert "guard restore" in done.out, "the snapshot from before is still known"
+
+
+def test_a_rollback_that_was_undone_is_done_again(planned: Planned) -> None:
+    killed(planned, "files_half_swapped")
+    done = run("--workspace", planned.workspace, "rollback", "A.1", cwd=planned.root)
+    assert done.code == 0, done.err
+    assert "Rollback complete." in done.out
+    assert planned.events()[-3:] == ["rollback_failed", "rollback_started", "task_rolled_back"]
