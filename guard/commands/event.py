@@ -45,7 +45,7 @@ def command(
         raise WrongUsage(f"{kind}: {first_problem(error)}", f"it takes {takes}") from None
     done = record(guard, asked, event_id)
     report = change_report(done.events, done.state, repeated=done.repeated)
-    guard.output.document(report, form, change_text)
+    guard.output.document(report, form, lambda one: change_text(one, done.state))
 
 
 def _values(guard: Invocation, known: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:

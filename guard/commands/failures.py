@@ -56,7 +56,7 @@ def record(
         details = stream.read(1 << 22).decode(errors="replace")
     done = record_failure(guard, task_named(guard, task), details, kind, event_id)
     report = change_report(done.events, done.state, repeated=done.repeated)
-    guard.output.document(report, form, change_text)
+    guard.output.document(report, form, lambda one: change_text(one, done.state))
 
 
 @command.command("prevent")
@@ -72,7 +72,7 @@ def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form:
 
     done = add_prevention(guard, kind, text, event_id)
     report = change_report(done.events, done.state, repeated=done.repeated)
-    guard.output.document(report, form, change_text)
+    guard.output.document(report, form, lambda one: change_text(one, done.state))
 
 
 @command.command("warn")

@@ -1,5 +1,6 @@
 """`guard rollback`."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 import click
@@ -34,23 +35,27 @@ def command(
     guard is killed meanwhile, the next command finishes or undoes it; if that is the same rollback once more, a finished one is
     all that was asked for. Exit code 1 if it is refused: it is said why.
     """
+    from guard.coordinator.recording import loaded
+    from guard.core.reports.plan import names_of
     from guard.rollback.deciding import rollback
+
+    names = names_of(loaded(guard))
 
     def tell(one: RolledBackTask) -> None:
         if form == "text":
             with suppress(ReaderGone):
-                guard.output.result(_signal(one, reason, dry=dry_run))
+                guard.output.result(_signal(one, names, reason, dry=dry_run))
 
     report = rollback(guard, task, reason, cascade=cascade, dry=dry_run, tell=tell)
-    guard.output.verdict(report, form, _text)
+    guard.output.verdict(report, form, lambda one: _text(one, names))
     return 0 if report.done or report.reason == "planned" else 1
 
 
-def _signal(one: RolledBackTask, reason: str, *, dry: bool) -> str:
+def _signal(one: RolledBackTask, names: Mapping[str, str], reason: str, *, dry: bool) -> str:
     files = ", ".join(one.files[:_MOST_LINES]) or "none"
     more = len(one.files) - _MOST_LINES
     lines = [
-        f"ROLLBACK REQUIRED: {one.task_id}",
+        f"ROLLBACK REQUIRED: {names.get(one.task_id, one.task_id)}",
         "",
         f"Reason: {reason or 'none given'}",
         f"Commit: {one.commit}",
@@ -61,7 +66,8 @@ def _signal(one: RolledBackTask, reason: str, *, dry: bool) -> str:
     return "\n".join(visible(line) for line in lines)
 
 
-def _text(report: RollbackReport) -> str:
+def _text(report: RollbackReport, names: Mapping[str, str]) -> str:
+    own = names.get(report.task_id, report.task_id)
     if report.reason == "planned":
         return (
             f"{len(report.paths)} or more files would change"
@@ -69,18 +75,23 @@ def _text(report: RollbackReport) -> str:
             else "nothing to revert"
         )
     if not report.done:
-        done = [f"{one.task_id} was rolled back before that" for one in report.tasks]
-        lines = [f"Cannot roll back {report.task_id}: {report.detail}", *done]
+        done = [
+            f"{names.get(one.task_id, one.task_id)} was rolled back before that"
+            for one in report.tasks
+        ]
+        lines = [f"Cannot roll back {own}: {report.detail}", *done]
         return "\n".join(visible(line) for line in lines)
     lines = []
     for one in report.tasks:
         what = "nothing to revert"
         if one.to_sha and (one.snapshot or report.reason == "finished"):
             what = f"revert {one.to_sha[:10]}"
-        lines.append(f"{one.task_id} returned to available queue ({what})")
+        lines.append(f"{names.get(one.task_id, one.task_id)} returned to available queue ({what})")
         lines += [f"  guard restore {one.snapshot} --to DIR"] if one.snapshot else []
-    lines += [f"{task_id} was aborted: it depends on what is gone" for task_id in report.aborted]
+    lines += [
+        f"{names.get(one, one)} was aborted: it depends on what is gone" for one in report.aborted
+    ]
     first = "Rollback complete."
     if report.reason == "finished":
-        first = f"The rollback of {report.task_id} that was killed is finished now."
+        first = f"The rollback of {own} that was killed is finished now."
     return "\n".join(visible(line) for line in [first, *lines])

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from guard.core.coordinator.deciding_tasks import base_of
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import Commit, Limits, Terms
+from guard.core.coordinator.terms import Commit, Limits, Terms, called
 from guard.core.paths import spelled
 from guard.errors import RepositoryProblem
 from guard.git.head import UNBORN, head
@@ -71,7 +71,7 @@ def commit_of(guard: Invocation, state: Coordinator, task_id: str) -> Commit | N
         base = base_of(state, task_id)
         names = git.ask("diff-tree", "-r", "-z", "--name-only", base, now) if base else b""
     except RepositoryProblem as error:
-        guard.output.warn(f"the files of {task_id} are not known: {error.message}")
+        guard.output.warn(f"the files of {called(state, task_id)} are not known: {error.message}")
         return Commit(now)
     files = [spelled(name) for name in names.split(b"\0") if name]
     own = branch.removeprefix(_HEADS) if branch else None

@@ -7,7 +7,7 @@ from guard.coordinator.facts import terms_of
 from guard.coordinator.recording import change_state, current, loaded
 from guard.core.coordinator.deciding_upkeep import rollback_order
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import Draft
+from guard.core.coordinator.terms import Draft, called
 from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.core.reports.rollback import RollbackReport, RolledBackTask
 from guard.core.rescuing import MOST_NAMED, Occasion, Snapshot, cut, shown
@@ -45,7 +45,7 @@ def rollback(
             return finished_now(before, state, finished, dry=dry)
         order = rollback_order(state, task_id, cascade=cascade)
         if order.refusal is not None:
-            return _refused(guard, order.refusal, dry=dry)
+            return _refused(guard, state, order.refusal, dry=dry)
         run = _Run(guard, place, lock, reason[:_LONGEST_REASON], dry)
         return run.all(state, order.tasks, tell)
 
@@ -94,7 +94,9 @@ def _settled(guard: Invocation, place: Place) -> list[Settled]:
 
 def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
     word = "finished" if moved else "undone"
-    guard.output.warn(f"a rollback of {task_id} that was killed is {word}")
+    state = current(guard)
+    name = called(state, task_id) if state is not None else task_id
+    guard.output.warn(f"a rollback of {name} that was killed is {word}")
 
 
 def _append(guard: Invocation, *drafts: Draft) -> Coordinator:
@@ -102,12 +104,12 @@ def _append(guard: Invocation, *drafts: Draft) -> Coordinator:
     return change_state(guard, terms, lambda _state, _change: terms.events(drafts)).state
 
 
-def _refused(guard: Invocation, draft: Draft, *, dry: bool) -> RollbackReport:
+def _refused(guard: Invocation, state: Coordinator, draft: Draft, *, dry: bool) -> RollbackReport:
     """What the plan does not allow is recorded as well, unless somebody only asks."""
     fields = dict(draft[1])
     if not dry:
         _append(guard, draft)
-    return refused(fields, dry=dry)
+    return refused(state, fields, dry=dry)
 
 
 @dataclass

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from guard.core.coordinator.entries import TaskCommit
 from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.terms import called
 from guard.core.reports.rollback import RollbackReport, RolledBackTask
 from guard.core.rescuing import MOST_NAMED, cut
 from guard.rollback.recovering import Settled
 
 
-def refused(fields: Mapping[str, object], *, dry: bool) -> RollbackReport:
+def refused(state: Coordinator, fields: Mapping[str, object], *, dry: bool) -> RollbackReport:
     """What the plan does not allow, from the event that says so."""
     dependents = fields.get("dependents", ())
     return RollbackReport(
@@ -21,18 +22,19 @@ def refused(fields: Mapping[str, object], *, dry: bool) -> RollbackReport:
         tasks=(),
         aborted=(),
         paths=(),
-        detail=_sentence(fields),
+        detail=_sentence(state, fields),
     )
 
 
-def _sentence(fields: Mapping[str, object]) -> str:
-    task, dependents = fields["task_id"], fields.get("dependents", ())
+def _sentence(state: Coordinator, fields: Mapping[str, object]) -> str:
+    task, dependents = called(state, str(fields["task_id"])), fields.get("dependents", ())
     words = {
         "unknown_task": f"the plan has no task {task}",
         "not_completed": f"{task} is not completed, so there is nothing to roll back",
         "no_commit_recorded": f"no commit of {task} was recorded when it passed its audit",
     }
-    named = ", ".join(dependents[:10]) if isinstance(dependents, tuple) else ""
+    first = dependents[:10] if isinstance(dependents, tuple) else ()
+    named = ", ".join(called(state, one) for one in first)
     built = f"completed tasks depend on {task}: {named}; --cascade rolls them back first"
     return cut(words.get(str(fields["reason"]), built))
 

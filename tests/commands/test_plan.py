@@ -136,7 +136,7 @@ def test_the_same_id_again_does_nothing_and_with_other_content_is_refused(projec
 @pytest.mark.parametrize(
     ("words", "code", "why"),
     [
-        (("dispatch", "1.2", "--agent", "x"), 1, "task 1-2 waits for 1-1"),
+        (("dispatch", "1.2", "--agent", "x"), 1, "task 1.2 waits for 1.1"),
         (("dispatch", "9", "--agent", "x"), 1, "the plan has no task 9"),
         (
             ("audit", "2", "--agent", "x", "--verdict", "pass"),
@@ -419,3 +419,15 @@ def test_a_person_reads_tasks_as_the_plan_spells_them(project: Path) -> None:
     assert lines[1] == "  1.1  implementing  dev  (1 failed audit)"
     assert lines[2] == "  db-expert  helps dev  db-expert-run-2: Design an index"
     assert lines[3:5] == ["next: 2", "blocked: 1.2 waits for 1.1"]
+
+
+def test_changes_and_the_outbox_are_told_in_the_spelling_of_the_plan(project: Path) -> None:
+    call("plan", "load", "plan.json")
+    first = call("plan", "dispatch", "1-1", "--agent", "dev")[1].splitlines()[0]
+    assert first == "developer_dispatched  task 1.1  agent dev"
+    call("plan", "ready", "1-1")
+    call("plan", "tick")
+    assert call("plan", "outbox")[1].splitlines()[0] == "item-1  start  auditor-2  task 1.1"
+    assert told("plan-outbox", "plan", "outbox")["items"][0]["task_id"] == "1-1"
+    line = call("event", "auditor_fail", "task_id=1-1", "agent_id=auditor-2", "reason=red")[1]
+    assert line.startswith("auditor_fail  task 1.1  agent auditor-2\n")

@@ -164,11 +164,26 @@ def test_what_a_person_reads(planned: Planned) -> None:
     done = run(*words, cwd=planned.root)
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert lines[0] == "ROLLBACK REQUIRED: A-1"
+    assert lines[0] == "ROLLBACK REQUIRED: A.1"
     assert "Reason: it \\x1b[31mbroke" in lines
     assert f"Commit: {oid}" in lines
     assert "Files Affected: A-1-0.txt" in lines
     assert "Rollback complete." in lines
+    assert any(line.startswith("A.1 returned to available queue") for line in lines)
+    again = run(*words, cwd=planned.root)
+    assert again.out.startswith("Cannot roll back A.1: A.1 is not completed")
+
+
+def test_dependents_are_called_as_the_plan_spells_them(planned: Planned) -> None:
+    planned.complete("A-1")
+    planned.complete("B-1")
+    planned.dispatch("C-1")
+    words = ("--workspace", planned.workspace, "rollback", "A-1")
+    refused = run(*words, cwd=planned.root)
+    assert "completed tasks depend on A.1: B.1; --cascade" in refused.out
+    done = run(*words, "--cascade", cwd=planned.root)
+    assert "C.1 was aborted: it depends on what is gone" in done.out.splitlines()
+    assert "-1" not in "".join(line for line in done.out.splitlines() if "queue" in line)
 
 
 def test_what_a_script_reads(planned: Planned) -> None:

@@ -1,5 +1,6 @@
 """The coordinator, trigger by trigger: before, what is asked, after, and what is logged."""
 
+import re
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -37,7 +38,7 @@ from guard.core.coordinator.requests import (
     Usage,
 )
 from guard.core.coordinator.state import TAKERS, Coordinator, CoordinatorFold
-from guard.core.coordinator.terms import Commit
+from guard.core.coordinator.terms import Commit, Limits, Refusal
 from guard.core.events.plan import CoordinatorEvent
 from tests.support.plans import BASE, HEAD, Desk, expert, plan, task
 
@@ -583,6 +584,48 @@ def test_what_the_state_does_not_allow_is_refused_with_the_reason(row: Any) -> N
     desk = Desk()
     desk.does(*setup)
     assert desk.refuses(request) == code
+
+
+SPELLED = PLAN.model_copy(
+    update={
+        "plan": PLAN.plan.model_copy(
+            update={
+                "tasks": tuple(
+                    one.model_copy(update={"name": f"{one.id}.1"}) for one in PLAN.plan.tasks
+                )
+            }
+        )
+    }
+)
+
+
+@pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
+def test_a_refusal_calls_tasks_as_the_plan_spells_them(row: Any) -> None:
+    setup, request, _code = row
+    desk = Desk()
+    desk.does(*(SPELLED if one is PLAN else one for one in setup))
+    refusal = desk.ask(request)
+    assert isinstance(refusal, Refusal)
+    said = f"{refusal.message} {refusal.hint}"
+    assert re.findall(r"\b[ABC]\b(?!\.1)", said) == [], said
+
+
+@pytest.mark.parametrize(
+    ("name", "word"), [("A.1", "A.1"), ("a b; c", "'a b; c'"), ("-rf", "A"), ("$(x)", "'$(x)'")]
+)
+def test_a_hint_has_a_command_that_can_be_typed(name: str, word: str) -> None:
+    desk = Desk()
+    desk.does(plan(task("A").model_copy(update={"name": name})))
+    refusal = desk.ask(Pass(task_id="A", agent_id="x"))
+    assert isinstance(refusal, Refusal)
+    assert refusal.hint == f"`guard plan ready {word}` calls it ready for one"
+
+
+def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
+    desk = Desk(limits=Limits(redispatch_limit=0))
+    desk.does(SPELLED, *TAKEN[1:], AgentLost(agent_id="dev-1"))
+    (question,) = desk.state.pending_divine_questions
+    assert question.question == "agents on task A.1 were lost 1 times; the last was dev-1"
 
 
 def test_no_more_agents_than_places_are_at_work() -> None:

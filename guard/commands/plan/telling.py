@@ -39,4 +39,4 @@ def tell_of(guard: Invocation, done: Any, form: str) -> None:
     from guard.core.reports.plan import change_report, change_text
 
     report = change_report(done.events, done.state, repeated=done.repeated)
-    guard.output.document(report, form, change_text)
+    guard.output.document(report, form, lambda one: change_text(one, done.state))

@@ -43,7 +43,8 @@ def outbox(
         raise WrongUsage("nothing is recorded without --take", "leave out --event-id")
     found = taken(guard, agent_id, event_id) if take else waiting(loaded(guard), agent_id)
     report = PlanOutboxReport(taken=take, items=found)
-    guard.output.document(report, form, outbox_text)
+    state = loaded(guard)
+    guard.output.document(report, form, lambda one: outbox_text(one, state))
 
 
 @click.command("usage")

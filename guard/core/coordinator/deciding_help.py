@@ -15,7 +15,7 @@ from guard.core.coordinator.requests import (
     Unhealthy,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, named
+from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, called, named
 from guard.core.events.plan import (
     AgentResumesWithGuidance,
     AgentSeeksGuidance,
@@ -193,7 +193,7 @@ def lost(state: Coordinator, asked: AgentLost, terms: Terms) -> list[Draft]:
         (AgentTimeout, fields) if timed_out else (AgentCrashed, {**fields, "reason": asked.reason})
     ]
     if before + 1 == terms.limits.redispatch_limit + 1:
-        what = f"task {agent.task_id}" if agent.task_id else "the infrastructure"
+        what = f"task {called(state, agent.task_id)}" if agent.task_id else "the infrastructure"
         about = "redispatch" if agent.task_id else "remediation"
         told = f"agents on {what} were lost {before + 1} times; the last was {asked.agent_id}"
         drafts.append(_own_question(state, about, agent.task_id, told))

@@ -15,7 +15,7 @@ from guard.core.coordinator.requests import (
     SupportFailed,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, named
+from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, called, named
 from guard.core.events.plan_agents import (
     BusinessAnalystDispatched,
     DelegationQueued,
@@ -38,7 +38,7 @@ def assess(state: Coordinator, asked: Assess, _terms: Terms) -> list[Draft]:
         if state.place(task_id) not in ("available", "blocked", "pending_expansion"):
             raise NotAllowed(
                 "task_not_open",
-                f"task {task_id} is {state.place(task_id) or 'not in the plan'}",
+                f"task {called(state, task_id)} is {state.place(task_id) or 'not in the plan'}",
                 SHOW,
             )
     vague = set(asked.needs_expansion)
@@ -56,10 +56,11 @@ def dispatch_analyst(state: Coordinator, asked: DispatchAnalyst, terms: Terms) -
     place = state.place(asked.task_id)
     if place not in ("available", "blocked", "pending_expansion"):
         where = place.replace("_", " ") if place else "not in the plan"
-        raise NotAllowed("task_not_open", f"task {asked.task_id} is {where}", SHOW)
+        raise NotAllowed("task_not_open", f"task {called(state, asked.task_id)} is {where}", SHOW)
     whose = state.pending_expansions.get(asked.task_id, NEEDS_EXPANSION)
     if whose != NEEDS_EXPANSION:
-        raise NotAllowed("in_expansion", f"task {asked.task_id} is being expanded ({whose})", SHOW)
+        told = f"task {called(state, asked.task_id)} is being expanded ({whose})"
+        raise NotAllowed("in_expansion", told, SHOW)
     refuse_beyond_redispatch(state, asked.task_id, terms)
     refuse_active(state, asked.agent_id)
     return [analyst(asked.task_id, asked.agent_id, terms, to_start=asked.to_start)]
@@ -73,7 +74,8 @@ def analyst(task_id: str, agent_id: str, terms: Terms, *, to_start: bool) -> Dra
 
 def _refuse_others_expansion(state: Coordinator, task_id: str, agent_id: str) -> None:
     if state.active_business_analysts.get(agent_id) != task_id:
-        raise NotAllowed("not_its_analyst", f"{agent_id} is not expanding task {task_id}", SHOW)
+        told = f"{agent_id} is not expanding task {called(state, task_id)}"
+        raise NotAllowed("not_its_analyst", told, SHOW)
 
 
 def expand(state: Coordinator, asked: Expand, _terms: Terms) -> list[Draft]:

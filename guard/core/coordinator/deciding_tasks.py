@@ -10,7 +10,7 @@ from guard.core.coordinator.requests import (
     ReadyForAudit,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms
+from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, called, typed
 from guard.core.events.plan import (
     AuditorBlocked,
     AuditorFail,
@@ -58,19 +58,20 @@ def refuse_unless_free(state: Coordinator, task_id: str) -> None:
         raise NotAllowed("unknown_task", f"the plan has no task {task_id}", SHOW)
     if place == "available" or is_idle(state, state.work(task_id)):
         return
+    name = called(state, task_id)
     if place == "blocked":
-        waits = ", ".join(state.blocked_tasks[task_id][:5])
-        raise NotAllowed("task_blocked", f"task {task_id} waits for {waits}", SHOW)
+        waits = ", ".join(called(state, one) for one in state.blocked_tasks[task_id][:5])
+        raise NotAllowed("task_blocked", f"task {name} waits for {waits}", SHOW)
     if place == "in_progress":
         work = state.work(task_id)
         assert work is not None
-        who = f"task {task_id} is {work.status} by {work.developer_id}"
+        who = f"task {name} is {work.status} by {work.developer_id}"
         raise NotAllowed("task_in_progress", who, SHOW)
     if place == "completed":
-        hint = f"`guard rollback {task_id}` undoes it"
-        raise NotAllowed("task_completed", f"task {task_id} is complete", hint)
+        hint = f"`guard rollback {typed(state, task_id)}` undoes it"
+        raise NotAllowed("task_completed", f"task {name} is complete", hint)
     waits = state.pending_expansions[task_id]
-    raise NotAllowed("task_in_expansion", f"task {task_id} is being expanded ({waits})", SHOW)
+    raise NotAllowed("task_in_expansion", f"task {name} is being expanded ({waits})", SHOW)
 
 
 def is_idle(state: Coordinator, work: Work | None) -> bool:
@@ -105,8 +106,8 @@ def refuse_during_rollback(state: Coordinator) -> None:
         task_id = state.rollback_in_progress.task_id
         raise NotAllowed(
             "rollback_in_progress",
-            f"the rollback of {task_id} has not ended",
-            f"`guard rollback {task_id}` finishes or undoes it",
+            f"the rollback of {called(state, task_id)} has not ended",
+            f"`guard rollback {typed(state, task_id)}` finishes or undoes it",
         )
 
 
@@ -116,7 +117,7 @@ def refuse_beyond_redispatch(state: Coordinator, task_id: str, terms: Terms) -> 
     if setback is not None and setback.attempts > terms.limits.redispatch_limit:
         raise NotAllowed(
             "redispatch_limit",
-            f"agents of task {task_id} were lost {setback.attempts} times",
+            f"agents of task {called(state, task_id)} were lost {setback.attempts} times",
             "answer the question about it: `guard plan show` lists the open ones",
         )
 
@@ -125,7 +126,7 @@ def refuse_active(state: Coordinator, agent_id: str) -> None:
     """An agent does one thing at a time."""
     agent = state.active_agents.get(agent_id)
     if agent is not None:
-        what = agent.task_id or "the infrastructure"
+        what = called(state, agent.task_id) if agent.task_id else "the infrastructure"
         raise NotAllowed(
             "agent_active", f"agent {agent_id} is at work on {what}", "name another agent"
         )
@@ -143,16 +144,16 @@ def refuse_without_slot(state: Coordinator, terms: Terms) -> None:
 
 def ready(state: Coordinator, asked: ReadyForAudit, _terms: Terms) -> list[Draft]:
     """Only the developer of a task that is being implemented can call it ready."""
-    work = state.work(asked.task_id)
+    work, name = state.work(asked.task_id), called(state, asked.task_id)
     if work is None:
-        raise NotAllowed("task_not_in_progress", f"task {asked.task_id} is not in progress", SHOW)
+        raise NotAllowed("task_not_in_progress", f"task {name} is not in progress", SHOW)
     if work.status != "implementing":
-        raise NotAllowed("task_not_implementing", f"task {asked.task_id} is {work.status}", SHOW)
+        raise NotAllowed("task_not_implementing", f"task {name} is {work.status}", SHOW)
     agent_id = asked.agent_id or work.developer_id
     if agent_id != work.developer_id:
         raise NotAllowed(
             "not_its_developer",
-            f"task {asked.task_id} is {work.developer_id}'s, not {agent_id}'s",
+            f"task {name} is {work.developer_id}'s, not {agent_id}'s",
             SHOW,
         )
     return [(DeveloperReadyForAudit, {"task_id": asked.task_id, "agent_id": agent_id})]
@@ -164,7 +165,8 @@ def dispatch_auditor(state: Coordinator, asked: DispatchAgent, terms: Terms) -> 
         raise NotAllowed("no_task", "an auditor has a task to audit", "name it")
     refuse_unless_pending(state, asked.task_id)
     if asked.task_id in state.active_auditors.values():
-        raise NotAllowed("audit_under_way", f"task {asked.task_id} is being audited", SHOW)
+        told = f"task {called(state, asked.task_id)} is being audited"
+        raise NotAllowed("audit_under_way", told, SHOW)
     refuse_while_held_up(state)
     refuse_beyond_redispatch(state, asked.task_id, terms)
     refuse_active(state, asked.agent_id)
@@ -190,8 +192,8 @@ def refuse_unless_pending(state: Coordinator, task_id: str) -> None:
         where = f"is {place.replace('_', ' ')}" if place else "is not in the plan"
         raise NotAllowed(
             "audit_not_pending",
-            f"task {task_id} {where}: no audit is pending",
-            f"`guard plan ready {task_id}` calls it ready for one",
+            f"task {called(state, task_id)} {where}: no audit is pending",
+            f"`guard plan ready {typed(state, task_id)}` calls it ready for one",
         )
 
 
@@ -202,11 +204,14 @@ def _refuse_others_audit(state: Coordinator, task_id: str, agent_id: str) -> Non
     work = state.work(task_id)
     if work is not None and work.developer_id == agent_id:
         raise NotAllowed(
-            "own_work", f"{agent_id} has developed {task_id} itself", "let another agent audit it"
+            "own_work",
+            f"{agent_id} has developed {called(state, task_id)} itself",
+            "let another agent audit it",
         )
     sent = [one for one, audited in state.active_auditors.items() if audited == task_id]
     if sent and agent_id not in sent:
-        raise NotAllowed("not_its_auditor", f"task {task_id} is audited by {sent[0]}", SHOW)
+        told = f"task {called(state, task_id)} is audited by {sent[0]}"
+        raise NotAllowed("not_its_auditor", told, SHOW)
     if not sent:
         refuse_active(state, agent_id)
 

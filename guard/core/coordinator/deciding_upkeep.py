@@ -14,7 +14,7 @@ from guard.core.coordinator.requests import (
     Usage,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms
+from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, called
 from guard.core.events.plan import PlanComplete, PlanLoaded, ValidationComplete
 from guard.core.events.plan_upkeep import (
     ContextCompacted,
@@ -38,7 +38,7 @@ def load(state: Coordinator, asked: LoadPlan, _terms: Terms) -> list[Draft]:
     if gone:
         raise NotAllowed(
             "task_under_way",
-            f"the new plan lacks what is under way: {', '.join(gone[:5])}",
+            f"the new plan lacks what is under way: {', '.join(called(state, one) for one in gone[:5])}",
             "keep these tasks in the plan until they are done",
         )
     lost = {run.agent_id for run in state.active_supporting_agents.values()}

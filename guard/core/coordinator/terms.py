@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
+from shlex import quote
 from typing import Any
 
 from guard.core.coordinator.state import Coordinator
@@ -97,6 +98,18 @@ class NotAllowed(Exception):
 
 
 SHOW = "`guard plan show` tells where every task stands"
+
+
+def called(state: Coordinator, task_id: str) -> str:
+    """The task as the plan spells it, for people; its id if the plan has it no more."""
+    task = state.task(task_id)
+    return task.name if task is not None else task_id
+
+
+def typed(state: Coordinator, task_id: str) -> str:
+    """The same as a word of a command that can be typed; a name that looks like an option gives way to the id."""
+    name = called(state, task_id)
+    return task_id if name.startswith("-") else quote(name)
 
 
 def named(state: Coordinator, stem: str, offset: int = 0) -> str:

@@ -117,9 +117,10 @@ def held_up_by(state: Coordinator) -> str | None:
     return None
 
 
-def change_text(report: PlanChangeReport) -> str:
+def change_text(report: PlanChangeReport, state: Coordinator) -> str:
     """The same for people: a line for each event, and where the plan stands."""
-    lines = [_line(event) for event in report.events]
+    names = names_of(state)
+    lines = [_line(event, names) for event in report.events]
     if report.recorded_as == "repeated":
         lines = ["recorded before under this id; nothing changed"]
     elif not lines:
@@ -132,10 +133,16 @@ def change_text(report: PlanChangeReport) -> str:
     return "\n".join(map(visible, lines))
 
 
-def _line(event: RecordedEvent) -> str:
-    words = [
-        f"{name.removesuffix('_id')} {value}" for name in _NAMES if (value := getattr(event, name))
-    ]
+def names_of(state: Coordinator) -> dict[str, str]:
+    """How the plan spells each task: as people read it, in place of its id."""
+    return {task.id: task.name for task in state.tasks}
+
+
+def _line(event: RecordedEvent, names: Mapping[str, str]) -> str:
+    told = {name: value for name in _NAMES if (value := getattr(event, name))}
+    if event.task_id:
+        told["task_id"] = names.get(event.task_id, event.task_id)
+    words = [f"{name.removesuffix('_id')} {value}" for name, value in told.items()]
     return "  ".join([event.type, *words])
 
 
@@ -147,11 +154,12 @@ def next_text(report: PlanNextReport) -> str:
     return visible(f"{report.task.name}: {report.task.title}{held}")
 
 
-def outbox_text(report: PlanOutboxReport) -> str:
+def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
     """A line for each item."""
+    names = names_of(state)
     lines = [
         f"{one.item_id}  {one.kind}  {one.agent_id}"
-        + (f"  task {one.task_id}" if one.task_id else "")
+        + (f"  task {names.get(one.task_id, one.task_id)}" if one.task_id else "")
         + (f": {one.text.splitlines()[0]}" if one.text.strip() else "")
         for one in report.items
     ]
@@ -163,7 +171,7 @@ def state_text(state: Coordinator) -> str:
 
     Tasks are called as the plan spells them.
     """
-    names = {task.id: task.name for task in state.tasks}
+    names = names_of(state)
     done = f"{_completed(state)} of {plural(state.total_tasks, 'task')} complete"
     whole = "; the plan is complete" if state.plan_complete else ""
     lines = [f"{state.plan_file}: {done}{whole}", *_at_work(state, names), *_waiting(state, names)]
