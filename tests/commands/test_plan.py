@@ -431,3 +431,29 @@ def test_changes_and_the_outbox_are_told_in_the_spelling_of_the_plan(project: Pa
     assert told("plan-outbox", "plan", "outbox")["items"][0]["task_id"] == "1-1"
     line = call("event", "auditor_fail", "task_id=1-1", "agent_id=auditor-2", "reason=red")[1]
     assert line.startswith("auditor_fail  task 1.1  agent auditor-2\n")
+
+
+@pytest.mark.parametrize(
+    ("at", "age"),
+    [
+        ("2026-01-31T12:00:59Z", "0 min"),
+        ("2026-01-31T12:59:00Z", "59 min"),
+        ("2026-01-31T14:05:00Z", "2 h 5 min"),
+        ("2026-02-01T13:00:00Z", "1 day 1 h"),
+        ("2026-01-30T12:00:00Z", "0 min"),
+    ],
+)
+def test_a_person_sees_for_how_long_nobody_has_emptied_the_outbox(
+    at: str, age: str, project: Path
+) -> None:
+    call("plan", "load", "plan.json")
+    first = told("plan-change", "plan", "tick")
+    assert (first["outbox"], first["outbox_oldest_at"]) == (2, "2026-01-31T12:00:00Z")
+    call("plan", "ask", "--agent", "developer-1", "Which?")
+    call("plan", "answer", "question-3", "This", at="2026-01-31T12:00:30Z")
+    shown = call("plan", "show", at=at)[1].splitlines()
+    assert shown[-1] == f"3 items in the outbox, the oldest for {age}"
+    call("plan", "outbox", "--take")
+    assert "outbox" not in call("plan", "show")[1]
+    later = told("plan-change", "plan", "checkpoint", "--agent", "developer-1", "half")
+    assert (later["outbox"], later["outbox_oldest_at"]) == (0, None)

@@ -37,7 +37,7 @@ def show(guard: Invocation, explain: bool, form: str) -> None:
     from guard.core.reports.plan import state_text
 
     told = origin(guard) if explain else None
-    guard.output.document(loaded(guard), form, state_text)
+    guard.output.document(loaded(guard), form, lambda one: state_text(one, guard.clock.now()))
     if told is not None:
         click.echo(told, err=form == "json")
 

@@ -1,6 +1,7 @@
 """What `guard plan` and `guard event` print."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from guard.core.coordinator.entries import Parcel
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import NotAllowed
 from guard.core.events.plan import CoordinatorEvent
-from guard.core.fields import Count, Frozen, Id, Line
+from guard.core.fields import Count, Frozen, Id, Instant, Line
 from guard.core.plan.model import PlanTask
 from guard.core.reports.base import Report
 from guard.core.text import plural, visible
@@ -47,6 +48,10 @@ class PlanChangeReport(Report):
     plan_complete: bool
     held_up_by: Line | None
     """Why nobody is sent to new work; None if nothing holds it up."""
+    outbox: Count
+    """How many items wait to be delivered."""
+    outbox_oldest_at: Instant | None
+    """Since when the oldest of them does."""
 
 
 class PlanNextReport(Report):
@@ -99,6 +104,8 @@ def change_report(
         active_actor_count=state.active_actor_count,
         plan_complete=state.plan_complete,
         held_up_by=held_up_by(state),
+        outbox=len(state.outbox),
+        outbox_oldest_at=state.outbox[0].at if state.outbox else None,
     )
 
 
@@ -166,7 +173,7 @@ def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
     return "\n".join(map(visible, lines)) or "the outbox is empty"
 
 
-def state_text(state: Coordinator) -> str:
+def state_text(state: Coordinator, now: datetime) -> str:
     """The state for people: the plan in a line, then who does what, what waits, and what is asked.
 
     Tasks are called as the plan spells them.
@@ -179,8 +186,18 @@ def state_text(state: Coordinator) -> str:
     if state.infrastructure_blocked:
         lines.append(f"the infrastructure is blocked: {state.infrastructure_issue}")
     if state.outbox:
-        lines.append(f"{plural(len(state.outbox), 'item')} in the outbox")
+        oldest = _age(now - state.outbox[0].at)
+        lines.append(f"{plural(len(state.outbox), 'item')} in the outbox, the oldest for {oldest}")
     return "\n".join(map(visible, lines))
+
+
+def _age(waited: timedelta) -> str:
+    """In the two largest units that count; a clock that was set back makes nothing younger than new."""
+    minutes = max(0, int(waited.total_seconds()) // 60)
+    days, hours = divmod(minutes // 60, 24)
+    if days:
+        return f"{plural(days, 'day')} {hours} h"
+    return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
 
 
 def _at_work(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
