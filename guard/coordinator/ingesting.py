@@ -11,7 +11,7 @@ from typing import BinaryIO
 from guard.coordinator.recording import loaded, record
 from guard.core.classify import reader
 from guard.core.coordinator.hearing import asked_by
-from guard.core.coordinator.terms import NotAllowed
+from guard.core.coordinator.terms import NotAllowed, numbered
 from guard.core.plan.signals import Signal, signals
 from guard.core.reports.ingest import IngestedSignal, PlanIngestReport
 from guard.core.text import valid
@@ -26,10 +26,10 @@ _BY_HAND = "`guard rollback TASK` takes it back; no agent can"
 def ingest(
     guard: Invocation, agent_id: str, file: Path, event_id: str | None = None
 ) -> PlanIngestReport:
-    """Record what the output says; with an event id each signal has that id with its number."""
+    """Record what the output says; with an event id each signal has one that is made of it and of its number."""
     loaded(guard)
     heard = [
-        _taken(guard, agent_id, signal, f"{event_id}-{number}" if event_id else None)
+        _taken(guard, agent_id, signal, numbered(event_id, number) if event_id else None)
         for number, signal in enumerate(signals(said_in(guard, _read(file))), 1)
     ]
     refused = sum(one.outcome == "refused" for one in heard)

@@ -135,3 +135,11 @@ def test_the_same_id_once_more_changes_nothing(project: Path) -> None:
 def test_no_agent_can_roll_back(project: Path) -> None:
     text = "ROLLBACK REQUIRED: 1.1\nReason: it broke\n"
     assert heard(project, "dev-1", text) == [("rollback_required", "for_a_person")]
+
+
+def test_the_ids_of_its_signals_are_nobody_elses(project: Path) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    own = ("plan", "checkpoint", "by hand", "--agent", "dev-1", "--event-id", "turn-1")
+    assert call(*own)[0] == 0
+    text = "CHECKPOINT: half of it\n"
+    assert heard(project, "dev-1", text, "--event-id", "turn") == [("checkpoint", "recorded")]

@@ -723,3 +723,11 @@ def test_a_document_stays_what_it_was_while_the_fold_goes_on() -> None:
     fold.apply(desk.log[-1])
     assert said == [one.last_checkpoint for one in first["active_agents"].values()] == ["one"]
     assert fold.contents()["active_agents"]["dev-1"].last_checkpoint == "three"
+
+
+def test_whoever_is_to_start_is_told_what_it_is_about() -> None:
+    desk = Desk()
+    desk.does(plan(task("A", title="Write the migration")))
+    desk.does(DispatchDeveloper(task_id="A", agent_id="dev", to_start=True))
+    desk.does(ReadyForAudit(task_id="A"), DispatchAgent(task_id="A", agent_id="aud", to_start=True))
+    assert [one.text for one in desk.state.outbox] == ["Write the migration"] * 2

@@ -155,6 +155,11 @@ class Board:
             ahead += new
         return found
 
+    def title(self, task_id: str | None) -> str:
+        """What the task is about; nothing if the plan has it no more."""
+        task = self.tasks.get(task_id) if task_id is not None else None
+        return task.title if task is not None else ""
+
     def enlist(self, event: Dispatched, kind: AgentType, task_id: str | None, text: str) -> None:
         """The agent is at work from now on; one that has to be started is put into the outbox."""
         self.names_given += 1

@@ -40,7 +40,8 @@ Ended = SupportingAgentComplete | SupportingAgentFailed | SupportingAgentOutOfSc
 
 
 def _dispatched(board: Board, event: AgentDispatched) -> None:
-    board.enlist(event, event.agent_type, event.task_id, "")
+    about = board.title(event.task_id) if event.task_id else board.infrastructure_issue
+    board.enlist(event, event.agent_type, event.task_id, about or "")
 
 
 def _done(board: Board, event: AgentComplete) -> None:
@@ -89,7 +90,9 @@ def _assessed(board: Board, event: TaskQualityAssessment) -> None:
 
 
 def _analyst(board: Board, event: BusinessAnalystDispatched) -> None:
-    board.enlist(event, "business_analyst", event.task_id, event.guidance or "")
+    board.enlist(
+        event, "business_analyst", event.task_id, event.guidance or board.title(event.task_id)
+    )
     board.pending_expansions[event.task_id] = event.agent_id
 
 

@@ -47,7 +47,7 @@ def _take_up(board: Board, event: DeveloperDispatched) -> None:
     before = board.in_progress_tasks.get(event.task_id)
     setback = board.setbacks.get(event.task_id)
     far = before.last_checkpoint if before else setback.last_checkpoint if setback else None
-    title = board.tasks[event.task_id].title if event.task_id in board.tasks else ""
+    title = board.title(event.task_id)
     board.enlist(event, "developer", event.task_id, f"{title}\n{far}" if far else title)
     board.in_progress_tasks[event.task_id] = made(
         Work,

@@ -73,11 +73,13 @@ class Terms:
         return {"timeout_boot_seconds": seconds, "timeout_boot_id": self.boot_id}
 
     def _id(self, number: int) -> str:
-        """With a digest, so that it is nobody's own: a script may well number its ids in the same way."""
-        if number == 1:
-            return self.event_id
-        digest = sha256(self.event_id.encode()).hexdigest()[:_DIGEST]
-        return f"{self.event_id[:100]}-{number}-{digest}"
+        return self.event_id if number == 1 else numbered(self.event_id, number)
+
+
+def numbered(event_id: str, number: int) -> str:
+    """An id after another; with a digest, so that it is nobody's own: a script may well number its ids in the same way."""
+    digest = sha256(event_id.encode()).hexdigest()[:_DIGEST]
+    return f"{event_id[:100]}-{number}-{digest}"
 
 
 @dataclass(frozen=True)
