@@ -15,7 +15,7 @@ from guard.errors import GuardError
 from guard.git.reading import Reader
 from guard.invocation import Invocation
 from guard.rollback.ending import end_of, outcome
-from guard.rollback.journals import has_journals
+from guard.rollback.journals import announced
 from guard.rollback.moving import RolledBack, roll_back
 from guard.rollback.place import Place, alone
 from guard.rollback.preparing import Order, prepared
@@ -50,17 +50,11 @@ def rollback(
         return run.all(state, order.tasks, tell)
 
 
-def finish_or_undo(guard: Invocation) -> list[Settled]:
-    """See to a rollback that was killed: for every command that reads or changes the plan; costs nothing if there is none."""
-    if guard.repository_if_any is None:
-        return []
-    state = current(guard)
-    begun = state is not None and state.rollback_in_progress is not None
-    if not begun and not has_journals(guard):
-        return []
+def finish_or_undo(guard: Invocation) -> None:
+    """See to a rollback that was killed: `pending` knows whether there is one."""
     place = place_of(guard)
     with alone(place.workspace):
-        return _settled(guard, place)
+        _settled(guard, place)
 
 
 def place_of(guard: Invocation) -> Place:
@@ -81,8 +75,7 @@ def _settled(guard: Invocation, place: Place) -> list[Settled]:
         _tell_killed(guard, one.task_id, moved=one.moved)
         for line in one.left:
             guard.output.warn(f"left as it is: {line}")
-    state = current(guard)
-    begun = state.rollback_in_progress if state is not None else None
+    begun = announced(guard)
     if begun is not None:
         found = outcome(place, begun, settled)
         _append(guard, end_of(begun, found))
@@ -182,7 +175,7 @@ class _Run:
 
         After an error in the middle the branch may have moved: the next command looks, and records the end.
         """
-        if not isinstance(error, Stopped) and self._has_begun():
+        if not isinstance(error, Stopped) and announced(self.guard):
             raise error
         why = error.why if isinstance(error, Stopped) else "error"
         if not self.dry:
@@ -192,10 +185,6 @@ class _Run:
         report = self._report(None, task_id, why, error.paths)
         said = f"{error.message} ({error.hint})" if error.hint else error.message
         return report.model_copy(update={"detail": cut(said)})
-
-    def _has_begun(self) -> bool:
-        state = current(self.guard)
-        return state is not None and state.rollback_in_progress is not None
 
     def _report(
         self, state: Coordinator | None, task_id: str, reason: str, paths: Sequence[str]

@@ -1,8 +1,12 @@
-"""Where the journals of rollbacks lie, and whether there is one."""
+"""What tells of a rollback that has not ended: its journal, and the plan. Every command asks, so it loads next to nothing."""
 
 import os
+from typing import TYPE_CHECKING
 
 from guard.invocation import Invocation
+
+if TYPE_CHECKING:
+    from guard.core.coordinator.entries import Rollback
 
 JOURNALS = "rollbacks.d"
 
@@ -14,3 +18,11 @@ def has_journals(guard: Invocation) -> bool:
             return next(entries, None) is not None
     except OSError:
         return False
+
+
+def announced(guard: Invocation) -> "Rollback | None":
+    """The rollback that has begun by the plan, and whose end is not recorded."""
+    from guard.coordinator.recording import current
+
+    state = current(guard)
+    return state.rollback_in_progress if state is not None else None

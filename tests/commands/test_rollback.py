@@ -10,7 +10,8 @@ from guard.core.events.plan_upkeep import RollbackStarted
 from guard.core.reports.rollback import RollbackReport
 from guard.errors import Refused
 from guard.ids import new_id
-from guard.rollback.deciding import finish_or_undo, rollback
+from guard.rollback.deciding import rollback
+from guard.rollback.pending import see_to_unrecorded
 from tests.support import commit, git, run, write
 from tests.support.planned import Planned
 from tests.support.rolling_back import state
@@ -140,7 +141,7 @@ def test_a_rollback_of_which_only_the_beginning_is_recorded(moved: bool, planned
     with guard.writable_store.change() as change:
         change.append(begun)
     assert planned.state.rollback_in_progress is not None
-    finish_or_undo(planned.guard)
+    see_to_unrecorded(planned.guard)
     assert planned.state.rollback_in_progress is None
     assert planned.events()[-1] == ("task_rolled_back" if moved else "rollback_failed")
     assert ("A-1" in planned.state.completed_tasks) is not moved
@@ -148,7 +149,7 @@ def test_a_rollback_of_which_only_the_beginning_is_recorded(moved: bool, planned
 
 def test_with_nothing_under_way_nothing_is_done(planned: Planned) -> None:
     events = planned.events()
-    assert finish_or_undo(planned.guard) == []
+    see_to_unrecorded(planned.guard)
     assert planned.events() == events
 
 
