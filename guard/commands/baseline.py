@@ -6,7 +6,6 @@ from guard.core.reports.baseline import BaselineReport
 from guard.core.text import plural, visible
 from guard.invocation import Invocation
 from guard.output import format_option
-from guard.rollback.pending import see_to_killed
 
 
 @click.command("baseline")
@@ -21,7 +20,6 @@ def command(guard: Invocation, form: str) -> None:
     from guard.beginning import begin, report_of
     from guard.iteration import key_of
 
-    see_to_killed(guard)
     guard.output.note(f"looking at {guard.repository.root}")
     begun = begin(guard)
     for warning in begun.baseline.warnings:

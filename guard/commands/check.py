@@ -8,7 +8,6 @@ from guard.core.reports.check import EXIT_OF
 from guard.invocation import Invocation
 from guard.options import check_options, terms
 from guard.output import format_option
-from guard.rollback.pending import see_to_killed
 from guard.telling import verdict_text
 
 
@@ -25,7 +24,6 @@ def command(guard: Invocation, /, form: str, **told: Any) -> int:
     """
     from guard.verdict import check
 
-    see_to_killed(guard)
     report = check(guard, terms(told))
     guard.output.verdict(report, form, verdict_text)
     return EXIT_OF[report.status]

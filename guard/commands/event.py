@@ -8,7 +8,6 @@ from guard.errors import WrongUsage
 from guard.invocation import Invocation
 from guard.options import event_id_option
 from guard.output import format_option
-from guard.rollback.pending import see_to_unrecorded
 
 
 @click.command("event")
@@ -31,7 +30,6 @@ def command(
     from guard.core.fields import first_problem
     from guard.core.reports.plan import change_report, change_text
 
-    see_to_unrecorded(guard)
     request = REQUESTS.get(kind)
     if request is None or request is LoadPlan:
         names = ", ".join(sorted(name for name in REQUESTS if REQUESTS[name] is not LoadPlan))

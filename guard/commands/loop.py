@@ -18,7 +18,6 @@ from guard.options import (
     write_report,
 )
 from guard.output import format_option
-from guard.rollback.pending import see_to_killed
 from guard.telling import summary_line
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -59,7 +58,6 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
     from guard.core.looping import Limits
     from guard.loops import Loop, Plan
 
-    see_to_killed(guard)
     limits = Limits(told.pop("max_iterations"), told.pop("max_time"))
     prompt_file, tasks = told.pop("prompt_file"), told.pop("tasks")
     order, report_file = ordered(words, form, told)

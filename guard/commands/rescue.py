@@ -11,7 +11,6 @@ from guard.core.text import plural, visible
 from guard.invocation import Invocation
 from guard.iteration import Terms
 from guard.output import coloured, format_option
-from guard.rollback.pending import see_to_killed
 
 _MOST_LINES = 20
 
@@ -49,7 +48,6 @@ def command(
     """
     from guard.verdict import rescued
 
-    see_to_killed(guard)
     terms = Terms(**told, flags={"rescue.planner": planner})
     report = rescued(guard, terms, dry=dry_run, on_branch=branch)
     guard.output.verdict(report, form, _text)

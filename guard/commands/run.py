@@ -16,7 +16,6 @@ from guard.options import (
     write_report,
 )
 from guard.output import format_option
-from guard.rollback.pending import see_to_killed
 from guard.telling import verdict_text
 
 
@@ -44,7 +43,6 @@ def command(
     from guard.loops import INTERRUPTED
     from guard.running import StoppedByPerson, run_iteration
 
-    see_to_killed(guard)
     order, report_file = ordered(words, form, told)
     try:
         report = run_iteration(guard, replace(order, max_seconds=max_time))

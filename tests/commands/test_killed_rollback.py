@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from guard.cli import COMMANDS, WITHOUT_ROLLBACKS
 from tests.support import TIME_LIMIT, commit, git, run
 from tests.support.planned import Planned
 from tests.support.rolling_back import state
@@ -40,6 +41,11 @@ OF_THE_PLAN = {
     "event": ("event", "session_resumed"),
 }
 ALL = OF_THE_WORK_TREE | OF_THE_PLAN
+
+
+def test_every_command_sees_to_it_that_is_not_known_to_do_without() -> None:
+    assert COMMANDS.keys() - WITHOUT_ROLLBACKS == {words[0] for words in ALL.values()}
+    assert COMMANDS.keys() >= WITHOUT_ROLLBACKS
 
 
 @pytest.fixture
