@@ -37,6 +37,7 @@ from guard.core.coordinator.requests import (
     Unhealthy,
     Usage,
 )
+from guard.core.coordinator.standing import standing
 from guard.core.coordinator.state import TAKERS, Coordinator, CoordinatorFold
 from guard.core.coordinator.terms import Commit, Limits, Refusal
 from guard.core.events.plan import CoordinatorEvent
@@ -626,6 +627,26 @@ def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
     desk.does(SPELLED, *TAKEN[1:], AgentLost(agent_id="dev-1"))
     (question,) = desk.state.pending_divine_questions
     assert question.question == "agents on task A.1 were lost 1 times; the last was dev-1"
+
+
+def test_every_task_stands_in_one_place_and_one_that_awaits_its_audit_is_called_so() -> None:
+    desk = Desk()
+    tasks = [task("done"), task("audited"), task("made"), task("vague"), task("free")]
+    desk.does(plan(*tasks, task("late", "made")), Assess(needs_expansion=("vague",)))
+    for name in ("done", "audited", "made"):
+        desk.does(DispatchDeveloper(task_id=name, agent_id=f"dev-{name}"))
+    desk.does(ReadyForAudit(task_id="done"), Pass(task_id="done", agent_id="aud"))
+    desk.does(ReadyForAudit(task_id="audited"))
+    places = {
+        "done": "completed",
+        "audited": "in_progress",
+        "made": "in_progress",
+        "vague": "pending_expansion",
+        "free": "available",
+        "late": "blocked",
+    }
+    assert desk.state.places() == places
+    assert standing(desk.state) == {**places, "audited": "pending_audit"}
 
 
 def test_no_more_agents_than_places_are_at_work() -> None:

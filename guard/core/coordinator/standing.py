@@ -4,12 +4,8 @@ from guard.core.coordinator.state import Coordinator
 
 
 def standing(state: Coordinator) -> dict[str, str]:
-    """By the id of the task; a task that awaits its audit is called so, though it is in progress too."""
-    words = dict.fromkeys(state.blocked_tasks, "blocked")
-    words |= dict.fromkeys(state.available_tasks, "available")
-    words |= {one.task_id: "in_progress" for one in state.in_progress_tasks}
-    words |= dict.fromkeys(state.pending_audit, "pending_audit")
-    return words | dict.fromkeys(state.completed_tasks, "completed")
+    """By the id of the task: its place, but a task that awaits its audit is called so, though it is in progress too."""
+    return {**state.places(), **dict.fromkeys(state.pending_audit, "pending_audit")}
 
 
 def waiting(state: Coordinator | None) -> frozenset[tuple[str, str]]:

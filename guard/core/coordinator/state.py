@@ -101,17 +101,17 @@ class Coordinator(ViewDocument):
         """How far the task is, if it is in progress."""
         return next((one for one in self.in_progress_tasks if one.task_id == task_id), None)
 
+    def places(self) -> dict[str, Place]:
+        """Where each task stands, by its id."""
+        places: dict[str, Place] = {task.id: "available" for task in self.tasks}
+        places |= {one: "completed" for one in self.completed_tasks if one in places}
+        places |= dict.fromkeys(self.blocked_tasks, "blocked")
+        places |= dict.fromkeys(self.pending_expansions, "pending_expansion")
+        return places | {one.task_id: "in_progress" for one in self.in_progress_tasks}
+
     def place(self, task_id: str) -> Place | None:
         """Where the task stands; None if the plan has no such task."""
-        if self.work(task_id) is not None:
-            return "in_progress"
-        if task_id in self.pending_expansions:
-            return "pending_expansion"
-        if task_id in self.blocked_tasks:
-            return "blocked"
-        if self.task(task_id) is None:
-            return None
-        return "completed" if task_id in self.completed_tasks else "available"
+        return self.places().get(task_id)
 
     def question(self, question_id: str) -> Question | None:
         """The open question of this id."""

@@ -14,6 +14,7 @@ _COLOURS = {
     "completed": "#c8e6c9",
     "in_progress": "#bbdefb",
     "pending_audit": "#ffe0b2",
+    "pending_expansion": "#e1bee7",
     "available": "#ffffff",
     "blocked": "#eeeeee",
 }
