@@ -58,7 +58,3 @@ class Store(Protocol):
     def change(self) -> AbstractContextManager[Change]:
         """Take the lock; the views are brought up to date when the change ends."""
         ...
-
-    def keys(self, kind: ViewKind[Any, Any]) -> Sequence[str]:
-        """The keys that have a view of this kind."""
-        ...

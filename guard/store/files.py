@@ -97,15 +97,6 @@ class FileStore:
 
         return self._reading(read) or []
 
-    def keys(self, kind: ViewKind[Any, Any]) -> Sequence[str]:
-        """The keys that have a view of this kind, on disk or yet to be written."""
-
-        def find(folder: Folder) -> list[str]:
-            log = Log(folder)
-            return ViewFiles(folder, log, self._notice).keys(kind, _touched(log, log.live_start()))
-
-        return self._reading(find) or []
-
     def views(self, kind: ViewKind[D, Any]) -> dict[str, D]:
         """Every view of a kind by its key, with one reading of the live segment for all."""
 

@@ -149,7 +149,7 @@ def test_a_task_without_its_view_file_is_still_listed(workspace: Path) -> None:
     store = many_segments(workspace)
     for task in ("T0", "T3"):
         shutil.rmtree(workspace / task)
-    assert list(store.keys(AGENT_REGISTRY)) == ["T0", "T1", "T2", "T3"]
+    assert list(store.views(AGENT_REGISTRY)) == ["T0", "T1", "T2", "T3"]
 
 
 def test_a_deleted_log_is_not_an_empty_one(store: FileStore, workspace: Path) -> None:

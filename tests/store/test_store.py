@@ -29,7 +29,7 @@ def record(store: FileStore, *events: Event) -> None:
 def test_an_empty_store_has_nothing(store: FileStore) -> None:
     assert store.view(GLOBAL_REGISTRY) is None
     assert list(store.entries()) == []
-    assert list(store.keys(AGENT_REGISTRY)) == []
+    assert list(store.views(AGENT_REGISTRY)) == []
     assert store.verify().ok
     assert not store.path.exists()
 
@@ -70,8 +70,8 @@ def test_a_change_sees_what_another_store_recorded_since(store: FileStore, works
 
 def test_views_are_kept_apart_by_their_keys(store: FileStore) -> None:
     record(store, spawned(task="T1"), spawned(task="T2"), run_started(worktree="w1"))
-    assert list(store.keys(AGENT_REGISTRY)) == ["T1", "T2"]
-    assert list(store.keys(RUN)) == ["w1"]
+    assert list(store.views(AGENT_REGISTRY)) == ["T1", "T2"]
+    assert list(store.views(RUN)) == ["w1"]
     first, second = store.view(AGENT_REGISTRY, "T1"), store.view(AGENT_REGISTRY, "T2")
     assert first is not None
     assert second is not None
@@ -181,7 +181,6 @@ def test_all_views_of_a_kind_at_once_are_those_that_are_read_one_by_one(
             change.append(spawned(f"a{number}", f"T{number % 7}"))
     (workspace / "T1" / "AGENT_REGISTRY.json").unlink()
     (workspace / "T2" / "AGENT_REGISTRY.json").write_bytes(b"{}")
-    one_by_one = {key: store.view(AGENT_REGISTRY, key) for key in store.keys(AGENT_REGISTRY)}
+    one_by_one = {f"T{number}": store.view(AGENT_REGISTRY, f"T{number}") for number in range(7)}
     assert FileStore(workspace).views(AGENT_REGISTRY) == one_by_one
-    assert sorted(one_by_one) == [f"T{number}" for number in range(7)]
     assert FileStore(workspace / "none").views(AGENT_REGISTRY) == {}
