@@ -14,7 +14,6 @@ from guard.output import format_option
 
 @click.command("install")
 @where_options
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option(
     "--command",
     "told",

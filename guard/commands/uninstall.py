@@ -13,7 +13,6 @@ from guard.output import format_option
 
 @click.command("uninstall")
 @where_options
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @format_option
 @click.pass_obj
 def command(

@@ -35,7 +35,7 @@ class Asked:
 
 
 def where_options(function: F) -> F:
-    """The agent, and for whom."""
+    """The agent, for whom, and whether anything is to be changed."""
     for option in reversed(
         (
             click.argument("agent", metavar="AGENT|git", type=click.Choice([*HOSTS, "git"])),
@@ -65,6 +65,9 @@ def where_options(function: F) -> F:
                 "--shared",
                 is_flag=True,
                 help="Also where core.hooksPath leads out of the repository (git only).",
+            ),
+            click.option(
+                "--dry-run", is_flag=True, help="Show what would change, and change nothing."
             ),
         )
     ):
