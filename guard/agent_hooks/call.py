@@ -7,14 +7,12 @@ everything that goes wrong here is noted, and let go.
 import os
 
 from guard.agent_hooks import document, faults, spool, stdin
-from guard.core.hooks.vocabulary import ANSWERED, KINDS
+from guard.core.hooks.vocabulary import ANSWERED, KINDS, PROBE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PROBE = "GUARD_PROBE"
-"""Set in a session that guard itself started to ask an agent: there its hooks do nothing."""
 _OFF = ("", "0", "false")
 
 
@@ -43,18 +41,9 @@ def _call(words: "Sequence[str]", environ: "Mapping[str, str]") -> None:
     agent, event = words
     data = stdin.read()
     if kind in ANSWERED:
-        _note_lost_folder(agent, event, data, environ)
         _answer(agent, event, data, environ)
     else:
         spool.put(environ, document.read(agent, event, data, environ))
-
-
-def _note_lost_folder(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> None:
-    """Where the session's folder cannot be told in UTF-8, or is gone, nothing is decided: that should not be a riddle."""
-    folder = str(document.read(agent, event, data, environ)["cwd"])
-    if not os.path.isdir(folder):
-        why = f"the folder {folder!r} is gone, or its name is not UTF-8: nothing is decided there"
-        faults.note(environ, f"{agent} {event}: {why}")
 
 
 def _answer(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> None:

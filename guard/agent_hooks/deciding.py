@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from guard.core.sections import Hooks
     from guard.invocation import Invocation
 
-PROBE = "GUARD_PROBE"
 _LIMIT_SECONDS = {"session_started": 20.0, "stopping": 40.0}
 """The defaults of the settings: they hold until the settings are read, and if they cannot be."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -28,7 +27,7 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def answer(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> str:
     """What to print for the agent's program; nothing lets the session start, or stop."""
     kind = KINDS.get(agent, {}).get(event, "")
-    if kind not in ANSWERED or environ.get(PROBE):
+    if kind not in ANSWERED:
         return answers.NOTHING
     try:
         with terminated_like_interrupted(), Watchdog(_LIMIT_SECONDS[kind]) as watchdog:
@@ -44,6 +43,7 @@ def _answered(
     from guard.agent_hooks.folding import fold
 
     heard = _heard(agent, event, data, environ)
+    _note_lost_folder(heard, environ)
     guard = _invocation(heard, environ)
     watchdog.limit(_seconds(heard, guard.users_config.settings.hooks))
     if not _in_repository(guard, heard):
@@ -66,6 +66,15 @@ def _heard(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> "
 
     told = document.read(agent, event, data, environ)
     return parsed(Heard, plain_json.written(told).encode())
+
+
+def _note_lost_folder(heard: "Heard", environ: Mapping[str, str]) -> None:
+    """Where the session's folder cannot be told in UTF-8, or is gone, nothing is decided: that should not be a riddle."""
+    if not os.path.isdir(heard.cwd):
+        why = (
+            f"the folder {heard.cwd!r} is gone, or its name is not UTF-8: nothing is decided there"
+        )
+        faults.note(environ, f"{heard.agent} {heard.event}: {why}")
 
 
 def _invocation(heard: "Heard", environ: Mapping[str, str]) -> "Invocation":

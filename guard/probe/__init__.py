@@ -10,10 +10,10 @@ from importlib import import_module
 from time import monotonic
 
 from guard.core.answer import Answer, ProbeFailure, ProbeResult
+from guard.core.hooks.vocabulary import PROBE
 from guard.errors import Refused, WrongUsage
 from guard.probe.attempt import Attempt
 from guard.probe.interface import Cli, Question, Topic
-from guard.probe.surroundings import MARK
 
 __all__ = ["AGENTS", "Answer", "ProbeFailure", "ProbeResult", "Question", "Topic", "ask", "consult"]
 
@@ -43,10 +43,10 @@ def consult(question: Question) -> tuple[str | None, str]:
 
 
 def _cli(question: Question) -> Cli:
-    if question.environ.get(MARK):
+    if question.environ.get(PROBE):
         raise Refused(
             "guard runs inside a probe, and a probe does not probe",
-            f"if this is no probe, unset {MARK}",
+            f"if this is no probe, unset {PROBE}",
         )
     if question.agent not in AGENTS:
         raise WrongUsage(f"{question.agent!r} cannot be asked", f"one of {', '.join(AGENTS)}")

@@ -10,8 +10,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-MARK = "GUARD_PROBE"
-"""Set in a probe, so that whatever the CLI runs (a hook, a shell command) does not probe in turn."""
+from guard.core.hooks.vocabulary import PROBE
 
 _OF_A_SESSION = re.compile(
     r"CLAUDE.*|CODEX_.*|GIT_.*"
@@ -36,7 +35,7 @@ def environment(environ: Mapping[str, str], work_tree: Path) -> dict[str, str]:
         if not _OF_A_SESSION.fullmatch(name) or _OF_THE_USER.fullmatch(name)
     }
     kept["PATH"] = _search_path(environ.get("PATH", os.defpath), work_tree)
-    return {**kept, MARK: "1"}
+    return {**kept, PROBE: "1"}
 
 
 def _search_path(path: str, work_tree: Path) -> str:

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard.core.agents import Agent
+from guard.core.hooks.vocabulary import PROBE
 from guard.core.runs import RUN
 from guard.invocation import Invocation
 from guard.probe.interface import UUID
-from guard.probe.surroundings import MARK, environment, found
+from guard.probe.surroundings import environment, found
 from guard.signals import deferred
 
 _OWN = frozenset(
-    {MARK, "GUARD_ITERATION", "GUARD_TASK_ID", "GUARD_AGENT_ID", "GUARD_AGENT_INCARNATION"}
+    {PROBE, "GUARD_ITERATION", "GUARD_TASK_ID", "GUARD_AGENT_ID", "GUARD_AGENT_INCARNATION"}
 )
 _started: list[subprocess.Popen[bytes]] = []
 

@@ -151,8 +151,8 @@ def test_in_a_session_of_guards_own_it_does_nothing(
     repository: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GUARD_PROBE", "1")
-    for words in (("claude", "SubagentStart"), ("claude", "Stop"), ("claude", "Unknown")):
-        assert hook(*words) == Result(0, "", "")
+    for event in ("SessionStart", "SubagentStart", "Stop", "Unknown"):
+        assert hook("claude", event) == Result(0, "", "")
     assert not (home / "state").exists()
 
 

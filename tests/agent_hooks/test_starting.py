@@ -203,13 +203,6 @@ def test_outside_of_a_repository_nothing_happens(
     assert not (home / "state" / "guard").exists()
 
 
-def test_guards_own_probe_is_not_heard(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GUARD_PROBE", "1")
-    start()
-    assert stop() == {}
-    assert opened() is None
-
-
 def test_a_session_under_guard_run_becomes_known(project: Path, tmp_path: Path) -> None:
     """Of an agent whose output tells nothing: only what bears the iteration's mark is believed."""
     other = {"session_id": "other", "source": "startup", "cwd": str(project)}

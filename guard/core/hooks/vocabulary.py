@@ -62,6 +62,8 @@ KINDS = {
     },
 }
 """By agent and by the event's own name, what it means."""
+PROBE = "GUARD_PROBE"
+"""The variable of a session that guard started to ask an agent: its hooks do nothing, and nothing in it probes in turn."""
 ANSWERED = ("session_started", "stopping")
 """What is not only observed: the session's start takes a baseline, and its stop is decided."""
 SIGNS_OF_LIFE = ("tool_starting", "tool_used", "tool_failed", "compacting", "other")
