@@ -8,8 +8,8 @@ from guard.agent_hooks import faults
 from guard.core.events.hook import Calls
 from guard.core.hooks.state import HOOKS
 from guard.core.hooks.vocabulary import ANSWERED, KINDS
-from guard.core.reports.state import DoctorCheck
-from guard.core.text import plural, valid, visible
+from guard.core.reports.state import DoctorCheck, Health
+from guard.core.text import plural
 from guard.errors import GuardError
 from guard.installing.interface import Host
 from guard.installing.trust import Standing
@@ -52,22 +52,14 @@ def noted_faults(guard: Invocation) -> Iterator[DoctorCheck]:
     lines = [one for one in faults.lines(guard.environ) if one[:4].isdigit() and one >= since]
     if lines:
         newest = lines[-1] if len(lines[-1]) <= _MOST_TEXT else f"{lines[-1][:_MOST_TEXT]}…"
-        yield DoctorCheck(
-            name="hook faults",
-            state="warning",
-            found=visible(valid(f"{plural(len(lines), 'line')} in the last day; {newest}")),
-            hint=visible(valid(f"look into {faults.state_home(guard.environ)}/{faults.LOG}")),
-        )
+        found = f"{plural(len(lines), 'line')} in the last day; {newest}"
+        hint = f"look into {faults.state_home(guard.environ)}/{faults.LOG}"
+        yield DoctorCheck.of("hook faults", "warning", found, hint)
 
 
-def line(host: Host, state: str, found: str, hint: str | None) -> DoctorCheck:
+def line(host: Host, state: Health, found: str, hint: str | None) -> DoctorCheck:
     """What was found of an agent's hooks."""
-    return DoctorCheck(
-        name=f"{host.agent} hooks",
-        state="warning" if state == "warning" else "ok",
-        found=visible(valid(found)),
-        hint=visible(valid(hint)) if hint else None,
-    )
+    return DoctorCheck.of(f"{host.agent} hooks", state, found, hint)
 
 
 def _calls(guard: Invocation, host: Host) -> list[Calls]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from guard.core.git_hooks.vocabulary import EVENTS
 from guard.core.reports.state import DoctorCheck
-from guard.core.text import visible
 from guard.git_hooks.noticed import noticed
 from guard.installing import git_scripts
 from guard.installing.git_hooks import folder_in_use
@@ -41,17 +40,11 @@ def git_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
         if one.program and shutil.which(one.program, path=guard.environ.get("PATH", "")) is None
     ]
     if odd:
-        yield _line("warning", "; ".join([found, *odd]), "guard install git")
+        yield DoctorCheck.of(_NAME, "warning", "; ".join([found, *odd]), "guard install git")
     else:
-        yield _line("ok", found)
+        yield DoctorCheck.of(_NAME, "ok", found)
     for sentence in noticed(guard).sentences():
-        yield _line("ok", sentence)
-
-
-def _line(state: str, found: str, hint: str | None = None) -> DoctorCheck:
-    return DoctorCheck.model_validate(
-        {"name": _NAME, "state": state, "found": visible(found), "hint": hint}
-    )
+        yield DoctorCheck.of(_NAME, "ok", sentence)
 
 
 def _data(path: Path) -> bytes:

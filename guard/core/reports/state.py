@@ -6,6 +6,9 @@ from pydantic import Field
 
 from guard.core.fields import Count, Frozen
 from guard.core.reports.base import Report
+from guard.core.text import valid, visible
+
+Health = Literal["ok", "warning", "problem"]
 
 
 class WhereReport(Report):
@@ -105,9 +108,15 @@ class DoctorCheck(Frozen):
     """One look at the machine, with the next command to type where something is to be done."""
 
     name: str
-    state: Literal["ok", "warning", "problem"]
+    state: Health
     found: str
     hint: str | None
+
+    @classmethod
+    def of(cls, name: str, state: Health, found: str, hint: str | None = None) -> "DoctorCheck":
+        """The same; what was found cannot disturb a terminal."""
+        told = visible(valid(hint)) if hint else None
+        return cls(name=name, state=state, found=visible(valid(found)), hint=told)
 
 
 class DoctorReport(Report):

@@ -1,0 +1,115 @@
+"""The machine: what guard runs on, and the programs that it works with."""
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from guard.clock import VARIABLE, Clock
+from guard.core.registry import GLOBAL_REGISTRY
+from guard.core.reports.state import DoctorCheck
+from guard.errors import GuardError
+from guard.git.call import git
+from guard.invocation import Invocation
+from guard.processes import run
+
+AGENT_CLIS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
+_OLDEST_GIT = (2, 31)
+_CLI_SECONDS = 10.0
+
+
+def python(_guard: Invocation) -> Iterator[DoctorCheck]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield DoctorCheck.of("python", "ok", version)
+
+
+def git_version(guard: Invocation) -> Iterator[DoctorCheck]:
+    text = git("--version", environ=guard.environ).stdout.decode(errors="replace").strip()
+    numbers = tuple(int(number) for number in re.findall(r"\d+", text)[:2])
+    if numbers < _OLDEST_GIT:
+        oldest = ".".join(map(str, _OLDEST_GIT))
+        yield DoctorCheck.of("git", "problem", text, f"install git {oldest} or newer")
+    else:
+        yield DoctorCheck.of("git", "ok", text)
+
+
+def programs(guard: Invocation) -> Iterator[DoctorCheck]:
+    with ThreadPoolExecutor(len(AGENT_CLIS)) as pool:
+        versions = dict(
+            zip(AGENT_CLIS, pool.map(lambda name: _version(guard, name), AGENT_CLIS), strict=True)
+        )
+    found = {name: version for name, version in versions.items() if version}
+    if found:
+        listed = ", ".join(f"{name} {version}" for name, version in found.items())
+        yield DoctorCheck.of("agent CLIs", "ok", listed)
+    else:
+        hint = f"install one of {', '.join(AGENT_CLIS)}; any other command works too"
+        yield DoctorCheck.of("agent CLIs", "warning", "none found on PATH", hint)
+    if shutil.which("tmux", path=guard.environ.get("PATH")):
+        yield DoctorCheck.of("tmux", "ok", "found")
+    else:
+        yield DoctorCheck.of(
+            "tmux", "warning", "not found", "install tmux to have agents' sessions watched"
+        )
+
+
+def _version(guard: Invocation, name: str) -> str | None:
+    program = shutil.which(name, path=guard.environ.get("PATH"))
+    if program is None:
+        return None
+    try:
+        answer = run([program, "--version"], environ=guard.environ, time_limit=_CLI_SECONDS)
+    except OSError as error:
+        return f"(does not start: {error.strerror})"
+    number = re.search(rb"\d+\.\d+[\w.-]*", answer.stdout)
+    return number[0].decode() if number else "(version unknown)"
+
+
+def collectors(guard: Invocation) -> Iterator[DoctorCheck]:
+    """Those of other packages; loaded, because one that cannot be is silent otherwise."""
+    from guard.activity.custom import offered, told_of
+
+    repository = guard.repository_if_any
+    found = told_of(offered(repository.root if repository else None, tuple(sys.path)))
+    sound = [name for name, trouble in found.items() if trouble is None]
+    yield DoctorCheck.of("collectors", "ok", ", ".join(sound) or "only guard's own")
+    for name, trouble in found.items():
+        if trouble is not None:
+            yield DoctorCheck.of(
+                "collectors", "warning", f"{name}: {trouble}", "upgrade or remove it"
+            )
+
+
+def clock(guard: Invocation) -> Iterator[DoctorCheck]:
+    clock, now = guard.clock, guard.clock.now()
+    if clock.fixed is not None:
+        yield DoctorCheck.of(
+            "clock", "warning", f"stopped at {now.isoformat()} by {VARIABLE}", f"unset {VARIABLE}"
+        )
+        return
+    newest = _newest_update(guard)
+    if now < datetime(2025, 1, 1, tzinfo=UTC):
+        yield DoctorCheck.of(
+            "clock", "problem", f"it says {now.isoformat()}", "set the machine's clock"
+        )
+    elif newest and newest > now + timedelta(minutes=5):
+        found = f"it says {now.isoformat()}, but the state was changed at {newest.isoformat()}"
+        yield DoctorCheck.of(
+            "clock", "warning", found, "set the machine's clock; durations do not depend on it"
+        )
+    else:
+        yield DoctorCheck.of(
+            "clock", "ok", f"{now.isoformat(timespec='seconds')}, boot clock {Clock().boot():.0f} s"
+        )
+
+
+def _newest_update(guard: Invocation) -> datetime | None:
+    with suppress(GuardError):
+        registry = guard.store.view(GLOBAL_REGISTRY)
+        return (
+            max((agent.updated_at for agent in registry.agents), default=None) if registry else None
+        )
+    return None

@@ -1,0 +1,121 @@
+"""What guard works on: the repository, the settings, and the workspace with the state."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from guard.core.registry import GLOBAL_REGISTRY
+from guard.core.reports.state import DoctorCheck
+from guard.files import Folder
+from guard.git.call import config_value
+from guard.git.locate import Repository
+from guard.invocation import Invocation
+from guard.lock import locked
+
+_NETWORK = re.compile(r"nfs|nfs4|cifs|smb3?|smbfs|9p|afs|ceph|glusterfs|lustre|fuse\..*")
+_LOCK_SECONDS = 2.0
+
+
+def repository(guard: Invocation) -> Iterator[DoctorCheck]:
+    repository = guard.repository
+    if not repository.git_dir_exists:
+        yield DoctorCheck.of(
+            "repository",
+            "problem",
+            f"{repository.root}: {repository.git_dir} is gone",
+            "bring it back before anything else; guard's own state is safe",
+        )
+        return
+    yield DoctorCheck.of("repository", "ok", str(repository.root))
+    yield _identity(guard, repository)
+
+
+def _identity(guard: Invocation, repository: Repository) -> DoctorCheck:
+    """With the user's own configuration, as a commit would have it."""
+    keys = ("user.name", "user.email")
+    values = [config_value(key, repository.git_dir, guard.environ) for key in keys]
+    if all(values):
+        return DoctorCheck.of("identity", "ok", f"{values[0]} <{values[1]}>")
+    return DoctorCheck.of(
+        "identity",
+        "warning",
+        "git knows no user.name or user.email",
+        "git config --global user.name NAME; git config --global user.email ADDRESS",
+    )
+
+
+def config(guard: Invocation) -> Iterator[DoctorCheck]:
+    changed = sorted(set(guard.config.origins.values()))
+    found = f"from {', '.join(changed)}" if changed else "defaults"
+    ignored = guard.config.warnings
+    yield DoctorCheck.of("config", "warning" if ignored else "ok", "; ".join([found, *ignored]))
+
+
+def workspace(guard: Invocation) -> Iterator[DoctorCheck]:
+    path = guard.workspace.path
+    folder = Folder.open(os.fspath(path))
+    if folder is None:
+        yield _could_be_made(path)
+    else:
+        with folder:
+            yield _usable(folder)
+    kind = _file_system(path)
+    if kind and _NETWORK.fullmatch(kind):
+        yield DoctorCheck.of(
+            "file system",
+            "warning",
+            f"{path} is on {kind}: locks may not hold between machines",
+            "use a local folder: --workspace DIR, or GUARD_WORKSPACE",
+        )
+    else:
+        yield DoctorCheck.of("file system", "ok", kind or "unknown")
+
+
+def _could_be_made(path: Path) -> DoctorCheck:
+    nearest = next(parent for parent in path.parents if parent.is_dir())
+    if os.access(nearest, os.W_OK | os.X_OK):
+        return DoctorCheck.of("workspace", "ok", f"{path} (will be made when it is needed)")
+    return DoctorCheck.of(
+        "workspace",
+        "problem",
+        f"{path} cannot be made: {nearest} is not writable",
+        "name another folder: --workspace DIR, or GUARD_WORKSPACE",
+    )
+
+
+def _usable(folder: Folder) -> DoctorCheck:
+    """Really written to and really locked: permissions alone do not tell."""
+    name = f"doctor.{os.getpid()}.tmp"
+    try:
+        with locked(folder, _LOCK_SECONDS):
+            folder.replace(name, b"guard doctor\n", durable=True)
+            folder.remove(name)
+    except OSError as error:
+        found = f"{folder.path} cannot be written: {error.strerror}"
+        return DoctorCheck.of(
+            "workspace", "problem", found, "free some space, or check its permissions"
+        )
+    return DoctorCheck.of("workspace", "ok", f"{folder.path} (writable, lockable)")
+
+
+def _file_system(path: Path) -> str | None:
+    """The type of the file system that holds a path, where the machine tells."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            rows = [line.split(" ") for line in file]
+    except OSError:
+        return None
+    here = os.path.realpath(path)
+    mounts = {row[4]: row[row.index("-") + 1] for row in rows}
+    holding = [
+        point for point in mounts if here == point or here.startswith(point.rstrip("/") + "/")
+    ]
+    return mounts[max(holding, key=len)] if holding else None
+
+
+def state(guard: Invocation) -> Iterator[DoctorCheck]:
+    """Read from its newest place on; `guard verify` reads all of it."""
+    registry = guard.store.view(GLOBAL_REGISTRY)
+    active = registry.active_agents if registry else 0
+    yield DoctorCheck.of("state", "ok", f"readable; active agents: {active}", None)
