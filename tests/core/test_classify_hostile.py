@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guard.core.classify import AGENTS, classify, reader
-from guard.core.classify.streams import LONGEST_LINE, Lines, object_in
+from guard.core.streams.lines import LONGEST_LINE, Lines, object_in
 from tests.streams import NOW, SESSION, failed, init, jsonl, result, says, stream
 
 MIB = 1024 * 1024

@@ -4,17 +4,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from guard.core.classify.messages import Meaning, Trouble
 from guard.core.classify.plain import error_lines
 from guard.core.fields import is_id
-
-if TYPE_CHECKING:
-    from guard.core.gate.stream_team import StreamTeam
-
-Event = Mapping[str, Any]
-LONGEST_MESSAGE = 64 * 1024
+from guard.core.gate.stream_team import StreamTeam
+from guard.core.streams.parts import Event
 
 
 @dataclass(frozen=True)
@@ -107,39 +103,3 @@ class Format(ABC):
 def wants(*types: str) -> re.Pattern[bytes]:
     """Lines in which an object of one of these types stands."""
     return re.compile(rb'"type"\s*:\s*"(?:%s)"' % "|".join(types).encode())
-
-
-def text_of(value: object) -> str:
-    """A text of bounded length; nothing if it is none."""
-    return value[:LONGEST_MESSAGE] if isinstance(value, str) else ""
-
-
-def word_in(value: object) -> str:
-    """A name or an id: like a text, but short."""
-    return text_of(value)[:200]
-
-
-def part_of(event: Event, *names: str) -> Event:
-    """The object at this place of an event; an empty one if there is none."""
-    for name in names:
-        inner = event.get(name)
-        event = inner if isinstance(inner, Mapping) else {}
-    return event
-
-
-def parts_of(event: Event, name: str) -> list[Event]:
-    """The objects in the list of this name."""
-    inner = event.get(name)
-    return [part for part in inner if isinstance(part, Mapping)] if isinstance(inner, list) else []
-
-
-def number_in(value: object) -> float | None:
-    """A number of ordinary size, and not merely true or false."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e18:
-        return None
-    return float(value)
-
-
-def status_in(value: object) -> int | None:
-    """An HTTP status."""
-    return value if isinstance(value, int) and 100 <= value <= 599 else None

@@ -13,19 +13,17 @@ quotation as well as an output, neither is believed: then a good exit proves not
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from guard.core.classify.formats import Ending, Errors, Event, Format
+from guard.core.classify.formats import Ending, Errors, Format
 from guard.core.classify.messages import Meaning, Trouble
 from guard.core.classify.outcome import Classification
 from guard.core.classify.outcome import line as line_of
 from guard.core.classify.plain import Tail, trouble_in
-from guard.core.classify.streams import Lines, object_in
 from guard.core.classify.verdict import classification, decide
 from guard.core.fields import is_id
-
-if TYPE_CHECKING:
-    from guard.core.gate.stream_team import StreamTeam
+from guard.core.gate.stream_team import StreamTeam
+from guard.core.streams.lines import Lines, object_in
+from guard.core.streams.parts import Event
 
 _ERRORS_KEPT = 64 * 1024
 _HEAD_KEPT = 16 * 1024
@@ -73,7 +71,7 @@ class Reader:
         return self._format.name if self._format else None
 
     @property
-    def team(self) -> "StreamTeam | None":
+    def team(self) -> StreamTeam | None:
         """The agent's helpers, where its events tell of them."""
         return self._format.team if self._format else None
 

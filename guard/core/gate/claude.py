@@ -8,7 +8,6 @@ under the id of the call, until its own id is known. What runs in the foreground
 from collections.abc import Iterator
 from typing import ClassVar
 
-from guard.core.classify.formats import Event, part_of, parts_of
 from guard.core.gate.meaning import (
     NOTHING,
     Meaning,
@@ -18,6 +17,7 @@ from guard.core.gate.meaning import (
     member_in,
     name_in,
 )
+from guard.core.streams.parts import Event, part_of, parts_of
 from guard.core.team.changes import Alive, Change, Joined, Kind, Left, LeftBecause, Running
 
 _KINDS: frozenset[Kind] = frozenset({"background_shell", "subagent", "teammate"})

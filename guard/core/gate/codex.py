@@ -6,7 +6,6 @@ ended by then is a helper that will be killed; a command that ends within its tu
 
 from collections.abc import Iterator
 
-from guard.core.classify.formats import Event, part_of, text_of
 from guard.core.gate.meaning import (
     NOTHING,
     Meaning,
@@ -16,6 +15,7 @@ from guard.core.gate.meaning import (
     member_in,
     name_in,
 )
+from guard.core.streams.parts import Event, part_of, text_of
 from guard.core.team.changes import Alive, Change, Joined, Left, LeftBecause
 
 _COMMANDS = ("command_execution", "mcp_tool_call")

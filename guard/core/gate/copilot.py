@@ -5,7 +5,6 @@
 
 from collections.abc import Iterator
 
-from guard.core.classify.formats import Event, part_of
 from guard.core.gate.meaning import (
     NOTHING,
     Meaning,
@@ -15,6 +14,7 @@ from guard.core.gate.meaning import (
     member_in,
     name_in,
 )
+from guard.core.streams.parts import Event, part_of
 from guard.core.team.changes import Change, Joined, Left
 
 

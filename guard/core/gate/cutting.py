@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from guard.core.classify.streams import LONGEST_LINE
+from guard.core.streams.lines import LONGEST_LINE
 
 
 @dataclass(frozen=True)

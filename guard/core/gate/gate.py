@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from guard.core.classify.streams import LONGEST_LINE, object_in
 from guard.core.gate.cutting import Cutter
 from guard.core.gate.ended import Ended, Reason
 from guard.core.gate.meaning import StreamReader, Usage, any_of
 from guard.core.gate.members import Members
+from guard.core.streams.lines import LONGEST_LINE, object_in
 from guard.core.team.changes import Change, Left
 
 MAX_HOLD_SECONDS = 7200.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, NamedTuple
 
-from guard.core.classify.formats import Event, number_in, text_of
 from guard.core.fields import is_id
+from guard.core.streams.parts import Event, number_in, text_of
 from guard.core.team.changes import Change
 
 _LONGEST_NAME = 200

@@ -1,8 +1,8 @@
 """The team that the events of one session tell of: who counts, what was lost with the session, and what is to be recorded."""
 
-from guard.core.classify.formats import Event
 from guard.core.gate.meaning import StreamReader, any_of
 from guard.core.gate.members import Members
+from guard.core.streams.parts import Event
 from guard.core.team.changes import Change
 
 _MOST_NEWS = 1000
