@@ -5,7 +5,6 @@ Whoever dies in between leaves names that the log has, and they are not taken in
 
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,17 +20,16 @@ from guard.core.runs import RUN, Run
 from guard.core.team.accounting import Terms, decide
 from guard.core.team.state import TEAM, Roll, Scope, TeamState
 from guard.core.text import plural
-from guard.errors import GuardError
-from guard.files import Folder, close, read_from
+from guard.files import Folder
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import key_of
+from guard.spooled import told_in
 from guard.store import Change, Store
 
 MOST_AT_ONCE = 500
 _MOST_BYTES = 4 * 1024 * 1024
 _HOUR = 3600.0
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 def take_in(guard: Invocation, store: Store, folder: Folder) -> Iterator[str]:
@@ -152,7 +150,7 @@ class _Batch:
             name = _own_name(folder, found)
             if name in folded:
                 batch.before.append(name)
-            elif (heard := _heard(folder, name)) is None:
+            elif (heard := told_in(folder, name, Heard, _MOST_BYTES)) is None:
                 batch.broken.append(name)
             else:
                 batch.names.append(name)
@@ -167,22 +165,6 @@ def _own_name(folder: Folder, name: str) -> str:
     own = f"{new_id()}-{name}"
     folder.rename(name, own)
     return own
-
-
-def _heard(folder: Folder, name: str) -> Heard | None:
-    if not _NAME.fullmatch(name):
-        return None
-    try:
-        descriptor = folder.open_file(name)
-    except (GuardError, OSError):
-        return None
-    try:
-        data, whole = read_from(descriptor, 0, _MOST_BYTES)
-        return Heard.model_validate_json(data) if whole else None
-    except ValueError:
-        return None
-    finally:
-        close(descriptor)
 
 
 class _Books:

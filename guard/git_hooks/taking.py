@@ -4,7 +4,6 @@ Whoever dies in between leaves names that the log has, and they are not taken in
 """
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,18 +17,17 @@ from guard.core.git_hooks.noted import Noted
 from guard.core.git_hooks.state import COMMITS, MOST_NAMES
 from guard.core.runs import RUN, Run
 from guard.core.text import plural
-from guard.errors import GuardError
-from guard.files import Folder, close, read_from
+from guard.files import Folder
 from guard.git_hooks.noting import FOLDER, PASSED
 from guard.ids import new_id
 from guard.invocation import Invocation
 from guard.iteration import key_of
+from guard.spooled import told_in
 from guard.store import Store
 
 MOST_AT_ONCE = MOST_NAMES // 2
 _MOST_BYTES = 1024 * 1024
 _HOUR = 3600.0
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 def take_in(guard: Invocation, store: Store | None) -> Iterator[str]:
@@ -82,19 +80,7 @@ def _recorded(guard: Invocation, store: Store, folder: Folder, names: list[str])
 
 
 def _noted(folder: Folder, name: str) -> Noted | None:
-    if not _NAME.fullmatch(name):
-        return None
-    try:
-        descriptor = folder.open_file(name)
-    except (GuardError, OSError):
-        return None
-    try:
-        data, whole = read_from(descriptor, 0, _MOST_BYTES)
-        noted = Noted.model_validate_json(data) if whole else None
-    except ValueError:
-        return None
-    finally:
-        close(descriptor)
+    noted = told_in(folder, name, Noted, _MOST_BYTES)
     return noted if noted is None or noted.event == "post-rewrite" or noted.oid else None
 
 

@@ -27,6 +27,7 @@ from guard.core.team.state import Member, Scope
 from guard.files import Folder
 from guard.invocation import Invocation
 from guard.iteration import key_of
+from guard.spooled import told_in
 from guard.store import Store
 from tests.agent_hooks.documents import DOCUMENTS, data
 from tests.support import Result, commit, run, write
@@ -114,16 +115,15 @@ def test_a_sign_of_life_that_is_replaced_meanwhile_is_not_lost(
 ) -> None:
     hear("SubagentStart", agent_id="a")
     hear("PostToolUse", agent_id="a")
-    read = taking._heard
     late: list[Path] = []
 
-    def and_another(folder: Folder, name: str) -> Any:
-        found = read(folder, name)
+    def and_another(folder: Folder, name: str, *how: Any) -> Any:
+        found = told_in(folder, name, *how)
         if "alive" in name and not late:
             late.append(hear("PostToolUse", agent_id="a", tool_name="later"))
         return found
 
-    monkeypatch.setattr(taking, "_heard", and_another)
+    monkeypatch.setattr(taking, "told_in", and_another)
     fold(guard)
     assert count(TeamMemberAlive) == 2
     assert left(home) == []
