@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
@@ -27,9 +27,7 @@ from guard.core.failure_patterns import FailurePattern
 from guard.core.plan.model import PlanTask
 from guard.core.plan.selecting import in_order
 from guard.core.unchecked import alter, altered, made
-
-if TYPE_CHECKING:
-    from guard.core.coordinator.state import Coordinator
+from guard.core.views import ViewDocument
 
 NEXT_TASKS = 10
 MOST_RECENT_EVENTS = 200
@@ -99,8 +97,8 @@ class Board:
     """The entries that were made since the last document: no document has them."""
 
     @staticmethod
-    def of(document: "Coordinator") -> "Board":
-        """Go on from there."""
+    def of(document: ViewDocument, tasks: Iterable[PlanTask]) -> "Board":
+        """Go on from there: a `Coordinator` with these tasks, of which this module knows only the names of the fields."""
         board = Board(**{name: getattr(document, name) for name in _PLAIN})
         for name in _MAPS:
             getattr(board, name).update(getattr(document, name))
@@ -109,7 +107,7 @@ class Board:
         for name, key in _KEYED.items():
             entries = getattr(document, name)
             getattr(board, name).update({getattr(one, key): one for one in entries})
-        board.link(document.tasks)
+        board.link(tasks)
         return board
 
     def link(self, tasks: Iterable[PlanTask]) -> None:

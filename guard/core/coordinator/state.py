@@ -128,7 +128,7 @@ class CoordinatorFold(Fold[Coordinator]):
 
     def restore(self, document: Coordinator) -> None:
         self.reached = document.position()
-        self._board = Board.of(document)
+        self._board = Board.of(document, document.tasks)
 
     def apply(self, event: CoordinatorEvent) -> None:
         if self._board.begins(event):
