@@ -30,17 +30,17 @@ from guard.core.events.plan_agents import (
 
 _REQUEST = ("agent_id", "delegating_agent", "task_id", "request_type", "request_summary")
 _MOST_GUIDANCE = 60_000
+_OPEN = ("available", "blocked", "pending_expansion")
+"""Where a task stands that nobody works on."""
 
 
 def assess(state: Coordinator, asked: Assess, _terms: Terms) -> list[Draft]:
     """What is not named can be implemented as it is."""
+    places = state.places()
     for task_id in asked.needs_expansion:
-        if state.place(task_id) not in ("available", "blocked", "pending_expansion"):
-            raise NotAllowed(
-                "task_not_open",
-                f"task {called(state, task_id)} is {state.place(task_id) or 'not in the plan'}",
-                SHOW,
-            )
+        if places.get(task_id) not in _OPEN:
+            where = places.get(task_id, "not in the plan")
+            raise NotAllowed("task_not_open", f"task {called(state, task_id)} is {where}", SHOW)
     vague = set(asked.needs_expansion)
     clear = [*state.available_tasks, *state.blocked_tasks]
     clear += [one for one, whose in state.pending_expansions.items() if whose == NEEDS_EXPANSION]
@@ -54,7 +54,7 @@ def assess(state: Coordinator, asked: Assess, _terms: Terms) -> list[Draft]:
 def dispatch_analyst(state: Coordinator, asked: DispatchAnalyst, terms: Terms) -> list[Draft]:
     """An analyst takes a task that nobody works on, and no other analyst has."""
     place = state.place(asked.task_id)
-    if place not in ("available", "blocked", "pending_expansion"):
+    if place not in _OPEN:
         where = place.replace("_", " ") if place else "not in the plan"
         raise NotAllowed("task_not_open", f"task {called(state, asked.task_id)} is {where}", SHOW)
     whose = state.pending_expansions.get(asked.task_id, NEEDS_EXPANSION)
