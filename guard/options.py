@@ -112,6 +112,17 @@ def agent_options(function: F) -> F:
     return function
 
 
+def max_time_option(says: str) -> Callable[[F], F]:
+    """The time after which the agent is ended, whatever it does."""
+    return click.option("--max-time", type=Seconds(0.001, MONTH_SECONDS), metavar="S", help=says)
+
+
+words_argument = click.argument(
+    "words", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED
+)
+"""The command that is the agent."""
+
+
 def ordered(words: tuple[str, ...], form: str, told: dict[str, Any]) -> "tuple[Order, Path | None]":
     """What to run by these options, and where the report goes."""
     from guard.ordering import Order

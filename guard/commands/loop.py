@@ -10,11 +10,11 @@ from guard.core.reports.loop import LoopReport
 from guard.core.text import plural
 from guard.invocation import Invocation
 from guard.options import (
-    MONTH_SECONDS,
-    Seconds,
     agent_options,
     check_options,
+    max_time_option,
     ordered,
+    words_argument,
     write_report,
 )
 from guard.output import format_option
@@ -25,11 +25,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("loop")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="End after N.")
-@click.option(
-    "--max-time",
-    type=Seconds(0.001, MONTH_SECONDS),
-    metavar="S",
-    help="End after S seconds: the agent that runs then is ended, and what it left is judged.",
+@max_time_option(
+    "End after S seconds: the agent that runs then is ended, and what it left is judged."
 )
 @click.option(
     "--prompt-file",
@@ -47,7 +44,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @check_options
 @agent_options
 @format_option
-@click.argument("words", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
+@words_argument
 @click.pass_obj
 def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
     """Run the agent again and again, until the work is done or somebody is needed.

@@ -8,11 +8,11 @@ import click
 from guard.core.reports.check import EXIT_OF
 from guard.invocation import Invocation
 from guard.options import (
-    MONTH_SECONDS,
-    Seconds,
     agent_options,
     check_options,
+    max_time_option,
     ordered,
+    words_argument,
     write_report,
 )
 from guard.output import format_option
@@ -20,16 +20,11 @@ from guard.telling import verdict_text
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
-@click.option(
-    "--max-time",
-    type=Seconds(0.001, MONTH_SECONDS),
-    metavar="S",
-    help="End the agent after S seconds, and judge what it left.",
-)
+@max_time_option("End the agent after S seconds, and judge what it left.")
 @check_options
 @agent_options
 @format_option
-@click.argument("words", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
+@words_argument
 @click.pass_obj
 def command(
     guard: Invocation, /, words: tuple[str, ...], max_time: float | None, form: str, **told: Any

@@ -12,10 +12,9 @@ from guard.core.reports.github import STATUSES
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.invocation import Invocation
 from guard.options import (
-    MONTH_SECONDS,
-    Seconds,
     agent_options,
     check_options,
+    max_time_option,
     ordered,
     terms,
 )
@@ -54,9 +53,7 @@ def prepare(guard: Invocation, state_key: str) -> None:
 @click.command("step", context_settings=_FROM_VARIABLES)
 @_mode
 @click.option("--command", "script", metavar="SCRIPT", help="What to run, as a script for bash.")
-@click.option(
-    "--max-time", type=Seconds(0.001, MONTH_SECONDS), metavar="S", help="End the agent after S."
-)
+@max_time_option("End the agent after S.")
 @check_options
 @agent_options
 @click.pass_obj
