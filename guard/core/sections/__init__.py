@@ -39,7 +39,9 @@ class StoreSettings(Section):
 
 
 class Settings(Section):
-    """All knobs. What is not set is as its table says, and needs no check: no table builds its validator for that."""
+    """All knobs."""
+
+    # What is not set is as its table says, and needs no check: no table builds its validator for that.
 
     workspace: Annotated[str | None, Field(min_length=1, json_schema_extra=USERS)] = None
     """The folder for guard's state; by default one per repository below $XDG_STATE_HOME/guard."""
