@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -12,12 +12,14 @@ from guard.core.events import AgentPlaced, AgentTransitioned, BaseEvent, Retenti
 from guard.core.fields import first_problem
 from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.reports.agents import AgentReport, RecordedAs
 from guard.core.transitions import Moving, transition
 from guard.core.whereabouts import Placing, Whereabouts
 from guard.errors import Refused, WrongUsage
 from guard.ids import checked_id, new_id
 from guard.store import Change
+
+if TYPE_CHECKING:
+    from guard.core.reports.agents import AgentReport, RecordedAs
 
 E = TypeVar("E", bound=BaseEvent)
 
@@ -110,10 +112,12 @@ def reported(
     before: Agent | None,
     task_id: str,
     agent_id: str,
-    word: RecordedAs,
+    word: "RecordedAs",
     validation: CompletionValidation | None = None,
-) -> AgentReport:
+) -> "AgentReport":
     """The agent after a change, with all counts."""
+    from guard.core.reports.agents import AgentReport
+
     registry, overall = change.fold(AGENT_REGISTRY, task_id), change.fold(GLOBAL_REGISTRY)
     agent, task, all_tasks = registry.agent(agent_id), registry.counts(), overall.counts()
     assert agent

@@ -5,7 +5,7 @@ but the lock.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guard import agent_records as records
 from guard.core.agent_baselines import Ground
@@ -24,10 +24,12 @@ from guard.core.events import (
 )
 from guard.core.lifecycle import ACTIVE
 from guard.core.registry import GLOBAL_REGISTRY, KEEP_FINISHED
-from guard.core.reports.agents import AgentReport, RecordedAs
 from guard.core.whereabouts import Placing
 from guard.errors import Refused
 from guard.store import Change, Store
+
+if TYPE_CHECKING:
+    from guard.core.reports.agents import AgentReport, RecordedAs
 
 
 def spawn(
@@ -41,7 +43,7 @@ def spawn(
     keep_finished: int = KEEP_FINISHED,
     place: Placing | None = None,
     ground: Ground | None = None,
-) -> AgentReport:
+) -> "AgentReport":
     """Register an agent that has been started; refused while one of that name is active."""
     with store.change() as change:
         before = records.standing(change, task_id, agent_id)
@@ -77,7 +79,7 @@ def update(
     strict: bool = False,
     run: str | None = None,
     iteration: int | None = None,
-) -> AgentReport:
+) -> "AgentReport":
     """Record what is reported of an agent; after its end, or for an earlier incarnation, it changes no count.
 
     A `strict` report of completion is refused for the blocking issues of its validation: the claim is kept, the agent goes on.
@@ -103,7 +105,7 @@ def update(
         return records.reported(change, before, task_id, agent_id, word, own)
 
 
-def go_on(store: Store, now: datetime, agent: Agent, place: Placing) -> AgentReport | None:
+def go_on(store: Store, now: datetime, agent: Agent, place: Placing) -> "AgentReport | None":
     """An active agent is at work again, and there; None if it is not what it was when somebody looked."""
     with store.change() as change:
         if not records.still(change, agent):
@@ -147,7 +149,7 @@ def place(store: Store, now: datetime, agent: Agent, where: Placing) -> None:
 
 def end_detected(
     store: Store, now: datetime, agent: Agent, detail: str, validation: CompletionValidation | None
-) -> AgentReport | None:
+) -> "AgentReport | None":
     """Record the end of an agent whose session or process is gone; None if it has moved or ended otherwise meanwhile."""
     with store.change() as change:
         if not records.still(change, agent):
@@ -162,7 +164,7 @@ def end_detected(
         return records.reported(change, agent, agent.task_id, agent.agent_id, "ended", validation)
 
 
-def killed(store: Store, now: datetime, agent: Agent, reason: str, detail: str) -> AgentReport:
+def killed(store: Store, now: datetime, agent: Agent, reason: str, detail: str) -> "AgentReport":
     """Record that an agent was ended; one that had ended before stays what it was."""
     with store.change() as change:
         before = records.known(change, agent.task_id, agent.agent_id)
@@ -185,7 +187,7 @@ def note(
     agent_id: str,
     incarnation: int | None = None,
     **fields: Any,
-) -> AgentReport:
+) -> "AgentReport":
     """Record a finding of an agent, or a run of tests."""
     with store.change() as change:
         before = records.known(change, task_id, agent_id)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from guard.agent_hooks.folding import fold
 from guard.checking import Check
@@ -12,7 +13,6 @@ from guard.core.classify import Classification
 from guard.core.evidence import Cutoff
 from guard.core.judge import Verdict
 from guard.core.reports.check import CheckReport
-from guard.core.reports.rescue import RescueReport
 from guard.core.rescuing import Occasion
 from guard.core.settings import Settings
 from guard.core.team.state import Scope
@@ -33,6 +33,9 @@ from guard.neighbours import names_of_others
 from guard.recording import Feeds, record, record_rescue, report
 from guard.subject import Subject
 from guard.teams import Standing, host_ended, moment_of, standing
+
+if TYPE_CHECKING:
+    from guard.core.reports.rescue import RescueReport
 
 
 def check(guard: Invocation, terms: Terms) -> CheckReport:
@@ -89,8 +92,10 @@ def stopped(
     return report(guard, check.subject, checked)
 
 
-def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> RescueReport:
+def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> "RescueReport":
     """Commit what the newest iteration left, because somebody asked for it."""
+    from guard.core.reports.rescue import RescueReport
+
     guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
     iteration = _kept_or_current(guard, terms)
     settings = guard.settings(iteration.frozen, terms.flags)

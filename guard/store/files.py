@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from time import sleep
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from guard.core.records import START, Entry, Position
 from guard.core.replay import paths_touched
-from guard.core.reports.state import RebuildReport, VerifyReport
 from guard.core.rescuing import Anchor
 from guard.core.settings import StoreSettings
 from guard.core.views import ViewDocument, ViewKind
@@ -28,6 +27,9 @@ from guard.store.change import FileChange, Memory
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
 from guard.store.views import Recent, ViewFiles
+
+if TYPE_CHECKING:
+    from guard.core.reports.state import RebuildReport, VerifyReport
 
 D = TypeVar("D", bound=ViewDocument)
 T = TypeVar("T")
@@ -112,8 +114,9 @@ class FileStore:
 
         return self._reading(load) or {}
 
-    def verify(self, anchors: Sequence[Anchor] = ()) -> VerifyReport:
+    def verify(self, anchors: Sequence[Anchor] = ()) -> "VerifyReport":
         """What a check of the whole log and of every view finds, also against what snapshots remember of it."""
+        from guard.core.reports.state import VerifyReport
         from guard.store.verify import verify
 
         report = self._reading(lambda folder: verify(folder, anchors))
@@ -128,14 +131,14 @@ class FileStore:
             findings=(),
         )
 
-    def rebuild(self) -> RebuildReport:
+    def rebuild(self) -> "RebuildReport":
         """Make every view again from the log."""
         from guard.store.rebuild import rebuild
 
         with self._exclusive() as (folder, lock):
             return rebuild(folder, lock)
 
-    def salvage(self, now: datetime, event_id: str) -> RebuildReport:
+    def salvage(self, now: datetime, event_id: str) -> "RebuildReport":
         """Go on without what is damaged; everything that is given up is kept under another name."""
         from guard.store.rebuild import salvage
 
