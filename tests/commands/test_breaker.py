@@ -39,8 +39,10 @@ def after(minutes: float) -> dict[str, str]:
     return {"GUARD_NOW": (NOON + timedelta(minutes=minutes)).isoformat()}
 
 
-def report(*words: str, code: int = 0, env: dict[str, str] | None = None) -> Any:
-    result = run("breaker", *words, "--format", "json", env=env)
+def report(
+    *words: str, code: int = 0, env: dict[str, str] | None = None, fresh: bool = False
+) -> Any:
+    result = run("breaker", *words, "--format", "json", env=env, fresh=fresh)
     assert (result.code, result.err) == (code, "")
     assert list(validator("breaker-report").iter_errors(result.json)) == []
     return result.json
@@ -92,7 +94,7 @@ def test_a_life_from_closed_over_open_and_half_open_to_closed() -> None:
     shown = report("show", env=after(31))
     assert (shown["state"], shown["allowed"]) == ("open", True)
 
-    trial = report("allow", env=after(31))
+    trial = report("allow", env=after(31), fresh=True)
     assert (trial["state"], trial["permission"]) == ("half_open", "cooldown_over")
     assert trial["trial"]["holder"]["pid"] == os.getpid()
     taken = report("allow", code=20, env=after(32))

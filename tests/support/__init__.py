@@ -1,13 +1,18 @@
 """Four verbs that tell any story: write, git, commit, run."""
 
+import atexit
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tests.support.prepared import Prepared
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = "2026-01-31T12:00:00Z"
@@ -60,12 +65,28 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: str | None = None,
+    fresh: bool = False,
 ) -> Result:
-    """Call guard as a person would; its environment is the test's, with `env` on top."""
+    """Call guard as a person would; its environment is the test's, with `env` on top.
+
+    The process comes from one that has imported guard; a fresh one is the test's own child, and begins with Python's start.
+    """
+    argv, environ = [os.fspath(word) for word in words], {**os.environ, **(env or {})}
+    if fresh or not _prepared().fits(argv, environ):
+        return _run_fresh(argv, environ, cwd, stdin)
+    told = None if stdin is None else stdin.encode()
+    code, *heard = _prepared().call(argv, environ, cwd=cwd, stdin=told, timeout=TIME_LIMIT)
+    out, err = (re.sub("\r\n?", "\n", text.decode()) for text in heard)
+    return Result(code, out, err)
+
+
+def _run_fresh(
+    words: list[str], environ: Mapping[str, str], cwd: Path | None, stdin: str | None
+) -> Result:
     done = subprocess.run(
-        [sys.executable, "-m", "guard", *(os.fspath(word) for word in words)],
+        [sys.executable, "-m", "guard", *words],
         cwd=cwd,
-        env={**os.environ, **(env or {})},
+        env=environ,
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
@@ -74,6 +95,13 @@ def run(
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+@cache
+def _prepared() -> Prepared:
+    prepared = Prepared()
+    atexit.register(prepared.end)
+    return prepared
 
 
 def path_without_guard() -> str:

@@ -1,0 +1,108 @@
+"""`python -m tests.support.forking FD`: forks a guard for each call that comes over a socket, and tells how it ended.
+
+It has imported all of guard and has one thread, so it may fork. What it says and is told is in `tests.support.prepared`.
+"""
+
+import gc
+import json
+import os
+import pkgutil
+import runpy
+import selectors
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from importlib import import_module
+
+from tests.support.prepared import NUMBER, number, received
+
+
+def _serve(control: socket.socket) -> None:
+    """Fork a child for each call, and tell how it ended; in a child, return when it is the process that was asked for."""
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    woken, waking = socket.socketpair()
+    waking.setblocking(False)
+    signal.set_wakeup_fd(waking.fileno())
+    running: dict[int, socket.socket] = {}
+    with selectors.DefaultSelector() as selector:
+        selector.register(control, selectors.EVENT_READ)
+        selector.register(woken, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is woken:
+                    woken.recv(4096)
+                    _tell_ends(running)
+                    continue
+                asked, given, _, _ = socket.recv_fds(control, 1, 5)
+                if not asked:
+                    os._exit(0)
+                if pid := os.fork():
+                    for one in given[1:]:
+                        os.close(one)
+                    running[pid] = socket.socket(fileno=given[0])
+                    continue
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for other in (control, woken, waking, *running.values()):
+                    other.close()
+                _become(given)
+                return
+
+
+def _tell_ends(running: dict[int, socket.socket]) -> None:
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            pid, status = ended
+            with running.pop(pid) as channel, suppress(BrokenPipeError):
+                channel.sendall(NUMBER.pack(status))
+
+
+def _become(given: list[int]) -> None:
+    """Take on the streams, the folder, the words and the environment of a call."""
+    with socket.socket(fileno=given[0]) as channel:
+        channel.sendall(NUMBER.pack(os.getpid()))
+        request = json.loads(received(channel, number(channel)))
+    for stream, one in enumerate(given[1:4]):
+        os.dup2(one, stream)
+    os.fchdir(given[4])
+    for one in given[1:]:
+        os.close(one)
+    os.environ.clear()
+    os.environ.update(request["environ"])
+    time.tzset()
+    sys.argv[1:] = request["words"]
+    sys.path[0] = os.getcwd()
+
+
+def _main() -> None:
+    import guard
+
+    for module in pkgutil.walk_packages(guard.__path__, "guard."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as control:
+        _serve(control)
+    _run()
+
+
+def _run() -> None:
+    """Run guard as `python -m guard` does, and end at once: to take all that was imported to pieces is half of the time."""
+    code: object = None
+    try:
+        runpy.run_module("guard", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+    if not isinstance(code, int | None) or threading.active_count() > 1:
+        sys.exit(code)  # type: ignore[arg-type]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code or 0)
+
+
+if __name__ == "__main__":
+    _main()
