@@ -1,5 +1,6 @@
 """`guard team`: what is told and refused, and many that tell it at once."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 from guard.cli import guard
 from guard.validation import validator
 from tests.support import Result, commit, run
-from tests.support.sessions import ending, started
 
 PROCESSES = 16
 NOON = {"GUARD_NOW": "2026-01-31T12:00:00Z"}
@@ -178,10 +178,9 @@ def test_many_processes_at_once_lose_nothing(project: Path) -> None:
         lambda _: ("spawn", "--member", "shared"),
         lambda n: ("leave" if n % 2 == 0 else "alive", "--member", f"m{n}"),
     ):
-        processes = [started("team", *words(n)) for n in numbers]
-        for process in processes:
-            with ending(process):
-                assert process.wait() == 0
+        with ThreadPoolExecutor(PROCESSES) as all_at_once:
+            ended = all_at_once.map(lambda n, words=words: run("team", *words(n)), numbers)
+            assert [result.code for result in ended] == [0] * PROCESSES
     state = team("show")
     counting = {one["member"]: one["incarnation"] for one in state["members"] if not one["left_at"]}
     assert counting == {f"m{n}": 1 for n in numbers if n % 2} | {"shared": PROCESSES}
