@@ -1,6 +1,7 @@
 """States to start from. Determinism comes from the environment: home, identity, zone and language are the test's own."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -53,14 +54,30 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def empty_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `repository` is a copy of: three calls of git for all the tests, not for each."""
+    folder = tmp_path_factory.mktemp("empty") / "project"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder.parent))
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        patch.delenv("XDG_CONFIG_HOME", raising=False)
+        git(folder, "init", "-q", "-b", "main")
+        git(folder, "config", "user.name", "Test Author")
+        git(folder, "config", "user.email", "author@example.com")
+    for example in (folder / ".git" / "hooks").iterdir():
+        example.unlink()
+    return folder
+
+
 @pytest.fixture
-def repository(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(
+    home: Path, empty_repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A repository with an identity and no commit; the test stands in it."""
     folder = tmp_path / "project"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "config", "user.name", "Test Author")
-    git(folder, "config", "user.email", "author@example.com")
+    shutil.copytree(empty_repository, folder)
     monkeypatch.chdir(folder)
     return folder
 
