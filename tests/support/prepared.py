@@ -62,13 +62,13 @@ class Prepared:
         told, answers = os.pipe()
         channel, theirs = socket.socketpair()
         given = [theirs.detach(), told, printed, complained, folder]
-        try:
-            socket.send_fds(self._control, [b"c"], given)
-        finally:
-            for one in given:
-                os.close(one)
         request = json.dumps({"words": list(words), "environ": dict(environ)}).encode()
         with channel, closing(_Dialogue(answers, stdin or b"", [out, err])) as dialogue:
+            try:
+                socket.send_fds(self._control, [b"c"], given)
+            finally:
+                for one in given:
+                    os.close(one)
             channel.sendall(NUMBER.pack(len(request)) + request)
             pid = number(channel)
             try:
