@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import prepared, run
+from tests.support import prepared, prepared_server, run
 from tests.support.sessions import script, until
 
 CALLS = {
@@ -70,7 +70,5 @@ def test_one_that_takes_too_long_is_killed(repository: Path, tmp_path: Path) -> 
     ],
 )
 def test_what_only_a_start_can_show_is_started(words: list[str], environ: dict[str, str]) -> None:
-    server = prepared.Prepared()
-    assert server.fits([], os.environ)
-    assert not server.fits(words, {**os.environ, **environ})
-    server.end()
+    assert prepared_server().fits([], os.environ)
+    assert not prepared_server().fits(words, {**os.environ, **environ})

@@ -57,14 +57,8 @@ def planned(repository: Path, workspace: Path) -> Planned:
 
 def killed(planned: Planned, when: str) -> None:
     words = ["--workspace", str(planned.workspace), "rollback", "A.1"]
-    done = subprocess.run(
-        [sys.executable, "-c", VICTIM, when, *words],
-        cwd=planned.root,
-        capture_output=True,
-        timeout=TIME_LIMIT,
-        check=False,
-    )
-    assert done.returncode == -9, done.stderr
+    done = run(when, *words, cwd=planned.root, script=VICTIM)
+    assert done.code == -9, done.err
     assert planned.state.rollback_in_progress is not None
     assert "A-1" in planned.state.completed_tasks
 

@@ -66,16 +66,20 @@ def run(
     env: Mapping[str, str] | None = None,
     stdin: str | None = None,
     fresh: bool = False,
+    script: str | None = None,
 ) -> Result:
-    """Call guard as a person would; its environment is the test's, with `env` on top.
+    """Call guard as a person would, or a script with these words; its environment is the test's, with `env` on top.
 
     The process comes from one that has imported guard; a fresh one is the test's own child, and begins with Python's start.
     """
     argv, environ = [os.fspath(word) for word in words], {**os.environ, **(env or {})}
-    if fresh or not _prepared().fits(argv, environ):
-        return _run_fresh(argv, environ, cwd, stdin)
+    if fresh or not prepared_server().fits(argv, environ):
+        started = ["-m", "guard"] if script is None else ["-c", script]
+        return _run_fresh([*started, *argv], environ, cwd, stdin)
     told = None if stdin is None else stdin.encode()
-    code, *heard = _prepared().call(argv, environ, cwd=cwd, stdin=told, timeout=TIME_LIMIT)
+    code, *heard = prepared_server().call(
+        argv, environ, cwd=cwd, stdin=told, timeout=TIME_LIMIT, script=script
+    )
     out, err = (re.sub("\r\n?", "\n", text.decode()) for text in heard)
     return Result(code, out, err)
 
@@ -84,7 +88,7 @@ def _run_fresh(
     words: list[str], environ: Mapping[str, str], cwd: Path | None, stdin: str | None
 ) -> Result:
     done = subprocess.run(
-        [sys.executable, "-m", "guard", *words],
+        [sys.executable, *words],
         cwd=cwd,
         env=environ,
         input=stdin,
@@ -98,7 +102,8 @@ def _run_fresh(
 
 
 @cache
-def _prepared() -> Prepared:
+def prepared_server() -> Prepared:
+    """The one of this test process."""
     prepared = Prepared()
     atexit.register(prepared.end)
     return prepared

@@ -20,7 +20,7 @@ from importlib import import_module
 from tests.support.prepared import NUMBER, number, received
 
 
-def _serve(control: socket.socket) -> None:
+def _serve(control: socket.socket) -> str | None:
     """Fork a child for each call, and tell how it ended; in a child, return when it is the process that was asked for."""
     signal.signal(signal.SIGCHLD, lambda *_: None)
     woken, waking = socket.socketpair()
@@ -48,8 +48,7 @@ def _serve(control: socket.socket) -> None:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for other in (control, woken, waking, *running.values()):
                     other.close()
-                _become(given)
-                return
+                return _become(given)
 
 
 def _tell_ends(running: dict[int, socket.socket]) -> None:
@@ -60,8 +59,8 @@ def _tell_ends(running: dict[int, socket.socket]) -> None:
                 channel.sendall(NUMBER.pack(status))
 
 
-def _become(given: list[int]) -> None:
-    """Take on the streams, the folder, the words and the environment of a call."""
+def _become(given: list[int]) -> str | None:
+    """Take on the streams, the folder, the words and the environment of a call; the script to run instead of guard."""
     with socket.socket(fileno=given[0]) as channel:
         channel.sendall(NUMBER.pack(os.getpid()))
         request = json.loads(received(channel, number(channel)))
@@ -75,6 +74,8 @@ def _become(given: list[int]) -> None:
     time.tzset()
     sys.argv[1:] = request["words"]
     sys.path[0] = os.getcwd()
+    script: str | None = request["script"]
+    return script
 
 
 def _main() -> None:
@@ -86,15 +87,18 @@ def _main() -> None:
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as control:
-        _serve(control)
-    _run()
+        script = _serve(control)
+    _run(script)
 
 
-def _run() -> None:
+def _run(script: str | None) -> None:
     """Run guard as `python -m guard` does, and end at once: to take all that was imported to pieces is half of the time."""
     code: object = None
     try:
-        runpy.run_module("guard", run_name="__main__", alter_sys=True)
+        if script is None:
+            runpy.run_module("guard", run_name="__main__", alter_sys=True)
+        else:
+            exec(script, {"__name__": "__main__"})
     except SystemExit as end:
         code = end.code
     if not isinstance(code, int | None) or threading.active_count() > 1:

@@ -54,15 +54,17 @@ class Prepared:
         cwd: Path | None,
         stdin: bytes | None,
         timeout: float,
+        script: str | None = None,
     ) -> tuple[int, bytes, bytes]:
-        """Run guard to its end: its exit code, as `subprocess` gives it, and what it printed."""
+        """Run guard, or a script, to its end: its exit code, as `subprocess` gives it, and what it printed."""
         folder = os.open(cwd or ".", os.O_RDONLY)
         out, printed = os.pipe()
         err, complained = os.pipe()
         told, answers = os.pipe()
         channel, theirs = socket.socketpair()
         given = [theirs.detach(), told, printed, complained, folder]
-        request = json.dumps({"words": list(words), "environ": dict(environ)}).encode()
+        asked = {"words": list(words), "environ": dict(environ), "script": script}
+        request = json.dumps(asked).encode()
         with channel, closing(_Dialogue(answers, stdin or b"", [out, err])) as dialogue:
             try:
                 socket.send_fds(self._control, [b"c"], given)
