@@ -1,6 +1,8 @@
 """States to start from. Determinism comes from the environment: home, identity, zone and language are the test's own."""
 
+import itertools
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -27,11 +29,21 @@ for _number in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(_number, lambda *_: None)
 
 _KEPT = ("PATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_START", "PYTHONPATH", "VIRTUAL_ENV")
+_NUMBERS = itertools.count()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests begin first, so that no worker is left alone with one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's own, which looks through the folders of all tests before it for the next free number."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}-{next(_NUMBERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(autouse=True)
