@@ -146,7 +146,7 @@ def test_what_the_user_does_after_an_iteration_is_not_judged_with_it(
 def test_what_is_written_while_the_next_guard_watches_is_the_agents(
     begun: Path, tmp_path: Path
 ) -> None:
-    busy = f"while [ ! -e {tmp_path}/go ]; do :; done"
+    busy = f"timeout 300 sh -c 'while [ ! -e {tmp_path}/go ]; do :; done'"
     helper = f"(echo up > {tmp_path}/up; {busy}; echo x > late.txt) > /dev/null 2>&1 &"
     done = ("--probe-command", answering(tmp_path, "complete"))
     first = started("run", *done, "--", "sh", "-c", f"echo x > agents.txt; {helper}")

@@ -26,6 +26,8 @@ from tests.support.sessions import (
 )
 
 COMMIT = "echo done > done.txt && git add done.txt && git commit -q -m 'feat: done'"
+# With an end of its own, should nobody be left to tell it to go.
+BUSY_UNTIL_GO = "timeout 300 sh -c 'while [ ! -e ../go ]; do :; done'"
 LIMIT = json.dumps(
     {
         "type": "result",
@@ -551,7 +553,7 @@ def test_an_agent_that_waits_for_a_slow_reader_has_not_hung(begun: Path) -> None
 def test_what_a_helper_leaves_after_the_verdict_waiting_is_rescued(
     begun: Path, tmp_path: Path
 ) -> None:
-    helper = "(while [ ! -e ../go ]; do :; done; echo x > helpers.txt) > /dev/null 2>&1 &"
+    helper = f"({BUSY_UNTIL_GO}; echo x > helpers.txt) > /dev/null 2>&1 &"
     done = ("--probe-command", answering(tmp_path, "complete"))
     assert iterate(*done, "--no-wait", "--", "sh", "-c", helper)[0] == 11
     time.sleep(3)
@@ -564,7 +566,7 @@ def test_what_a_helper_leaves_after_the_verdict_waiting_is_rescued(
 def test_how_the_agent_ended_is_known_after_the_verdict_waiting(
     begun: Path, tmp_path: Path
 ) -> None:
-    helper = "(while [ ! -e ../go ]; do :; done) > /dev/null 2>&1 & echo nothing to do"
+    helper = f"({BUSY_UNTIL_GO}) > /dev/null 2>&1 & echo nothing to do"
     done = ("--probe-command", answering(tmp_path, "complete"))
     assert iterate(*done, "--no-wait", "--", "sh", "-c", helper)[0] == 11
     (begun.parent / "go").touch()
