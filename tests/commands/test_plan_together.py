@@ -21,6 +21,7 @@ def started(workspace: Path, name: str, home: Path) -> "subprocess.Popen[str]":
     environ = {
         **os.environ,
         "GUARD_COORDINATOR__ACTIVE_DEVELOPERS": "1000",
+        "GUARD_STORE__LOCK_TIMEOUT_SECONDS": "240",
         "PYTHONPATH": str(ROOT),
     }
     return subprocess.Popen(

@@ -27,7 +27,8 @@ def start(workspace: Path, name: str, journal: Path) -> "subprocess.Popen[bytes]
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.reporter", str(workspace), name, str(journal)],
         cwd=workspace.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # Many wait for one lock, and the machine may have much else to do.
+        env={**os.environ, "PYTHONPATH": str(ROOT), "GUARD_STORE__LOCK_TIMEOUT_SECONDS": "240"},
         stderr=subprocess.PIPE,
     )
 
