@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 import pytest
 
 from tests.streams import init, jsonl, result, says, stream, system
-from tests.support import TIME_LIMIT
+from tests.support import TIME_LIMIT, run_with_bytes
 from tests.support.sessions import ending, until
 
 MIB = 1024 * 1024
@@ -29,9 +29,8 @@ class Done(NamedTuple):
 
 
 def gate(data: bytes, *words: str, agent: str = "claude") -> Done:
-    command = [sys.executable, "-m", "guard", "gate", "--agent", agent, *words]
-    done = subprocess.run(command, input=data, capture_output=True, timeout=TIME_LIMIT, check=False)
-    return Done(done.returncode, done.stdout, done.stderr.decode())
+    code, out, err = run_with_bytes("gate", "--agent", agent, *words, stdin=data)
+    return Done(code, out, err.decode())
 
 
 def started(*words: str, agent: str = "claude") -> subprocess.Popen[bytes]:

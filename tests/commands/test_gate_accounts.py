@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.streams import init, jsonl, result, system
-from tests.support import TIME_LIMIT, commit, run
+from tests.support import TIME_LIMIT, commit, run, run_with_bytes
 from tests.support.sessions import ending
 
 SESSION = "5a1b2c3d-0000-4000-8000-000000000001"
@@ -24,12 +24,8 @@ def project(repository: Path) -> Path:
 
 
 def gate(*events: Any) -> tuple[int, list[Any], str]:
-    command = [sys.executable, "-m", "guard", "-v", "gate", "--agent", "claude"]
-    done = subprocess.run(
-        command, input=jsonl(*events), capture_output=True, timeout=TIME_LIMIT, check=False
-    )
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return done.returncode, lines, done.stderr.decode()
+    code, out, err = run_with_bytes("-v", "gate", "--agent", "claude", stdin=jsonl(*events))
+    return code, [json.loads(line) for line in out.splitlines()], err.decode()
 
 
 def team(*words: str) -> Any:
@@ -132,12 +128,10 @@ def test_helpers_that_were_killed_with_the_stream_hold_nothing_later() -> None:
         },
     }
     end = {"type": "turn.completed", "usage": {"input_tokens": 5}}
-    command = [sys.executable, "-m", "guard", "gate", "--agent", "codex"]
 
     def codex(*events: Any) -> int:
         data = jsonl(thread, {"type": "turn.started"}, *events, end)
-        done = subprocess.run(command, input=data, capture_output=True, timeout=TIME_LIMIT)
-        return done.returncode
+        return run_with_bytes("gate", "--agent", "codex", stdin=data)[0]
 
     assert codex(spawned) == 16
     assert codex() == 0

@@ -1,13 +1,11 @@
 """A rollback killed with SIGKILL: whichever command comes next finishes or undoes it before it looks at anything."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from guard.cli import COMMANDS, WITHOUT_ROLLBACKS
-from tests.support import TIME_LIMIT, commit, git, run
+from tests.support import commit, git, run
 from tests.support.planned import Planned
 from tests.support.rolling_back import state
 
@@ -115,14 +113,8 @@ def test_an_error_once_the_branch_has_moved_leaves_the_end_to_the_next_command(
     planned: Planned,
 ) -> None:
     words = ["--workspace", str(planned.workspace), "rollback", "A.1"]
-    done = subprocess.run(
-        [sys.executable, "-c", VICTIM, "git_fails_at_the_end", *words],
-        cwd=planned.root,
-        capture_output=True,
-        timeout=TIME_LIMIT,
-        check=False,
-    )
-    assert done.returncode == 4, done.stderr
+    done = run("git_fails_at_the_end", *words, cwd=planned.root, script=VICTIM)
+    assert done.code == 4, done.err
     assert "that was killed is finished" in next_command(planned, "plan show")
     assert planned.state.rollback_in_progress is None
     assert "A-1" not in planned.state.completed_tasks

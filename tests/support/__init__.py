@@ -72,33 +72,38 @@ def run(
 
     The process comes from one that has imported guard; a fresh one is the test's own child, and begins with Python's start.
     """
-    argv, environ = [os.fspath(word) for word in words], {**os.environ, **(env or {})}
-    if fresh or not prepared_server().fits(argv, environ):
-        started = ["-m", "guard"] if script is None else ["-c", script]
-        return _run_fresh([*started, *argv], environ, cwd, stdin)
     told = None if stdin is None else stdin.encode()
-    code, *heard = prepared_server().call(
-        argv, environ, cwd=cwd, stdin=told, timeout=TIME_LIMIT, script=script
-    )
+    code, *heard = run_with_bytes(*words, cwd=cwd, env=env, stdin=told, fresh=fresh, script=script)
     out, err = (re.sub("\r\n?", "\n", text.decode()) for text in heard)
     return Result(code, out, err)
 
 
-def _run_fresh(
-    words: list[str], environ: Mapping[str, str], cwd: Path | None, stdin: str | None
-) -> Result:
+def run_with_bytes(
+    *words: str | Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
+    fresh: bool = False,
+    script: str | None = None,
+) -> tuple[int, bytes, bytes]:
+    """The same with what it is told and says as it is: the exit code and both outputs."""
+    argv, environ = [os.fspath(word) for word in words], {**os.environ, **(env or {})}
+    if not fresh and prepared_server().fits(argv, environ):
+        return prepared_server().call(
+            argv, environ, cwd=cwd, stdin=stdin, timeout=TIME_LIMIT, script=script
+        )
+    started = ["-m", "guard"] if script is None else ["-c", script]
     done = subprocess.run(
-        [sys.executable, *words],
+        [sys.executable, *started, *argv],
         cwd=cwd,
         env=environ,
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
-        text=True,
         timeout=TIME_LIMIT,
         check=False,
     )
-    return Result(done.returncode, done.stdout, done.stderr)
+    return done.returncode, done.stdout, done.stderr
 
 
 @cache

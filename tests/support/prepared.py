@@ -79,7 +79,7 @@ class Prepared:
                 os.kill(pid, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(["guard", *words], timeout) from None
             code = os.waitstatus_to_exitcode(number(channel))
-            return code, dialogue.heard[out], dialogue.heard[err]
+            return code, bytes(dialogue.heard[out]), bytes(dialogue.heard[err])
 
     def end(self) -> None:
         """Let the server end; its children go on."""
@@ -91,8 +91,8 @@ class _Dialogue:
     """What a process is told, and what it prints until it has ended and nobody holds its streams any more."""
 
     def __init__(self, answers: int, text: bytes, sources: list[int]) -> None:
-        self.heard = dict.fromkeys(sources, b"")
-        self._answers, self._text = answers, text
+        self.heard = {source: bytearray() for source in sources}
+        self._answers, self._text = answers, memoryview(text)
         self._open = {answers, *sources}
         self._selector = selectors.DefaultSelector()
         os.set_blocking(answers, False)
@@ -124,11 +124,12 @@ class _Dialogue:
 
     def _tell(self) -> None:
         try:
-            self._text = self._text[os.write(self._answers, self._text) :] if self._text else b""
+            if self._text:
+                self._text = self._text[os.write(self._answers, self._text) :]
         except BlockingIOError:
             return
         except BrokenPipeError:
-            self._text = b""
+            self._text = memoryview(b"")
         if not self._text:
             self._close(self._answers)
 
