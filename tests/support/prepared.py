@@ -28,12 +28,16 @@ class Prepared:
     """The server, as a test process sees it."""
 
     def __init__(self) -> None:
-        self._environ = _read_at_start(os.environ)
+        # As the tests have it, not as the test that comes first may have changed it.
+        kept = {name: value for name, value in os.environ.items() if _is_kept(name)}
+        environ = {**kept, "LC_ALL": "C.UTF-8"}
+        self._environ = _read_at_start(environ)
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.support.forking", str(theirs.fileno())],
                 cwd=_ROOT,
+                env=environ,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -137,6 +141,10 @@ class _Dialogue:
         self._selector.unregister(end)
         self._open.remove(end)
         os.close(end)
+
+
+def _is_kept(name: str) -> bool:
+    return name in ("PYTHONPATH", "LANG") or not name.startswith(_READ_AT_START)
 
 
 def _read_at_start(environ: Mapping[str, str]) -> dict[str, str]:
