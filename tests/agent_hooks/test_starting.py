@@ -173,7 +173,7 @@ def test_a_session_that_is_resumed_lives_in_another_process(project: Path) -> No
     assert found.process is not None
     assert found.process.pid == os.getppid()
     told = document("claude", "SessionStart", "s1", source="resume").decode()
-    assert run("hook", "claude", "SessionStart", stdin=told).code == 0
+    assert run("hook", "claude", "SessionStart", stdin=told, fresh=True).code == 0
     found = opened()
     assert found is not None
     assert found.process is not None
