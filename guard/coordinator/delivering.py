@@ -7,6 +7,7 @@ from guard.core.coordinator.entries import Parcel
 from guard.core.coordinator.requests import TakeOutbox
 from guard.core.coordinator.state import Coordinator, CoordinatorFold
 from guard.core.events.plan import CoordinatorEvent
+from guard.core.events.plan_base import PlanEvent
 from guard.core.events.plan_upkeep import OutboxTaken
 from guard.invocation import Invocation
 from guard.store import Change, Store
@@ -52,7 +53,7 @@ def taken_by(store: Store, taken: OutboxTaken) -> Parcels:
         event = entry.event
         if isinstance(event, OutboxTaken) and event.id == taken.id:
             break
-        if isinstance(event, CoordinatorEvent):
+        if isinstance(event, PlanEvent):
             fold.apply(event)
     wanted = frozenset(taken.items)
     return tuple(one for one in fold.document().outbox if one.item_id in wanted)
