@@ -68,6 +68,12 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
     return change_state(guard, terms, decided, ground)
 
 
+def recorded_under(guard: Invocation, event_id: str) -> Event | None:
+    """The event that has this id, if one has."""
+    with guard.writable_store.change() as change:
+        return change.recorded(event_id)
+
+
 def change_state(
     guard: Invocation,
     terms: Terms,

@@ -143,3 +143,28 @@ def test_the_ids_of_its_signals_are_nobody_elses(project: Path) -> None:
     assert call(*own)[0] == 0
     text = "CHECKPOINT: half of it\n"
     assert heard(project, "dev-1", text, "--event-id", "turn") == [("checkpoint", "recorded")]
+
+
+def test_a_retry_is_known_by_its_id_though_the_state_has_gone_on(project: Path) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    asked = ("plan", "delegate", "db-expert", "--from", "dev-1", "Write the migration")
+    assert call(*asked)[0] == 0
+    (run_id,) = state()["active_supporting_agents"]
+    texts = {
+        "db-expert": ("AGENT COMPLETE: it is written\n", "agent_complete"),
+        "dev-1": ("READY FOR AUDIT\n", "ready_for_audit"),
+    }
+    for agent, (text, kind) in texts.items():
+        once = ("--event-id", f"turn-{agent}")
+        assert heard(project, agent, text, *once) == [(kind, "recorded")]
+        assert heard(project, agent, text, *once) == [(kind, "repeated")]
+    done = ("--event-id", "turn-db-expert")
+    assert heard(project, run_id, texts["db-expert"][0], *done) == [("agent_complete", "repeated")]
+    assert heard(project, "db-expert", "AGENT COMPLETE: other\n", *done) == [
+        ("agent_complete", "refused")
+    ]
+    assert heard(project, "dev-2", "READY FOR AUDIT\n", "--event-id", "turn-dev-1") == [
+        ("ready_for_audit", "refused")
+    ]
+    assert state()["pending_audit"] == ["1-1"]
+    assert state()["supporting_agent_stats"]["db-expert"]["completions"] == 1

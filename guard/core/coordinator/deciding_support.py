@@ -141,9 +141,18 @@ def _placed(
 def _taken_up(
     state: Coordinator, request: dict[str, Any], request_id: str | None, terms: Terms, offset: int
 ) -> Draft:
-    run_id = named(state, f"{request['agent_id'][:100]}-run", offset)
+    run_id = named(state, _stem(request["agent_id"]), offset)
     fields = {**request, "run_id": run_id, "request_id": request_id}
     return SupportingAgentDelegated, {**fields, "timeout_at": terms.until}
+
+
+def _stem(agent_id: str) -> str:
+    return f"{agent_id[:100]}-run"
+
+
+def is_run_of(agent_id: str, run_id: str) -> bool:
+    """Whether the name is that of a run of the supporting agent, or is meant itself."""
+    return agent_id == run_id or run_id.rpartition("-")[0] == _stem(agent_id)
 
 
 def _run(state: Coordinator, run_id: str) -> SupportRun:

@@ -1,19 +1,26 @@
 """What a signal in an agent's output asks of the coordinator. An agent speaks for itself: by its own name, of its own task."""
 
 from guard.core.coordinator import requests
+from guard.core.coordinator.deciding_support import is_run_of
 from guard.core.coordinator.requests import Request
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import SHOW, NotAllowed
+from guard.core.events import BaseEvent
 from guard.core.plan.naming import id_of, spelled
 from guard.core.plan.signals import Signal
 
 _MOST_LINE = 512
 
 
-def asked_by(state: Coordinator, agent_id: str, signal: Signal) -> Request | None:
-    """The request that a signal of this agent makes; None for one that a person has to act on."""
+def asked_by(
+    state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None = None
+) -> Request | None:
+    """The request that a signal of this agent makes; None for one that a person has to act on.
+
+    What a signal leaves open is told by the state; for one that was recorded before, by the event: the state has gone on.
+    """
     if signal.kind in ("agent_complete", "out_of_scope"):
-        return _support_ended(state, agent_id, signal)
+        return _support_ended(state, agent_id, signal, known)
     if signal.kind == "seeking_clarification":
         question = "\n".join(signal.questions) or signal.text
         if not question.strip():
@@ -29,11 +36,10 @@ def asked_by(state: Coordinator, agent_id: str, signal: Signal) -> Request | Non
         return requests.Unhealthy(agent_id=agent_id, issue=signal.text or None)
     if signal.kind == "rollback_required":
         return None
-    return _about_a_task(state, agent_id, signal)
+    return _about_a_task(_task(state, agent_id, signal, known), agent_id, signal)
 
 
-def _about_a_task(state: Coordinator, agent_id: str, signal: Signal) -> Request:
-    task_id = _task(state, agent_id, signal)
+def _about_a_task(task_id: str, agent_id: str, signal: Signal) -> Request:
     match signal.kind:
         case "ready_for_audit":
             return requests.ReadyForAudit(task_id=task_id, agent_id=agent_id)
@@ -60,13 +66,16 @@ def _expanded(task_id: str, agent_id: str, signal: Signal) -> Request:
     )
 
 
-def _task(state: Coordinator, agent_id: str, signal: Signal) -> str:
+def _task(state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None) -> str:
     """The task that the signal names, or else the agent's own."""
+    recorded: str | None = getattr(known, "task_id", None)
     if signal.task:
         named = id_of(spelled(signal.task))
-        if state.task(named) is None:
+        if state.task(named) is None and named != recorded:
             raise NotAllowed("unknown_task", f"the plan has no task {signal.task[:200]}", SHOW)
         return named
+    if recorded is not None:
+        return recorded
     agent = state.active_agents.get(agent_id)
     if agent is None or agent.task_id is None:
         message = "it names no task, and the agent has none"
@@ -84,8 +93,12 @@ def _checkpoint(state: Coordinator, agent_id: str, signal: Signal) -> Request:
     return requests.Checkpoint(agent_id=agent_id, checkpoint=text)
 
 
-def _support_ended(state: Coordinator, agent_id: str, signal: Signal) -> Request:
-    run_id = _run(state, agent_id)
+def _support_ended(
+    state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None
+) -> Request:
+    run_id = getattr(known, "run_id", "")
+    if not is_run_of(agent_id, run_id):
+        run_id = _run(state, agent_id)
     if signal.kind == "out_of_scope":
         suggested = signal.alternative[:_MOST_LINE] or None
         return requests.OutOfScope(run_id=run_id, suggested=suggested, guidance=signal.text)
