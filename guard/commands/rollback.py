@@ -9,6 +9,7 @@ from guard.core.reports.rollback import RollbackReport, RolledBackTask
 from guard.core.text import plural, visible
 from guard.errors import ReaderGone
 from guard.invocation import Invocation
+from guard.options import event_id_option
 from guard.output import format_option
 
 _MOST_LINES = 20
@@ -23,10 +24,17 @@ _MOST_LINES = 20
     help="Roll back completed tasks that depend on it first, the latest first.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be reverted, and change nothing.")
+@event_id_option
 @format_option
 @click.pass_obj
 def command(
-    guard: Invocation, task: str, reason: str, cascade: bool, dry_run: bool, form: str
+    guard: Invocation,
+    task: str,
+    reason: str,
+    cascade: bool,
+    dry_run: bool,
+    event_id: str | None,
+    form: str,
 ) -> int:
     """Revert the commits of a completed task, and make it available again.
 
@@ -46,7 +54,9 @@ def command(
             with suppress(ReaderGone):
                 guard.output.result(_signal(one, names, reason, dry=dry_run))
 
-    report = rollback(guard, task, reason, cascade=cascade, dry=dry_run, tell=tell)
+    report = rollback(
+        guard, task, reason, cascade=cascade, dry=dry_run, tell=tell, event_id=event_id
+    )
     guard.output.verdict(report, form, lambda one: _text(one, names))
     return 0 if report.done or report.reason == "planned" else 1
 
@@ -81,6 +91,8 @@ def _text(report: RollbackReport, names: Mapping[str, str]) -> str:
         ]
         lines = [f"Cannot roll back {own}: {report.detail}", *done]
         return "\n".join(visible(line) for line in lines)
+    if report.reason == "repeated":
+        return f"{visible(own)} was {report.detail}; nothing changed"
     lines = []
     for one in report.tasks:
         what = "nothing to revert"

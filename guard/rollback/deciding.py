@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from guard.coordinator.facts import terms_of
-from guard.coordinator.recording import change_state, current, loaded
+from guard.coordinator.recording import change_state, current, loaded, used_for_another
 from guard.core.coordinator.deciding_upkeep import rollback_order
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import Draft, called
+from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.core.reports.rollback import RollbackReport, RolledBackTask
 from guard.core.rescuing import MOST_NAMED, Occasion, Snapshot, cut, shown
@@ -21,8 +22,10 @@ from guard.rollback.place import Place, alone
 from guard.rollback.preparing import Order, prepared
 from guard.rollback.recorded import commits_of_task
 from guard.rollback.recovering import Settled, settle_all
-from guard.rollback.reporting import aborted, finished_now, refused, taken_back
+from guard.rollback.reporting import aborted, finished_now, refused, repeated, taken_back
+from guard.rollback.retrying import attempts
 from guard.rollback.stopping import Stopped
+from guard.store import Change
 
 _LONGEST_REASON = 60_000
 Tell = Callable[[RolledBackTask], None]
@@ -30,9 +33,19 @@ Tell = Callable[[RolledBackTask], None]
 
 
 def rollback(
-    guard: Invocation, task_id: str, reason: str, *, cascade: bool, dry: bool, tell: Tell
+    guard: Invocation,
+    task_id: str,
+    reason: str,
+    *,
+    cascade: bool,
+    dry: bool,
+    tell: Tell,
+    event_id: str | None = None,
 ) -> RollbackReport:
-    """Roll a completed task back, and with `cascade` those that were built on it, the latest first."""
+    """Roll a completed task back, and with `cascade` those that were built on it, the latest first.
+
+    Under an id by which it was rolled back before, nothing is done, whatever became of the task since.
+    """
     loaded(guard)
     place = place_of(guard)
     with alone(place.workspace) as lock:
@@ -40,13 +53,17 @@ def rollback(
         settled = _settled(guard, place)
         state = loaded(guard)
         task_id = _id_of(state, task_id)
+        tried = attempts(guard.store, task_id, event_id) if event_id is not None else None
         finished = next((one for one in settled if one.moved and one.task_id == task_id), None)
         if finished is not None and task_id not in state.completed_tasks:
             return finished_now(before, state, finished, dry=dry)
+        if tried is not None and tried.done is not None:
+            return repeated(tried.done, dry=dry)
         order = rollback_order(state, task_id, cascade=cascade)
         if order.refusal is not None:
             return _refused(guard, state, order.refusal, dry=dry)
-        run = _Run(guard, place, lock, reason[:_LONGEST_REASON], dry)
+        own = tried.next_id if tried is not None else None
+        run = _Run(guard, place, lock, reason[:_LONGEST_REASON], dry, own)
         return run.all(state, order.tasks, tell)
 
 
@@ -92,9 +109,15 @@ def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
     guard.output.warn(f"a rollback of {name} that was killed is {word}")
 
 
-def _append(guard: Invocation, *drafts: Draft) -> Coordinator:
-    terms = terms_of(guard, None)
-    return change_state(guard, terms, lambda _state, _change: terms.events(drafts)).state
+def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> None:
+    terms = terms_of(guard, event_id)
+
+    def decided(_state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...]:
+        if event_id is not None and (known := change.recorded(event_id)) is not None:
+            raise used_for_another(known, event_id)
+        return terms.events([draft])
+
+    change_state(guard, terms, decided)
 
 
 def _refused(guard: Invocation, state: Coordinator, draft: Draft, *, dry: bool) -> RollbackReport:
@@ -114,6 +137,8 @@ class _Run:
     lock: int
     reason: str
     dry: bool
+    event_id: str | None
+    """What the beginning is recorded under of the task that was asked for."""
     done: list[RolledBackTask] = field(default_factory=list)
 
     def all(self, state: Coordinator, tasks: Sequence[str], tell: Tell) -> RollbackReport:
@@ -131,7 +156,7 @@ class _Run:
                 self.done.append(self._told(state, order))
                 continue
             try:
-                self._one(state, order)
+                self._one(state, order, self.event_id if order is orders[-1] else None)
             except GuardError as error:
                 return self._stopped(tasks[-1], order.task_id, error)
         return self._report(state, tasks[-1], "planned" if self.dry else "rolled_back", changed)
@@ -153,12 +178,13 @@ class _Run:
         to_sha, snapshot = (made.to_sha, made.snapshot) if made else (None, None)
         return taken_back(order.task_id, commit, order.commits, to_sha, snapshot)
 
-    def _one(self, state: Coordinator, order: Order) -> None:
+    def _one(self, state: Coordinator, order: Order, event_id: str | None) -> None:
         fields = {"task_id": order.task_id, "reason": self.reason}
 
         def announce(head: str, to_sha: str) -> None:
             begun = {"head": head, "to_sha": to_sha, "commits": order.commits}
-            _append(self.guard, (RollbackStarted, {**fields, **begun, "branch": order.branch}))
+            draft = (RollbackStarted, {**fields, **begun, "branch": order.branch})
+            _append(self.guard, draft, event_id)
 
         def keep() -> Snapshot:
             return self.guard.keep(Occasion("rollback", self.guard.clock.now()))

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from guard.core.coordinator.entries import TaskCommit
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import called
+from guard.core.events.plan_upkeep import RollbackStarted
 from guard.core.reports.rollback import RollbackReport, RolledBackTask
 from guard.core.rescuing import MOST_NAMED, cut
 from guard.rollback.recovering import Settled
@@ -77,6 +78,21 @@ def finished_now(
         tasks=tasks,
         dependents=(),
         aborted=aborted(before, now),
+        paths=(),
+    )
+
+
+def repeated(begun: RollbackStarted, *, dry: bool) -> RollbackReport:
+    """It was done before, under the same id: nothing happens, whatever became of the task since."""
+    return RollbackReport(
+        done=True,
+        dry_run=dry,
+        task_id=begun.task_id,
+        reason="repeated",
+        detail=f"rolled back before under this id, at {begun.at:%Y-%m-%d %H:%M} UTC",
+        tasks=(),
+        dependents=(),
+        aborted=(),
         paths=(),
     )
 

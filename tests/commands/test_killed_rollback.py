@@ -53,8 +53,8 @@ def planned(repository: Path, workspace: Path) -> Planned:
     return planned
 
 
-def killed(planned: Planned, when: str) -> None:
-    words = ["--workspace", str(planned.workspace), "rollback", "A.1"]
+def killed(planned: Planned, when: str, *more: str) -> None:
+    words = ["--workspace", str(planned.workspace), "rollback", "A.1", *more]
     done = run(when, *words, cwd=planned.root, script=VICTIM)
     assert done.code == -9, done.err
     assert planned.state.rollback_in_progress is not None

@@ -32,7 +32,7 @@ class RollbackReport(Report):
     done: bool
     dry_run: bool
     reason: Line
-    """`rolled_back`, `finished` (one that was killed), `planned`, or the word for what stands against it."""
+    """`rolled_back`, `finished` (one that was killed), `repeated`, `planned`, or the word for what stands against it."""
     detail: Line
     dependents: tuple[Id, ...]
     """Completed tasks that forbid it."""
