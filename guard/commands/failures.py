@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from guard.errors import WrongUsage
 from guard.ids import given_id
 from guard.invocation import Invocation
 from guard.options import event_id_option
@@ -78,12 +79,24 @@ def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form:
 @command.command("warn")
 @click.argument("task")
 @click.option("--preview", is_flag=True, help="Do not record that the warnings were issued.")
+@click.option(
+    "--event-id",
+    metavar="ID",
+    callback=given_id("an event id"),
+    help="The id to record it under: the same once more gives the same warnings again.",
+)
 @format_option
 @click.pass_obj
-def warn(guard: Invocation, task: str, preview: bool, form: str) -> None:
-    """Print what a task is to be warned of, for its prompt: kinds of failure that happened three times or more."""
+def warn(guard: Invocation, task: str, preview: bool, event_id: str | None, form: str) -> None:
+    """Print what a task is to be warned of, for its prompt: kinds of failure that happened three times or more.
+
+    With nothing to warn of nothing is recorded, and the id stays free.
+    """
     from guard.coordinator.failing import warnings_of
     from guard.coordinator.loading import task_named
 
-    report = warnings_of(guard, task_named(guard, task), issues=not preview)
+    if preview and event_id is not None:
+        raise WrongUsage("nothing is recorded with --preview", "leave out --event-id")
+    named = task_named(guard, task)
+    report = warnings_of(guard, named, issues=not preview, event_id=event_id)
     guard.output.document(report, form, lambda one: one.text or "nothing to warn of")

@@ -1,7 +1,8 @@
 """Failures that recur: recorded by kind and cause, and told to those whose task they concern."""
 
-from guard.coordinator.recording import Recorded, loaded, record
+from guard.coordinator.recording import Recorded, loaded, record, recorded_under
 from guard.core.coordinator.requests import AddPrevention, IssueWarnings, RecordFailure
+from guard.core.events.plan_upkeep import FailureWarningIssued
 from guard.core.failures import cause_of, kind_of, rendered, warnings_for
 from guard.core.reports.failures import FailureWarningsReport
 from guard.core.text import shortened
@@ -29,14 +30,22 @@ def add_prevention(guard: Invocation, kind: str, prevention: str, event_id: str 
     return record(guard, AddPrevention(failure_type=kind, prevention=prevention), event_id)
 
 
-def warnings_of(guard: Invocation, task_id: str, *, issues: bool) -> FailureWarningsReport:
-    """What a task is to be warned of; that it was warned is recorded where the warnings are issued."""
+def warnings_of(
+    guard: Invocation, task_id: str, *, issues: bool, event_id: str | None = None
+) -> FailureWarningsReport:
+    """What a task is to be warned of; that it was warned is recorded where the warnings are issued.
+
+    Under an id that was used before it is what the task was warned of then.
+    """
     state = loaded(guard)
     task = state.task(task_id)
     if task is None:
         raise Refused(f"the plan has no task {task_id}", "`guard plan show` lists what there is")
     titles = {one.id: one.title for one in state.tasks}
     found = warnings_for(task, state.failure_patterns, titles)
-    if found and issues:
-        record(guard, IssueWarnings(task_id=task.id, warnings=found))
+    known = recorded_under(guard, event_id) if event_id is not None else None
+    if isinstance(known, FailureWarningIssued):
+        found = known.warnings
+    if (found and issues) or known is not None:
+        record(guard, IssueWarnings(task_id=task.id, warnings=found), event_id)
     return FailureWarningsReport(task_id=task.id, warnings=found, text=rendered(found))

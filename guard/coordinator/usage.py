@@ -5,7 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from guard.coordinator.recording import recorded_under
 from guard.core.coordinator.requests import Usage
+from guard.core.events.plan_upkeep import UsageChecked
 from guard.core.fields import first_problem
 from guard.core.strict_json import loads
 from guard.errors import ConfigProblem, Refused
@@ -17,8 +19,11 @@ _MOST_BYTES = 1 << 20
 _NAMES = ("session_utilisation", "session_remaining", "session_resets_at")
 
 
-def asked(guard: Invocation) -> Usage:
-    """What `usage_command` says."""
+def asked(guard: Invocation, event_id: str | None = None) -> Usage:
+    """What `usage_command` says; under an id that was used before, what it said then."""
+    known = recorded_under(guard, event_id) if event_id is not None else None
+    if isinstance(known, UsageChecked):
+        return Usage.model_validate({name: getattr(known, name) for name in _NAMES})
     command = guard.users_config.settings.coordinator.usage_command
     try:
         words = shlex.split(command)

@@ -125,3 +125,31 @@ def test_a_retry_for_another_agent_is_refused(project: Path) -> None:
 
 def test_an_id_without_taking_anything_is_wrong_usage(project: Path) -> None:
     assert call("plan", "outbox", "--event-id", "o") == (2, "nothing is recorded without --take")
+
+
+def test_what_the_usage_command_says_at_a_retry_does_not_count(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = write(tmp_path / "usage.json", '{"utilisation": 85}')
+    monkeypatch.setenv("GUARD_COORDINATOR__USAGE_COMMAND", f"cat {said}")
+    words = ("plan", "usage", "--event-id", "u1")
+    assert events(*words) == ["usage_checked"]
+    write(said, '{"utilisation": 90}')
+    assert told("plan-change", *words)["recorded_as"] == "repeated"
+    assert state()["session_utilisation"] == 85
+
+
+def test_warnings_are_given_again_under_the_same_id(project: Path) -> None:
+    words = ("failures", "warn", "1.1", "--event-id", "w")
+    fail = ("event", "failure_pattern_recorded", "failure_type=test_failures", "task_id=1-1")
+    assert told("failure-warnings", *words)["warnings"] == []
+    for _ in range(3):
+        assert call(*fail)[0] == 0
+    first = told("failure-warnings", *words)
+    assert [one["occurrence_count"] for one in first["warnings"]] == [3]
+    assert call(*fail)[0] == 0
+    logged = types(Invocation().store)
+    assert told("failure-warnings", *words) == first
+    assert types(Invocation().store) == logged
+    assert call("failures", "warn", "2", "--event-id", "w")[0] == 1
+    assert call(*words, "--preview") == (2, "nothing is recorded with --preview")

@@ -74,7 +74,7 @@ def usage(
     from guard.coordinator.usage import asked
 
     if utilisation is None:
-        told = asked(guard)
+        told = asked(guard, event_id)
     else:
         told = requests.Usage(
             session_utilisation=utilisation,
