@@ -10,9 +10,11 @@ from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import Draft, called
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
+from guard.core.fields import is_id
 from guard.core.reports.rollback import RollbackReport, RolledBackTask
 from guard.core.rescuing import MOST_NAMED, Occasion, Snapshot, cut, shown
-from guard.errors import GuardError
+from guard.core.text import valid
+from guard.errors import GuardError, Refused
 from guard.git.reading import Reader
 from guard.invocation import Invocation
 from guard.rollback.ending import end_of, outcome
@@ -63,7 +65,7 @@ def rollback(
         if order.refusal is not None:
             return _refused(guard, state, order.refusal, dry=dry)
         own = tried.next_id if tried is not None else None
-        run = _Run(guard, place, lock, reason[:_LONGEST_REASON], dry, own)
+        run = _Run(guard, place, lock, valid(reason)[:_LONGEST_REASON], dry, own)
         return run.all(state, order.tasks, tell)
 
 
@@ -82,8 +84,12 @@ def place_of(guard: Invocation) -> Place:
 
 
 def _id_of(state: Coordinator, told: str) -> str:
-    """A task may be called as the plan spells it."""
-    return next((task.id for task in state.tasks if told in (task.id, task.name)), told)
+    """A task may be called as the plan spells it, and one that the plan has no more by its id."""
+    found = next((task.id for task in state.tasks if told in (task.id, task.name)), told)
+    if not is_id(found):
+        hint = "`guard plan show` lists what there is"
+        raise Refused(f"the plan has no task {valid(told)[:200]}", hint)
+    return found
 
 
 def _settled(guard: Invocation, place: Place) -> list[Settled]:

@@ -23,8 +23,14 @@ def planned(repository: Path, workspace: Path) -> Planned:
 
 
 def rolled(planned: Planned, task: str, **how: Any) -> RollbackReport:
-    options = {"cascade": False, "dry": False, "tell": lambda _one: None, **how}
-    return rollback(planned.guard, task, "it broke", **options)
+    options = {
+        "reason": "it broke",
+        "cascade": False,
+        "dry": False,
+        "tell": lambda _one: None,
+        **how,
+    }
+    return rollback(planned.guard, task, **options)
 
 
 def test_a_task_is_reverted_and_available_again(planned: Planned) -> None:
@@ -196,3 +202,16 @@ def test_what_a_script_reads(planned: Planned) -> None:
     assert report["tasks"][0]["to_sha"] == git(planned.root, "rev-parse", "HEAD").strip()
     again = run(*words, cwd=planned.root)
     assert (again.code, again.json["reason"]) == (1, "not_completed")
+
+
+@pytest.mark.parametrize("task", ["no such task", "A 1", "", "x" * 1000, "no \udcff UTF-8"])
+def test_what_can_be_no_task_is_refused(task: str, planned: Planned) -> None:
+    planned.complete("A-1")
+    with pytest.raises(Refused, match="the plan has no task"):
+        rolled(planned, task)
+    assert planned.state.completed_tasks == ("A-1",)
+
+
+def test_a_reason_that_is_no_text_is_recorded_as_it_can_be(planned: Planned) -> None:
+    planned.complete("A-1")
+    assert rolled(planned, "A-1", reason="no \udcff UTF-8").done
