@@ -1,6 +1,6 @@
 """Failures that recur: recorded by kind and cause, and told to those whose task they concern."""
 
-from guard.coordinator.recording import Recorded, loaded, record, recorded_under
+from guard.coordinator.recording import Recorded, loaded, record, recorded_under, usable
 from guard.core.coordinator.requests import AddPrevention, IssueWarnings, RecordFailure
 from guard.core.events.plan_upkeep import FailureWarningIssued
 from guard.core.failures import cause_of, kind_of, rendered, warnings_for
@@ -17,17 +17,20 @@ def record_failure(
 ) -> Recorded:
     """Record one failure of a task, of the kind that its report shows if none is named."""
     cause = cause_of(details)
-    request = RecordFailure(
-        failure_type=kind or kind_of(details),
-        task_id=task_id,
-        cause=shortened(cause, _MOST_CAUSE) if cause else None,
-    )
+    with usable():
+        request = RecordFailure(
+            failure_type=kind or kind_of(details),
+            task_id=task_id,
+            cause=shortened(cause, _MOST_CAUSE) if cause else None,
+        )
     return record(guard, request, event_id)
 
 
 def add_prevention(guard: Invocation, kind: str, prevention: str, event_id: str | None) -> Recorded:
     """Record what helps against a kind of failure."""
-    return record(guard, AddPrevention(failure_type=kind, prevention=prevention), event_id)
+    with usable():
+        request = AddPrevention(failure_type=kind, prevention=prevention)
+    return record(guard, request, event_id)
 
 
 def warnings_of(

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from guard.coordinator.recording import loaded, record, recorded_under
+from guard.coordinator.recording import loaded, record, recorded_under, usable
 from guard.core.classify import reader
 from guard.core.coordinator.hearing import asked_by
 from guard.core.coordinator.terms import NotAllowed, numbered
@@ -67,7 +67,8 @@ def _taken(
 ) -> IngestedSignal:
     try:
         known = recorded_under(guard, event_id) if event_id is not None else None
-        request = asked_by(loaded(guard), agent_id, signal, known)
+        with usable():
+            request = asked_by(loaded(guard), agent_id, signal, known)
         if request is None:
             return _heard(signal, "for_a_person", _BY_HAND)
         done = record(guard, request, event_id)

@@ -82,7 +82,7 @@ def change_state(
 ) -> Recorded:
     """Decide by the state as it is under the lock, and record it; None means that it was recorded before."""
     keep = settings_of(guard).registry.keep_finished
-    with guard.writable_store.change() as change, _usable():
+    with guard.writable_store.change() as change, usable():
         state = _recovered(change, terms)
         events = decided(state, change)
         if events is None:
@@ -139,7 +139,7 @@ def allowed(decision: tuple[CoordinatorEvent, ...] | Refusal) -> tuple[Coordinat
 
 
 @contextmanager
-def _usable() -> Iterator[None]:
+def usable() -> Iterator[None]:
     """What cannot be an event is the caller's fault."""
     try:
         yield

@@ -72,3 +72,8 @@ def test_hostile_words_are_shown_as_they_are() -> None:
     code, out = call("failures")
     assert (code, "\x1b" in out, "\u202e" in out) == (0, False, False)
     assert call("failures", "prevent", "a/b", "text")[0] == 2
+
+
+@pytest.mark.parametrize("text", ["x" * 513, "no \udcff UTF-8"], ids=["long", "no UTF-8"])
+def test_a_prevention_that_cannot_be_recorded_is_wrong_usage(text: str, project: Path) -> None:
+    assert call("failures", "prevent", "test_failures", text)[0] == 2

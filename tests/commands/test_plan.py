@@ -148,6 +148,15 @@ def test_the_same_id_again_does_nothing_and_with_other_content_is_refused(projec
         (("dispatch", "2", "--agent", "../x"), 2, None),
         (("checkpoint", "--agent", "x", "y"), 1, "agent x is not at work"),
         (("answer", "q", "y"), 1, "no question q is open"),
+        (("ask", " "), 1, "it asks nothing"),
+        (("ask", "x" * 65537), 2, None),
+        (("ask", "no \udcff UTF-8"), 2, None),
+        (("checkpoint", "--agent", "x", "y" * 513), 2, None),
+        (("audit", "2", "--agent", "x", "--verdict", "fail", "--message", "y" * 65537), 2, None),
+        (("delegate", "db-expert", "--from", "x", "y" * 513), 2, None),
+        (("support", "run", "failed", "--message", "y" * 513), 2, None),
+        (("lost", "--agent", "x", "--reason", "y" * 513), 2, None),
+        (("remediate", "--agent", "x", "--issue", "no \udcff UTF-8"), 2, None),
         (("usage",), 4, "coordinator.usage_command is not set"),
         (("expand", "2", "--agent", "x", "--confidence", "LOW"), 2, "with LOW there is a question"),
     ],
@@ -427,7 +436,10 @@ def test_changes_and_the_outbox_are_told_in_the_spelling_of_the_plan(project: Pa
     assert first == "developer_dispatched  task 1.1  agent dev"
     call("plan", "ready", "1-1")
     call("plan", "tick")
-    assert call("plan", "outbox")[1].splitlines()[0] == "item-1  start  auditor-2  task 1.1"
+    assert (
+        call("plan", "outbox")[1].splitlines()[0]
+        == "item-1  start  auditor-2  task 1.1: Read the plan"
+    )
     assert told("plan-outbox", "plan", "outbox")["items"][0]["task_id"] == "1-1"
     line = call("event", "auditor_fail", "task_id=1-1", "agent_id=auditor-2", "reason=red")[1]
     assert line.startswith("auditor_fail  task 1.1  agent auditor-2\n")

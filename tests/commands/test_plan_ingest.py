@@ -168,3 +168,15 @@ def test_a_retry_is_known_by_its_id_though_the_state_has_gone_on(project: Path) 
     ]
     assert state()["pending_audit"] == ["1-1"]
     assert state()["supporting_agent_stats"]["db-expert"]["completions"] == 1
+
+
+def test_a_question_without_end_is_cut_and_the_rest_is_heard(project: Path) -> None:
+    assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
+    many = "".join(f"- {'why ' * 1000}\n" for _ in range(50))
+    text = f"SEEKING DIVINE CLARIFICATION\nQuestion:\n{many}\n\nCHECKPOINT: half of it\n"
+    assert heard(project, "dev-1", text) == [
+        ("seeking_clarification", "recorded"),
+        ("checkpoint", "recorded"),
+    ]
+    (question,) = state()["pending_divine_questions"]
+    assert len(question["question"]) == 65536

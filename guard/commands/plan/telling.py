@@ -1,6 +1,7 @@
 """The options that every verb takes, and how each tells what came of it."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
@@ -23,8 +24,16 @@ task_option = click.option("--task", metavar="TASK", help="The task that it is a
 
 
 def recorded(function: Callable[..., None]) -> Callable[..., None]:
-    """The options of all verbs that record something."""
-    return event_id_option(format_option(click.pass_obj(function)))
+    """The options of all verbs that record something; what cannot be recorded is the caller's fault."""
+
+    @wraps(function)
+    def checked(*given: Any, **options: Any) -> None:
+        from guard.coordinator.recording import usable
+
+        with usable():
+            function(*given, **options)
+
+    return event_id_option(format_option(click.pass_obj(checked)))
 
 
 def tell(guard: Invocation, request: Request, event_id: str | None, form: str) -> None:

@@ -127,6 +127,8 @@ def _not_at_work(agent_id: str) -> NotAllowed:
 
 def ask(state: Coordinator, asked: Ask, _terms: Terms) -> list[Draft]:
     """An agent at work asks, or nobody in particular."""
+    if not asked.question.strip():
+        raise NotAllowed("no_question", "it asks nothing", "say what a person is to answer")
     agent = state.active_agents.get(asked.agent_id) if asked.agent_id is not None else None
     if asked.agent_id is not None and agent is None:
         raise _not_at_work(asked.agent_id)

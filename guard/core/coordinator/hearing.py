@@ -9,7 +9,7 @@ from guard.core.events import BaseEvent
 from guard.core.plan.naming import id_of, spelled
 from guard.core.plan.signals import Signal
 
-_MOST_LINE = 512
+_MOST_LINE, _MOST_TEXT = 512, 65536
 
 
 def asked_by(
@@ -22,7 +22,7 @@ def asked_by(
     if signal.kind in ("agent_complete", "out_of_scope"):
         return _support_ended(state, agent_id, signal, known)
     if signal.kind == "seeking_clarification":
-        question = "\n".join(signal.questions) or signal.text
+        question = _question(signal)
         if not question.strip():
             raise NotAllowed(
                 "no_question", "it asks nothing", "a line `Question: …` has the question"
@@ -54,9 +54,13 @@ def _about_a_task(task_id: str, agent_id: str, signal: Signal) -> Request:
             return _expanded(task_id, agent_id, signal)
 
 
+def _question(signal: Signal) -> str:
+    return ("\n".join(signal.questions) or signal.text)[:_MOST_TEXT]
+
+
 def _expanded(task_id: str, agent_id: str, signal: Signal) -> Request:
     if signal.confidence is None or signal.confidence == "LOW":
-        question = "\n".join(signal.questions) or signal.text or "What is this task about?"
+        question = _question(signal) or "What is this task about?"
         return requests.Clarify(task_id=task_id, agent_id=agent_id, question=question)
     return requests.Expand(
         task_id=task_id,
