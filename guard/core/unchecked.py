@@ -9,13 +9,15 @@ M = TypeVar("M", bound=Frozen)
 _put = object.__setattr__
 
 
-def made(kind: type[M], /, **values: Any) -> M:
-    """A model of these values, which have to be all that it has; they are not checked.
+def made(kind: type[M], values: dict[str, Any]) -> M:
+    """A model of these values, which have to be all that it has, and are its own from now on; they are not checked.
 
-    They stand in the order of the fields, because so they are written.
+    They stand in the order of the fields, because so they are written: given in that order, they are taken as they are.
     """
     names, given = _fields(kind)
-    return _with(kind, {name: values[name] for name in names}, given)
+    if tuple(values) != names:
+        values = {name: values[name] for name in names}
+    return _with(kind, values, given)
 
 
 def altered(model: M, news: dict[str, Any]) -> M:

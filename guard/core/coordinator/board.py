@@ -168,18 +168,19 @@ class Board:
     def work_begins(
         self, event: TimedEvent, agent_id: str, kind: AgentType, task_id: str | None
     ) -> None:
-        self.active_agents[agent_id] = made(
-            ActiveAgent,
-            type=kind,
-            task_id=task_id,
-            dispatched_at=event.at,
+        agent = {
+            "dispatched_at": event.at,
             **time_of(event),
-            last_checkpoint=None,
-            checkpoint_count=0,
-            status="working",
-            extensions=0,
-            checked=False,
-        )
+            "type": kind,
+            "task_id": task_id,
+            "last_checkpoint": None,
+            "checkpoint_count": 0,
+            "status": "working",
+            "extensions": 0,
+            "checked": False,
+        }
+        self.active_agents[agent_id] = made(ActiveAgent, agent)
+        self.own.add(("active_agents", agent_id))
 
     def send(
         self, kind: ParcelKind, agent_id: str, task_id: str | None, text: str, at: datetime
@@ -187,9 +188,15 @@ class Board:
         """Put something into the outbox; what nobody takes is dropped in the end."""
         self.outbox_count += 1
         item_id = f"item-{self.outbox_count}"
-        self.outbox[item_id] = made(
-            Parcel, item_id=item_id, kind=kind, agent_id=agent_id, task_id=task_id, text=text, at=at
-        )
+        parcel = {
+            "item_id": item_id,
+            "kind": kind,
+            "agent_id": agent_id,
+            "task_id": task_id,
+            "text": text,
+            "at": at,
+        }
+        self.outbox[item_id] = made(Parcel, parcel)
         if len(self.outbox) > MOST_PARCELS:
             self.outbox.popitem(last=False)
 

@@ -49,15 +49,16 @@ def _take_up(board: Board, event: DeveloperDispatched) -> None:
     far = before.last_checkpoint if before else setback.last_checkpoint if setback else None
     title = board.title(event.task_id)
     board.enlist(event, "developer", event.task_id, f"{title}\n{far}" if far else title)
-    board.in_progress_tasks[event.task_id] = made(
-        Work,
-        task_id=event.task_id,
-        developer_id=event.agent_id,
-        status="implementing",
-        last_checkpoint=before.last_checkpoint if before else None,
-        dispatched_at=event.at,
-        base_sha=before.base_sha if before else event.base_sha,
-    )
+    work = {
+        "task_id": event.task_id,
+        "developer_id": event.agent_id,
+        "status": "implementing",
+        "last_checkpoint": before.last_checkpoint if before else None,
+        "dispatched_at": event.at,
+        "base_sha": before.base_sha if before else event.base_sha,
+    }
+    board.in_progress_tasks[event.task_id] = made(Work, work)
+    board.own.add(("in_progress_tasks", event.task_id))
 
 
 def _ready(board: Board, event: DeveloperReadyForAudit) -> None:
