@@ -75,14 +75,20 @@ def updated(
     pid: int | None = None,
     strict: bool = False,
 ) -> AgentReport:
-    """Record a report; a completion is held against the evidence first."""
-    now, validation, message = guard.clock.now(), None, kept(guard, message)
-    agent = known(guard, task_id, agent_id)
-    incarnation = _life(guard, agent, incarnation)
-    if status == "completed" and agent.status in ACTIVE and incarnation == agent.incarnation:
-        from guard.claims import validated
+    """Record a report; a completion is held against the evidence first.
 
-        validation = validated(guard, agent, message, now)
+    Only that, and a place, need the registry beforehand: for all else it is read once, when the lock is held.
+    """
+    now, validation, message = guard.clock.now(), None, kept(guard, message)
+    incarnation = _life(guard, task_id, agent_id, incarnation)
+    is_claim, is_placed = status == "completed", not (tmux_session is None and pid is None)
+    agent = known(guard, task_id, agent_id) if is_claim or is_placed or _is_new(guard) else None
+    if is_claim and agent is not None:
+        incarnation = agent.incarnation if incarnation is None else incarnation
+        if agent.status in ACTIVE and incarnation == agent.incarnation:
+            from guard.claims import validated
+
+            validation = validated(guard, agent, message, now)
     return agents.update(
         guard.writable_store,
         now,
@@ -109,14 +115,15 @@ def found(
     incarnation: int | None = None,
 ) -> AgentReport:
     """Record a finding."""
-    agent = known(guard, task_id, agent_id)
+    if _is_new(guard):
+        known(guard, task_id, agent_id)
     return agents.note(
         guard.writable_store,
         guard.clock.now(),
         AgentFindingRecorded,
         task_id=task_id,
         agent_id=agent_id,
-        incarnation=_life(guard, agent, incarnation),
+        incarnation=_life(guard, task_id, agent_id, incarnation),
         text=kept(guard, text),
         severity=severity,
         file=valid(file) if file is not None else None,
@@ -133,7 +140,8 @@ def ran_tests(
     incarnation: int | None = None,
 ) -> AgentReport:
     """Run a test command and record how it ended."""
-    agent = known(guard, task_id, agent_id)
+    newest = known(guard, task_id, agent_id).incarnation
+    life = _life(guard, task_id, agent_id, incarnation)
     begun = time.monotonic()
     try:
         code = passed_on(command, environ=guard.environ, time_limit=timeout)
@@ -147,7 +155,7 @@ def ran_tests(
         AgentTested,
         task_id=task_id,
         agent_id=agent_id,
-        incarnation=_life(guard, agent, incarnation),
+        incarnation=newest if life is None else life,
         command=tuple(shortened(valid(word), _LONGEST_WORD) for word in command[:_MOST_WORDS]),
         exit_code=code,
         elapsed_seconds=time.monotonic() - begun,
@@ -163,15 +171,20 @@ def settings_of(guard: Invocation) -> Settings:
         return guard.users_config.settings
 
 
-def _life(guard: Invocation, agent: Agent, incarnation: int | None) -> int:
-    """Which life of the agent speaks: as it says, as the environment says that its starter gave it, or else the newest."""
+def _is_new(guard: Invocation) -> bool:
+    """Whether nothing was ever recorded here: a report of an agent that nobody registered makes no workspace."""
+    return not guard.workspace.path.exists()
+
+
+def _life(guard: Invocation, task_id: str, agent_id: str, incarnation: int | None) -> int | None:
+    """Which life of the agent speaks: as it says, or as the environment says that its starter gave it; None for the newest."""
     if incarnation is not None:
         return incarnation
     told = guard.environ.get("GUARD_AGENT_INCARNATION", "")
-    names = {"GUARD_TASK_ID": agent.task_id, "GUARD_AGENT_ID": agent.agent_id}
+    names = {"GUARD_TASK_ID": task_id, "GUARD_AGENT_ID": agent_id}
     is_meant = all(guard.environ.get(name, own) == own for name, own in names.items())
     if not told or not is_meant:
-        return agent.incarnation
+        return None
     if not told.isdecimal():
         raise WrongUsage(
             f"GUARD_AGENT_INCARNATION is {told!r}, which is no number", "unset it, or mend it"

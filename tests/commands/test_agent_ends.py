@@ -385,7 +385,7 @@ def test_a_kill_of_the_agent_of_a_run_ends_its_guard_too(repository: Path) -> No
         [*words, "--", "sleep", "600"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        until(lambda: report("agent", "list")["active"] == 1)
+        until(_has_started)
         agent = report("agent", "list")["agents"][0]
         assert (agent["keeper_pid"], agent["liveness"]) == (running.pid, "alive")
         killed = report("agent", "kill", *IDS, "--reason", "enough")
@@ -403,6 +403,12 @@ def test_a_kill_of_the_agent_of_a_run_ends_its_guard_too(repository: Path) -> No
     assert (listed["active"], listed["completed"]) == (0, 0)
 
 
+def _has_started() -> bool:
+    """Whether the agent's own process is registered: guard is there before it."""
+    listed = report("agent", "list")
+    return listed["active"] == 1 and listed["agents"][0]["pid"] is not None
+
+
 def _running(*words: str) -> "subprocess.Popen[bytes]":
     argv = [sys.executable, "-m", "guard", "run", "--task", "T1", "--agent-id", "a1", "--no-probe"]
     return subprocess.Popen([*argv, "--no-wait", "--", *words], stderr=subprocess.DEVNULL)
@@ -412,7 +418,7 @@ def test_a_run_that_is_stopped_ends_its_agent(repository: Path) -> None:
     commit(repository)
     running = _running("sleep", "600")
     try:
-        until(lambda: report("agent", "list")["active"] == 1)
+        until(_has_started)
         running.terminate()
         running.wait(90)
     finally:
@@ -428,7 +434,7 @@ def test_the_end_of_a_run_does_not_end_a_later_life(repository: Path, tmp_path: 
     gate = tmp_path / "gate"
     running = _running("sh", "-c", f"while ! [ -e {gate} ]; do sleep 0.1; done")
     try:
-        until(lambda: report("agent", "list")["active"] == 1)
+        until(_has_started)
         report("agent", "update", *IDS, "--status", "failed")
         assert report("agent", "spawn", *IDS)["agent"]["incarnation"] == 2
         gate.touch()
@@ -448,7 +454,7 @@ def test_a_second_run_of_the_same_agent_is_refused_while_the_first_lives(
     gate = tmp_path / "gate"
     running = _running("sh", "-c", f"while ! [ -e {gate} ]; do sleep 0.1; done")
     try:
-        until(lambda: report("agent", "list")["active"] == 1)
+        until(_has_started)
         words = ("run", "--task", "T1", "--agent-id", "a1", "--no-probe", "--", "true")
         said = refused(run(*words, cwd=tmp_path / "other"))
         assert said.startswith("guard: agent a1 of task T1 is active already (its guard: process")
@@ -502,7 +508,7 @@ def test_two_runs_without_a_name_in_two_work_trees_have_two(
     gate, argv = tmp_path / "gate", [sys.executable, "-m", "guard", "run", "--task", "T1"]
     running = subprocess.Popen([*argv, "--no-probe", "--no-wait", "--", *_loops(gate)])
     try:
-        until(lambda: report("agent", "list")["active"] == 1)
+        until(_has_started)
         words = ("run", "--task", "T1", "--no-probe", "--no-wait", "--", "true")
         second = run(*words, cwd=tmp_path / "other")
         assert (second.code, "this agent is agent-2" in second.err) == (10, True)
