@@ -1,12 +1,11 @@
 """Task files on disk: where a spec's is, and how many of its boxes are open. What a box is, is in `core.taskfile`."""
 
 import codecs
-import os
-import stat
 from pathlib import Path
 
 from guard.core.settings import Settings
 from guard.core.taskfile import boxes, open_boxes
+from guard.regular_files import read_regular
 
 _MOST_BYTES = 16 * 1024 * 1024
 
@@ -28,11 +27,7 @@ def boxes_in(path: Path) -> int | None:
 def _text(path: Path) -> str | None:
     """What a regular file says, in UTF-8, or in UTF-16 if it begins with the mark of it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            data = file.read(_MOST_BYTES + 1)
+        data = read_regular(path, _MOST_BYTES)
     except OSError:
         return None
     if len(data) > _MOST_BYTES:

@@ -1,7 +1,5 @@
 """A plan taken from a file, and the task that somebody means by what they typed."""
 
-import os
-import stat
 from pathlib import Path
 
 from guard.coordinator.recording import Recorded, current, record
@@ -11,10 +9,10 @@ from guard.core.plan.reading import MOST_BYTES, PlanProblem, read_plan
 from guard.core.text import valid
 from guard.errors import Refused, WrongUsage
 from guard.invocation import Invocation
+from guard.regular_files import read_regular
 
 _MOST_PROBLEM = 2000
 _MOST_NAMED = 10
-_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def load(guard: Invocation, file: Path | None, event_id: str | None) -> Recorded:
@@ -52,7 +50,7 @@ def _configured(guard: Invocation) -> Path:
 
 def _text(path: Path) -> str:
     try:
-        data = _bytes(path)
+        data = read_regular(path, MOST_BYTES)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise WrongUsage(f"{path} cannot be read: {why}", "name the plan's file") from None
@@ -64,14 +62,6 @@ def _text(path: Path) -> str:
         return data.decode()
     except UnicodeError:
         raise WrongUsage(f"{path} is not text", "a plan is a text file in UTF-8") from None
-
-
-def _bytes(path: Path) -> bytes:
-    """As much of the file as a plan may have and one more. A pipe nobody writes to, or a device, would never end."""
-    with open(os.open(path, _OPEN), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file")
-        return file.read(MOST_BYTES + 1)
 
 
 def task_named(guard: Invocation, text: str) -> str:
