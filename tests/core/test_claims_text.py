@@ -28,7 +28,7 @@ PATHS: dict[str, list[str]] = {
     "src/a.py#L10-L20": ["src/a.py"],
     "tests/test_a.py::test_b[x-1]": ["tests/test_a.py"],
     "src\\win\\a.cs": ["src/win/a.cs"],
-    "C:\\work\\a.cs": ["C:/work/a.cs"],
+    "C:\\code\\a.cs": ["C:/code/a.cs"],
     "/home/me/a.py": ["/home/me/a.py"],
     "a.py.": ["a.py"],
     "a.py's": ["a.py"],

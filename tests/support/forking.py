@@ -93,7 +93,7 @@ def _main() -> None:
 
 def _run(script: str | None) -> None:
     """Run guard as `python -m guard` does, and end at once: to take all that was imported to pieces is half of the time."""
-    code: object = None
+    code: str | int | None = None
     try:
         if script is None:
             runpy.run_module("guard", run_name="__main__", alter_sys=True)
@@ -102,7 +102,7 @@ def _run(script: str | None) -> None:
     except SystemExit as end:
         code = end.code
     if not isinstance(code, int | None) or threading.active_count() > 1:
-        sys.exit(code)  # type: ignore[arg-type]
+        sys.exit(code)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code or 0)
