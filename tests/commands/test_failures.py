@@ -7,16 +7,8 @@ from typing import Any
 import pytest
 
 from guard.validation import validator
-from tests.commands.test_plan import PLAN, call
+from tests.commands.test_plan import call
 from tests.support import commit, run, write
-
-
-@pytest.fixture
-def project(repository: Path) -> Path:
-    commit(repository, "first.txt")
-    write(repository / "plan.json", json.dumps(PLAN))
-    assert call("plan", "load", "plan.json")[0] == 0
-    return repository
 
 
 def told(kind: str, *words: str) -> dict[str, Any]:
@@ -27,8 +19,8 @@ def told(kind: str, *words: str) -> dict[str, Any]:
     return document
 
 
-def test_from_the_third_time_on_those_are_warned_whom_it_concerns(project: Path) -> None:
-    report = write(project / "report.txt", "main.py:3: error: Missing type annotation\n")
+def test_from_the_third_time_on_those_are_warned_whom_it_concerns(planned_project: Path) -> None:
+    report = write(planned_project / "report.txt", "main.py:3: error: Missing type annotation\n")
     for count in range(3):
         assert told("failure-warnings", "failures", "warn", "1.2")["warnings"] == [], count
         assert call("failures", "record", "1.2", str(report))[0] == 0
@@ -52,7 +44,7 @@ def test_from_the_third_time_on_those_are_warned_whom_it_concerns(project: Path)
     assert issued.count('"failure_warning_issued"') == 1
 
 
-def test_a_preview_is_not_recorded(project: Path) -> None:
+def test_a_preview_is_not_recorded(planned_project: Path) -> None:
     for _ in range(3):
         assert call("failures", "record", "2", "plan.json", "--type", "odd")[0] == 0
     assert told("failure-warnings", "failures", "warn", "2", "--preview")["warnings"]
@@ -66,7 +58,7 @@ def test_nothing_is_said_where_there_is_nothing(repository: Path) -> None:
     assert call("failures", "warn", "1.1")[0] == 1
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("planned_project")
 def test_hostile_words_are_shown_as_they_are() -> None:
     assert call("failures", "prevent", "odd", "\x1b[31mred\u202e")[0] == 0
     code, out = call("failures")
@@ -75,5 +67,7 @@ def test_hostile_words_are_shown_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("text", ["x" * 513, "no \udcff UTF-8"], ids=["long", "no UTF-8"])
-def test_a_prevention_that_cannot_be_recorded_is_wrong_usage(text: str, project: Path) -> None:
+def test_a_prevention_that_cannot_be_recorded_is_wrong_usage(
+    text: str, planned_project: Path
+) -> None:
     assert call("failures", "prevent", "test_failures", text)[0] == 2

@@ -7,16 +7,8 @@ from typing import Any
 import pytest
 
 from guard.validation import validator
-from tests.commands.test_plan import PLAN, call
-from tests.support import commit, write
-
-
-@pytest.fixture
-def project(repository: Path) -> Path:
-    commit(repository, "first.txt")
-    write(repository / "plan.json", json.dumps(PLAN))
-    assert call("plan", "load", "plan.json")[0] == 0
-    return repository
+from tests.commands.test_plan import call
+from tests.support import write
 
 
 def ingested(root: Path, agent: str, text: str, *words: str) -> tuple[int, dict[str, Any]]:
@@ -37,22 +29,22 @@ def state() -> dict[str, Any]:
     return found
 
 
-def test_a_developer_and_its_auditor_speak_for_themselves(project: Path) -> None:
+def test_a_developer_and_its_auditor_speak_for_themselves(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
-    assert heard(project, "dev-1", "CHECKPOINT: the reader is there\n") == [
+    assert heard(planned_project, "dev-1", "CHECKPOINT: the reader is there\n") == [
         ("checkpoint", "recorded")
     ]
     assert state()["in_progress_tasks"][0]["last_checkpoint"] == "the reader is there"
-    assert heard(project, "dev-1", "All green.\n\nREADY FOR AUDIT: 1.1\n") == [
+    assert heard(planned_project, "dev-1", "All green.\n\nREADY FOR AUDIT: 1.1\n") == [
         ("ready_for_audit", "recorded")
     ]
     assert state()["pending_audit"] == ["1-1"]
-    assert heard(project, "dev-1", "AUDIT PASS: 1.1\n") == [("audit_pass", "refused")]
+    assert heard(planned_project, "dev-1", "AUDIT PASS: 1.1\n") == [("audit_pass", "refused")]
     report = "AUDIT FAIL: 1.1\nReason: AssertionError: assert 1 == 2\n"
-    assert heard(project, "aud-1", report) == [("audit_fail", "recorded")]
+    assert heard(planned_project, "aud-1", report) == [("audit_fail", "recorded")]
     assert list(state()["failure_patterns"]) == ["test_failures"]
-    assert heard(project, "dev-1", "READY FOR AUDIT\n") == [("ready_for_audit", "recorded")]
-    assert heard(project, "aud-1", "AUDIT PASS: 1.1\n") == [("audit_pass", "recorded")]
+    assert heard(planned_project, "dev-1", "READY FOR AUDIT\n") == [("ready_for_audit", "recorded")]
+    assert heard(planned_project, "aud-1", "AUDIT PASS: 1.1\n") == [("audit_pass", "recorded")]
     assert state()["completed_tasks"] == ["1-1"]
 
 
@@ -66,14 +58,14 @@ QUOTED = {
 
 
 @pytest.mark.parametrize("text", QUOTED.values(), ids=QUOTED)
-def test_quoted_text_is_no_signal(project: Path, text: str) -> None:
+def test_quoted_text_is_no_signal(planned_project: Path, text: str) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
-    code, document = ingested(project, "dev-1", text)
+    code, document = ingested(planned_project, "dev-1", text)
     assert (code, document["signals"]) == (0, [])
     assert state()["pending_audit"] == []
 
 
-def test_of_an_event_stream_the_last_message_counts(project: Path) -> None:
+def test_of_an_event_stream_the_last_message_counts(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
     tool = {"type": "tool_result", "content": "READY FOR AUDIT: 1.1"}
     lines: list[dict[str, Any]] = [
@@ -88,64 +80,66 @@ def test_of_an_event_stream_the_last_message_counts(project: Path) -> None:
         },
     ]
     stream = "".join(json.dumps(line) + "\n" for line in lines)
-    assert heard(project, "dev-1", stream) == [("checkpoint", "recorded")]
+    assert heard(planned_project, "dev-1", stream) == [("checkpoint", "recorded")]
 
 
-def test_one_that_is_refused_does_not_stop_the_next(project: Path) -> None:
+def test_one_that_is_refused_does_not_stop_the_next(planned_project: Path) -> None:
     assert call("plan", "dispatch", "2", "--agent", "dev-1")[0] == 0
     text = "READY FOR AUDIT: 1.1\n\nREADY FOR AUDIT: 9.9\n\nREADY FOR AUDIT: 2\n"
-    code, document = ingested(project, "dev-1", text)
+    code, document = ingested(planned_project, "dev-1", text)
     assert (code, document["refused"]) == (1, 2)
     assert [one["outcome"] for one in document["signals"]] == ["refused", "refused", "recorded"]
     assert "the plan has no task 9.9" in document["signals"][1]["detail"]
     assert state()["pending_audit"] == ["2"]
 
 
-def test_supporting_agents_end_by_what_they_print(project: Path) -> None:
+def test_supporting_agents_end_by_what_they_print(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
     asked = ("plan", "delegate", "db-expert", "--from", "dev-1", "Write the migration")
     assert call(*asked)[0] == 0
     text = "AGENT COMPLETE\nConfidence: HIGH\nSummary: the migration is in db/7.sql\n"
-    assert heard(project, "db-expert", text) == [("agent_complete", "recorded")]
+    assert heard(planned_project, "db-expert", text) == [("agent_complete", "recorded")]
     assert state()["supporting_agent_stats"]["db-expert"]["completions"] == 1
-    assert heard(project, "db-expert", text) == [("agent_complete", "refused")]
+    assert heard(planned_project, "db-expert", text) == [("agent_complete", "refused")]
     assert call(*asked)[0] == 0
     (run_id,) = state()["active_supporting_agents"]
-    assert heard(project, run_id, "OUT_OF_SCOPE: not about databases\n") == [
+    assert heard(planned_project, run_id, "OUT_OF_SCOPE: not about databases\n") == [
         ("out_of_scope", "recorded")
     ]
     assert state()["supporting_agent_stats"]["db-expert"]["out_of_scope"] == 1
 
 
-def test_a_question_waits_for_a_person(project: Path) -> None:
+def test_a_question_waits_for_a_person(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
     text = "SEEKING DIVINE CLARIFICATION\nQuestion: Which format?\n"
-    assert heard(project, "dev-1", text) == [("seeking_clarification", "recorded")]
+    assert heard(planned_project, "dev-1", text) == [("seeking_clarification", "recorded")]
     (question,) = state()["pending_divine_questions"]
     assert "Which format?" in question["question"]
 
 
-def test_the_same_id_once_more_changes_nothing(project: Path) -> None:
+def test_the_same_id_once_more_changes_nothing(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
     text, once = "CHECKPOINT: half of it\n", ("--event-id", "turn-7")
-    assert heard(project, "dev-1", text, *once) == [("checkpoint", "recorded")]
-    assert heard(project, "dev-1", text, *once) == [("checkpoint", "repeated")]
+    assert heard(planned_project, "dev-1", text, *once) == [("checkpoint", "recorded")]
+    assert heard(planned_project, "dev-1", text, *once) == [("checkpoint", "repeated")]
 
 
-def test_no_agent_can_roll_back(project: Path) -> None:
+def test_no_agent_can_roll_back(planned_project: Path) -> None:
     text = "ROLLBACK REQUIRED: 1.1\nReason: it broke\n"
-    assert heard(project, "dev-1", text) == [("rollback_required", "for_a_person")]
+    assert heard(planned_project, "dev-1", text) == [("rollback_required", "for_a_person")]
 
 
-def test_the_ids_of_its_signals_are_nobody_elses(project: Path) -> None:
+def test_the_ids_of_its_signals_are_nobody_elses(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
     own = ("plan", "checkpoint", "by hand", "--agent", "dev-1", "--event-id", "turn-1")
     assert call(*own)[0] == 0
     text = "CHECKPOINT: half of it\n"
-    assert heard(project, "dev-1", text, "--event-id", "turn") == [("checkpoint", "recorded")]
+    assert heard(planned_project, "dev-1", text, "--event-id", "turn") == [
+        ("checkpoint", "recorded")
+    ]
 
 
-def test_a_retry_is_known_by_its_id_though_the_state_has_gone_on(project: Path) -> None:
+def test_a_retry_is_known_by_its_id_though_the_state_has_gone_on(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
     asked = ("plan", "delegate", "db-expert", "--from", "dev-1", "Write the migration")
     assert call(*asked)[0] == 0
@@ -156,25 +150,27 @@ def test_a_retry_is_known_by_its_id_though_the_state_has_gone_on(project: Path) 
     }
     for agent, (text, kind) in texts.items():
         once = ("--event-id", f"turn-{agent}")
-        assert heard(project, agent, text, *once) == [(kind, "recorded")]
-        assert heard(project, agent, text, *once) == [(kind, "repeated")]
+        assert heard(planned_project, agent, text, *once) == [(kind, "recorded")]
+        assert heard(planned_project, agent, text, *once) == [(kind, "repeated")]
     done = ("--event-id", "turn-db-expert")
-    assert heard(project, run_id, texts["db-expert"][0], *done) == [("agent_complete", "repeated")]
-    assert heard(project, "db-expert", "AGENT COMPLETE: other\n", *done) == [
+    assert heard(planned_project, run_id, texts["db-expert"][0], *done) == [
+        ("agent_complete", "repeated")
+    ]
+    assert heard(planned_project, "db-expert", "AGENT COMPLETE: other\n", *done) == [
         ("agent_complete", "refused")
     ]
-    assert heard(project, "dev-2", "READY FOR AUDIT\n", "--event-id", "turn-dev-1") == [
+    assert heard(planned_project, "dev-2", "READY FOR AUDIT\n", "--event-id", "turn-dev-1") == [
         ("ready_for_audit", "refused")
     ]
     assert state()["pending_audit"] == ["1-1"]
     assert state()["supporting_agent_stats"]["db-expert"]["completions"] == 1
 
 
-def test_a_question_without_end_is_cut_and_the_rest_is_heard(project: Path) -> None:
+def test_a_question_without_end_is_cut_and_the_rest_is_heard(planned_project: Path) -> None:
     assert call("plan", "dispatch", "1.1", "--agent", "dev-1")[0] == 0
     many = "".join(f"- {'why ' * 1000}\n" for _ in range(50))
     text = f"SEEKING DIVINE CLARIFICATION\nQuestion:\n{many}\n\nCHECKPOINT: half of it\n"
-    assert heard(project, "dev-1", text) == [
+    assert heard(planned_project, "dev-1", text) == [
         ("seeking_clarification", "recorded"),
         ("checkpoint", "recorded"),
     ]

@@ -1,6 +1,5 @@
 """`guard plan tick` and `guard plan outbox --take`, run again under the same id by a script that was interrupted."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -9,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from guard.invocation import Invocation
-from tests.commands.test_plan import PLAN, call, events, state, told, types
-from tests.support import TIME_LIMIT, commit, write
+from tests.commands.test_plan import call, events, state, told, types
+from tests.support import TIME_LIMIT, write
 
 LATER = "2026-01-31T12:16:00Z"
 TAKE = ("plan", "outbox", "--take")
@@ -23,16 +22,8 @@ main()
 """
 
 
-@pytest.fixture
-def project(repository: Path) -> Path:
-    commit(repository, "first.txt")
-    write(repository / "plan.json", json.dumps(PLAN))
-    assert call("plan", "load", "plan.json")[0] == 0
-    return repository
-
-
 def test_a_tick_that_was_recorded_does_nothing_more(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+    planned_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GUARD_COORDINATOR__ACTIVE_DEVELOPERS", "1")
     assert events("plan", "tick", "--event-id", "t1") == ["developer_dispatched"]
@@ -44,7 +35,7 @@ def test_a_tick_that_was_recorded_does_nothing_more(
     assert events("plan", "tick", "--event-id", "t2") == ["developer_dispatched"]
 
 
-def test_whatever_a_tick_begins_with_its_retry_is_known(project: Path) -> None:
+def test_whatever_a_tick_begins_with_its_retry_is_known(planned_project: Path) -> None:
     for number, at in enumerate(("2026-01-31T12:00:00Z", LATER)):
         words = ("plan", "tick", "--event-id", f"t{number}")
         assert len(events(*words, at=at)) > 1
@@ -52,7 +43,7 @@ def test_whatever_a_tick_begins_with_its_retry_is_known(project: Path) -> None:
     assert state()["setbacks"].keys() == {"1-1", "2"}
 
 
-def test_a_tick_with_nothing_due_leaves_its_id_free(project: Path) -> None:
+def test_a_tick_with_nothing_due_leaves_its_id_free(planned_project: Path) -> None:
     call("plan", "ask", "Which?")
     words = ("plan", "tick", "--event-id", "t")
     assert told("plan-change", *words)["recorded_as"] == "nothing"
@@ -61,7 +52,7 @@ def test_a_tick_with_nothing_due_leaves_its_id_free(project: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("plan", "tick"), TAKE], ids=["tick", "outbox"])
-def test_the_id_of_something_else_is_refused(words: tuple[str, ...], project: Path) -> None:
+def test_the_id_of_something_else_is_refused(words: tuple[str, ...], planned_project: Path) -> None:
     call("plan", "dispatch", "2", "--agent", "dev", "--event-id", "mine")
     call("plan", "tick")
     before = state()
@@ -70,7 +61,7 @@ def test_the_id_of_something_else_is_refused(words: tuple[str, ...], project: Pa
     assert state() == before
 
 
-def test_ids_that_a_script_numbers_like_a_tick_take_nothing_away(project: Path) -> None:
+def test_ids_that_a_script_numbers_like_a_tick_take_nothing_away(planned_project: Path) -> None:
     for used in ("t-1", "t-2", "t-f"):
         call("event", "session_resumed", "--event-id", used)
     call("plan", "tick", "--event-id", "t")
@@ -79,7 +70,7 @@ def test_ids_that_a_script_numbers_like_a_tick_take_nothing_away(project: Path) 
     assert len(ids) == len(set(ids))
 
 
-def test_what_was_taken_is_given_again_under_the_same_id(project: Path) -> None:
+def test_what_was_taken_is_given_again_under_the_same_id(planned_project: Path) -> None:
     call("plan", "tick")
     first = told("plan-outbox", *TAKE, "--event-id", "o1")
     assert [one["task_id"] for one in first["items"]] == ["1-1", "2"]
@@ -93,12 +84,12 @@ def test_what_was_taken_is_given_again_under_the_same_id(project: Path) -> None:
     assert told("plan-outbox", *TAKE, "--event-id", "o1") == first
 
 
-def test_a_script_killed_before_it_has_the_items_loses_none(project: Path) -> None:
+def test_a_script_killed_before_it_has_the_items_loses_none(planned_project: Path) -> None:
     call("plan", "tick")
     waiting = told("plan-outbox", "plan", "outbox")["items"]
     done = subprocess.run(
         [sys.executable, "-c", KILLED, *TAKE, "--event-id", "o1"],
-        cwd=project,
+        cwd=planned_project,
         capture_output=True,
         timeout=TIME_LIMIT,
         check=False,
@@ -108,13 +99,13 @@ def test_a_script_killed_before_it_has_the_items_loses_none(project: Path) -> No
     assert told("plan-outbox", *TAKE, "--event-id", "o1")["items"] == waiting
 
 
-def test_an_empty_outbox_leaves_the_id_free(project: Path) -> None:
+def test_an_empty_outbox_leaves_the_id_free(planned_project: Path) -> None:
     assert told("plan-outbox", *TAKE, "--event-id", "o")["items"] == []
     call("plan", "tick")
     assert len(told("plan-outbox", *TAKE, "--event-id", "o")["items"]) == 2
 
 
-def test_a_retry_for_another_agent_is_refused(project: Path) -> None:
+def test_a_retry_for_another_agent_is_refused(planned_project: Path) -> None:
     call("plan", "tick")
     one, other = (item["agent_id"] for item in told("plan-outbox", "plan", "outbox")["items"])
     words = (*TAKE, "--event-id", "o", "--agent")
@@ -123,12 +114,12 @@ def test_a_retry_for_another_agent_is_refused(project: Path) -> None:
     assert [item["agent_id"] for item in state()["outbox"]] == [other]
 
 
-def test_an_id_without_taking_anything_is_wrong_usage(project: Path) -> None:
+def test_an_id_without_taking_anything_is_wrong_usage(planned_project: Path) -> None:
     assert call("plan", "outbox", "--event-id", "o") == (2, "nothing is recorded without --take")
 
 
 def test_what_the_usage_command_says_at_a_retry_does_not_count(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    planned_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = write(tmp_path / "usage.json", '{"utilisation": 85}')
     monkeypatch.setenv("GUARD_COORDINATOR__USAGE_COMMAND", f"cat {said}")
@@ -139,7 +130,7 @@ def test_what_the_usage_command_says_at_a_retry_does_not_count(
     assert state()["session_utilisation"] == 85
 
 
-def test_warnings_are_given_again_under_the_same_id(project: Path) -> None:
+def test_warnings_are_given_again_under_the_same_id(planned_project: Path) -> None:
     words = ("failures", "warn", "1.1", "--event-id", "w")
     fail = ("event", "failure_pattern_recorded", "failure_type=test_failures", "task_id=1-1")
     assert told("failure-warnings", *words)["warnings"] == []
