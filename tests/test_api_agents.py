@@ -357,8 +357,8 @@ def test_a_repository_and_a_workspace_can_be_named(
 
 
 def example() -> str:
-    """The example for the registries, as docs/python.md has it."""
-    page = (ROOT / "docs" / "python.md").read_text()
+    """The example for the registries, as docs/reference/python.md has it."""
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
     (found,) = [
         text for text in re.findall(r"```python\n(.*?)```", page, re.S) if "spawn_agent" in text
     ]

@@ -10,27 +10,66 @@ from guard.cli import COMMANDS
 from guard.core.replay import view_kinds
 from tests.support import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+INDEX = ROOT / "docs" / "README.md"
+PAGES = [
+    *(ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / ".github" / "CONTRIBUTING.md"),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def links(page: Path) -> list[str]:
+    """Return the targets of the links on a page, code left out, without their fragments."""
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"\]\(([^)#]+)", text)
+
+
+def linked_pages(page: Path) -> set[Path]:
+    return {(page.parent / target).resolve() for target in links(page) if "://" not in target}
 
 
 def test_generated_pages_are_current() -> None:
     assert stale() == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+    for target in links(page):
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_that_are_named_exist(page: Path) -> None:
     named = set(re.findall(r"(?:`|\$ |^)guard ([a-z]+)", page.read_text(), re.MULTILINE))
     assert named <= set(COMMANDS), named - set(COMMANDS)
 
 
+def test_the_index_lists_every_page_once() -> None:
+    listed = re.findall(r"^- \[[^]]+\]\(([^)#]+)\)", INDEX.read_text(), re.MULTILINE)
+    pages = {name_of(page) for page in (ROOT / "docs").rglob("*.md")} - {name_of(INDEX)}
+    named = [name_of((INDEX.parent / target).resolve()) for target in listed]
+    assert sorted(name for name in named if name.startswith("docs/")) == sorted(pages)
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    found = {ROOT / "README.md"}
+    while found:
+        reached |= found
+        found = {
+            target
+            for page in found
+            for target in linked_pages(page)
+            if target.suffix == ".md" and target not in reached
+        }
+    assert {name_of(page) for page in PAGES} <= {name_of(page) for page in reached}
+
+
 def test_every_state_file_is_documented() -> None:
-    page = (ROOT / "docs" / "state.md").read_text()
+    page = (ROOT / "docs" / "reference" / "state.md").read_text()
     for kind in view_kinds():
         assert kind.file.rpartition("/")[2] in page
 

@@ -124,7 +124,7 @@ def test_the_unit_of_systemd_is_valid(tmp_path: Path) -> None:
         assert "guard-agent.service" not in done.stderr, done.stderr
 
 
-PAGE = (ROOT / "docs" / "github-action.md").read_text()
+PAGE = (ROOT / "docs" / "guide" / "github.md").read_text()
 WORKFLOWS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -212,7 +212,7 @@ def test_doctor_says_what_cannot_be_loaded(repository: Path, site: Path) -> None
 
 
 def test_the_table_of_the_docs_is_that_of_the_code() -> None:
-    page = (ROOT / "docs/activity.md").read_text()
+    page = (ROOT / "docs/guide/activity.md").read_text()
     rows = re.findall(r"^\| `([A-Z_]+)` \| (\d) \| (\d+) min \| ([\d.]+) \|", page, re.MULTILINE)
     assert rows == [
         (name, str(one.tier), f"{window_seconds(one.tier, 60) / 60:g}", f"{one.confidence:g}")
@@ -221,7 +221,7 @@ def test_the_table_of_the_docs_is_that_of_the_code() -> None:
 
 
 def test_the_example_of_the_docs_works(site: Path, tmp_path: Path, subject: Look) -> None:
-    page = (ROOT / "docs/activity.md").read_text()
+    page = (ROOT / "docs/guide/activity.md").read_text()
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     toml = re.search(r'^(\w+) = "our_builds:(\w+)"$', page, re.MULTILINE)
     assert code

@@ -776,7 +776,7 @@ def test_a_crowd_too_large_to_be_told_apart_holds_until_a_list_comes() -> None:
 
 
 def test_the_page_traces_requirements_to_tests_that_exist() -> None:
-    page = (ROOT / "docs" / "gate.md").read_text()
+    page = (ROOT / "docs" / "guide" / "gate.md").read_text()
     named = re.findall(r"`(test_\w+)`", page)
     assert len(named) >= 9
     assert [name for name in named if name not in globals()] == []

@@ -397,7 +397,7 @@ def test_any_json_is_a_plan_or_a_problem(tasks: list[object], agents: list[objec
 
 
 def test_the_plans_in_the_documentation_are_plans() -> None:
-    page = (ROOT / "docs" / "plans.md").read_text()
+    page = (ROOT / "docs" / "guide" / "plan.md").read_text()
     examples = re.findall(r"^````?(markdown|json)\n(.*?)^````?$", page, re.MULTILINE | re.DOTALL)
     assert {kind for kind, _ in examples} == {"markdown", "json"}
     first, second = (read_plan(text, f"plan.{kind}") for kind, text in examples[:2])

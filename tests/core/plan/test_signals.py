@@ -237,7 +237,7 @@ def test_hostile_text_costs_little(text: str, count: int) -> None:
 
 
 def test_the_examples_in_the_documentation_are_signals() -> None:
-    page = (ROOT / "docs" / "agent-signals.md").read_text()
+    page = (ROOT / "docs" / "reference" / "signals.md").read_text()
     examples = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     found = [one.kind for example in examples for one in signals(example)]
     assert len(found) == len(set(found)) == 12
