@@ -12,7 +12,8 @@ from tests.support import ROOT
 
 INDEX = ROOT / "docs" / "README.md"
 PAGES = [
-    *(ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / ".github" / "CONTRIBUTING.md"),
+    *(ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"),
+    ROOT / ".github" / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
