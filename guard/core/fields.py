@@ -46,6 +46,8 @@ def _instant() -> GetPydanticSchema:
 
 
 Instant = Annotated[datetime, _instant()]
+BootSeconds = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
+"""A reading of the boot clock; negative where `GUARD_NOW` stands in for it."""
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Oid = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]

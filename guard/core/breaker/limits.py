@@ -1,7 +1,7 @@
 """What the end of an iteration, or a person, does to the breaker."""
 
-from guard.core.breaker.moment import Moment, Stamp, clocks, common
-from guard.core.breaker.state import Breaker, Counts, brought_work, tally
+from guard.core.breaker.moment import Moment, Stamp, clocks
+from guard.core.breaker.state import Breaker, Counts, brought_work, common, tally
 from guard.core.events.breaker import (
     BreakerClosed,
     BreakerEvent,

@@ -4,7 +4,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from guard.core.breaker.state import Breaker, Reading
+from guard.core.fields import BootSeconds, Frozen, Instant, Line
+
+
+class Reading(Frozen):
+    """A moment by both clocks: wall time, and seconds on the boot clock of one boot."""
+
+    at: Instant
+    boot_seconds: BootSeconds
+    boot_id: Line | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +44,6 @@ def elapsed(since: Reading, moment: Moment) -> float | None:
     else:
         seconds = (moment.now - since.at).total_seconds()
     return seconds if seconds >= 0 else None
-
-
-def common(state: Breaker, moment: Moment, stamp: Stamp) -> dict[str, Any]:
-    """The fields that every event of the breaker has."""
-    return {
-        "at": moment.now,
-        "id": stamp.id,
-        "run": stamp.run,
-        "iteration": stamp.iteration,
-        "worktree": state.worktree,
-    }
 
 
 def clocks(moment: Moment) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple, assert_never, get_args
 
 from pydantic import Field
 
+from guard.core.breaker.moment import Moment, Reading, Stamp
 from guard.core.events.base import BaseEvent, IterationNumber
 from guard.core.events.breaker import (
-    BootSeconds,
     BreakerClosed,
     BreakerEvent,
     BreakerOpened,
@@ -26,14 +26,6 @@ from guard.core.views import Fold, ViewDocument, ViewKind
 
 BreakerState = Literal["closed", "open", "half_open"]
 MOST_HISTORY = 50
-
-
-class Reading(Frozen):
-    """A moment by both clocks: wall time, and seconds on the boot clock of one boot."""
-
-    at: Instant
-    boot_seconds: BootSeconds
-    boot_id: Line | None
 
 
 class Trial(Frozen):
@@ -254,3 +246,14 @@ BREAKER: ViewKind[Breaker, BreakerFold] = ViewKind(
     file="/breaker.json",
     needles=lambda _key: (b'"type":"breaker_',),
 )
+
+
+def common(state: Breaker, moment: Moment, stamp: Stamp) -> dict[str, Any]:
+    """The fields that every event of the breaker has."""
+    return {
+        "at": moment.now,
+        "id": stamp.id,
+        "run": stamp.run,
+        "iteration": stamp.iteration,
+        "worktree": state.worktree,
+    }

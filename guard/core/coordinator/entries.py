@@ -4,10 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.events.breaker import BootSeconds
 from guard.core.events.plan import QuestionAbout
 from guard.core.events.plan_base import AgentType, Confidence, Seconds
-from guard.core.fields import Count, Frozen, Id, Instant, Line, Oid, Text
+from guard.core.fields import BootSeconds, Count, Frozen, Id, Instant, Line, Oid, Text
 from guard.core.paths import Spelled
 from guard.core.plan.model import RequestType, SupportingAgent
 

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from guard.core.events.agent import Incarnation
 from guard.core.events.base import BaseEvent
-from guard.core.events.breaker import BootSeconds
-from guard.core.fields import Digest, Id, Instant, Line
+from guard.core.fields import BootSeconds, Digest, Id, Instant, Line
 from guard.core.whereabouts import BootSeconds as ClockSeconds
 
 ResumeWay = Literal["tmux", "session", "inbox", "command"]

@@ -4,15 +4,11 @@ Limits and cooldowns are settings, and a fold may depend on the log alone: so th
 are events of their own, and the second says by which figures.
 """
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from guard.core.events.base import BaseEvent
 from guard.core.events.run import Process, Seconds, Status
-from guard.core.fields import Id, Line
-
-BootSeconds = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
+from guard.core.fields import BootSeconds, Id, Line
 
 
 class _BreakerEvent(BaseEvent):

@@ -6,9 +6,8 @@ from pydantic import StringConstraints
 
 from guard.core.events.agent import Incarnation
 from guard.core.events.base import BaseEvent
-from guard.core.events.breaker import BootSeconds
 from guard.core.events.run import Seconds
-from guard.core.fields import Count, Id, Line
+from guard.core.fields import BootSeconds, Count, Id, Line
 from guard.core.team.changes import Kind, LeftBecause, Teller
 
 MemberName = Annotated[str, StringConstraints(min_length=1, max_length=512)]

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.events.breaker import BootSeconds
 from guard.core.events.commit import How, Rewrite
-from guard.core.fields import Count, Frozen, Line, Oid
+from guard.core.fields import BootSeconds, Count, Frozen, Line, Oid
 
 
 class Noted(Frozen):

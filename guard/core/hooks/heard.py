@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from guard.core.events.breaker import BootSeconds
 from guard.core.events.team import MemberName
-from guard.core.fields import Frozen, Line
+from guard.core.fields import BootSeconds, Frozen, Line
 
 Agent = Literal["claude", "codex", "gemini", "qwen", "copilot", "opencode"]
 HeardKind = Literal[

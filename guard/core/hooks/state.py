@@ -5,7 +5,6 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
-from guard.core.events.breaker import BootSeconds
 from guard.core.events.hook import (
     Calls,
     HookAgent,
@@ -17,7 +16,7 @@ from guard.core.events.hook import (
     StopDecision,
     StopReason,
 )
-from guard.core.fields import Count, Frozen, Id, Instant, Line
+from guard.core.fields import BootSeconds, Count, Frozen, Id, Instant, Line
 from guard.core.hooks.vocabulary import KINDS, RESTARTS, STARTS
 from guard.core.views import Fold, ViewDocument, ViewKind
 

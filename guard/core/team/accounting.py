@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from guard.core.breaker.moment import Moment, clocks
-from guard.core.breaker.state import Reading
+from guard.core.breaker.moment import Moment, Reading, clocks
 from guard.core.events.team import (
     CompletionHeld,
     CompletionReleased,

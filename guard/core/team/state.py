@@ -7,7 +7,7 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
-from guard.core.breaker.state import Reading
+from guard.core.breaker.moment import Reading
 from guard.core.events.agent import Incarnation
 from guard.core.events.base import IterationNumber
 from guard.core.events.run import Seconds
