@@ -11,9 +11,9 @@ recorded before the clock was set back: nothing has elapsed then, so the breaker
 
 from guard.core.breaker.limits import CAUSES, after_iteration, reset, trip
 from guard.core.breaker.moment import Moment, Stamp
+from guard.core.breaker.settings import Breaker as BreakerPolicy
 from guard.core.breaker.state import BREAKER, Breaker, BreakerFold, BreakerState, Happening, Trial
 from guard.core.breaker.trials import Permission, claim, permission, restart, was_set_back
-from guard.core.settings import Breaker as BreakerPolicy
 
 __all__ = [
     "BREAKER",

@@ -1,6 +1,7 @@
 """What the end of an iteration, or a person, does to the breaker."""
 
 from guard.core.breaker.moment import Moment, Stamp, clocks
+from guard.core.breaker.settings import Breaker as BreakerPolicy
 from guard.core.breaker.state import Breaker, Counts, brought_work, common, tally
 from guard.core.events.breaker import (
     BreakerClosed,
@@ -10,7 +11,6 @@ from guard.core.events.breaker import (
     TrialReturned,
 )
 from guard.core.events.run import Status
-from guard.core.settings import Breaker as BreakerPolicy
 
 CAUSES = ("no_commits", "same_error", "denied", "always_rescued")
 """Why iterations open it; a person who trips it gives another word."""

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from guard.core.breaker.moment import Moment, Stamp, clocks, elapsed
+from guard.core.breaker.settings import Breaker as BreakerPolicy
 from guard.core.breaker.state import Breaker, Trial, common, later
 from guard.core.events.breaker import CooldownRestarted, TrialClaimed
 from guard.core.events.run import Process
-from guard.core.settings import Breaker as BreakerPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,14 @@
 """The policy for claims, as the settings have it."""
 
+from typing import TYPE_CHECKING
+
 from guard.core.claims.policy import REQUIREMENTS, ClaimPolicy, listed, parsed_requirements
-from guard.core.sections import Claims
+
+if TYPE_CHECKING:
+    from guard.core.sections import Claims
 
 
-def policy_from(claims: Claims) -> ClaimPolicy:
+def policy_from(claims: "Claims") -> ClaimPolicy:
     """What claims are measured by; a type that the settings name is no longer the built-in one."""
     return ClaimPolicy(
         min_message_length=claims.min_message_length,

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from guard.core.breaker.settings import Breaker
+from guard.core.section import USERS, Section
 from guard.core.sections.agents import Activity, Claims, Coordinator, Registry, Resume, Team
-from guard.core.sections.base import USERS, Section
-from guard.core.sections.iterations import Agent, Breaker, CompletionCheck, Hooks, Rescue, Run
+from guard.core.sections.iterations import Agent, CompletionCheck, Hooks, Rescue, Run
 
 __all__ = [
     "Activity",

@@ -16,11 +16,14 @@ from guard.core.activity.outages import (
     OUTAGE_SHARE,
     OUTAGE_WITHIN_MINUTES,
 )
+from guard.core.activity.patterns import checked_patterns
 from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.claims.policy import REQUIREMENTS_PATTERN, checked_requirements
 from guard.core.registry import KEEP_FINISHED
 from guard.core.resuming.stall import MAX_PER_STALL, PAUSE_MINUTES
-from guard.core.sections.base import USERS, FilePatterns, Section
+from guard.core.section import USERS, Section
+
+FilePatterns = Annotated[str, Field(max_length=4096), AfterValidator(checked_patterns)]
 
 
 class Registry(Section):
