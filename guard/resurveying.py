@@ -12,10 +12,9 @@ from guard.activity.assessing import KnownAgents, subject_of
 from guard.activity.matching import folders, matching
 from guard.activity.shared import Shared
 from guard.activity.subject import Subject, TooMuch
+from guard.core.activity.status import StatusReport, status_text
 from guard.core.lifecycle import ACTIVE
-from guard.core.listing_agents import status_text
 from guard.core.registry import GLOBAL_REGISTRY
-from guard.core.reports.agents import StatusReport
 from guard.core.text import harmless_json
 from guard.errors import GuardError
 from guard.invocation import Invocation

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Discriminator, Field, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import DictSchema
 
+from guard.core.activity.status import StatusReport
 from guard.core.descriptions import describe_all
 from guard.core.events import event_types
 from guard.core.evidence import Evidence
@@ -22,13 +23,7 @@ from guard.core.judging import JudgeReport
 from guard.core.migrations import RECORD_VERSION
 from guard.core.replay import Checkpoint, view_kinds
 from guard.core.reports.activity import ActivityReport
-from guard.core.reports.agents import (
-    AgentDetailReport,
-    AgentReport,
-    AgentsReport,
-    ImportReport,
-    StatusReport,
-)
+from guard.core.reports.agents import AgentDetailReport, AgentReport, AgentsReport, ImportReport
 from guard.core.reports.base import Report
 from guard.core.reports.baseline import BaselineReport
 from guard.core.reports.breaker import BreakerReport

@@ -13,8 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from guard.core.listing_agents import CELLS, cells, urgent_first
-from guard.core.reports.agents import StatusReport, SurveyedAgent
+from guard.core.activity.status import CELLS, StatusReport, SurveyedAgent, cells, urgent_first
 from guard.core.text import plural, visible
 from guard.news import News
 from guard.signals import handled

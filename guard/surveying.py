@@ -14,15 +14,10 @@ from guard.agent_hooks.folding import fold
 from guard.core.activity.categories import category
 from guard.core.activity.gaps import left_out
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
+from guard.core.activity.status import StatusReport, SurveyedAgent, TaskLine
 from guard.core.lifecycle import ACTIVE
 from guard.core.registry import AGENT_REGISTRY
-from guard.core.reports.agents import (
-    AgentsReport,
-    ListedAgent,
-    StatusReport,
-    SurveyedAgent,
-    TaskLine,
-)
+from guard.core.reports.agents import AgentsReport, ListedAgent
 from guard.core.settings import Activity
 from guard.invocation import Invocation
 from guard.monitoring import listed

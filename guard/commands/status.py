@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import click
 
-from guard.core.listing_agents import status_text
+from guard.core.activity.status import status_text
 from guard.invocation import Invocation
 from guard.output import format_option
 

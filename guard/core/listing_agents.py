@@ -2,78 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from guard.core.activity.categories import Category
 from guard.core.lifecycle import ACTIVE
-from guard.core.reports.agents import (
-    AgentDetailReport,
-    AgentReport,
-    AgentsReport,
-    ListedAgent,
-    StatusReport,
-    SurveyedAgent,
-)
-from guard.core.text import plural, visible
+from guard.core.reports.agents import AgentDetailReport, AgentReport, AgentsReport, ListedAgent
+from guard.core.text import visible
 
 _LONGEST_MESSAGE = 80
 _MOST_FINDINGS = 20
-_MOST_SOURCES = 3
-CELLS = ("task", "agent", "status", "seen", "category", "activity", "done", "message")
-_URGENCY: tuple[Category, ...] = ("auto_resume", "critical", "warning", "fresh", "ended")
 
 
 def table(report: AgentsReport) -> str:
     """The counts, then one line per agent."""
     counts = f"{report.active} active, {report.completed} completed, {report.spawned} spawned"
     return "\n".join([counts, *_rows(report.agents)])
-
-
-def status_text(report: StatusReport) -> str:
-    """The counts of all tasks and of each, then one line per agent."""
-    counts = f"{report.active_agents} active, {report.completed_agents} completed"
-    lines = [
-        f"{counts}, {report.total_agents_spawned} spawned in {plural(len(report.tasks), 'task')}"
-    ]
-    lines += [
-        f"task {one.task_id}: {one.active_count} active, {one.completed_count} completed, "
-        f"{one.total_spawned} spawned"
-        for one in report.tasks
-    ]
-    if report.outage is not None:
-        lines.append(report.outage.line)
-    return "\n".join([*lines, *_surveyed_rows(report.agents)])
-
-
-def _surveyed_rows(agents: Sequence[SurveyedAgent]) -> list[str]:
-    return _aligned([cells(agent) for agent in agents])
-
-
-def cells(agent: SurveyedAgent) -> tuple[str, ...]:
-    """What is shown of one agent, under `CELLS`."""
-    return (
-        agent.task_id,
-        agent.agent_id,
-        agent.status,
-        agent.liveness if agent.status in ACTIVE else "",
-        agent.category if agent.status in ACTIVE else "",
-        _activity(agent),
-        _percent(agent.progress),
-        agent.message,
-    )
-
-
-def urgent_first(agents: Sequence[SurveyedAgent]) -> list[SurveyedAgent]:
-    """The stalest first, those that have ended last."""
-    return sorted(agents, key=lambda agent: _URGENCY.index(agent.category))
-
-
-def _activity(agent: SurveyedAgent) -> str:
-    """How surely it is at work, and by what."""
-    if agent.is_active is None:
-        return ""
-    sources = ", ".join(agent.sources[:_MOST_SOURCES])
-    return f"{'active' if agent.is_active else 'quiet'} {agent.confidence:g}" + (
-        f" ({sources})" if sources else ""
-    )
 
 
 def transition_line(report: AgentReport) -> str:
@@ -93,15 +33,15 @@ def _rows(agents: Sequence[ListedAgent]) -> list[str]:
             agent.agent_id,
             agent.status,
             agent.liveness if agent.status in ACTIVE else "",
-            _percent(agent.progress),
+            percent(agent.progress),
             agent.message,
         )
         for agent in agents
     ]
-    return _aligned(rows)
+    return aligned(rows)
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """In columns; the last cell is a message, which is cut."""
     widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     lines = []
@@ -129,7 +69,7 @@ def details(report: AgentDetailReport) -> str:
 def _facts(agent: ListedAgent) -> Iterator[tuple[str, str]]:
     yield "seen", f"{agent.liveness} ({agent.seen})"
     yield "incarnation", str(agent.incarnation)
-    yield "progress", _percent(agent.progress)
+    yield "progress", percent(agent.progress)
     yield "message", agent.message
     yield "spawned", f"{agent.spawned_at:%Y-%m-%d %H:%M:%S} UTC"
     yield "last report", f"{agent.updated_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -146,5 +86,5 @@ def _facts(agent: ListedAgent) -> Iterator[tuple[str, str]]:
     yield "refused claims", str(agent.refused_claims or "")
 
 
-def _percent(progress: int | None) -> str:
+def percent(progress: int | None) -> str:
     return "" if progress is None else f"{progress}%"

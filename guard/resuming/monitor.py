@@ -13,9 +13,9 @@ from guard.activity.clocks import gaps_here
 from guard.coordinator.recording import current
 from guard.core.activity.gaps import age
 from guard.core.activity.outages import LastSeen, Outage
+from guard.core.activity.status import SurveyedAgent
 from guard.core.coordinator.standing import waiting
 from guard.core.lifecycle import ACTIVE
-from guard.core.reports.agents import SurveyedAgent
 from guard.core.reports.resume import ResumeReport
 from guard.errors import GuardError, ReaderGone
 from guard.hosts import here

@@ -1,17 +1,13 @@
 """What the commands print that keep the registries."""
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from pydantic import Field
 
-from guard.core.activity.assessment import Share
-from guard.core.activity.categories import Category
-from guard.core.activity.outages import Outage
-from guard.core.activity.sources import AnySource
 from guard.core.agents import Agent
 from guard.core.claims.document import CompletionValidation
 from guard.core.events.agent import AgentStatus
-from guard.core.fields import Count, Frozen, Id, Instant, Line
+from guard.core.fields import Count, Frozen, Id, Line
 from guard.core.findings import FoundOut
 from guard.core.reports.base import Report
 
@@ -98,40 +94,3 @@ class TaskStatus(TypedDict):
 
     task_id: str
     agents: TaskAgents
-
-
-class TaskLine(Frozen):
-    """The counts of one task."""
-
-    task_id: Id
-    active_count: Count
-    completed_count: Count
-    total_spawned: Count
-
-
-class SurveyedAgent(ListedAgent):
-    """An agent, whether it was found alive, and whether it is at work."""
-
-    category: Category
-    age_minutes: Annotated[float, Field(ge=0)]
-    """How long ago it last said something of itself: in its status file, else in the registry."""
-    is_active: bool | None
-    """None if nobody looked, or if it has ended."""
-    confidence: Share | None
-    sources: tuple[AnySource, ...]
-    """What showed it to be at work, the newest first."""
-    last_seen: Instant | None
-    """The newest sign of it, also one that is too old to count; None if nobody looked."""
-
-
-class StatusReport(Report):
-    """Every task with its counts, and the agents of all tasks."""
-
-    schema_: Literal["guard/status/1"] = Field("guard/status/1", alias="schema")
-    active_agents: Count
-    completed_agents: Count
-    total_agents_spawned: Count
-    tasks: tuple[TaskLine, ...]
-    agents: tuple[SurveyedAgent, ...]
-    outage: Outage | None
-    """Agents that fell silent together: they are not escalated while that explains it."""

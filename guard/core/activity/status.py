@@ -1,0 +1,107 @@
+"""What `guard status` prints: every task with its agents, alive, at work or stale."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from guard.core.activity.assessment import Share
+from guard.core.activity.categories import Category
+from guard.core.activity.outages import Outage
+from guard.core.activity.sources import AnySource
+from guard.core.fields import Count, Frozen, Id, Instant
+from guard.core.lifecycle import ACTIVE
+from guard.core.listing_agents import aligned, percent
+from guard.core.reports.agents import ListedAgent
+from guard.core.reports.base import Report
+from guard.core.text import plural
+
+_MOST_SOURCES = 3
+CELLS = ("task", "agent", "status", "seen", "category", "activity", "done", "message")
+_URGENCY: tuple[Category, ...] = ("auto_resume", "critical", "warning", "fresh", "ended")
+
+
+class TaskLine(Frozen):
+    """The counts of one task."""
+
+    task_id: Id
+    active_count: Count
+    completed_count: Count
+    total_spawned: Count
+
+
+class SurveyedAgent(ListedAgent):
+    """An agent, whether it was found alive, and whether it is at work."""
+
+    category: Category
+    age_minutes: Annotated[float, Field(ge=0)]
+    """How long ago it last said something of itself: in its status file, else in the registry."""
+    is_active: bool | None
+    """None if nobody looked, or if it has ended."""
+    confidence: Share | None
+    sources: tuple[AnySource, ...]
+    """What showed it to be at work, the newest first."""
+    last_seen: Instant | None
+    """The newest sign of it, also one that is too old to count; None if nobody looked."""
+
+
+class StatusReport(Report):
+    """Every task with its counts, and the agents of all tasks."""
+
+    schema_: Literal["guard/status/1"] = Field("guard/status/1", alias="schema")
+    active_agents: Count
+    completed_agents: Count
+    total_agents_spawned: Count
+    tasks: tuple[TaskLine, ...]
+    agents: tuple[SurveyedAgent, ...]
+    outage: Outage | None
+    """Agents that fell silent together: they are not escalated while that explains it."""
+
+
+def status_text(report: StatusReport) -> str:
+    """The counts of all tasks and of each, then one line per agent."""
+    counts = f"{report.active_agents} active, {report.completed_agents} completed"
+    lines = [
+        f"{counts}, {report.total_agents_spawned} spawned in {plural(len(report.tasks), 'task')}"
+    ]
+    lines += [
+        f"task {one.task_id}: {one.active_count} active, {one.completed_count} completed, "
+        f"{one.total_spawned} spawned"
+        for one in report.tasks
+    ]
+    if report.outage is not None:
+        lines.append(report.outage.line)
+    return "\n".join([*lines, *_surveyed_rows(report.agents)])
+
+
+def _surveyed_rows(agents: Sequence[SurveyedAgent]) -> list[str]:
+    return aligned([cells(agent) for agent in agents])
+
+
+def cells(agent: SurveyedAgent) -> tuple[str, ...]:
+    """What is shown of one agent, under `CELLS`."""
+    return (
+        agent.task_id,
+        agent.agent_id,
+        agent.status,
+        agent.liveness if agent.status in ACTIVE else "",
+        agent.category if agent.status in ACTIVE else "",
+        _activity(agent),
+        percent(agent.progress),
+        agent.message,
+    )
+
+
+def urgent_first(agents: Sequence[SurveyedAgent]) -> list[SurveyedAgent]:
+    """The stalest first, those that have ended last."""
+    return sorted(agents, key=lambda agent: _URGENCY.index(agent.category))
+
+
+def _activity(agent: SurveyedAgent) -> str:
+    """How surely it is at work, and by what."""
+    if agent.is_active is None:
+        return ""
+    sources = ", ".join(agent.sources[:_MOST_SOURCES])
+    return f"{'active' if agent.is_active else 'quiet'} {agent.confidence:g}" + (
+        f" ({sources})" if sources else ""
+    )
