@@ -7,9 +7,9 @@ from pathlib import Path
 from benchmarks.history import append, spawned, updated
 from benchmarks.measure import Row, at_least, paired, scratch
 from guard.core.events import Event
-from guard.core.records import NO_HASH, encode
-from guard.files import sync_data
-from guard.store.files import FileStore
+from guard.core.log.record import NO_HASH, encode
+from guard.store.file_store import FileStore
+from guard.system.private_files import sync_data
 
 _EVENTS, _ROUNDS = 2000, 5
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from benchmarks.claim_corpus import FIRST_SIGHT, LABELS, PARTS, claims
 from benchmarks.measure import Row
-from guard.core.claims.configured import policy_from
+from guard.core.claims.policy_from_settings import policy_from
 from guard.core.claims.validation import BELIEVED, is_believed, validate
-from guard.core.settings import Claims
+from guard.core.config.settings import Claims
 
 
 class Judged(NamedTuple):

@@ -13,9 +13,9 @@ from benchmarks.history import append as append_events
 from benchmarks.history import spawned
 from benchmarks.measure import Row, at_least, scratch
 from guard import agents_of, update_agent_progress
-from guard.core.registry import GLOBAL_REGISTRY
-from guard.files import sync_data
-from guard.store.files import FileStore
+from guard.core.agents.registry import GLOBAL_REGISTRY
+from guard.store.file_store import FileStore
+from guard.system.private_files import sync_data
 
 _PROCESSES, _SECONDS, _AGENTS, _ROUNDS = 16, 3.0, 100, 3
 _LINE = b"x" * 460 + b"\n"

@@ -8,12 +8,12 @@ from benchmarks.history import MOMENT, append
 from benchmarks.measure import Row, at_most, paired, progress, scratch
 from benchmarks.replay import parse, replay
 from guard.core.coordinator import requests
-from guard.core.coordinator.deciding import decide
+from guard.core.coordinator.decide import decide
 from guard.core.coordinator.state import Coordinator, after, nothing_yet
 from guard.core.coordinator.terms import Limits, Refusal, Terms
-from guard.core.coordinator.ticks import tick
+from guard.core.coordinator.tick import tick
 from guard.core.events.plan import CoordinatorEvent
-from guard.core.plan.model import Plan, PlanTask
+from guard.core.events.plan_model import Plan, PlanTask
 
 EVENTS = 100_000
 TASKS = 10_000

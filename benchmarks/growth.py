@@ -6,8 +6,8 @@ from pathlib import Path
 
 from benchmarks.history import MOMENT, finished
 from benchmarks.measure import Row, at_most, paired, scratch
-from guard import agents
-from guard.store.files import FileStore
+from guard.agents import registry as agents
+from guard.store.file_store import FileStore
 
 _ROUNDS = 60
 

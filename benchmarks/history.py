@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from guard.core.claims.document import CompletionValidation
 from guard.core.claims.evidence import Changes, ClaimEvidence
 from guard.core.claims.policy import ClaimPolicy
 from guard.core.claims.validation import validate
 from guard.core.events import AgentClaimValidated, AgentSpawned, AgentUpdated, Event
-from guard.store.files import FileStore
+from guard.core.events.validation import CompletionValidation
+from guard.store.file_store import FileStore
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 _BATCH, _CHANGE = 5000, 100

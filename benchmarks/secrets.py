@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from benchmarks.measure import Row, scratch
 from benchmarks.secret_corpus import WHOLE, File, files_with_secrets, files_without
-from guard.core.secrets import secrets_in
+from guard.core.rescue.secrets import secrets_in
 
 _SEED = 1
 _LARGEST = 1_000_000

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchmarks.history import append, spawned
 from benchmarks.measure import Row, at_most, cpu_seconds, scratch
+from guard.core.base.paths import spelled
 from guard.core.events import AgentBaselineRecorded, Event
-from guard.core.paths import spelled
 
 MANY, FEW = 1000, 10
 

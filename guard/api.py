@@ -10,17 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from guard.clock import from_environment
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
+from guard.system.clock import from_environment
 
 if TYPE_CHECKING:
-    from guard.baselines import Baseline
+    from guard.core.activity.report import ActivityReport
+    from guard.core.agents.reports import AgentReport, AgentsReport, TaskStatus
+    from guard.core.check.report import CheckReport
     from guard.core.classify import Classification
     from guard.core.events import AgentStatus
     from guard.core.events.agent import Severity
-    from guard.core.reports.activity import ActivityReport
-    from guard.core.reports.agents import AgentReport, AgentsReport, TaskStatus
-    from guard.core.reports.check import CheckReport
+    from guard.iteration.baseline import Baseline
 
 Where = str | Path | None
 
@@ -38,7 +38,7 @@ def spawn_agent(
     repo: Where = None,
 ) -> "AgentReport":
     """Register an agent that has been started; with a tmux session or a process, its end is noticed without a report."""
-    from guard.reported import spawned
+    from guard.agents.report import spawned
 
     return spawned(
         _invocation(workspace, repo),
@@ -67,7 +67,7 @@ def update_agent_progress(
     """Report how an agent fares; the answer tells the counts of its task and of all tasks, and how far a completion is
     to be believed. A `strict` completion with blocking issues is refused: `recorded_as` says so, and the agent stays active.
     """
-    from guard.reported import updated
+    from guard.agents.report import updated
 
     return updated(
         _invocation(workspace, repo),
@@ -93,7 +93,7 @@ def record_finding(
     repo: Where = None,
 ) -> "AgentReport":
     """Record something that an agent has found out."""
-    from guard.reported import found
+    from guard.agents.report import found
 
     place = _invocation(workspace, repo)
     return found(
@@ -111,7 +111,7 @@ def get_real_task_status(
     task_id: str, *, workspace: Where = None, repo: Where = None
 ) -> "TaskStatus":
     """The agents of a task by their counts and one by one; those whose session or process is gone are marked first."""
-    from guard.monitoring import task_status
+    from guard.agents.monitor import task_status
 
     return task_status(_invocation(workspace, repo), task_id)
 
@@ -126,7 +126,7 @@ def kill_real_agent(
     repo: Where = None,
 ) -> "AgentReport":
     """End an agent's session or process, see its end, and record the reason."""
-    from guard.killing import kill_agent
+    from guard.agents.kill import kill_agent
 
     return kill_agent(_invocation(workspace, repo), task_id, agent_id, reason, grace)
 
@@ -135,7 +135,7 @@ def agents_of(
     task_id: str | None = None, *, workspace: Where = None, repo: Where = None
 ) -> "AgentsReport":
     """The agents of a task, or of all tasks; those whose session or process is gone are marked first."""
-    from guard.monitoring import listed
+    from guard.agents.monitor import listed
 
     return listed(_invocation(workspace, repo), task_id)
 
@@ -150,7 +150,7 @@ def assess_agent_activity(
     repo: Where = None,
 ) -> "ActivityReport":
     """Whether an agent is at work, how surely, and why."""
-    from guard.activity.assessing import activity_of
+    from guard.activity.assess import activity_of
 
     return activity_of(
         _invocation(workspace, repo),
@@ -170,7 +170,7 @@ def should_send_resume(
     repo: Where = None,
 ) -> tuple[bool, str]:
     """Whether an agent needs a prompt to go on, and why; where nobody can tell, it gets one, and the reason says so."""
-    from guard.activity.resuming import should_resume
+    from guard.activity.should_resume import should_resume
 
     place = _invocation(workspace, repo)
     return should_resume(place, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
@@ -187,7 +187,7 @@ def generate_resume_prompt(
     repo: Where = None,
 ) -> str | None:
     """The prompt that brings a stalled agent back; None if it is at work, or has ended. Nothing is sent."""
-    from guard.resuming.sending import Wish, resume
+    from guard.resume.send import Wish, resume
 
     wish = Wish(task_id, lookback_minutes, claim_task, validates=validate_activity)
     return resume(_invocation(workspace, repo), agent_id, wish).prompt
@@ -209,7 +209,7 @@ def is_meaningful_progress(event: Mapping[str, Any]) -> bool:
 
 def baseline(*, workspace: Where = None, repo: Where = None) -> "Baseline":
     """Record where the repository stands: an iteration begins."""
-    from guard.beginning import begin
+    from guard.iteration.begin import begin
 
     return begin(_invocation(workspace, repo)).baseline
 
@@ -228,8 +228,8 @@ def check(
     repo: Where = None,
 ) -> "CheckReport":
     """The completion check; `settings` are settings by their dotted keys, stronger than all others."""
-    from guard.iteration import Terms
-    from guard.verdict import check as check_now
+    from guard.check.verdict import check as check_now
+    from guard.iteration.current import Terms
 
     terms = Terms(baseline, spec, agent, session, probe, wait, rescue, settings or {})
     return check_now(_invocation(workspace, repo), terms)
@@ -250,9 +250,9 @@ def run(
 
     `BreakerOpen` is raised where nothing may be run.
     """
-    from guard.iteration import Terms
-    from guard.ordering import Order
-    from guard.running import run_iteration
+    from guard.iteration.current import Terms
+    from guard.run.order import Order
+    from guard.run.run import run_iteration
 
     flags = terms.pop("settings", None) or {}
     order = Order(

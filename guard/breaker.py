@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from guard import alive
-from guard.clock import Clock
+from guard.context.ids import new_id
 from guard.core import breaker as core
+from guard.core.base.fields import first_problem
+from guard.core.base.text import shortened, valid
 from guard.core.breaker import (
     BREAKER,
     Breaker,
@@ -20,16 +21,15 @@ from guard.core.breaker import (
     Stamp,
     permission,
 )
+from guard.core.breaker.report import BreakerReport
 from guard.core.events import BreakerEvent, Process, Status
-from guard.core.fields import first_problem
-from guard.core.reports.breaker import BreakerReport
-from guard.core.text import shortened, valid
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.head import has_new_commits, head
 from guard.git.locate import Repository
-from guard.git.reading import Reader
-from guard.ids import new_id
+from guard.git.reader import Reader
 from guard.store import Change, Store
+from guard.system import process_identity as alive
+from guard.system.clock import Clock
 
 _MOST_FINGERPRINT = 400
 

@@ -13,11 +13,11 @@ from typing import Any
 import click
 
 from guard import __version__
-from guard.core.text import visible
+from guard.context.output import Output, discard_unprintable, say
+from guard.core.base.text import visible
 from guard.errors import EXIT_CODES, GuardError, ReaderGone
-from guard.output import Output, discard_unprintable, say
-from guard.signals import terminated_like_interrupted
-from guard.startup import prepare
+from guard.system.signals import terminated_like_interrupted
+from guard.system.startup import prepare
 
 COMMANDS = {
     "activity": "Tell whether an agent is at work: the signs, the arithmetic and the verdict.",
@@ -129,8 +129,8 @@ def guard(
     quiet: bool,
 ) -> None:
     """Find out what really happened when a coding agent's session ended, and keep its work safe."""
-    from guard.clock import from_environment
-    from guard.invocation import Invocation
+    from guard.context.invocation import Invocation
+    from guard.system.clock import from_environment
 
     ctx.obj = Invocation(
         repo=repo,

@@ -23,7 +23,7 @@ def main() -> None:
     elif any(word in _HELP for word in words):
         _help()
     else:
-        from guard.agent_hooks.call import call
+        from guard.hooks.call import call
 
         told, unknown = _options(words[:place])
         # At once: a stream that nobody reads any more would change the exit code of an orderly end.
@@ -63,7 +63,7 @@ def _help() -> None:
         command_line()
     except SystemExit as end:
         if end.code:
-            from guard.agent_hooks import faults
+            from guard.hooks import faults
 
             faults.note(os.environ, f"guard {' '.join(sys.argv[1:])}: exit code {end.code}")
         sys.exit(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
 from tests.support import git
 
 settings.register_profile(

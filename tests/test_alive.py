@@ -11,7 +11,7 @@ from time import sleep
 
 import pytest
 
-from guard import alive
+from guard.system import process_identity as alive
 
 PAUSE = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -91,6 +91,6 @@ def test_where_nothing_tells_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_boot_has_one_name_in_all_processes() -> None:
-    code = "from guard.alive import boot_id; print(boot_id())"
+    code = "from guard.system.process_identity import boot_id; print(boot_id())"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == str(alive.boot_id())

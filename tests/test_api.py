@@ -15,7 +15,7 @@ import pytest
 import guard
 from guard import agents_of, spawn_agent, update_agent_progress
 from guard.errors import BreakerOpen, Refused, RepositoryProblem, WrongUsage
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
 from tests.support import ROOT, TIME_LIMIT, commit, run, write
 
 

@@ -25,7 +25,7 @@ from guard import (
     update_agent_progress,
 )
 from guard.errors import Refused, WrongUsage
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
 from tests.support import ROOT, TIME_LIMIT, commit, git, run, write
 from tests.support.tmux_server import TmuxServer, needs_tmux, tmux_server
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from guard.dialogue import Dialogue, Ended, asked
+from guard.system.dialogue import Dialogue, Ended, asked
 
 ECHO = """
 import sys

@@ -7,7 +7,7 @@ import pytest
 
 from docs.generate import stale
 from guard.cli import COMMANDS
-from guard.core.replay import view_kinds
+from guard.core.catalogue import view_kinds
 from tests.support import ROOT
 
 INDEX = ROOT / "docs" / "README.md"

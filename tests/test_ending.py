@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from guard import ending as ending_module
-from guard import process_tree, tmux
-from guard.alive import start_time
-from guard.core.whereabouts import Host, Whereabouts
-from guard.ending import Ending, end
+from guard.agents import end as ending_module
+from guard.agents.end import Ending, end
+from guard.agents.whereabouts import place
+from guard.core.events.whereabouts import Host, Whereabouts
 from guard.errors import Refused
-from guard.hosts import here
-from guard.placing import place
-from guard.standing import standing
+from guard.system import process_tree, tmux
+from guard.system.host import here
+from guard.system.process_identity import start_time
+from guard.system.process_standing import standing
 from tests.support.sessions import ending, until
 from tests.support.tmux_server import PAUSE, TMUX, TmuxServer, needs_tmux, tmux_server
 
@@ -188,10 +188,10 @@ def test_what_is_not_provably_the_agents_is_refused() -> None:
 
 AS_NOBODY = """
 import os, sys
-from guard.core.whereabouts import Whereabouts
-from guard.ending import end
+from guard.core.events.whereabouts import Whereabouts
+from guard.agents.end import end
 from guard.errors import Refused
-from guard.hosts import here
+from guard.system.host import here
 where = Whereabouts.model_validate_json(sys.argv[1])
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
@@ -227,9 +227,9 @@ def test_guard_does_not_end_where_it_comes_from() -> None:
 
 IN_PIPELINE = """
 import os, sys, time
-from guard.ending import end
-from guard.hosts import here
-from guard.placing import place
+from guard.agents.end import end
+from guard.system.host import here
+from guard.agents.whereabouts import place
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
 where, _ = place(None, None, os.getpgrp())
@@ -464,10 +464,10 @@ def test_the_callers_own_session_is_refused(server: TmuxServer, tmp_path: Path) 
     refused(where, "guard itself", TMUX=inside, TMUX_PANE=pane)
     assert server.find("agent-1") is not None
     code = f"""
-from guard.ending import end
+from guard.agents.end import end
 from guard.errors import Refused
-from guard.hosts import here
-from guard.placing import place
+from guard.system.host import here
+from guard.agents.whereabouts import place
 where, _ = place("own", {server.socket!r}, None)
 try:
     end(where, here=here(), environ={{}})

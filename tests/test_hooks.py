@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.git_hooks.staged import checked
+from guard.hooks.git.pre_commit import checked
 from tests.support import ROOT, git, path_without_guard, write
 
 
@@ -90,7 +90,7 @@ def test_a_name_that_looks_like_a_stage_and_a_link_that_became_a_file_are_checke
 def test_too_many_files_hide_none_that_is_guards_by_its_name(
     hooked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("guard.git_hooks.staged._MOST_FILES", 2)
+    monkeypatch.setattr("guard.hooks.git.pre_commit._MOST_FILES", 2)
     for number in range(3):
         write(hooked / f"{number}.json", "{}")
     write(hooked / "z" / "guard.toml", "[registry]\nkeep_finished = -1\n")

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from guard.core.whereabouts import Host
-from guard.hosts import here, same_place
+from guard.core.events.whereabouts import Host
+from guard.system.host import here, same_place
 
 HOST = Host(name="desk", machine="m1", boot_id="b1", pid_namespace="pid:[1]")
 BARE = Host(name="desk", machine=None, boot_id=None, pid_namespace=None)
@@ -56,7 +56,7 @@ def test_two_machines_that_differ_only_in_unknown_ids_are_not_one_restarted() ->
 
 
 def test_all_processes_of_a_machine_are_at_the_same_place() -> None:
-    code = "from guard.hosts import here; print(here().model_dump_json())"
+    code = "from guard.system.host import here; print(here().model_dump_json())"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert Host.model_validate_json(said.stdout) == here()
     assert same_place(Host.model_validate_json(said.stdout), here()) == "here"

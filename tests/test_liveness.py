@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from guard.alive import start_time
-from guard.core.whereabouts import Host, Whereabouts
+from guard.agents.liveness import Seen, look, look_all, processes_of
+from guard.agents.whereabouts import place
+from guard.core.events.whereabouts import Host, Whereabouts
 from guard.errors import WrongUsage
-from guard.hosts import here
-from guard.liveness import Seen, look, look_all, processes_of
-from guard.placing import place
+from guard.system.host import here
+from guard.system.process_identity import start_time
 from tests.support.sessions import ending, until
 from tests.support.tmux_server import PAUSE, TmuxServer, needs_tmux, tmux_server
 
@@ -83,9 +83,9 @@ def test_starts_told_by_different_sources_are_not_compared() -> None:
 
 REUSE = """
 import subprocess
-from guard.hosts import here
-from guard.liveness import look
-from guard.placing import place
+from guard.system.host import here
+from guard.agents.liveness import look
+from guard.agents.whereabouts import place
 
 first = subprocess.Popen(["sleep", "600"])
 where, warnings = place(None, None, first.pid)
@@ -116,10 +116,10 @@ def test_a_reused_number_is_not_mistaken_in_a_namespace_of_its_own() -> None:
 
 HIDDEN = """
 import os, subprocess
-from guard.alive import start_time
-from guard.core.whereabouts import Whereabouts
-from guard.hosts import here
-from guard.liveness import look
+from guard.system.process_identity import start_time
+from guard.core.events.whereabouts import Whereabouts
+from guard.system.host import here
+from guard.agents.liveness import look
 
 {hide}
 at = here()
@@ -151,9 +151,9 @@ def test_a_process_that_is_hidden_from_us_has_not_ended(option: str) -> None:
 
 FOREIGN = """
 import subprocess
-from guard.core.whereabouts import Whereabouts
-from guard.hosts import here
-from guard.liveness import look
+from guard.core.events.whereabouts import Whereabouts
+from guard.system.host import here
+from guard.agents.liveness import look
 
 process = subprocess.Popen(["sleep", "600"])
 print(look(Whereabouts(host=here(), pid=process.pid, pid_start="1@x"), age_seconds=0, here=here()).state)

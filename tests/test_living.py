@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from guard.core.events.run import Process
-from guard.living import MARK, Marked, Watch
-from guard.process_table import from_ps, table
+from guard.iteration.process_watch import MARK, Marked, Watch
+from guard.system.process_table import from_ps, table
 from tests.support.sessions import ending, until
 
 BUSY = "while True: sum(range(10000))"
@@ -125,7 +125,7 @@ def test_what_reads_guards_output_is_not_the_agents(between: str, repository: Pa
     code = f"""
 import os, sys, time
 from pathlib import Path
-from guard.living import Marked, Watch
+from guard.iteration.process_watch import Marked, Watch
 watch = Watch(Marked(root=Path({str(repository)!r}), since={time.time()!r}))
 until = time.monotonic() + 20
 while (found := watch.look()) and time.monotonic() < until:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from guard import bells
-from guard.alive import start_time
-from guard.hosts import here
-from guard.liveness import processes_of
-from guard.news import News
-from guard.placing import place
+from guard.agents.liveness import processes_of
+from guard.agents.whereabouts import place
+from guard.system import file_events as bells
+from guard.system.host import here
+from guard.system.news import News
+from guard.system.process_identity import start_time
 from tests.support.sessions import ending, until
 from tests.support.tmux_server import PAUSE, needs_tmux, tmux_server
 
@@ -32,7 +32,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux'
 def any_bell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With what the system has, and with nothing but the clock."""
     if request.param == "clock":
-        monkeypatch.setattr("guard.news.bell_for", lambda *_: bells.Clock())
+        monkeypatch.setattr("guard.system.news.bell_for", lambda *_: bells.Clock())
     return str(request.param)
 
 
@@ -227,8 +227,8 @@ def test_descriptors_that_run_out_leave_the_clock(tmp_path: Path) -> None:
     code = """
 import os, resource, sys
 from pathlib import Path
-from guard.bells import Clock
-from guard.news import News
+from guard.system.file_events import Clock
+from guard.system.news import News
 log = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
 with News([log]) as news:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from guard.passing import Outlet
+from guard.system.pipes import Outlet
 from tests.support.sessions import until
 
 CHUNK = b"x" * 65536

@@ -8,10 +8,10 @@ from time import monotonic
 
 import pytest
 
-from guard.alive import is_alive
 from guard.errors import RepositoryProblem
-from guard.git.call import config_value, environment, git
-from guard.processes import run
+from guard.git.run import config_value, environment, git
+from guard.system.process_identity import is_alive
+from guard.system.processes import run
 from tests.support import TIME_LIMIT, write
 from tests.support import git as plain_git
 from tests.support.sessions import until
@@ -93,8 +93,8 @@ def test_a_value_of_gits_configuration(repository: Path) -> None:
 
 STOPPED_AT_THE_START = """
 import os, signal, subprocess, sys
-from guard.processes import run
-from guard.signals import terminated_like_interrupted
+from guard.system.processes import run
+from guard.system.signals import terminated_like_interrupted
 
 whole = subprocess.Popen.__init__
 

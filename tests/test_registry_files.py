@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guard import registry_files
+from guard.agents import import_file as registry_files
 from guard.errors import GuardError, StateProblem, WrongUsage
 from tests.support import write
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from guard.core.lifecycle import ACTIVE, TERMINAL
-from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.store.files import FileStore
+from guard.core.agents.lifecycle import ACTIVE, TERMINAL
+from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.store.file_store import FileStore
 from tests.support.reporter import SHARED, TASKS, populate, start
 
 pytestmark = pytest.mark.long

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from guard.processes import Finished, run
+from guard.system.processes import Finished, run
 from tests.support.sessions import until
 
 

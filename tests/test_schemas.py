@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter
 
-from guard import schemas
-from guard.core.answer import Answer
+from guard.context.resources import folder
+from guard.core.base.fields import is_whole
+from guard.core.base.strict_json import loads
+from guard.core.catalogue import view_kinds
 from guard.core.events import event_types
-from guard.core.fields import is_whole
-from guard.core.replay import view_kinds
-from guard.core.strict_json import loads
-from guard.resources import folder
-from guard.validation import validator
+from guard.core.probe.answer import Answer
+from guard.schemas import generate as schemas
+from guard.schemas.validate import validator
 
 EXAMPLES = Path(__file__).parent / "examples"
 STATE_KINDS = (

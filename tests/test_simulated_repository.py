@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.simulation.repository import Repository
-from guard.core.work import count_work
+from guard.core.work.count import count_work
 from tests.support import commit, git, run, write
 
 

@@ -14,10 +14,10 @@ from benchmarks.simulation.kinds import SUPERVISED, UNSUPERVISED
 from benchmarks.simulation.runs import Judged, simulated
 from benchmarks.simulation.sessions import Making
 from benchmarks.verdicts import matrix, remarks, rows
-from guard.checking import Check
-from guard.core import judge
+from guard.check.check import Check
 from guard.core.breaker import state
-from guard.core.evidence import Evidence, Policy
+from guard.core.check import judge
+from guard.core.check.evidence import Evidence, Policy
 from tests.support import ROOT
 from tests.support.events import MOMENT
 
@@ -104,7 +104,7 @@ def counting_every_stall(patch: pytest.MonkeyPatch) -> None:
         return tally(before, event.model_copy(update={"rescued": False}))
 
     patch.setattr(state, "tally", without_the_rescue)
-    patch.setattr("guard.core.breaker.limits.tally", without_the_rescue)
+    patch.setattr("guard.core.breaker.record.tally", without_the_rescue)
 
 
 BROKEN: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {

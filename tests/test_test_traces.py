@@ -10,9 +10,9 @@ from time import monotonic
 
 import pytest
 
-from guard import test_traces
+from guard.claims import test_traces
 from guard.core.claims.evidence import TestRun
-from guard.core.test_results import Result, jest_perf_cache, junit, pytest_lastfailed
+from guard.core.claims.test_results import Result, jest_perf_cache, junit, pytest_lastfailed
 from tests.support import TIME_LIMIT, write
 
 PASSING = "def test_it():\n    assert True\n"

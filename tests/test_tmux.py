@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from guard import tmux
 from guard.errors import WrongUsage
+from guard.system import tmux
 from tests.support.sessions import until
 from tests.support.tmux_server import TmuxServer, needs_tmux, tmux_server
 
@@ -187,7 +187,7 @@ def asked_by_nobody(server: TmuxServer) -> str:
     """What another user is told of session `a`."""
     code = f"""
 import os
-from guard import tmux
+from guard.system import tmux
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)

@@ -10,9 +10,9 @@ from datetime import datetime
 from random import Random
 from typing import Any, Literal
 
-from guard.core.answer import LASTING, BadAnswer, ProbeFailure, ProbeResult, extract
+from guard.core.probe.answer import LASTING, BadAnswer, ProbeFailure, ProbeResult, extract
 from guard.probe.failures import failure_of
-from guard.processes import Finished
+from guard.system.processes import Finished
 
 Status = Literal["complete", "waiting", "working"]
 Fails = Literal["timeout", "crashed", "overloaded", "limited", "no_session", "auth", "no_cli"]

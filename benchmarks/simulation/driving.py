@@ -8,16 +8,16 @@ from typing import Any
 from benchmarks.simulation.answers import Told, asked, fails, noise
 from benchmarks.simulation.sessions import Session
 from benchmarks.simulation.world import World
-from guard.checking import Check
-from guard.core.answer import ProbeResult
+from guard.check.check import Check
+from guard.check.save import Saving
+from guard.core.check.evidence import Evidence, Policy
+from guard.core.check.judge import Step
+from guard.core.config.settings import Settings
 from guard.core.events.baseline import DirtyFile
-from guard.core.evidence import Evidence, Policy
-from guard.core.judge import Step
-from guard.core.rescuing import Rescue, Snapshot
-from guard.core.settings import Settings
-from guard.core.uncommitted import changed_since, left_over, mixed_with_users
-from guard.core.work import Work, count_work
-from guard.saving import Saving
+from guard.core.events.snapshot import Rescue, Snapshot
+from guard.core.probe.answer import ProbeResult
+from guard.core.work.count import Work, count_work
+from guard.core.work.uncommitted import changed_since, left_over, mixed_with_users
 
 _PROBE_LIMIT_SECONDS = 60.0
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha1
 from itertools import count
 
-from guard.core.history import Change, Commit, History
+from guard.core.work.history import Change, Commit, History
 
 MAIN = "refs/heads/main"
 Lines = tuple[str, ...]
@@ -150,7 +150,7 @@ class Repository:
         return self._compared(facts, before - self._reachable(around))
 
     def _compared(self, facts: History, old: set[str]) -> History:
-        """As `guard.git.comparing`: only what has two times, or stands in a rewritten history, is compared."""
+        """As `guard.git.patch_ids`: only what has two times, or stands in a rewritten history, is compared."""
         plain = [one for one in facts.commits.values() if one.oid in self.made]
         written = [one for one in (*plain, *facts.dropped) if one.author[1] != one.committed]
         authors = {one.author for one in written}

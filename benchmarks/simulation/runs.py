@@ -11,7 +11,7 @@ from benchmarks.simulation.kinds import SUPERVISED, UNSUPERVISED
 from benchmarks.simulation.ledger import Ledger, is_backed
 from benchmarks.simulation.plain import PlainCounting, PlainlyJudged
 from benchmarks.simulation.sessions import Making, Session, Truth
-from guard.checking import Checked
+from guard.check.check import Checked
 from guard.core.breaker import (
     Breaker,
     BreakerFold,
@@ -23,11 +23,11 @@ from guard.core.breaker import (
     claim,
     permission,
 )
+from guard.core.check.evidence import Policy
+from guard.core.check.report import CheckReport
 from guard.core.events.breaker import BreakerEvent
-from guard.core.evidence import Policy
-from guard.core.looping import after_iteration as next_step
-from guard.core.records import Position
-from guard.core.reports.check import CheckReport
+from guard.core.log.record import Position
+from guard.core.run.loop import after_iteration as next_step
 
 _BEGINNING = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 _MOST_CHECKS = 60

@@ -7,10 +7,10 @@ from math import floor, inf
 from typing import Literal
 
 from benchmarks.simulation.repository import Baseline, Lines, Repository
+from guard.check.wait import is_news
+from guard.core.check.evidence import Living, Policy, Team
 from guard.core.events.baseline import DirtyFile
-from guard.core.evidence import Living, Policy, Team
-from guard.core.rescuing import HeldBack, Rescue, Snapshot, State, obstacle
-from guard.waiting import is_news
+from guard.core.events.snapshot import HeldBack, Rescue, Snapshot, State, obstacle
 
 Kind = Literal["agent", "process", "member"]
 _MOST_BEATS = 500
@@ -150,7 +150,7 @@ class World:
         self.now = until
 
     def until_news(self, policy: Policy, seconds: float) -> float:
-        """As `guard.waiting.until_news`, from one possible turn to the next."""
+        """As `guard.check.wait.until_news`, from one possible turn to the next."""
         begun, refs, before = self.now, self._refs(), self.living()
         for at in self._turns(policy, begun + seconds):
             self.advance(at - self.now)

@@ -10,18 +10,18 @@ from math import inf
 from typing import Any, NamedTuple
 
 from benchmarks.watching.lives import Life, Sign
-from guard.core.activity.assessment import Signal, Terms, is_real
+from guard.core.activity.assess import Signal, Terms, is_real
 from guard.core.activity.gaps import Gap, Reading, gaps
-from guard.core.activity.judging import Given, judged
-from guard.core.activity.learning import lesson
-from guard.core.activity.lookbacks import MAX_LOOKBACK_MINUTES
+from guard.core.activity.judge import Given, judged
+from guard.core.activity.learn import lesson
+from guard.core.activity.lookback import MAX_LOOKBACK_MINUTES
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
 from guard.core.activity.rhythm import MOST_SIGNS
 from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.activity.watched import WatchedAgent, WatchedAgentFold
 from guard.core.events import FalseAlarmLearned, ResumeSent
-from guard.core.records import Position
+from guard.core.log.record import Position
 
 NUDGES = 2
 MOST_HELD = 20

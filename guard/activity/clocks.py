@@ -1,14 +1,14 @@
 """When this machine slept or was off, from its clocks as they were read whenever somebody looked."""
 
-from guard import alive
-from guard.clock import Clock
+from guard.context.ids import new_id
+from guard.context.invocation import Invocation
 from guard.core.activity.clocks import MACHINE_CLOCKS, machine_key
 from guard.core.activity.gaps import Gap, Reading, gaps, needed
 from guard.core.events import ClocksRead
 from guard.errors import GuardError
-from guard.hosts import here
-from guard.ids import new_id
-from guard.invocation import Invocation
+from guard.system import process_identity as alive
+from guard.system.clock import Clock
+from guard.system.host import here
 
 EVERY_SECONDS = 600.0
 """So often the clocks are written down while somebody looks, if nothing happens to them."""

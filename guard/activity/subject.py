@@ -6,16 +6,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.activity.shared import Period, Reported, Shared
-from guard.clock import Clock
-from guard.core.activity.assessment import Signal
-from guard.core.activity.claiming import Claim
+from guard.activity.shared_scan import Period, Reported, Shared
+from guard.core.activity.assess import Signal
 from guard.core.activity.gaps import Gap, oldest
+from guard.core.activity.plan_events import Claim
 from guard.core.activity.sources import AnySource, Tier, worth
 from guard.core.activity.watched import WatchedAgent
-from guard.core.agents import Agent
-from guard.core.settings import Activity
-from guard.core.text import valid
+from guard.core.agents.agent import Agent
+from guard.core.base.text import valid
+from guard.core.config.settings import Activity
+from guard.system.clock import Clock
 
 
 class TooMuch(Exception):

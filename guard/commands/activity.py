@@ -2,10 +2,10 @@
 
 import click
 
-from guard.core.reports.activity import activity_text
-from guard.invocation import Invocation
-from guard.options import activity_options
-from guard.output import format_option
+from guard.commands.options import activity_options
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.activity.report import activity_text
 
 
 @click.command("activity")
@@ -44,7 +44,7 @@ def command(
     session. Each source has a tier and a window; messages that only try to wake an agent, or acknowledge that, are noise.
     One looks back further for an agent whose own rhythm, or a prompt that proved needless, asks for it.
     """
-    from guard.activity.assessing import activity_of, taught
+    from guard.activity.assess import activity_of, taught
 
     if false_alarm or forget:
         taught(guard, agent, task_id=task, false_alarm=false_alarm, forget=forget, reason=reason)

@@ -2,10 +2,10 @@
 
 import click
 
-from guard.core.reports.baseline import BaselineReport
-from guard.core.text import plural, visible
-from guard.invocation import Invocation
-from guard.output import format_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import plural, visible
+from guard.core.iteration.report import BaselineReport
 
 
 @click.command("baseline")
@@ -17,8 +17,8 @@ def command(guard: Invocation, form: str) -> None:
     What comes after counts as the agent's work, and what is dirty now stays the user's. The commits are pinned, so that git
     does not delete them. Exit code 4 without a repository or a work tree.
     """
-    from guard.beginning import begin, report_of
-    from guard.iteration import key_of
+    from guard.iteration.begin import begin, report_of
+    from guard.iteration.current import key_of
 
     guard.output.note(f"looking at {guard.repository.root}")
     begun = begin(guard)

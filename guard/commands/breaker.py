@@ -8,12 +8,12 @@ import click
 
 from guard import breaker
 from guard.breaker import Outcome, Place
+from guard.context.invocation import Invocation
+from guard.context.output import coloured, format_option
+from guard.core.base.text import visible
+from guard.core.breaker.report import BreakerReport
 from guard.core.events import Status
-from guard.core.reports.breaker import BreakerReport
-from guard.core.text import visible
 from guard.errors import RepositoryProblem
-from guard.invocation import Invocation
-from guard.output import coloured, format_option
 
 _OPEN = 20
 _WHY = {

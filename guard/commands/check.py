@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from guard.core.reports.check import EXIT_OF
-from guard.invocation import Invocation
-from guard.options import check_options, terms
-from guard.output import format_option
-from guard.telling import verdict_text
+from guard.check.text import verdict_text
+from guard.commands.options import check_options, terms
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.check.report import EXIT_OF
 
 
 @click.command("check")
@@ -22,7 +22,7 @@ def command(guard: Invocation, /, form: str, **told: Any) -> int:
     committed, and what is alive is waited for. The exit code is the verdict: 0 complete, 10 timeout (a genuine stall),
     11 waiting, 12 working, 13 limited, 14 blocked, 15 the probe failed for good, 16 interrupted; 4 without a baseline.
     """
-    from guard.verdict import check
+    from guard.check.verdict import check
 
     report = check(guard, terms(told))
     guard.output.verdict(report, form, verdict_text)

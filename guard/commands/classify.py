@@ -7,11 +7,11 @@ from typing import BinaryIO
 
 import click
 
+from guard.context.invocation import Invocation
+from guard.context.output import coloured, format_option
+from guard.core.base.text import plural, visible
 from guard.core.classify import AGENTS, MEANINGS, reader, status_of
-from guard.core.reports.classify import ClassifyReport
-from guard.core.text import plural, visible
-from guard.invocation import Invocation
-from guard.output import coloured, format_option
+from guard.core.classify.report import ClassifyReport
 
 _CHUNK = 1024 * 1024
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)

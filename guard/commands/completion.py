@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
 
 
 @click.command("completion")

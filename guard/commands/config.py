@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from guard.core.reports.state import ConfigReport, SettingLine
-from guard.core.settings import Resolved, knobs, value_of
-from guard.core.text import visible
-from guard.invocation import Invocation
-from guard.output import format_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import visible
+from guard.core.config.settings import Resolved, knobs, value_of
+from guard.core.log.reports import ConfigReport, SettingLine
 
 
 @click.command("config")

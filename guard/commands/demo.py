@@ -6,9 +6,9 @@ from time import monotonic
 
 import click
 
-from guard.core.text import visible
-from guard.invocation import Invocation
-from guard.output import coloured
+from guard.context.invocation import Invocation
+from guard.context.output import coloured
+from guard.core.base.text import visible
 
 
 @click.command("demo")

@@ -2,9 +2,9 @@
 
 import click
 
-from guard.core.reports.state import DoctorReport
-from guard.invocation import Invocation
-from guard.output import coloured, format_option
+from guard.context.invocation import Invocation
+from guard.context.output import coloured, format_option
+from guard.core.log.reports import DoctorReport
 
 _MARKS = {"ok": "ok", "warning": "note", "problem": "FAIL"}
 

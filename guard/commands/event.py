@@ -4,10 +4,10 @@ from typing import Any, get_args, get_origin
 
 import click
 
+from guard.commands.options import event_id_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
 from guard.errors import WrongUsage
-from guard.invocation import Invocation
-from guard.options import event_id_option
-from guard.output import format_option
 
 
 @click.command("event")
@@ -25,10 +25,10 @@ def command(
     """
     from pydantic import ValidationError
 
-    from guard.coordinator.recording import record
+    from guard.coordinator.record import record
+    from guard.core.base.fields import first_problem
+    from guard.core.coordinator.report import change_report, change_text
     from guard.core.coordinator.requests import REQUESTS, LoadPlan
-    from guard.core.fields import first_problem
-    from guard.core.reports.plan import change_report, change_text
 
     request = REQUESTS.get(kind)
     if request is None or request is LoadPlan:
@@ -57,7 +57,7 @@ def _values(guard: Invocation, known: dict[str, Any], fields: tuple[str, ...]) -
 
 
 def _value(guard: Invocation, name: str, text: str, field: Any) -> Any:
-    from guard.coordinator.loading import task_named
+    from guard.coordinator.load import task_named
 
     if name == "task_id":
         return task_named(guard, text)
@@ -70,7 +70,7 @@ def _value(guard: Invocation, name: str, text: str, field: Any) -> Any:
 
 
 def _document(name: str, text: str) -> Any:
-    from guard.core.strict_json import loads
+    from guard.core.base.strict_json import loads
 
     try:
         found = loads(text.encode())

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
+from guard.commands.options import event_id_option
+from guard.context.ids import given_id
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
 from guard.errors import WrongUsage
-from guard.ids import given_id
-from guard.invocation import Invocation
-from guard.options import event_id_option
-from guard.output import format_option
 
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
@@ -20,8 +20,8 @@ def command(ctx: click.Context, form: str) -> None:
     """Show what went wrong in audits, by kind and cause, and warn the tasks that it concerns."""
     if ctx.invoked_subcommand is not None:
         return
-    from guard.coordinator.recording import current
-    from guard.core.reports.failures import FailuresReport, failures_text
+    from guard.coordinator.record import current
+    from guard.core.failures.report import FailuresReport, failures_text
 
     guard: Invocation = ctx.obj
     state = current(guard)
@@ -49,9 +49,9 @@ def record(
 
     FILE has the report; by default it is read from standard input. A failed `guard plan audit` with a message does the same.
     """
-    from guard.coordinator.failing import record_failure
-    from guard.coordinator.loading import task_named
-    from guard.core.reports.plan import change_report, change_text
+    from guard.coordinator.failures import record_failure
+    from guard.coordinator.load import task_named
+    from guard.core.coordinator.report import change_report, change_text
 
     with click.open_file(str(file), "rb") as stream:
         details = stream.read(1 << 22).decode(errors="replace")
@@ -68,8 +68,8 @@ def record(
 @click.pass_obj
 def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form: str) -> None:
     """Record what helps against a kind of failure; warnings say it from then on."""
-    from guard.coordinator.failing import add_prevention
-    from guard.core.reports.plan import change_report, change_text
+    from guard.coordinator.failures import add_prevention
+    from guard.core.coordinator.report import change_report, change_text
 
     done = add_prevention(guard, kind, text, event_id)
     report = change_report(done.events, done.state, repeated=done.repeated)
@@ -92,8 +92,8 @@ def warn(guard: Invocation, task: str, preview: bool, event_id: str | None, form
 
     With nothing to warn of nothing is recorded, and the id stays free.
     """
-    from guard.coordinator.failing import warnings_of
-    from guard.coordinator.loading import task_named
+    from guard.coordinator.failures import warnings_of
+    from guard.coordinator.load import task_named
 
     if preview and event_id is not None:
         raise WrongUsage("nothing is recorded with --preview", "leave out --event-id")

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import click
 
+from guard.commands.options import DAY_SECONDS, Seconds
+from guard.context.invocation import Invocation
+from guard.context.output import Output
+from guard.core.base.text import plural
 from guard.core.gate import AGENTS, MAX_HOLD_SECONDS, Ended, Gate, Held, LetGo, stream_reader
-from guard.core.text import plural
 from guard.errors import GuardError
-from guard.intake import Intake
-from guard.invocation import Invocation
-from guard.options import DAY_SECONDS, Seconds
-from guard.output import Output
+from guard.gate.stdin import Intake
 
 _NAMED = 5
 
@@ -72,7 +72,7 @@ def _gate(guard: Invocation, agent: str, max_hold: float | None) -> tuple[Gate, 
     if not in_repository:
         gate = Gate(reader, max_hold_seconds=longest, tell=lambda news: _tell(output, news))
         return gate, lambda: None
-    from guard.gating import Accounts, scope_of_stream
+    from guard.gate.accounts import Accounts, scope_of_stream
 
     accounts = Accounts(guard, lambda: scope_of_stream(guard, agent, reader.session))
 

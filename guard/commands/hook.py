@@ -4,9 +4,9 @@ import os
 
 import click
 
-from guard.agent_hooks.call import call
-from guard.core.git_hooks.vocabulary import EVENTS
-from guard.core.hooks.vocabulary import ANSWERED, KINDS
+from guard.core.hooks.event_kinds import ANSWERED, KINDS
+from guard.core.hooks.git.hook_names import EVENTS
+from guard.hooks.call import call
 
 _HELP = """Take in, or answer, what an agent's own program, or git, calls its hooks for.
 

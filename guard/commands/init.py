@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from guard import config
-from guard.core.reports.state import InitReport
-from guard.core.settings import config_template
-from guard.core.text import valid, visible
+from guard.context import config
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import valid, visible
+from guard.core.config.settings import config_template
+from guard.core.log.reports import InitReport
 from guard.errors import ConfigProblem
-from guard.invocation import Invocation
-from guard.output import format_option
 
 
 @click.command("init")

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from guard.installing import git_asked
-from guard.installing.asked import Asked, asked, refuse_strangers, report, text, where_options
-from guard.installing.changing import DoesNotFit, put
-from guard.installing.editing import rendered
-from guard.invocation import Invocation
-from guard.output import format_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.install import git_options as git_asked
+from guard.install.apply import DoesNotFit, put
+from guard.install.json_edit import rendered
+from guard.install.options import Asked, asked, refuse_strangers, report, text, where_options
 
 
 @click.command("install")

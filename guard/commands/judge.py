@@ -4,13 +4,13 @@ from typing import BinaryIO
 
 import click
 
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import visible
+from guard.core.check.evidence import Policy
+from guard.core.check.rejudge import JudgeReport, explained, read_evidence, replayed, with_set
 from guard.core.events.check import CheckMade
-from guard.core.evidence import Policy
-from guard.core.judging import JudgeReport, explained, read_evidence, replayed, with_set
-from guard.core.text import visible
 from guard.errors import Refused, WrongUsage
-from guard.invocation import Invocation
-from guard.output import format_option
 
 _MOST_BYTES = 16 * 1024 * 1024
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
+from guard.context.invocation import Invocation
+from guard.context.output import coloured, format_option
+from guard.core.base.text import harmless_json, plural, visible
 from guard.core.events import Event
-from guard.core.migrations import RECORD_VERSION
-from guard.core.records import START
-from guard.core.reports.state import LogReport
-from guard.core.text import harmless_json, plural, visible
+from guard.core.log.migrations import RECORD_VERSION
+from guard.core.log.record import START
+from guard.core.log.reports import LogReport
 from guard.errors import WrongUsage
-from guard.invocation import Invocation
-from guard.output import coloured, format_option
 
 _POLL_SECONDS = 0.2
 _LONGEST = 120

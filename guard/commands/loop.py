@@ -5,11 +5,8 @@ from typing import Any
 
 import click
 
-from guard.core.reports.check import CheckReport
-from guard.core.reports.loop import LoopReport
-from guard.core.text import plural
-from guard.invocation import Invocation
-from guard.options import (
+from guard.check.text import summary_line
+from guard.commands.options import (
     agent_options,
     check_options,
     max_time_option,
@@ -17,8 +14,11 @@ from guard.options import (
     words_argument,
     write_report,
 )
-from guard.output import format_option
-from guard.telling import summary_line
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import plural
+from guard.core.check.report import CheckReport
+from guard.core.run.report import LoopReport
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -52,8 +52,8 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
     Ends when the task file has no open box, without one when there is nothing to do, at its limits, when a person is needed
     (14), and when the breaker opens (20); else with the last verdict's exit code. Usage limits are waited out.
     """
-    from guard.core.looping import Limits
-    from guard.loops import Loop, Plan
+    from guard.core.run.loop import Limits
+    from guard.run.loop import Loop, Plan
 
     limits = Limits(told.pop("max_iterations"), told.pop("max_time"))
     prompt_file, tasks = told.pop("prompt_file"), told.pop("tasks")

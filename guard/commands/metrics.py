@@ -2,12 +2,12 @@
 
 import click
 
-from guard.core.metrics import Metrics
-from guard.core.prometheus import exposition
-from guard.core.reports.metrics import MetricsReport, Target
-from guard.core.text import plural, visible
-from guard.invocation import Invocation
-from guard.output import coloured
+from guard.context.invocation import Invocation
+from guard.context.output import coloured
+from guard.core.base.text import plural, visible
+from guard.core.metrics.count import Metrics
+from guard.core.metrics.prometheus import exposition
+from guard.core.metrics.report import MetricsReport, Target
 
 
 @click.command("metrics")

@@ -4,12 +4,12 @@ from typing import get_args
 
 import click
 
-from guard.core.reports.probe import ProbeReport
-from guard.core.settings import Agent
-from guard.core.text import visible
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import visible
+from guard.core.config.settings import Agent
+from guard.core.probe.report import ProbeReport
 from guard.errors import WrongUsage
-from guard.invocation import Invocation
-from guard.output import format_option
 
 _FAILED, _LIMITED = 15, 13
 

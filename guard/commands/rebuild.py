@@ -2,12 +2,12 @@
 
 import click
 
-from guard.core.reports.state import RebuildReport
-from guard.core.text import plural, visible
+from guard.context.ids import new_id
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import plural, visible
+from guard.core.log.reports import RebuildReport
 from guard.errors import WrongUsage
-from guard.ids import new_id
-from guard.invocation import Invocation
-from guard.output import format_option
 
 
 @click.command("rebuild")

@@ -5,12 +5,12 @@ from typing import Any, get_args
 
 import click
 
-from guard.core.reports.rescue import RescueReport
-from guard.core.settings import Agent
-from guard.core.text import plural, visible
-from guard.invocation import Invocation
-from guard.iteration import Terms
-from guard.output import coloured, format_option
+from guard.context.invocation import Invocation
+from guard.context.output import coloured, format_option
+from guard.core.base.text import plural, visible
+from guard.core.config.settings import Agent
+from guard.core.rescue.report import RescueReport
+from guard.iteration.current import Terms
 
 _MOST_LINES = 20
 
@@ -46,7 +46,7 @@ def command(
     said why. The user's own earlier work, secrets, ignored and very large files are not committed. Exit code 0 if nothing is
     left to be done, 1 if something was held back or could not be committed.
     """
-    from guard.verdict import rescued
+    from guard.check.verdict import rescued
 
     terms = Terms(**told, flags={"rescue.planner": planner})
     report = rescued(guard, terms, dry=dry_run, on_branch=branch)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guard.core.listing import table
-from guard.core.paths import spelled
-from guard.core.reports.rescue import RestoreDiffReport, RestoreReport
-from guard.core.text import plural, visible
+from guard.context.invocation import Invocation
+from guard.context.output import coloured, format_option
+from guard.core.base.paths import spelled
+from guard.core.base.text import plural, visible
+from guard.core.rescue.report import RestoreDiffReport, RestoreReport
+from guard.core.snapshots.text import table
 from guard.errors import WrongUsage
-from guard.invocation import Invocation
-from guard.output import coloured, format_option
 
 if TYPE_CHECKING:
-    from guard.rescue.restoring import Chosen, Source
+    from guard.snapshots.restore import Chosen, Source
 
 _DAMAGED = 5
 _NOT_ALL = 1
@@ -68,7 +68,7 @@ def command(
     assert guard is not None
     if identity is None:
         ctx.exit(_list(guard, form))
-    from guard.rescue.restoring import chosen
+    from guard.snapshots.restore import chosen
 
     with chosen(_source(guard), identity, staged=staged) as snapshot:
         wanted = snapshot.wanted(paths, None if staged else _here())
@@ -78,8 +78,8 @@ def command(
 
 
 def _source(guard: Invocation) -> "Source":
-    from guard.rescue.limits import Limits
-    from guard.rescue.restoring import Source
+    from guard.snapshots.limits import Limits
+    from guard.snapshots.restore import Source
 
     place, settings = guard.workspace, guard.users_config.settings.rescue
     limits = Limits.of(settings)
@@ -95,7 +95,7 @@ def _here() -> Path | None:
 
 
 def _list(guard: Invocation, form: str) -> int:
-    from guard.rescue.shelf import opened_shelf
+    from guard.snapshots.listing import opened_shelf
 
     source = _source(guard)
     with opened_shelf(source.workspace, source.environ, time_limit=source.silence_limit) as shelf:
@@ -160,7 +160,7 @@ def _text(report: RestoreReport) -> str:
 def _diff(
     guard: Invocation, snapshot: "Chosen", wanted: list[bytes], to: Path | None, form: str
 ) -> int:
-    from guard.rescue.writing import named
+    from guard.snapshots.write_files import named
 
     limit = guard.users_config.settings.rescue.time_limit_seconds
     place, found = snapshot.compared(to, wanted, limit)

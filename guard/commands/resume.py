@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guard.core.reports.resume import ResumeReport, resume_line, resume_text
-from guard.core.text import harmless_json
+from guard.commands.options import activity_options
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import harmless_json
+from guard.core.resume.report import ResumeReport, resume_line, resume_text
 from guard.errors import WrongUsage
-from guard.invocation import Invocation
-from guard.options import activity_options
-from guard.output import format_option
 
 if TYPE_CHECKING:
-    from guard.resuming.sending import Wish
+    from guard.resume.send import Wish
 
 
 @click.command("resume")
@@ -59,8 +59,8 @@ def command(
     most; after that a person is needed (14). While a usage limit holds the agent, nothing is sent (13). With `--all` each agent
     gets one line, or with `--format json` one document on a line; `guard resume --all --send --watch` is the monitor.
     """
-    from guard.agent_hooks.folding import fold
-    from guard.resuming.sending import Wish, resume
+    from guard.hooks.ingest import fold
+    from guard.resume.send import Wish, resume
 
     guard: Invocation = ctx.obj
     _check_words(agent, task, everyone, send, by, watch)
@@ -89,7 +89,7 @@ def _check_words(
 
 
 def _all(guard: Invocation, wish: "Wish", form: str, watch: bool) -> int:
-    from guard.resuming.monitor import Monitor, round_of
+    from guard.resume.monitor import Monitor, round_of
 
     def tell(report: ResumeReport) -> None:
         line = harmless_json(report.model_dump_json()) if form == "json" else resume_line(report)

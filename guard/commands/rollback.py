@@ -5,12 +5,12 @@ from contextlib import suppress
 
 import click
 
-from guard.core.reports.rollback import RollbackReport, RolledBackTask
-from guard.core.text import plural, visible
+from guard.commands.options import event_id_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import plural, visible
+from guard.core.rollback.report import RollbackReport, RolledBackTask
 from guard.errors import ReaderGone
-from guard.invocation import Invocation
-from guard.options import event_id_option
-from guard.output import format_option
 
 _MOST_LINES = 20
 
@@ -43,9 +43,9 @@ def command(
     guard is killed meanwhile, the next command finishes or undoes it; if that is the same rollback once more, a finished one is
     all that was asked for. Exit code 1 if it is refused: it is said why.
     """
-    from guard.coordinator.recording import loaded
-    from guard.core.reports.plan import names_of
-    from guard.rollback.deciding import rollback
+    from guard.coordinator.record import loaded
+    from guard.core.coordinator.report import names_of
+    from guard.rollback.rollback import rollback
 
     names = names_of(loaded(guard))
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from guard.core.reports.check import EXIT_OF
-from guard.invocation import Invocation
-from guard.options import (
+from guard.check.text import verdict_text
+from guard.commands.options import (
     agent_options,
     check_options,
     max_time_option,
@@ -15,8 +14,9 @@ from guard.options import (
     words_argument,
     write_report,
 )
-from guard.output import format_option
-from guard.telling import verdict_text
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.check.report import EXIT_OF
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
@@ -35,8 +35,8 @@ def command(
     --format json the agent's output goes to stderr. The exit code is the verdict's, as in `guard check`; 20 if the breaker
     is open and nothing was run, 130 if it was stopped by Ctrl-C.
     """
-    from guard.loops import INTERRUPTED
-    from guard.running import StoppedByPerson, run_iteration
+    from guard.run.loop import INTERRUPTED
+    from guard.run.run import StoppedByPerson, run_iteration
 
     order, report_file = ordered(words, form, told)
     try:

@@ -5,10 +5,10 @@ from difflib import get_close_matches
 
 import click
 
-from guard.core.reports.state import SchemaList
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.log.reports import SchemaList
 from guard.errors import WrongUsage
-from guard.invocation import Invocation
-from guard.output import format_option
 
 
 @click.command("schema")
@@ -20,7 +20,7 @@ def command(guard: Invocation, name: str | None, form: str) -> None:
 
     A schema is always JSON; --format is for the list.
     """
-    from guard import schemas
+    from guard.schemas import generate as schemas
 
     if name is None:
         report = SchemaList(schemas=tuple(schemas.names()))

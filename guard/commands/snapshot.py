@@ -2,11 +2,11 @@
 
 import click
 
-from guard.core.reports.rescue import SnapshotReport
-from guard.core.rescuing import Occasion
-from guard.core.text import plural, visible
-from guard.invocation import Invocation
-from guard.output import format_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import plural, visible
+from guard.core.events.snapshot import Occasion
+from guard.core.rescue.report import SnapshotReport
 
 _MOST_LINES = 20
 

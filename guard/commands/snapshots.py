@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guard.core.listing import sized, table
-from guard.core.paths import spelled
-from guard.core.reports.rescue import SnapshotsReport
-from guard.core.text import plural
-from guard.invocation import Invocation
-from guard.output import format_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.paths import spelled
+from guard.core.base.text import plural
+from guard.core.rescue.report import SnapshotsReport
+from guard.core.snapshots.text import sized, table
 
 if TYPE_CHECKING:
-    from guard.rescue.retention import Pruned
+    from guard.snapshots.prune import Pruned
 
 
 @click.command("snapshots")
@@ -35,8 +35,8 @@ def command(
     the newest of a work tree, its last baseline, one of the newest `rescue.keep_snapshots`, or one younger than
     `rescue.keep_days`. `guard restore` brings one back.
     """
-    from guard.rescue.retention import Pruned
-    from guard.rescue.shelf import opened_shelf
+    from guard.snapshots.listing import opened_shelf
+    from guard.snapshots.prune import Pruned
 
     place = guard.workspace
     root = None if everywhere or place.repository is None else place.repository.root
@@ -54,8 +54,8 @@ def command(
 
 
 def _promote(guard: Invocation, word: str, worktree: str | None) -> str:
-    from guard.rescue.retention import let_go
-    from guard.rescue.shelf import opened_shelf
+    from guard.snapshots.listing import opened_shelf
+    from guard.snapshots.prune import let_go
 
     place, limit = guard.workspace.path, guard.users_config.settings.rescue.time_limit_seconds
     with opened_shelf(place, guard.environ, time_limit=limit) as shelf:
@@ -66,7 +66,7 @@ def _promote(guard: Invocation, word: str, worktree: str | None) -> str:
 
 
 def _prune(guard: Invocation) -> "Pruned":
-    from guard.rescue.retention import Keeping, prune
+    from guard.snapshots.prune import Keeping, prune
 
     settings = guard.users_config.settings.rescue
     gone = prune(

@@ -4,9 +4,9 @@ from typing import NoReturn
 
 import click
 
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
 from guard.core.activity.status import status_text
-from guard.invocation import Invocation
-from guard.output import format_option
 
 
 @click.command("status")
@@ -29,7 +29,7 @@ def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) 
     `fresh` (under 2 hours), `warning` (to 6), `critical` (to 12) or `auto_resume` (over 12); one that is seen to be at
     work never stands above `warning`. `guard activity AGENT` says what was seen of one.
     """
-    from guard.surveying import survey
+    from guard.activity.survey import survey
 
     if watch:
         _watch(guard, form, activity=not no_activity_check)
@@ -46,11 +46,11 @@ def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) 
 
 
 def _watch(guard: Invocation, form: str, *, activity: bool) -> NoReturn:
-    from guard.resurveying import Printed, resurvey
+    from guard.activity.watch import Printed, resurvey
 
     if form == "json" or not guard.output.is_drawn_on:
         resurvey(guard, Printed(guard, form), activity=activity)
-    from guard.screen import Screen
+    from guard.activity.screen import Screen
 
     with Screen() as screen:
         resurvey(guard, screen, activity=activity)

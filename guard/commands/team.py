@@ -5,24 +5,24 @@ from typing import Any, TypeVar, cast, get_args
 
 import click
 
-from guard import teams
-from guard.agent_hooks.folding import fold
+from guard import team as teams
+from guard.commands.options import DAY_SECONDS, Seconds
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import shortened
 from guard.core.events import TeamMemberAlive, TeamMemberLeft
-from guard.core.reports.team import (
+from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, LeftBecause
+from guard.core.team.report import (
     RecordedAs,
     team_report,
     team_text,
     team_text_of_member,
     whole_text,
 )
-from guard.core.team.changes import Alive, Change, Joined, Kind, Left, LeftBecause
 from guard.core.team.state import Scope, TeamState
-from guard.core.text import shortened
 from guard.errors import Refused
-from guard.invocation import Invocation
-from guard.iteration import team_scope
-from guard.options import DAY_SECONDS, Seconds
-from guard.output import format_option
+from guard.hooks.ingest import fold
+from guard.iteration.current import team_scope
 
 F = TypeVar("F", bound=Callable[..., Any])
 

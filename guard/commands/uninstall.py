@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from guard.installing import git_asked
-from guard.installing.asked import asked, refuse_strangers, report, text, where_options
-from guard.installing.changing import take
-from guard.invocation import Invocation
-from guard.output import format_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.install import git_options as git_asked
+from guard.install.apply import take
+from guard.install.options import asked, refuse_strangers, report, text, where_options
 
 
 @click.command("uninstall")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from guard.core.reports.state import ValidateReport
-from guard.core.text import plural, valid, visible
-from guard.invocation import Invocation
-from guard.output import coloured, format_option
+from guard.context.invocation import Invocation
+from guard.context.output import coloured, format_option
+from guard.core.base.text import plural, valid, visible
+from guard.core.log.reports import ValidateReport
 
 
 @click.command("validate")
@@ -22,7 +22,7 @@ def command(guard: Invocation, files: tuple[Path, ...], form: str) -> int:
     A document is judged by the `schema` that it names, or by its file name: the registries, the log, guard.toml,
     pyproject.toml. Exit code 0: all are valid; 1: there are findings.
     """
-    from guard.validation import check
+    from guard.schemas.validate import check
 
     findings = tuple(finding for file in files for finding in check(file))
     report = ValidateReport(

@@ -2,11 +2,11 @@
 
 import click
 
-from guard.core.reports.state import VerifyReport
-from guard.core.text import plural, visible
+from guard.context.invocation import Invocation
+from guard.context.output import coloured, format_option
+from guard.core.base.text import plural, visible
+from guard.core.log.reports import VerifyReport
 from guard.errors import GuardError, WrongUsage
-from guard.invocation import Invocation
-from guard.output import coloured, format_option
 
 
 @click.command("verify")
@@ -18,7 +18,7 @@ def command(guard: Invocation, form: str) -> int:
     Every snapshot remembers where the log stood, so that a log that was rewritten since is found out too. Nothing is written.
     Exit code 0: all is sound; 1: there are findings.
     """
-    from guard.rescue.shelf import opened_shelf
+    from guard.snapshots.listing import opened_shelf
 
     limit = guard.users_config.settings.rescue.time_limit_seconds
     try:

@@ -2,10 +2,10 @@
 
 import click
 
-from guard.core.reports.state import WhereReport
-from guard.core.text import valid, visible
-from guard.invocation import Invocation
-from guard.output import format_option
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import valid, visible
+from guard.core.log.reports import WhereReport
 
 
 @click.command("where")

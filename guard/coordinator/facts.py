@@ -2,16 +2,16 @@
 
 from datetime import timedelta
 
-from guard.core.coordinator.deciding_tasks import base_of
+from guard.context.ids import new_id
+from guard.context.invocation import Invocation
+from guard.core.base.paths import spelled
+from guard.core.coordinator.decide_tasks import base_of
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import Commit, Limits, Terms, called
-from guard.core.paths import spelled
 from guard.errors import RepositoryProblem
 from guard.git.head import UNBORN, head
-from guard.git.reading import Reader
-from guard.ids import new_id
-from guard.invocation import Invocation
-from guard.teams import moment_of
+from guard.git.reader import Reader
+from guard.team import moment_of
 
 _MOST_FILES = 1000
 _HEADS = "refs/heads/"

@@ -5,14 +5,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from guard.coordinator.recording import recorded_under
+from guard.context.invocation import Invocation
+from guard.coordinator.record import recorded_under
+from guard.core.base.fields import first_problem
+from guard.core.base.strict_json import loads
 from guard.core.coordinator.requests import Usage
 from guard.core.events.plan_upkeep import UsageChecked
-from guard.core.fields import first_problem
-from guard.core.strict_json import loads
 from guard.errors import ConfigProblem, Refused
-from guard.invocation import Invocation
-from guard.processes import run
+from guard.system.processes import run
 
 _SECONDS = 60.0
 _MOST_BYTES = 1 << 20

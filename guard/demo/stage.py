@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from guard.errors import Refused
-from guard.git.call import environment
-from guard.processes import Finished, run
+from guard.git.run import environment
+from guard.system.processes import Finished, run
 
 SECONDS = 60.0
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
-from guard.agent_hooks.folding import fold
-from guard.core.reports.state import DoctorCheck
+from guard.context.invocation import Invocation
+from guard.core.log.reports import DoctorCheck
 from guard.doctor import machine, places
 from guard.errors import GuardError
-from guard.installing.examined import agent_hooks
-from guard.installing.git_examined import git_hooks
-from guard.invocation import Invocation
+from guard.hooks.ingest import fold
+from guard.install.doctor import agent_hooks
+from guard.install.git_doctor import git_hooks
 
 
 def examine(guard: Invocation) -> Iterator[DoctorCheck]:

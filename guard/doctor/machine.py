@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from guard.clock import VARIABLE, Clock
-from guard.core.registry import GLOBAL_REGISTRY
-from guard.core.reports.state import DoctorCheck
+from guard.context.invocation import Invocation
+from guard.core.agents.registry import GLOBAL_REGISTRY
+from guard.core.log.reports import DoctorCheck
 from guard.errors import GuardError
-from guard.git.call import git
-from guard.invocation import Invocation
-from guard.processes import run
+from guard.git.run import git
+from guard.system.clock import VARIABLE, Clock
+from guard.system.processes import run
 
 AGENT_CLIS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 _OLDEST_GIT = (2, 31)
@@ -70,7 +70,7 @@ def _version(guard: Invocation, name: str) -> str | None:
 
 def collectors(guard: Invocation) -> Iterator[DoctorCheck]:
     """Those of other packages; loaded, because one that cannot be is silent otherwise."""
-    from guard.activity.custom import offered, told_of
+    from guard.activity.plugins import offered, told_of
 
     repository = guard.repository_if_any
     found = told_of(offered(repository.root if repository else None, tuple(sys.path)))

@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from guard.core.registry import GLOBAL_REGISTRY
-from guard.core.reports.state import DoctorCheck
-from guard.files import Folder
-from guard.git.call import config_value
+from guard.context.invocation import Invocation
+from guard.core.agents.registry import GLOBAL_REGISTRY
+from guard.core.log.reports import DoctorCheck
 from guard.git.locate import Repository
-from guard.invocation import Invocation
-from guard.lock import locked
+from guard.git.run import config_value
+from guard.store.lock import locked
+from guard.system.private_files import Folder
 
 _NETWORK = re.compile(r"nfs|nfs4|cifs|smb3?|smbfs|9p|afs|ceph|glusterfs|lustre|fuse\..*")
 _LOCK_SECONDS = 2.0

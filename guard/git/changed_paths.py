@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from guard.errors import RepositoryProblem
-from guard.git.folders import contents
-from guard.git.reading import Reader
+from guard.git.gitdir_files import contents
+from guard.git.reader import Reader
 from guard.git.refs import Refs, missing, read_refs
 
 MOST_COMMITS = 20_000

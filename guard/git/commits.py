@@ -6,9 +6,9 @@ from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
-from guard.core.history import Change, Commit
-from guard.core.paths import spelled
-from guard.git.reading import Reader
+from guard.core.base.paths import spelled
+from guard.core.work.history import Change, Commit
+from guard.git.reader import Reader
 
 RESCUE_TRAILER = "Guard-Rescue"
 _FIELDS = (

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from guard.core.base.paths import spelled, unspelled
 from guard.core.events.baseline import DirtyFile
-from guard.core.paths import spelled, unspelled
 from guard.errors import RepositoryProblem
-from guard.git.call import TIME_LIMIT_SECONDS
-from guard.git.content import Contents, Identity
+from guard.git.content_hash import Contents, Identity
 from guard.git.locate import Repository, at
-from guard.git.reading import Reader
+from guard.git.reader import Reader
+from guard.git.run import TIME_LIMIT_SECONDS
 from guard.git.status import Entry, Tracked, entries, status, tracked_specially, unfiltered
 
 MOST_LISTED = 2000

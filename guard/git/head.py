@@ -1,6 +1,6 @@
 """Where HEAD stands, and whether commits have come since."""
 
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 
 UNBORN = "empty"
 

@@ -8,18 +8,18 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from guard.core.baselines import Baseline
-from guard.core.history import Commit, History
-from guard.core.text import plural
+from guard.core.base.text import plural
+from guard.core.iteration.baseline import Baseline
+from guard.core.work.history import Commit, History
 from guard.errors import RepositoryProblem
-from guard.git.call import TIME_LIMIT_SECONDS
 from guard.git.commits import CHILDREN_FIRST, Listing, listed
-from guard.git.comparing import compared
-from guard.git.folders import fetched_by_name, shallow_digest
+from guard.git.gitdir_files import fetched_by_name, shallow_digest
 from guard.git.locate import Repository
-from guard.git.reading import Reader
+from guard.git.patch_ids import compared
+from guard.git.reader import Reader
 from guard.git.reflogs import Move, after, moves_of, moves_of_heads, stash
 from guard.git.refs import Refs, missing, read_refs
+from guard.git.run import TIME_LIMIT_SECONDS
 
 MOST_COMMITS = 100_000
 _MOST_GONE = 10_000

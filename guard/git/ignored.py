@@ -3,8 +3,8 @@
 import os
 from collections.abc import Iterable
 
-from guard.core.paths import unspelled
-from guard.git.reading import Reader
+from guard.core.base.paths import unspelled
+from guard.git.reader import Reader
 
 _MOST = 1000
 _NONE_IGNORED = 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
-from guard.files import close
+from guard.system.private_files import close
 
 _MOST_BYTES = 4096
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from guard.core.paths import unspelled
+from guard.core.base.paths import unspelled
 from guard.errors import RepositoryProblem
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 
 MOST_NAMES = 1000
 _MOST_LENGTH = 4096

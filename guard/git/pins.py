@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 from guard.git.refs import OWN
 
 _COMMIT = """\

@@ -9,10 +9,10 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from guard.core.paths import spelled, unspelled
-from guard.git.folders import contents, has_reftable, heads, size
+from guard.core.base.paths import spelled, unspelled
+from guard.git.gitdir_files import contents, has_reftable, heads, size
 from guard.git.locate import Repository
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 
 _LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*(?:\t(.*))?")
 _MADE = re.compile(

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from guard.core.paths import spelled, unspelled
+from guard.core.base.paths import spelled, unspelled
 from guard.errors import RepositoryProblem
-from guard.git.folders import contents, has_reftable, heads
+from guard.git.gitdir_files import contents, has_reftable, heads
 from guard.git.locate import Repository
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 
 OWN = "refs/guard/"
 _FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"

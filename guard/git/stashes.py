@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from guard.core.paths import spelled
+from guard.core.base.paths import spelled
 from guard.errors import RepositoryProblem
-from guard.git.call import TIME_LIMIT_SECONDS
 from guard.git.locate import Repository
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 from guard.git.reflogs import stash
+from guard.git.run import TIME_LIMIT_SECONDS
 
 _MOST_ENTRIES = 50
 _NAMES = ("-r", "-z", "--name-only")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from guard.errors import RepositoryProblem
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 
 _MOST_FILTERS = 200
 _STATUS = (

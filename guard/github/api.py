@@ -12,8 +12,8 @@ from requests.auth import AuthBase
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guard import __version__
-from guard.core.github.redacting import redacted
-from guard.core.text import shortened, visible
+from guard.core.base.text import shortened, visible
+from guard.core.github.redact import redacted
 from guard.errors import Refused, RepositoryProblem, StoreUnavailable
 
 T = TypeVar("T")

@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from guard import breaker
-from guard.beginning import begin, report_of
+from guard.check.record import place_of
+from guard.check.verdict import check
+from guard.context.invocation import Invocation
+from guard.core.base.fields import parsed
+from guard.core.check.report import EXIT_OF, BreakerLine, CheckReport
 from guard.core.events.check import CheckMade
-from guard.core.fields import parsed
-from guard.core.github.redacting import known_secrets, redacted_all
-from guard.core.reports.check import EXIT_OF, BreakerLine, CheckReport
-from guard.core.reports.github import Mode, StepReport
-from guard.core.runs import RUN
+from guard.core.github.redact import known_secrets, redacted_all
+from guard.core.github.report import Mode, StepReport
+from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
-from guard.github.surroundings import Surroundings
-from guard.invocation import Invocation
-from guard.iteration import Terms, key_of
-from guard.ordering import Order
-from guard.recording import place_of
-from guard.running import StoppedByPerson, run_iteration
-from guard.verdict import check
+from guard.github.environment import Surroundings
+from guard.iteration.begin import begin, report_of
+from guard.iteration.current import Terms, key_of
+from guard.run.order import Order
+from guard.run.run import StoppedByPerson, run_iteration
 
 INTERRUPTED = 130
 

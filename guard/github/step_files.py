@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from guard.core.github.escaping import output_file
-from guard.github.surroundings import Surroundings
+from guard.core.github.escape import output_file
+from guard.github.environment import Surroundings
 
 
 def write_outputs(job: Surroundings, values: Mapping[str, str]) -> None:

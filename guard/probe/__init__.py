@@ -9,11 +9,11 @@ from collections.abc import Callable
 from importlib import import_module
 from time import monotonic
 
-from guard.core.answer import Answer, ProbeFailure, ProbeResult
-from guard.core.hooks.vocabulary import PROBE
+from guard.core.hooks.event_kinds import PROBE
+from guard.core.probe.answer import Answer, ProbeFailure, ProbeResult
 from guard.errors import Refused, WrongUsage
 from guard.probe.attempt import Attempt
-from guard.probe.interface import Cli, Question, Topic
+from guard.probe.base import Cli, Question, Topic
 
 __all__ = ["AGENTS", "Answer", "ProbeFailure", "ProbeResult", "Question", "Topic", "ask", "consult"]
 

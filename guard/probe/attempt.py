@@ -11,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
-from guard.core.answer import (
+from guard.core.base.text import visible
+from guard.core.probe.answer import (
     LASTING,
     MOST_BYTES,
     Answer,
@@ -20,10 +21,9 @@ from guard.core.answer import (
     ProbeResult,
     extract,
 )
-from guard.core.text import visible
-from guard.probe.interface import Asked, Call, CannotAsk, Cli, Question, Said
-from guard.probe.surroundings import environment, found
-from guard.processes import Finished, run
+from guard.probe.base import Asked, Call, CannotAsk, Cli, Question, Said
+from guard.probe.environment import environment, found
+from guard.system.processes import Finished, run
 
 _STDERR_BYTES = 64 * 1024
 _DETAIL_LENGTH, _SESSION_LENGTH = 400, 128

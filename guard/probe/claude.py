@@ -6,7 +6,7 @@ the history of the session, so only the tokens are this probe's own.
 
 import json
 
-from guard.probe.interface import Asked, Call, Cli, Said, named
+from guard.probe.base import Asked, Call, Cli, Said, named
 from guard.probe.output import count, events, inner, last, words
 
 _MODEL = "sonnet"

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from guard.probe.interface import Asked, Call, CannotAsk, Cli, Said, named
+from guard.probe.base import Asked, Call, CannotAsk, Cli, Said, named
 from guard.probe.output import events, inner, last, words
 
 _MOST_BYTES = 4 * 1024 * 1024

@@ -6,8 +6,8 @@ It is named by the user, never by the project's files, and run without a shell. 
 import re
 import shlex
 
-from guard.core.fields import ID_PATTERN
-from guard.probe.interface import Asked, Call, CannotAsk, Cli, Question, Said
+from guard.core.base.fields import ID_PATTERN
+from guard.probe.base import Asked, Call, CannotAsk, Cli, Question, Said
 
 
 def _words_of(question: Question) -> list[str]:

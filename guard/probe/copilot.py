@@ -5,7 +5,7 @@ The login is linked; hooks are off, and only tools that read are on offer (it ta
 
 import json
 
-from guard.probe.interface import Asked, Call, CannotAsk, Cli, Said, named
+from guard.probe.base import Asked, Call, CannotAsk, Cli, Said, named
 from guard.probe.output import events, inner, last, words
 from guard.probe.scratch import copied, folder, linked
 

@@ -3,10 +3,10 @@
 import re
 from datetime import datetime
 
-from guard.core.answer import ProbeFailure
 from guard.core.classify import reader
 from guard.core.classify.outcome import line
-from guard.processes import Finished
+from guard.core.probe.answer import ProbeFailure
+from guard.system.processes import Finished
 
 _NO_SESSION = re.compile(
     r"no conversation found|requires a valid session id|no rollout found|thread not loaded"

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from guard.probe.interface import Asked, Call, CannotAsk, Cli, Said, named
+from guard.probe.base import Asked, Call, CannotAsk, Cli, Said, named
 from guard.probe.output import count, events, inner, words
 from guard.probe.scratch import folder, linked
 

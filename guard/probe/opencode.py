@@ -6,7 +6,7 @@ sessions: there is no way to have one that is not. Plugins stay on, because some
 
 import re
 
-from guard.probe.interface import Asked, Call, Cli, Said, named
+from guard.probe.base import Asked, Call, Cli, Said, named
 from guard.probe.output import count, dollars, events, inner, last, words
 
 

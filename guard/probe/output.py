@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from guard.core.answer import BadAnswer
-from guard.core.strict_json import loads
+from guard.core.base.strict_json import loads
+from guard.core.probe.answer import BadAnswer
 
 Event = Mapping[str, Any]
 

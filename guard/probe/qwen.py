@@ -6,7 +6,7 @@ Where the session is not found (a runtime folder that a settings file names), th
 
 import json
 
-from guard.probe.interface import Asked, Call, Cli, Said, named
+from guard.probe.base import Asked, Call, Cli, Said, named
 from guard.probe.output import count, events, inner, last, words
 from guard.probe.scratch import copied
 

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from guard.probe.interface import CannotAsk
+from guard.probe.base import CannotAsk
 
 MOST_BYTES = 512 * 1024 * 1024
 MOST_FILES = 20_000

@@ -11,20 +11,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guard.core.rescuing import Occasion, Rescue, Snapshot
+from guard.core.events.snapshot import Occasion, Rescue, Snapshot
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.search_path import outside
-from guard.rescue.deadline import Deadline
-from guard.rescue.limits import Limits
-from guard.rescue.project import Project
-from guard.rescue.shadow import NAME as SHADOW
-from guard.rescue.shadow import Shadow
-from guard.rescue.snapshots import promote, ready, take
+from guard.snapshots.limits import Limits
+from guard.snapshots.project import Project
+from guard.snapshots.shadow import NAME as SHADOW
+from guard.snapshots.shadow import Shadow
+from guard.snapshots.take import promote, ready, take
+from guard.system.deadline import Deadline
 
 # Much to import, and not needed for a snapshot alone.
 if TYPE_CHECKING:
-    from guard.rescue.orders import Orders
+    from guard.rescue.order import Orders
 
 _SNAPSHOT_SHARE = 0.6
 _USUAL = Limits()
@@ -58,7 +58,7 @@ def rescue(
     time_limit: float,
 ) -> Rescue:
     """Keep the work tree, then commit what is ordered; a baseline that was on no branch allows no commit on one."""
-    from guard.rescue.attempt import Rewritten
+    from guard.rescue.commit_work import Rewritten
 
     occasion = Occasion("by_hand" if orders.dry else "rescue", at, orders.run, orders.iteration)
     safely = outside(environ, repository.root)
@@ -94,8 +94,8 @@ def mended(
 
 
 def _mend(project: Project, shadow: Shadow) -> None:
-    from guard.rescue.index_swap import sweep_index
-    from guard.rescue.own_locks import sweep_locks, unfinished
+    from guard.rescue.move_branch import sweep_index
+    from guard.rescue.stale_locks import sweep_locks, unfinished
 
     moved = False
     with suppress(RepositoryProblem):
@@ -108,7 +108,7 @@ def _mend(project: Project, shadow: Shadow) -> None:
 def _attempted(
     project: Project, shadow: Shadow, occasion: Occasion, orders: "Orders", *, last: bool
 ) -> Rescue:
-    from guard.rescue.attempt import Attempt
+    from guard.rescue.commit_work import Attempt
 
     early = project.deadline.part(_SNAPSHOT_SHARE)
     hurried = replace(project, deadline=early), replace(shadow, deadline=early)
@@ -118,7 +118,7 @@ def _attempted(
 
 def _tidy(project: Project, workspace_path: Path, limits: Limits, now: datetime) -> None:
     """Old snapshots go, as far as there is time for it, and only if there may be any to go."""
-    from guard.rescue import retention
+    from guard.snapshots import prune as retention
 
     keeping = retention.Keeping(limits.keep_snapshots, limits.keep_days)
     if not project.deadline.passed() and retention.may_be_due(workspace_path, keeping):

@@ -11,15 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.grouping import Group
-from guard.core.rescuing import commit_message, shown
+from guard.core.events.snapshot import commit_message, shown
+from guard.core.rescue.grouping import Group
 from guard.errors import RepositoryProblem
-from guard.rescue.own_locks import noted
-from guard.rescue.plan import Plan, listed
-from guard.rescue.project import Project
-from guard.rescue.shadow import Shadow
+from guard.rescue.select import Plan, listed
 from guard.rescue.signing import Signing, signing
-from guard.rescue.snapshots import Taken
+from guard.rescue.stale_locks import noted
+from guard.snapshots.project import Project
+from guard.snapshots.shadow import Shadow
+from guard.snapshots.take import Taken
 
 _LINK = b"120000"
 _MOST_BRANCHES = 50

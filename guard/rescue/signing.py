@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from guard.errors import RepositoryProblem
-from guard.git.call import users_config_value
-from guard.processes import run
+from guard.git.run import users_config_value
+from guard.system.processes import run
 
 _PROGRAMS = {
     "openpgp": ("gpg.openpgp.program", "gpg.program"),

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
 
 if TYPE_CHECKING:
     from guard.core.coordinator.entries import Rollback
@@ -22,7 +22,7 @@ def has_journals(guard: Invocation) -> bool:
 
 def announced(guard: Invocation) -> "Rollback | None":
     """The rollback that has begun by the plan, and whose end is not recorded."""
-    from guard.coordinator.recording import current
+    from guard.coordinator.record import current
 
     state = current(guard)
     return state.rollback_in_progress if state is not None else None

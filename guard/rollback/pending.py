@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
 from guard.rollback.journals import announced, has_journals
 
 
@@ -40,6 +40,6 @@ def seen_to_first(command: click.Command, see_to: Callable[[Invocation], None]) 
 
 
 def _finish_or_undo(guard: Invocation) -> None:
-    from guard.rollback.deciding import finish_or_undo
+    from guard.rollback.rollback import finish_or_undo
 
     finish_or_undo(guard)

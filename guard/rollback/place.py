@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from guard.errors import StoreUnavailable
-from guard.files import close
 from guard.git.locate import Repository
 from guard.git.search_path import outside
-from guard.rescue.deadline import Deadline
-from guard.rescue.project import Project
-from guard.rescue.shadow import NAME as SHADOW
 from guard.rollback.journals import JOURNALS
+from guard.snapshots.project import Project
+from guard.snapshots.shadow import NAME as SHADOW
+from guard.system.deadline import Deadline
+from guard.system.private_files import close
 
 _LOCK = "rollback.lock"
 _PATIENCE_SECONDS = 10.0

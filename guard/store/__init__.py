@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from guard.core.events import Event
-from guard.core.records import START, Entry, Position
-from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.core.log.record import START, Entry, Position
+from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 D = TypeVar("D", bound=ViewDocument)
 F = TypeVar("F", bound=Fold[Any])

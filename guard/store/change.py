@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
+from guard.core.catalogue import CHECKPOINT_PATH, checkpoint, paths_touched, view_kinds
 from guard.core.events import Event
-from guard.core.records import START, Entry, Position
-from guard.core.replay import CHECKPOINT_PATH, checkpoint, paths_touched, view_kinds
-from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.core.log.record import START, Entry, Position
+from guard.core.log.view import Fold, ViewDocument, ViewKind
 from guard.errors import GuardError
-from guard.files import Folder
-from guard.lock import LOCK, Lock
+from guard.store.lock import LOCK, Lock
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
 from guard.store.views import Recent, ViewFiles, apply_to
+from guard.system.private_files import Folder
 
 D = TypeVar("D", bound=ViewDocument)
 F = TypeVar("F", bound=Fold[Any])

@@ -13,18 +13,10 @@ from typing import Any, cast
 
 from guard import __version__
 from guard.core.events import Event, SegmentOpened
-from guard.core.records import (
-    START,
-    BadRecord,
-    Entry,
-    Position,
-    decoded,
-    encode,
-    unsealed,
-)
+from guard.core.log.record import START, BadRecord, Entry, Position, decoded, encode, unsealed
 from guard.errors import StoreUnavailable
-from guard.files import Folder, close, sync_data, write_all
 from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number
+from guard.system.private_files import Folder, close, sync_data, write_all
 
 LIVE = "events.jsonl"
 _CHUNK_BYTES = 32 * 1024 * 1024

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 from datetime import datetime
 from hashlib import sha256
 
+from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
 from guard.core.events import LogSalvaged, SegmentOpened
-from guard.core.records import START, Position
-from guard.core.replay import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
-from guard.core.reports.state import RebuildReport
-from guard.core.views import NewerView, ViewDocument, seal, unseal
+from guard.core.log.record import START, Position
+from guard.core.log.reports import RebuildReport
+from guard.core.log.view import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
-from guard.files import Folder
-from guard.lock import LOCK, Lock
+from guard.store.lock import LOCK, Lock
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog, sealed_name, segment_number
 from guard.store.verify import ahead_of_log
 from guard.store.views import ViewFiles
+from guard.system.private_files import Folder
 
 _DAMAGED = re.compile(r"events\..*jsonl\.damaged-\d+|events\.jsonl\.damaged-\d+")
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from guard.core.events import SegmentOpened
-from guard.core.records import BadRecord, Entry, NewerRecord, Position, decode
+from guard.core.log.record import BadRecord, Entry, NewerRecord, Position, decode
 from guard.errors import StateProblem
-from guard.files import read_from
+from guard.system.private_files import read_from
 
 _SEALED = re.compile(r"events\.([0-9]{6})\.jsonl", re.ASCII)
 

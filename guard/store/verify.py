@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
 from guard.core.events import LogSalvaged
-from guard.core.records import Entry, Position
-from guard.core.replay import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
-from guard.core.reports.state import Finding, VerifyReport
-from guard.core.rescuing import Anchor
-from guard.core.views import NewerView, ViewDocument, seal, unseal
+from guard.core.events.snapshot import Anchor
+from guard.core.log.record import Entry, Position
+from guard.core.log.reports import Finding, VerifyReport
+from guard.core.log.view import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
-from guard.files import Folder
-from guard.lock import LOCK, read_mark
+from guard.store.lock import LOCK, read_mark
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
 from guard.store.views import ViewFiles
+from guard.system.private_files import Folder
 
 _REBUILD = "`guard rebuild` makes it again from the log"
 _REPLACED = (

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from guard.core.fields import is_id
-from guard.core.records import START, Entry, Position
-from guard.core.replay import CHECKPOINT_PATH, Checkpoint, Replay, paths_touched
-from guard.core.views import (
+from guard.core.base.fields import is_id
+from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, paths_touched
+from guard.core.log.record import START, Entry, Position
+from guard.core.log.view import (
     DamagedView,
     Fold,
     NewerView,
@@ -22,8 +22,8 @@ from guard.core.views import (
     unseal,
 )
 from guard.errors import GuardError, StateProblem
-from guard.files import Folder
 from guard.store.log import Log
+from guard.system.private_files import Folder
 
 D = TypeVar("D", bound=ViewDocument)
 

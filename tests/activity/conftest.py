@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from guard.activity.subject import Subject
-from guard.clock import Clock
-from guard.core.agents import Agent, Draft
-from guard.core.settings import Activity
+from guard.core.agents.agent import Agent, Draft
+from guard.core.config.settings import Activity
+from guard.system.clock import Clock
 
 Look = Callable[..., Subject]
 _AT = datetime(2026, 1, 1, tzinfo=UTC)

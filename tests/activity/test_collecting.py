@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from guard.activity.collecting import COLLECTORS, collect
+from guard.activity.collect import COLLECTORS, collect
 from guard.activity.subject import Collector, Sign, Subject
-from guard.core.activity.assessment import Terms
+from guard.core.activity.assess import Terms
 from guard.core.activity.sources import SOURCES, SourceName
 from tests.activity.conftest import Look
 

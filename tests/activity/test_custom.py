@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from guard import spawn_agent
-from guard.activity.collecting import Collected, collect
-from guard.activity.custom import custom_collectors
-from guard.core.activity.assessment import Terms, assess
+from guard.activity.collect import Collected, collect
+from guard.activity.plugins import custom_collectors
+from guard.core.activity.assess import Terms, assess
 from guard.core.activity.sources import SOURCES, window_seconds
 from tests.activity.conftest import Look
 from tests.support import ROOT, commit, run, write
@@ -103,7 +103,7 @@ def test_it_fails_alone_with_one_warning(
 def test_one_that_hangs_while_it_is_loaded_fails_alone(
     site: Path, subject: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guard.activity.custom.LOAD_SECONDS", 4.0)
+    monkeypatch.setattr("guard.activity.plugins.LOAD_SECONDS", 4.0)
     installed(site, "hangs_at_once", "time.sleep(600)\n", "FIRST")
     installed(site, "loads_later", TELLING.format(tier=1), "LATER")
     search = sys.path[:]

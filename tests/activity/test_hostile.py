@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from guard.activity.collecting import Collected, collect
-from guard.activity.messages import told_at
-from guard.core.activity.assessment import Terms, assess
+from guard.activity.collect import Collected, collect
+from guard.activity.collect_messages import told_at
+from guard.core.activity.assess import Terms, assess
 from tests.activity.conftest import Look
 from tests.support import git, write
 

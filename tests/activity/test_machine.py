@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from guard.activity import machine
+from guard.activity import collect_machine as machine
 from guard.activity.subject import Collect, Subject
-from guard.alive import start_time
-from guard.core.activity.assessment import Signal
-from guard.hosts import here
+from guard.core.activity.assess import Signal
+from guard.system.host import here
+from guard.system.process_identity import start_time
 from tests.activity.conftest import Look, agent
 from tests.support import write
 from tests.support.sessions import until

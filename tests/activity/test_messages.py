@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from guard.activity import messages
-from guard.activity.collecting import collect
-from guard.activity.documents import MOST_BYTES
+from guard.activity import collect_messages as messages
+from guard.activity.collect import collect
+from guard.activity.foreign_json import MOST_BYTES
 from guard.activity.subject import Collect, Collector
-from guard.core.activity.assessment import Signal, Terms
+from guard.core.activity.assess import Signal, Terms
 from guard.core.activity.sources import SourceName
 from tests.activity.conftest import Look
 from tests.support import write
@@ -205,7 +205,7 @@ def test_a_folder_of_very_many_files_is_looked_at_in_part_with_a_warning(
 ) -> None:
     folder = tmp_path / "devlogs"
     folder.mkdir()
-    monkeypatch.setattr("guard.activity.matching._MOST_ENTRIES", 1000)
+    monkeypatch.setattr("guard.activity.file_patterns._MOST_ENTRIES", 1000)
     for number in range(1001):
         os.close(os.open(folder / f"a1-{number}.md", os.O_CREAT | os.O_WRONLY))
     settings = {"devlog_files": "devlogs/a2*;devlogs/a1*"}

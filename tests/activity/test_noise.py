@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from guard.activity.collecting import collect
-from guard.activity.shared import Reported
+from guard.activity.collect import collect
+from guard.activity.shared_scan import Reported
 from guard.activity.subject import Subject
-from guard.core.activity.assessment import Assessment, Terms, assess
-from guard.core.activity.claiming import Claim
+from guard.core.activity.assess import Assessment, Terms, assess
+from guard.core.activity.plan_events import Claim
 from tests.activity.conftest import Look
 from tests.support import write
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from guard.activity import work
+from guard.activity import collect_work as work
 from guard.activity.subject import Collect, Subject, Trouble
-from guard.core.activity.assessment import Signal
+from guard.core.activity.assess import Signal
 from tests.activity.conftest import Look, agent
 from tests.support import commit, git, write
 

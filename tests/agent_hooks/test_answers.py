@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from guard.agent_hooks import answers
-from guard.core.hooks.vocabulary import KINDS
+from guard.core.hooks.event_kinds import KINDS
+from guard.hooks.agent import answers
 
 REASON = 'two lines\nwith "quotes", \x1b[31m, \u202e and \U0001f600'
 

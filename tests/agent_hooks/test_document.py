@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.agent_hooks import document, plain_json
-from guard.core.fields import parsed
-from guard.core.hooks.heard import Heard
-from guard.core.hooks.vocabulary import KINDS
+from guard.core.base.fields import parsed
+from guard.core.hooks.event_kinds import KINDS
+from guard.core.hooks.payload import Heard
+from guard.hooks import plain_json
+from guard.hooks.agent import payload as document
 from tests.agent_hooks.documents import DOCUMENTS, data
 
 ALL = [(agent, event) for agent, events in DOCUMENTS.items() for event in events]

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from guard.agent_hooks.deciding import answer
-from guard.alive import is_alive
-from guard.core.hooks.vocabulary import ANSWERED, KINDS
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
+from guard.core.hooks.event_kinds import ANSWERED, KINDS
+from guard.hooks.agent.boundary import answer
+from guard.system.process_identity import is_alive
 from tests.support import ROOT, commit, write
 from tests.support.hooks import decisions, document, events, faults, read, start, stop
 

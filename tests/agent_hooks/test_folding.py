@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from guard import teams
-from guard.agent_hooks import document, folding, spool, taking
-from guard.agent_hooks.folding import fold
+from guard import team as teams
+from guard.context.invocation import Invocation
 from guard.core.events import (
     HookSessionStarted,
     HooksFolded,
@@ -24,11 +23,15 @@ from guard.core.events import (
 )
 from guard.core.hooks.state import HOOKS, Hooks
 from guard.core.team.state import Member, Scope
-from guard.files import Folder
-from guard.invocation import Invocation
-from guard.iteration import key_of
-from guard.spooled import told_in
+from guard.hooks import ingest as folding
+from guard.hooks import spool
+from guard.hooks.agent import ingest as taking
+from guard.hooks.agent import payload as document
+from guard.hooks.ingest import fold
+from guard.hooks.spool_file import told_in
+from guard.iteration.current import key_of
 from guard.store import Store
+from guard.system.private_files import Folder
 from tests.agent_hooks.documents import DOCUMENTS, data
 from tests.support import Result, commit, run, write
 from tests.support.events import MOMENT
@@ -130,13 +133,13 @@ def test_a_sign_of_life_that_is_replaced_meanwhile_is_not_lost(
 
 
 FOLDING = """
-from guard.agent_hooks.folding import fold
-from guard.invocation import Invocation
+from guard.hooks.ingest import fold
+from guard.context.invocation import Invocation
 fold(Invocation())
 """
 KILLED = f"""
 import os, signal, sys
-from guard.agent_hooks import taking
+from guard.hooks.agent import ingest as taking
 setattr(taking, sys.argv[1], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 {FOLDING}
 """

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guard.agent_hooks import stdin as hook_stdin
-from guard.agent_hooks.call import call
-from guard.core.hooks.heard import Heard
-from guard.core.hooks.vocabulary import ANSWERED, KINDS
+from guard.core.hooks.event_kinds import ANSWERED, KINDS
+from guard.core.hooks.payload import Heard
+from guard.hooks import stdin as hook_stdin
+from guard.hooks.call import call
 from tests.agent_hooks.documents import DOCUMENTS, data
 from tests.support import Result, run
 
@@ -94,16 +94,16 @@ def test_it_loads_next_to_nothing(repository: Path) -> None:
         "guard.entry",
         "guard.core",
         "guard.core.hooks",
-        "guard.core.hooks.vocabulary",
-        "guard.agent_hooks",
-        *(f"guard.agent_hooks.{name}" for name in ("call", "document", "faults", "plain_json")),
-        "guard.agent_hooks.spool",
-        "guard.agent_hooks.stdin",
+        "guard.core.hooks.event_kinds",
+        "guard.hooks.agent",
+        *(f"guard.hooks.agent.{name}" for name in ("call", "document", "faults", "plain_json")),
+        "guard.hooks.spool",
+        "guard.hooks.stdin",
     }
     stdin = data("claude", "PostToolUse", cwd=str(repository))
     more = _loaded(ENTER, "hook", "claude", "PostToolUse", stdin=stdin) - _loaded("pass")
     assert more <= ours | {"_json", "select"}
-    assert "guard.agent_hooks.spool" in more
+    assert "guard.hooks.spool" in more
 
 
 def _loaded(script: str, *words: str, stdin: bytes = b"") -> set[str]:

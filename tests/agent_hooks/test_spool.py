@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from guard.agent_hooks import document, faults, spool
-from guard.agent_hooks.spool import NotSpooled
-from guard.config import state_home
-from guard.core.fields import parsed
-from guard.core.hooks.heard import Heard
-from guard.core.settings import Resolved, Settings
+from guard.context.config import state_home
+from guard.context.workspace import INDEX, choose, ensure
+from guard.core.base.fields import parsed
+from guard.core.config.settings import Resolved, Settings
+from guard.core.hooks.payload import Heard
 from guard.git.locate import at
-from guard.workspace import INDEX, choose, ensure
+from guard.hooks import faults, spool
+from guard.hooks.agent import payload as document
+from guard.hooks.spool import NotSpooled
 from tests.agent_hooks.documents import DOCUMENTS, data
 from tests.support import git, write
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from guard.core.baselines import BASELINE
-from guard.core.runs import RUN, OpenIteration
-from guard.invocation import Invocation
-from guard.iteration import key_of
+from guard.context.invocation import Invocation
+from guard.core.iteration.baseline import BASELINE
+from guard.core.iteration.run import RUN, OpenIteration
+from guard.iteration.current import key_of
 from tests.support import ROOT, commit, git, run, write
 from tests.support.hooks import STARTS, document, events, faults, hooks, observe, start, stop
 

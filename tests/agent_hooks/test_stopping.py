@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from guard import teams
-from guard.agent_hooks import document
-from guard.agent_hooks.deciding import answer
-from guard.agent_hooks.document import MOST_BYTES
-from guard.agent_hooks.stopping import decided
+from guard import team as teams
+from guard.context.ids import new_id
+from guard.context.invocation import Invocation
 from guard.core.events import HookSessionStarted
-from guard.core.hooks.heard import Heard
-from guard.core.team.changes import Joined
+from guard.core.events.team_change import Joined
+from guard.core.hooks.payload import Heard
 from guard.core.team.state import Scope
-from guard.ids import new_id
-from guard.invocation import Invocation
-from guard.iteration import key_of
+from guard.hooks.agent import payload as document
+from guard.hooks.agent.boundary import answer
+from guard.hooks.agent.payload import MOST_BYTES
+from guard.hooks.agent.stop import decided
+from guard.iteration.current import key_of
 from tests.support import commit, git, run, write
 from tests.support.hooks import (
     STOPS,

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from guard.installing.hosts import HOSTS
-from guard.installing.trust import trust
+from guard.install.agents import HOSTS
+from guard.install.trust import trust
 from tests.support import ROOT, run, write
 from tests.support.agent_clis import AgentCli
 

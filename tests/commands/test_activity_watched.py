@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from guard import agents
-from guard.activity.assessing import activity_of
+from guard.activity.assess import activity_of
 from guard.activity.clocks import EVERY_SECONDS
-from guard.clock import Clock
+from guard.activity.survey import survey
+from guard.agents import registry as agents
+from guard.context.invocation import Invocation
 from guard.core.activity.clocks import MACHINE_CLOCKS
 from guard.core.activity.watched import WATCHED_AGENT
-from guard.core.agent_baselines import baseline_key
+from guard.core.agents.baseline import baseline_key
 from guard.core.events import ClocksRead, FalseAlarmLearned, ResumeSent
-from guard.invocation import Invocation
-from guard.surveying import survey
+from guard.system.clock import Clock
 from tests.support import commit, run
 
 NOW = datetime.now(UTC).replace(microsecond=0)

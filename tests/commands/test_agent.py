@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from guard import agents
-from guard.core.lifecycle import STATUSES, TERMINAL
-from guard.store.files import FileStore
-from guard.validation import validator
+from guard.agents import registry as agents
+from guard.core.agents.lifecycle import STATUSES, TERMINAL
+from guard.schemas.validate import validator
+from guard.store.file_store import FileStore
 from tests.support import NOW, Result, run
 from tests.support.events import MOMENT
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from guard import agents
-from guard.core.importing import MOST_AGENTS
-from guard.registry_files import MOST_BYTES
-from guard.store.files import FileStore
-from guard.validation import validator
+from guard.agents import registry as agents
+from guard.agents.import_file import MOST_BYTES
+from guard.core.agents.import_registry import MOST_AGENTS
+from guard.schemas.validate import validator
+from guard.store.file_store import FileStore
 from tests.support import NOW, Result, run, write
 from tests.support.events import MOMENT
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guard.validation import validator
+from guard.schemas.validate import validator
 from tests.support import NOW, TIME_LIMIT, commit, git, run, write
 from tests.support.rescuing import contents
 

@@ -15,13 +15,13 @@ import pytest
 
 from guard import breaker
 from guard.breaker import Outcome, Place
-from guard.clock import Clock, from_environment
+from guard.context.invocation import Invocation
 from guard.core.breaker import BreakerPolicy
 from guard.core.events import IterationEnded
 from guard.git.locate import Repository
-from guard.invocation import Invocation
-from guard.store.files import FileStore
-from guard.validation import validator
+from guard.schemas.validate import validator
+from guard.store.file_store import FileStore
+from guard.system.clock import Clock, from_environment
 from tests.support import Result, commit, git, run, write
 from tests.support.events import iteration_ended
 

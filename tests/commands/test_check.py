@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from guard.alive import is_alive
 from guard.git.dirty import MOST_LISTED
+from guard.system.process_identity import is_alive
 from tests.support import commit, git, run, write
 from tests.support.sessions import QUICK, answering, asked, ending, script, started, until
 

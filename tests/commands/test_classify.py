@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard.core.classify import MEANINGS
-from guard.validation import validator
+from guard.schemas.validate import validator
 from tests.streams import failed, init, jsonl, result, stream
 from tests.support import run, write
 

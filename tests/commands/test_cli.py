@@ -15,10 +15,11 @@ import click
 import pytest
 
 import guard.commands
-from guard import __version__, agents
+from guard import __version__
+from guard.agents import registry as agents
 from guard.cli import COMMANDS
 from guard.errors import EXIT_CODES
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
 from tests.support import NOW, TIME_LIMIT, Result, commit, git, run, write
 from tests.support.events import MOMENT
 from tests.support.sessions import ending

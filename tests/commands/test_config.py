@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from guard import agents, config
-from guard.core.settings import knobs, value_of
+from guard.agents import registry as agents
+from guard.context import config
+from guard.core.config.settings import knobs, value_of
 from guard.errors import ConfigProblem
-from guard.store.files import FileStore
-from guard.validation import validator
+from guard.schemas.validate import validator
+from guard.store.file_store import FileStore
 from tests.support import run, write
 from tests.support.events import MOMENT
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from guard import agents
-from guard.store.files import FileStore
-from guard.validation import validator
+from guard.agents import registry as agents
+from guard.schemas.validate import validator
+from guard.store.file_store import FileStore
 from tests.support import ROOT, TIME_LIMIT, Result, git, run, write
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from guard.git.locate import at
-from guard.github.pushing import push_rescue
+from guard.github.environment import Surroundings
+from guard.github.push import push_rescue
 from guard.github.step_files import emptied
-from guard.github.surroundings import Surroundings
 from tests.core.test_github import read_as_a_runner
 from tests.support import Result, commit, git, run, write
 from tests.support.steps import checked, step

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from guard import config
-from guard.core.settings import knobs
-from guard.validation import validator
+from guard.context import config
+from guard.core.config.settings import knobs
+from guard.schemas.validate import validator
 from tests.support import git, run, write
 
 

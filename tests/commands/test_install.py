@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from guard.errors import ConfigProblem
-from guard.installing.hosts import HOSTS
-from guard.installing.writing import replace
-from guard.validation import validator
+from guard.install.agents import HOSTS
+from guard.install.settings_file import replace
+from guard.schemas.validate import validator
 from tests.support import ROOT, TIME_LIMIT, Result, git, run, write
 
 PROJECT = {

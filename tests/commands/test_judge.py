@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from guard.core.judge import RULES
-from guard.validation import validator
+from guard.core.check.judge import RULES
+from guard.schemas.validate import validator
 from tests.support import commit, run, write
 from tests.support.evidence import COMMITTED, LEFT, answered, look
 from tests.support.sessions import answering

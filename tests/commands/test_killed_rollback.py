@@ -12,7 +12,7 @@ from tests.support.rolling_back import state
 VICTIM = """
 import os, signal, sys
 from guard.errors import RepositoryProblem
-from guard.rollback import moving, staging
+from guard.rollback import carry_out as moving, stage as staging
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 def fail(*_, **__): raise RepositoryProblem("git took too long", "try again")
 def forget(staged, real=staging.Staged.forget): real(staged); die()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from guard.core.events import Event
-from guard.store.files import FileStore
-from guard.validation import validator
+from guard.schemas.validate import validator
+from guard.store.file_store import FileStore
 from tests.support import NOW, TIME_LIMIT, commit, run
 from tests.support.events import (
     iteration_ended,

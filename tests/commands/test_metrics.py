@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from guard.store.files import FileStore
-from guard.validation import validator
+from guard.schemas.validate import validator
+from guard.store.file_store import FileStore
 from tests.support import run
 from tests.support.events import run_started
 from tests.support.metrics import begun, checked, ended, families, opened, rescued

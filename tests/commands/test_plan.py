@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from guard import agents
+from guard.agents import registry as agents
 from guard.cli import guard
-from guard.coordinator.claiming import claim, preview
-from guard.coordinator.recording import loaded
+from guard.context.invocation import Invocation
+from guard.coordinator.claim import claim, preview
+from guard.coordinator.record import loaded
+from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.coordinator.state import COORDINATOR
-from guard.core.registry import AGENT_REGISTRY
 from guard.errors import GuardError
-from guard.invocation import Invocation
-from guard.store.files import FileStore
-from guard.validation import validator
+from guard.schemas.validate import validator
+from guard.store.file_store import FileStore
 from tests.support import commit, run, write
 from tests.support.events import MOMENT
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from guard.coordinator.loading import load
-from guard.core.plan.reading import MOST_BYTES
+from guard.context.invocation import Invocation
+from guard.coordinator.load import load
+from guard.core.plan.parse import MOST_BYTES
 from guard.errors import WrongUsage
-from guard.invocation import Invocation
 from tests.commands.test_plan import call, state, types
 from tests.support import TIME_LIMIT, write
 

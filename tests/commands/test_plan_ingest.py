@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guard.validation import validator
+from guard.schemas.validate import validator
 from tests.commands.test_plan import call
 from tests.support import write
 

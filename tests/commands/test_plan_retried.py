@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
 from tests.commands.test_plan import call, events, state, told, types
 from tests.support import TIME_LIMIT, write
 
@@ -15,7 +15,7 @@ LATER = "2026-01-31T12:16:00Z"
 TAKE = ("plan", "outbox", "--take")
 KILLED = """
 import os, signal
-from guard.output import Output
+from guard.context.output import Output
 Output.document = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 from guard.cli import main
 main()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from guard.coordinator.recording import loaded, record
-from guard.core.registry import GLOBAL_REGISTRY
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
+from guard.coordinator.record import loaded, record
+from guard.core.agents.registry import GLOBAL_REGISTRY
 from tests.support import ROOT
 from tests.support.plans import plan, task
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guard.validation import validator
+from guard.schemas.validate import validator
 from tests.probe.standin import SESSION, StandIn, stand_in
 from tests.support import NOW, Result, run, write
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guard.validation import validator
+from guard.schemas.validate import validator
 from tests.support import commit, git, run, write
 from tests.support.rescuing import contents, fingerprint
 from tests.support.sessions import answering, ending, script, started, until

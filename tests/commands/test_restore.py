@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from guard.git.locate import find
-from guard.rescue import restoring, snapshot
-from guard.rescue.restoring import Source, chosen
-from guard.validation import validator
+from guard.rescue import snapshot
+from guard.schemas.validate import validator
+from guard.snapshots import restore as restoring
+from guard.snapshots.restore import Source, chosen
 from tests.rescue.states import start
 from tests.support import Result, commit, git, run, write
 from tests.support.rescuing import NOW, contents, fingerprint, take_snapshot

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from guard.context.ids import new_id
 from guard.core.events.plan_upkeep import RollbackStarted
-from guard.core.reports.rollback import RollbackReport
+from guard.core.rollback.report import RollbackReport
 from guard.errors import Refused
-from guard.ids import new_id
-from guard.rollback.deciding import rollback
 from guard.rollback.pending import see_to_unrecorded
+from guard.rollback.rollback import rollback
 from tests.support import commit, git, run, write
 from tests.support.planned import Planned
 from tests.support.rolling_back import state

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from guard import teams
-from guard.invocation import Invocation
-from guard.iteration import team_scope
+from guard import team as teams
+from guard.context.invocation import Invocation
+from guard.iteration.current import team_scope
 from tests.streams import init, jsonl, result, stream, system
 from tests.support import commit, run, write
 from tests.support.sessions import ending, until

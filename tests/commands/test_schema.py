@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from guard import schemas
-from guard.validation import validator
+from guard.schemas import generate as schemas
+from guard.schemas.validate import validator
 from tests.support import ROOT, run
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from guard.core.rescuing import Snapshot
-from guard.validation import validator
+from guard.core.events.snapshot import Snapshot
+from guard.schemas.validate import validator
 from tests.rescue.states import start
 from tests.support import git, run, write
 from tests.support.rescuing import contents, fingerprint, recovered

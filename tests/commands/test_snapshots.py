@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guard.validation import validator
+from guard.schemas.validate import validator
 from tests.rescue.states import start
 from tests.support import commit, git, run, write
 from tests.support.rescuing import NOW, fingerprint, take_snapshot

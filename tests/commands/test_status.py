@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from guard import spawn_agent, update_agent_progress
-from guard.invocation import Invocation
-from guard.surveying import survey
+from guard.activity.survey import survey
+from guard.context.invocation import Invocation
 from tests.support import commit, run, write
 
 

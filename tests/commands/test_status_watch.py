@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from guard import spawn_agent, update_agent_progress
-from guard.news import News
-from guard.screen import Screen
+from guard.activity.screen import Screen
+from guard.system.news import News
 from tests.support import commit, run, write
 from tests.support.sessions import ending, started
 

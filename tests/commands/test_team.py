@@ -8,7 +8,7 @@ import click
 import pytest
 
 from guard.cli import guard
-from guard.validation import validator
+from guard.schemas.validate import validator
 from tests.support import Result, commit, run
 
 PROCESSES = 16

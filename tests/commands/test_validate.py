@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from guard import agents
-from guard.core.reports.state import Finding
-from guard.store.files import FileStore
-from guard.validation import check, validator
+from guard.agents import registry as agents
+from guard.core.log.reports import Finding
+from guard.schemas.validate import check, validator
+from guard.store.file_store import FileStore
 from tests.support import ROOT, run, write
 from tests.support.events import (
     MOMENT,

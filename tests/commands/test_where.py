@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guard.validation import validator
+from guard.schemas.validate import validator
 from tests.support import ROOT, commit, git, run, write
 
 

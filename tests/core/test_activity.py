@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.activity.assessment import Assessment, Signal, Terms, assess
-from guard.core.activity.categories import category
+from guard.core.activity.assess import Assessment, Signal, Terms, assess
 from guard.core.activity.noise import (
     NOISE_PATTERNS,
     is_acknowledgement,
@@ -16,6 +15,7 @@ from guard.core.activity.noise import (
 )
 from guard.core.activity.progress import is_meaningful_progress
 from guard.core.activity.sources import SOURCES, SourceName, window_seconds
+from guard.core.activity.staleness import category
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 TIER_1 = [name for name, source in SOURCES.items() if source.tier == 1]

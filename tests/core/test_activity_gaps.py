@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.activity.assessment import Signal, Terms, assess
+from guard.core.activity.assess import Signal, Terms, assess
 from guard.core.activity.clocks import MOST_KEPT, MachineClocksFold
 from guard.core.activity.gaps import Gap, Reading, age, gaps, left_out, needed, oldest
 from guard.core.events import ClocksRead

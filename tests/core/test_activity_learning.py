@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from guard.core.activity.assessment import Signal
-from guard.core.activity.learning import Lesson, lesson, told
+from guard.core.activity.assess import Signal
+from guard.core.activity.learn import Lesson, lesson, told
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.sources import SourceName
 from guard.core.activity.watched import WatchedAgent, WatchedAgentFold
 from guard.core.events import ActivityForgotten, FalseAlarmLearned, ResumeSent
-from guard.core.records import Position
+from guard.core.log.record import Position
 
 SENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 NAMES: dict[str, Any] = {"task_id": "T1", "agent_id": "a1", "incarnation": 1}

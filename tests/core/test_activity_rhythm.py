@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.activity.assessment import Signal, Terms, assess
-from guard.core.activity.lookbacks import (
+from guard.core.activity.assess import Signal, Terms, assess
+from guard.core.activity.lookback import (
     AgentTerms,
     Known,
     checked_agent_terms,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from guard.core.answer import MOST_BYTES, Answer, BadAnswer, answer_schema, extract, question
-from guard.core.objects import MOST_DEPTH, objects_in
+from guard.core.base.json_in_text import MOST_DEPTH, objects_in
+from guard.core.probe.answer import MOST_BYTES, Answer, BadAnswer, answer_schema, extract, question
 
 NONCE = "0123456789abcdef"
 OTHER = "fedcba9876543210"

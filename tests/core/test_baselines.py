@@ -2,12 +2,12 @@
 
 import pytest
 
-from guard.core.baselines import Baseline, BaselineFold, RecordedBaseline
+from guard.core.catalogue import Replay
 from guard.core.events import BaselineRecorded
 from guard.core.events.baseline import DirtyFile
-from guard.core.records import Entry, Position
-from guard.core.replay import Replay
-from guard.core.views import seal, unseal
+from guard.core.iteration.baseline import Baseline, BaselineFold, RecordedBaseline
+from guard.core.log.record import Entry, Position
+from guard.core.log.view import seal, unseal
 from tests.support.events import MOMENT
 
 HEAD = "1" * 40

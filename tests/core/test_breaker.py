@@ -24,8 +24,8 @@ from guard.core.breaker import (
     was_set_back,
 )
 from guard.core.events import BreakerEvent, Process, Status
-from guard.core.records import Position
-from guard.core.views import seal, unseal
+from guard.core.log.record import Position
+from guard.core.log.view import seal, unseal
 
 NOON = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 HOLDER = Process(pid=4242, start="77@boot")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.activity.claiming import claims
+from guard.core.activity.plan_events import claims
 from guard.core.events import AgentSpawned, AgentUpdated, ResumeSent
 from guard.core.events.base import BaseEvent
 from tests.support.events import MOMENT

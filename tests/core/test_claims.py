@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.claims.configured import policy_from
-from guard.core.claims.document import CompletionValidation
 from guard.core.claims.evidence import Changes, ClaimEvidence, TestRun
 from guard.core.claims.policy import ClaimPolicy, Requirement, parsed_requirements
+from guard.core.claims.policy_from_settings import policy_from
 from guard.core.claims.validation import explained, is_believed, refusals, validate
-from guard.core.settings import Claims
+from guard.core.config.settings import Claims
+from guard.core.events.validation import CompletionValidation
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 POLICY = policy_from(Claims())

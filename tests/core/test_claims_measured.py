@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks.claim_corpus import LABELS, PARTS, claims
 from benchmarks.claims import Judged, judged
-from guard.core.claims.configured import policy_from
+from guard.core.claims.policy_from_settings import policy_from
 from guard.core.claims.validation import validate
-from guard.core.settings import Claims
+from guard.core.config.settings import Claims
 
 
 @pytest.fixture(scope="module", params=PARTS)

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.claims.counting import counts_claimed
+from guard.core.claims.file_names import paths_in
 from guard.core.claims.files import files_in, named_paths
 from guard.core.claims.findings import findings_claimed, reports
-from guard.core.claims.matching import Index, tails
-from guard.core.claims.naming import paths_in
+from guard.core.claims.match_files import Index, tails
+from guard.core.claims.numbers import counts_claimed
 from guard.core.claims.phrases import evidence_words, judged, suspicious
 from guard.core.claims.policy import ClaimPolicy
-from guard.core.claims.testing import tests_claimed as claimed_tests
+from guard.core.claims.tests import tests_claimed as claimed_tests
 from guard.core.claims.validation import validate
 from tests.core.test_claims import evidence
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guard.core.base.lines import LONGEST_LINE, Lines, object_in
 from guard.core.classify import AGENTS, classify, reader
-from guard.core.streams.lines import LONGEST_LINE, Lines, object_in
 from tests.streams import NOW, SESSION, failed, init, jsonl, result, says, stream
 
 MIB = 1024 * 1024

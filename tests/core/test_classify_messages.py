@@ -2,8 +2,8 @@
 
 import pytest
 
-from guard.core.classify.asking import asks, pleads
-from guard.core.classify.messages import meaning_of
+from guard.core.classify.errors import meaning_of
+from guard.core.classify.questions import asks, pleads
 
 ERRORS = {
     'API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}': "transient overloaded",

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from guard.core.classify.times import after, from_epoch, reset_in, seconds_in
+from guard.core.classify.reset_times import after, from_epoch, reset_in, seconds_in
 
 NOW = datetime(2026, 11, 16, 2, 0, 30, tzinfo=UTC)
 """A Monday."""

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.changed import Changed, piece
-from guard.core.conventional import KINDS, MOST_SUBJECT, Kind, is_conventional, subject
-from guard.core.declared import declared, headings, packages
-from guard.core.fixes import is_fix, is_layout
-from guard.core.places import place, scope
+from guard.core.rescue.change import Changed, piece
+from guard.core.rescue.commit_message import KINDS, MOST_SUBJECT, Kind, is_conventional, subject
+from guard.core.rescue.declarations import declared, headings, packages
+from guard.core.rescue.fixes import is_fix, is_layout
+from guard.core.rescue.path_kind import place, scope
 
 ROLES = {
     "source": "src/a.py a.go lib/x.rb web/App.vue cmd/x/main.go Sources/App/App.swift bin/run app/latest.py",

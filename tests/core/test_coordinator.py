@@ -37,8 +37,8 @@ from guard.core.coordinator.requests import (
     Unhealthy,
     Usage,
 )
-from guard.core.coordinator.standing import standing
 from guard.core.coordinator.state import TAKERS, Coordinator, CoordinatorFold
+from guard.core.coordinator.task_status import standing
 from guard.core.coordinator.terms import Commit, Limits, Refusal
 from guard.core.events.plan import CoordinatorEvent
 from tests.support.plans import BASE, HEAD, Desk, expert, plan, task

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.coordinator.deciding_upkeep import RollbackOrder, rollback_order
+from guard.core.coordinator.decide_upkeep import RollbackOrder, rollback_order
 from guard.core.coordinator.requests import (
     AgentDone,
     Answer,

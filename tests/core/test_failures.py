@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.failure_kinds import MOST_CHARACTERS
-from guard.core.failure_patterns import MOST_CAUSES
-from guard.core.failures import (
+from guard.core.events.failure_pattern import MOST_CAUSES
+from guard.core.events.plan_model import PlanTask
+from guard.core.failures.kinds import MOST_CHARACTERS
+from guard.core.failures.warn import (
     KINDS,
     FailurePattern,
     FailureWarning,
@@ -20,7 +21,6 @@ from guard.core.failures import (
     rendered,
     warnings_for,
 )
-from guard.core.plan.model import PlanTask
 
 REPORTS: dict[str, tuple[str, str, str | None]] = {
     "mypy, return": (

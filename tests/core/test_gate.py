@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from guard.core.events.team_change import Alive, Change, Joined, Left, Running
 from guard.core.gate import AGENTS, Ended, Gate, Held, LetGo, stream_reader
 from guard.core.gate.members import Members
-from guard.core.team.changes import Alive, Change, Joined, Left, Running
 from tests.streams import SESSION, init, jsonl, result, says, stream, system
 from tests.support import ROOT
 

@@ -8,14 +8,14 @@ import pytest
 from guard.core.events import CommitRecorded, CommitsRewritten
 from guard.core.events.commit import Rewrite
 from guard.core.events.run import Process
-from guard.core.git_hooks.belonging import belongs_to
-from guard.core.git_hooks.noticing import Noticed, notice
-from guard.core.git_hooks.state import MOST_COMMITS, Commits, CommitsFold
-from guard.core.git_hooks.vocabulary import is_skipped
-from guard.core.records import Position
-from guard.core.runs import EndedIteration, OpenIteration, Run
-from guard.core.views import LogPosition
-from guard.git_hooks.noting import _how
+from guard.core.hooks.git.hook_names import is_skipped
+from guard.core.hooks.git.iteration_of import belongs_to
+from guard.core.hooks.git.missed_commits import Noticed, notice
+from guard.core.hooks.git.state import MOST_COMMITS, Commits, CommitsFold
+from guard.core.iteration.run import EndedIteration, OpenIteration, Run
+from guard.core.log.record import Position
+from guard.core.log.view import LogPosition
+from guard.hooks.git.note import _how
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SUPERVISOR = Process(pid=7, start="boot/1")

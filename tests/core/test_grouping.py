@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guard.core.conventional import MOST_SUBJECT, is_conventional
-from guard.core.grouping import MOST_GROUPS, Changed, Group, grouped, untangled
-from guard.core.text import visible
+from guard.core.base.text import visible
+from guard.core.rescue.commit_message import MOST_SUBJECT, is_conventional
+from guard.core.rescue.grouping import MOST_GROUPS, Changed, Group, grouped, untangled
 
 
 def change(spec: str, added: str = "", removed: str = "") -> Changed:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.hooks.heard import Heard, HeardKind
-from guard.core.hooks.meaning import changes, in_order, moment_of
-from guard.core.team.changes import Alive, Change, Joined, Kind, Left, Running
+from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, Running
+from guard.core.hooks.payload import Heard, HeardKind
+from guard.core.hooks.team_changes import changes, in_order, moment_of
 from guard.core.team.state import TeamState
 from tests.support.events import MOMENT
 from tests.support.teams import BOOT, LEASE, SCOPE, Team

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from guard.core.events.hook import Calls, HookAgent, StopDecided
 from guard.core.events.run import Process
-from guard.core.hooks import saying
-from guard.core.hooks.failing import failure
-from guard.core.hooks.heard import Heard, Task, Wakeup
-from guard.core.hooks.starting import is_real_start, over_since
+from guard.core.events.team_change import Alive, Joined
+from guard.core.hooks import messages as saying
+from guard.core.hooks.failure import failure
+from guard.core.hooks.payload import Heard, Task, Wakeup
+from guard.core.hooks.session_start import is_real_start, over_since
 from guard.core.hooks.state import Boot, Hooks, HookSession, HooksFold
-from guard.core.hooks.stopping import Decision, Facts, decide, unlisted, waited_for
-from guard.core.runs import OpenIteration
-from guard.core.team.changes import Alive, Joined
+from guard.core.hooks.stop import Decision, Facts, decide, unlisted, waited_for
+from guard.core.iteration.run import OpenIteration
 from guard.core.team.state import Member
 from tests.support.events import MOMENT
 from tests.support.teams import Team

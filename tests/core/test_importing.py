@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core import importing
-from guard.core.importing import BadRegistry, Imported, ImportedAgent, read_registry
-from guard.core.lifecycle import ACTIVE, STATUSES
-from guard.core.records import Position
-from guard.core.registry import AgentRegistryFold, GlobalRegistryFold
-from guard.core.text import visible
+from guard.core.agents import import_registry as importing
+from guard.core.agents.import_registry import BadRegistry, Imported, ImportedAgent, read_registry
+from guard.core.agents.lifecycle import ACTIVE, STATUSES
+from guard.core.agents.registry import AgentRegistryFold, GlobalRegistryFold
+from guard.core.base.text import visible
+from guard.core.log.record import Position
 from tests.support.events import MOMENT, spawned, updated
 
 NOW = MOMENT + timedelta(hours=1)

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from guard.core.evidence import Evidence, Living, Policy
-from guard.core.holding import holds, may_commit
-from guard.core.judge import RULES, Step, Verdict, judge
-from guard.core.uncommitted import Uncommitted
-from guard.core.work import Work
+from guard.core.check.evidence import Evidence, Living, Policy
+from guard.core.check.holding import holds, may_commit
+from guard.core.check.judge import RULES, Step, Verdict, judge
+from guard.core.work.count import Work
+from guard.core.work.uncommitted import Uncommitted
 from tests.support.events import MOMENT
 from tests.support.evidence import (
     COMMITTED,

@@ -7,14 +7,14 @@ from functools import cache
 from random import Random
 from typing import Any, get_args
 
-from guard.core.answer import ProbeFailure, ProbeResult
+from guard.core.check.evidence import Evidence, Living, Policy, Team
+from guard.core.check.holding import holds, may_commit, may_go_on
+from guard.core.check.judge import RULES, Step, Verdict, judge
 from guard.core.classify import Outcome
-from guard.core.evidence import Evidence, Living, Policy, Team
-from guard.core.holding import holds, may_commit, may_go_on
-from guard.core.judge import RULES, Step, Verdict, judge
-from guard.core.rescuing import Rescue
-from guard.core.uncommitted import Uncommitted
-from guard.core.work import Work
+from guard.core.events.snapshot import Rescue
+from guard.core.probe.answer import ProbeFailure, ProbeResult
+from guard.core.work.count import Work
+from guard.core.work.uncommitted import Uncommitted
 from tests.support.evidence import LEFT, answered, failed, living, look, rescue, said
 
 SITUATIONS = 6000

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from guard.core.looping import Limits, Next, after_iteration, before_iteration
-from guard.core.reports.check import EXIT_OF, CheckReport
+from guard.core.check.report import EXIT_OF, CheckReport
+from guard.core.run.loop import Limits, Next, after_iteration, before_iteration
 from tests.support.events import MOMENT
 
 

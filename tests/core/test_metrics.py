@@ -4,9 +4,9 @@ import pytest
 
 from guard.core.breaker import CAUSES
 from guard.core.events import Event, RunStarted, Status
-from guard.core.metrics import Metrics
-from guard.core.prometheus import exposition
-from guard.core.reports.metrics import MetricsReport
+from guard.core.metrics.count import Metrics
+from guard.core.metrics.prometheus import exposition
+from guard.core.metrics.report import MetricsReport
 from tests.support.metrics import (
     begun,
     checked,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from guard.core.catalogue import view_kinds
 from guard.core.events import event_types
-from guard.core.records import NO_HASH, encode
-from guard.core.replay import view_kinds
-from guard.core.views import ViewKind
+from guard.core.log.record import NO_HASH, encode
+from guard.core.log.view import ViewKind
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "event" / "valid"
 ENVELOPE = ("v", "seq", "more", "prev", "hash")

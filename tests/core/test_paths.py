@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.paths import spelled, unspelled
+from guard.core.base.paths import spelled, unspelled
 
 SPELLINGS = {
     b"plain.txt": "plain.txt",

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from guard.core.grouping import Changed, Group
-from guard.core.planning import (
+from guard.core.rescue.agent_plan import (
     LONGEST_SUBJECT,
     MOST_ANSWER,
     MOST_COMMITS,
@@ -19,6 +18,7 @@ from guard.core.planning import (
     plan_from,
     planning_prompt,
 )
+from guard.core.rescue.grouping import Changed, Group
 
 CHANGES = [
     Changed("A", b"src/parser/dates.py"),

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.events import AgentUpdated, Event
-from guard.core.migrations import migrate_record
-from guard.core.records import NO_HASH, BadRecord, NewerRecord, decode, encode, unsealed
+from guard.core.log.migrations import migrate_record
+from guard.core.log.record import NO_HASH, BadRecord, NewerRecord, decode, encode, unsealed
 from tests.support.events import MOMENT, iteration_ended, run_started, spawned, updated
 
 PREV = "a" * 64

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guard.core.agents.lifecycle import ACTIVE, STATUSES, TERMINAL
+from guard.core.agents.registry import AgentRegistry, AgentRegistryFold, GlobalRegistry
+from guard.core.agents.roster import Counts
+from guard.core.agents.transitions import transition
+from guard.core.catalogue import Replay
 from guard.core.events import AgentStatus, Event, RetentionSet
-from guard.core.lifecycle import ACTIVE, STATUSES, TERMINAL
-from guard.core.records import Entry, Position
-from guard.core.registry import AgentRegistry, AgentRegistryFold, GlobalRegistry
-from guard.core.replay import Replay
-from guard.core.roster import Counts
-from guard.core.transitions import transition
-from guard.core.views import Fold, seal
+from guard.core.log.record import Entry, Position
+from guard.core.log.view import Fold, seal
 from tests.support.events import MOMENT, end_detected, imported, killed, spawned, updated
 
 

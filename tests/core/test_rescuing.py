@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from guard.core.rescuing import (
+from guard.core.events.snapshot import (
     MOST_NAMED,
     HeldBack,
     Skipped,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.rescuing import own_path, tree_path
-from guard.core.restoring import (
+from guard.core.events.snapshot import own_path, tree_path
+from guard.core.snapshots.restore import (
     UnknownPath,
     asked_for,
     known,

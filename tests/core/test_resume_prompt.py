@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.activity.noise import is_noise, is_resumer_prompt
-from guard.core.agents import Agent, Draft
+from guard.core.agents.agent import Agent, Draft
+from guard.core.agents.lifecycle import ACTIVE
+from guard.core.base.text import visible
 from guard.core.events.agent import AgentStatus
-from guard.core.lifecycle import ACTIVE
-from guard.core.plan.model import PlanTask
-from guard.core.resuming.actions import BY_STATE
-from guard.core.resuming.evidence import (
+from guard.core.events.plan_model import PlanTask
+from guard.core.resume.actions import BY_STATE
+from guard.core.resume.evidence import (
     Evidence,
     Failure,
     Finding,
@@ -24,8 +25,7 @@ from guard.core.resuming.evidence import (
     NextTask,
     Silence,
 )
-from guard.core.resuming.prompt import MOST_FILES, MOST_LINES, prompt, quoted
-from guard.core.text import visible
+from guard.core.resume.prompt import MOST_FILES, MOST_LINES, prompt, quoted
 
 _NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from guard.core.activity.assessment import Signal
+from guard.core.activity.assess import Signal
 from guard.core.activity.sources import SourceName
 from guard.core.activity.watched import SentResume
-from guard.core.resuming.stall import Budget, Stall, permission, stall_of
+from guard.core.resume.stall import Budget, Stall, permission, stall_of
 
 _BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

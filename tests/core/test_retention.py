@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.retention import Fate, Held, due, fates, slack
+from guard.core.snapshots.retention import Fate, Held, due, fates, slack
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

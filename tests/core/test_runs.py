@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from guard.core.catalogue import Replay
 from guard.core.events import Event, RunEvent
-from guard.core.records import Entry, Position
-from guard.core.replay import Replay
-from guard.core.runs import Run, RunFold
-from guard.core.views import seal, unseal
+from guard.core.iteration.run import Run, RunFold
+from guard.core.log.record import Entry, Position
+from guard.core.log.view import seal, unseal
 from tests.support.events import (
     iteration_ended,
     iteration_started,

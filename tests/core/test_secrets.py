@@ -10,8 +10,14 @@ from random import Random
 import pytest
 
 from benchmarks.secret_corpus import FORMS, HARMLESS, TOKENS, WHOLE
-from guard.core.secret_rules import RULES
-from guard.core.secrets import added_secrets, has_sensitive_name, is_allowed, secrets_in, told
+from guard.core.rescue.secret_rules import RULES
+from guard.core.rescue.secrets import (
+    added_secrets,
+    has_sensitive_name,
+    is_allowed,
+    secrets_in,
+    told,
+)
 
 A = "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7"
 HEX = "3f9a0c7e51d84b26"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.settings import (
+from guard.core.config.settings import (
     BadSetting,
     Settings,
     Source,

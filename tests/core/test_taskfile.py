@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.taskfile import Box, boxes, open_boxes
+from guard.core.base.taskfile import Box, boxes, open_boxes
 
 BOX = "- [ ] a\n"
 

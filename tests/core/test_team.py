@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.events import TeamMemberAlive, TeamMemberJoined, TeamMemberLeft
-from guard.core.team.accounting import Terms, completion, expired, holds
-from guard.core.team.changes import Alive, Change, Joined, Kind, Left, LeftBecause, Running
+from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, LeftBecause, Running
+from guard.core.log.view import seal, unseal
+from guard.core.team.count import Terms, completion, expired, holds
 from guard.core.team.state import MOST_LEFT, TEAM, Scope, TeamFold, TeamState, team_key
-from guard.core.views import seal, unseal
 from tests.support.teams import BOOT, LEASE, SCOPE, Team, moment
 
 A, B = Joined("a", "teammate", team="builders"), Joined("b", "teammate", team="others")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.text import harmless_json, plural, valid, visible
+from guard.core.base.text import harmless_json, plural, valid, visible
 
 SPELLED = {
     "plain text": ("Hello, world", "Hello, world"),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.taskfile import boxes
-from guard.core.ticking import ticked
+from guard.core.base.taskfile import boxes
+from guard.core.rescue.tick_boxes import ticked
 
 COMMITTED = (
     "src/parser/dates.py",

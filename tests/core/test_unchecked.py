@@ -2,8 +2,8 @@
 
 import pytest
 
+from guard.core.base.fast_models import altered, made
 from guard.core.coordinator.entries import Parcel
-from guard.core.unchecked import altered, made
 from tests.support.events import MOMENT
 
 VALUES = {

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from guard.core.events.baseline import DirtyFile
-from guard.core.history import Change, Commit, History, imported, leading_to, reachable
-from guard.core.uncommitted import MOST_NAMES, Uncommitted, attributed, left_over
-from guard.core.work import MOST_LINES, count_work
+from guard.core.work.count import MOST_LINES, count_work
+from guard.core.work.history import Change, Commit, History, imported, leading_to, reachable
+from guard.core.work.uncommitted import MOST_NAMES, Uncommitted, attributed, left_over
 
 MAIN = "refs/heads/main"
 

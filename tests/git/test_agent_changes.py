@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from guard.agent_changes import changes_since, existing, standing, tracked
-from guard.core.agent_baselines import Ground
+from guard.claims.changes import changes_since, existing, standing, tracked
+from guard.core.agents.baseline import Ground
 from guard.core.claims.evidence import Changes
 from guard.errors import RepositoryProblem
 from guard.git import changed_paths

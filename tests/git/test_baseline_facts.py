@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from guard import baselines
 from guard.errors import RepositoryProblem
 from guard.git.history import history
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 from guard.git.reflogs import moves_of, told_by_git
+from guard.iteration import baseline as baselines
 from tests.support import commit, git, write
 from tests.support.baselines import KEY, located, recorded, taken, work_since
 from tests.support.events import MOMENT

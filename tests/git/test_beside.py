@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from guard.core.paths import spelled
-from guard.git.folders import other_work_trees
+from guard.core.base.paths import spelled
+from guard.git.gitdir_files import other_work_trees
 from tests.git.test_history import COUNTS
 from tests.support import commit, git, write
 from tests.support.baselines import located, taken, work_since

@@ -6,7 +6,7 @@ import pytest
 
 from guard.git.ignored import ignored
 from guard.git.locate import at
-from guard.git.reading import Reader
+from guard.git.reader import Reader
 from tests.support import commit, write
 
 NAMES = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from guard.installing import git_asked
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
+from guard.install import git_options as git_asked
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from guard.core.git_hooks.vocabulary import EVENTS, refusal
+from guard.context.invocation import Invocation
+from guard.core.hooks.git.hook_names import EVENTS, refusal
 from guard.errors import GuardError, Refused, RepositoryProblem
-from guard.installing import git_asked, git_scripts, pre_commit
-from guard.invocation import Invocation
+from guard.install import git_options as git_asked
+from guard.install import git_scripts
+from guard.install import pre_commit_yaml as pre_commit
 from tests.support import commit, git, run, write
 from tests.support.git_hooks import commits, tried
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.git_hooks.noticing import Noticed
-from guard.git_hooks.noticed import noticed
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
+from guard.core.hooks.git.missed_commits import Noticed
+from guard.hooks.git.missed_commits import noticed
 from tests.support import commit, git, path_without_guard, run, write
 from tests.support.git_hooks import commits, tried
 

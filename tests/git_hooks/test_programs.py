@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.git_hooks.noticing import Noticed
-from guard.core.text import shortened
-from guard.git_hooks.noticed import noticed
-from guard.invocation import Invocation
+from guard.context.invocation import Invocation
+from guard.core.base.text import shortened
+from guard.core.hooks.git.missed_commits import Noticed
+from guard.hooks.git.missed_commits import noticed
 from tests.support import ROOT, commit, git, write
 from tests.support.git_hooks import commits, tried
 from tests.support.npm import Packages, Unavailable, install

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.git_hooks.gate import Seen, findings
+from guard.core.hooks.git.push_gate import Seen, findings
 from tests.support import commit, git, run, write
 from tests.support.git_hooks import tried
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from guard.agent_hooks import spool
-from guard.agent_hooks.folding import fold
-from guard.core.git_hooks.state import COMMITS
-from guard.git_hooks import hidden, noting
-from guard.git_hooks.places import here
-from guard.git_hooks.taking import take_in
-from guard.invocation import Invocation
-from guard.iteration import key_of
+from guard.context.invocation import Invocation
+from guard.core.hooks.git.state import COMMITS
+from guard.hooks import spool
+from guard.hooks.git import note as noting
+from guard.hooks.git import stashed_by_framework as hidden
+from guard.hooks.git.ingest import take_in
+from guard.hooks.git.location import here
+from guard.hooks.ingest import fold
+from guard.iteration.current import key_of
 from tests.support import commit, git, write
 from tests.support.git_hooks import commits
 

@@ -9,7 +9,7 @@ import responses
 
 from guard.errors import Refused, RepositoryProblem, StoreUnavailable
 from guard.github.api import Client, repository_named, token_in
-from guard.github.verdicts import BOT, Told, state_of, tell
+from guard.github.status import BOT, Told, state_of, tell
 from tests.support.steps import OID, step
 
 SERVER = "https://api.example.com"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from guard.core.hooks.heard import Heard
-from guard.core.hooks.vocabulary import ANSWERED, KINDS
-from guard.installing.hosts import HOSTS
+from guard.core.hooks.event_kinds import ANSWERED, KINDS
+from guard.core.hooks.payload import Heard
+from guard.install.agents import HOSTS
 from tests.agent_hooks.documents import DOCUMENTS
 from tests.support import ROOT, run
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.installing.jsonc import parse
+from guard.install.jsonc import parse
 
 VALUES = st.recursive(
     st.none()

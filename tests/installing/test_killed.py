@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from guard.installing import writing
-from guard.installing.changing import put, take
-from guard.installing.hosts import HOSTS
-from guard.installing.pieces import settings
+from guard.install import settings_file as writing
+from guard.install.agents import HOSTS
+from guard.install.apply import put, take
+from guard.install.files import settings
 from tests.support import write
 
 CALLS = ("mkdir", "open", "write", "fchmod", "fsync", "replace", "unlink", "rename")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.hooks.vocabulary import KINDS
-from guard.installing.hosts import HOSTS
-from guard.installing.interface import Host
-from guard.installing.merging import covered, installed, origin_of, others, present, uninstalled
+from guard.core.hooks.event_kinds import KINDS
+from guard.install.agents import HOSTS
+from guard.install.base import Host
+from guard.install.merge import covered, installed, origin_of, others, present, uninstalled
 from tests.installing.test_jsonc import VALUES
 
 SETTINGS = [host for name, host in HOSTS.items() if name != "opencode"]

@@ -3,7 +3,7 @@
 import json
 
 from guard import __version__
-from guard.installing import plugin
+from guard.install import plugin
 from tests.support import ROOT
 
 

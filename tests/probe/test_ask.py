@@ -8,10 +8,10 @@ from time import monotonic
 
 import pytest
 
-from guard.alive import is_alive
 from guard.errors import Refused, WrongUsage
 from guard.probe import ProbeResult, Question, _patiently, ask
-from guard.processes import run
+from guard.system.process_identity import is_alive
+from guard.system.processes import run
 from tests.probe.standin import NOW, SESSION, asked, stand_in
 from tests.support import ROOT, write
 from tests.support.sessions import until

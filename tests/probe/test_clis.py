@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.answer import answer_schema
+from guard.core.probe.answer import answer_schema
 from guard.probe import AGENTS
 from tests.probe.standin import FORK, NOW, OPENCODE_SESSION, SESSION, asked, stand_in
 from tests.support import write

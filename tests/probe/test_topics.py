@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from guard.core.grouping import Changed
-from guard.core.planning import PLAN_SCHEMA, plan_from, planning_prompt
+from guard.core.rescue.agent_plan import PLAN_SCHEMA, plan_from, planning_prompt
+from guard.core.rescue.grouping import Changed
 from guard.probe import AGENTS, Question, Topic, consult
 from tests.probe.standin import NOW, OPENCODE_SESSION, SESSION
 from tests.probe.test_clis import sessions

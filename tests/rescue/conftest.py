@@ -2,7 +2,7 @@
 
 import pytest
 
-from guard.rescue import remembered
+from guard.snapshots import stat_cache as remembered
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from guard.processes import Fed, fed, run
+from guard.system.processes import Fed, fed, run
 
 PYTHON = sys.executable
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescuing import COMMIT_MAX_FILE_BYTES
-from guard.rescue.limits import Limits
+from guard.core.events.snapshot import COMMIT_MAX_FILE_BYTES
+from guard.snapshots.limits import Limits
 from tests.rescue.states import start
 from tests.support import commit, git, run, write
 from tests.support.rescuing import attempt_rescue, contents, fingerprint, recovered

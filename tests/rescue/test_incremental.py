@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.rescue import remembered
+from guard.snapshots import stat_cache as remembered
 from tests.rescue.states import STATES, start
 from tests.rescue.states_start import identify
 from tests.support import commit, git, write

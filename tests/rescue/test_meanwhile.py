@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescuing import Snapshot
+from guard.core.events.snapshot import Snapshot
 from guard.git.locate import find
-from guard.rescue.deadline import Deadline
-from guard.rescue.limits import Limits
-from guard.rescue.project import Project
-from guard.rescue.snapshots import ready, take
+from guard.snapshots.limits import Limits
+from guard.snapshots.project import Project
+from guard.snapshots.take import ready, take
+from guard.system.deadline import Deadline
 from tests.rescue.states import start
 from tests.rescue.test_snapshot_faults import WITHOUT_PRIVILEGE, child
 from tests.support import git, write

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from guard.errors import StoreUnavailable
-from guard.rescue import remembered
-from guard.rescue.remembered import is_same, record
+from guard.snapshots import stat_cache as remembered
+from guard.snapshots.stat_cache import is_same, record
 from tests.rescue.states import start
 from tests.rescue.test_snapshot_faults import child
 from tests.support import write

@@ -11,10 +11,10 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import find
 from guard.rescue import mended
 from guard.rescue.commits import Change
-from guard.rescue.deadline import Deadline
-from guard.rescue.index_swap import sweep_index, with_index
-from guard.rescue.own_locks import noted, sweep_locks
-from guard.rescue.project import Project
+from guard.rescue.move_branch import sweep_index, with_index
+from guard.rescue.stale_locks import noted, sweep_locks
+from guard.snapshots.project import Project
+from guard.system.deadline import Deadline
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, git, write
 from tests.support.rescuing import attempt_rescue

@@ -11,7 +11,7 @@ import pytest
 
 from guard.git.locate import find
 from guard.rescue import rescue
-from guard.rescue.orders import Orders
+from guard.rescue.order import Orders
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, commit, git, run, write
 from tests.support.rescuing import NOW, attempt_rescue, take_snapshot

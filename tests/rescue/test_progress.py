@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from guard.output import Live
-from guard.rescue.limits import Limits
+from guard.context.output import Live
+from guard.snapshots.limits import Limits
 from tests.support import TIME_LIMIT, run, write
 from tests.support.rescuing import take_snapshot
 

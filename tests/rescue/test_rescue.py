@@ -12,12 +12,12 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import find
 from guard.rescue import rescue
 from guard.rescue.commits import Change, Committer, changes, prove, tree_of
-from guard.rescue.deadline import Deadline
-from guard.rescue.index_swap import IndexLocked, with_index
-from guard.rescue.orders import Orders
-from guard.rescue.plan import Plan
-from guard.rescue.project import Project
-from guard.rescue.snapshots import ready, take
+from guard.rescue.move_branch import IndexLocked, with_index
+from guard.rescue.order import Orders
+from guard.rescue.select import Plan
+from guard.snapshots.project import Project
+from guard.snapshots.take import ready, take
+from guard.system.deadline import Deadline
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, commit, git, write
 from tests.support.rescuing import BY_HAND, NOW, attempt_rescue, contents, fingerprint, recovered

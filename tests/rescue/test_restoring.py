@@ -10,7 +10,7 @@ import pytest
 
 from guard.git.locate import find
 from guard.rescue import snapshot
-from guard.rescue.restoring import Chosen, Source, chosen
+from guard.snapshots.restore import Chosen, Source, chosen
 from tests.rescue.states import STATES, State, start
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import BY_HAND, NOW, contents

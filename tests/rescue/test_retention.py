@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.retention import due
+from guard.core.snapshots.retention import due
 from guard.errors import StoreUnavailable
-from guard.rescue import retention
-from guard.rescue.retention import Keeping, Pruned, prune, tidy
-from guard.rescue.shelf import opened_shelf
+from guard.snapshots import prune as retention
+from guard.snapshots.listing import opened_shelf
+from guard.snapshots.prune import Keeping, Pruned, prune, tidy
 from tests.rescue.states import start
 from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.rescuing import NOW, contents, recovered, take_snapshot
@@ -169,8 +169,8 @@ def test_without_a_shadow_there_is_nothing_to_do(workspace: Path) -> None:
 CHILD = """
 import os, sys
 from pathlib import Path
-from guard.core.retention import due
-from guard.rescue.retention import Keeping, prune
+from guard.core.snapshots.retention import due
+from guard.snapshots.prune import Keeping, prune
 from tests.support.rescuing import NOW
 prune(Path(sys.argv[1]), os.environ, Keeping(2, 0), now=NOW, time_limit=60)
 """

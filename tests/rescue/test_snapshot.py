@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescuing import (
+from guard.core.events.snapshot import (
     COMMIT_MAX_FILE_BYTES,
     SNAPSHOT_MAX_FILE_BYTES,
     Manifest,
@@ -21,9 +21,9 @@ from guard.core.rescuing import (
 from guard.errors import RepositoryProblem, StateProblem, WrongUsage
 from guard.git.locate import find
 from guard.rescue import snapshot
-from guard.rescue.reading import read
-from guard.rescue.walker import Entry
-from guard.validation import validator
+from guard.schemas.validate import validator
+from guard.snapshots.read_file import read
+from guard.snapshots.walk import Entry
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, git, write
 from tests.support.rescuing import BY_HAND, NOW, contents, recovered, take_snapshot

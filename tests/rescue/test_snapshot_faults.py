@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescuing import Snapshot
+from guard.core.events.snapshot import Snapshot
 from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
-from guard.git.call import git_fed
 from guard.git.locate import find
-from guard.rescue import shadow as shadows
-from guard.rescue.deadline import Deadline
-from guard.rescue.project import Project
-from guard.rescue.shadow import Shadow
-from guard.rescue.snapshots import ready, take
-from guard.rescue.stream import Changes, Stream
+from guard.git.run import git_fed
+from guard.snapshots import shadow as shadows
+from guard.snapshots.fast_import import Changes, Stream
+from guard.snapshots.project import Project
+from guard.snapshots.shadow import Shadow
+from guard.snapshots.take import ready, take
+from guard.system.deadline import Deadline
 from tests.rescue.states import start
 from tests.support import ROOT, git, write
 from tests.support.rescuing import (

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from guard.core.conventional import is_conventional
-from guard.core.rescuing import Rescue, Snapshot
+from guard.core.events.snapshot import Rescue, Snapshot
+from guard.core.rescue.commit_message import is_conventional
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find
 from guard.rescue import rescue, snapshot
-from guard.rescue.orders import Orders
+from guard.rescue.order import Orders
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import ANYTHING
 from tests.support import TIME_LIMIT, git

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from guard.clock import Clock
-from guard.core.reports.resume import ResumeReport
-from guard.invocation import Invocation
-from guard.reported import spawned
-from guard.resuming.sending import Wish, resume
+from guard.agents.report import spawned
+from guard.context.invocation import Invocation
+from guard.core.resume.report import ResumeReport
+from guard.resume.send import Wish, resume
+from guard.system.clock import Clock
 from tests.support import ROOT, commit
 from tests.support.sessions import until
 from tests.support.tmux_server import TmuxServer, tmux_server

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from guard.core.reports.resume import ResumeReport
-from guard.reported import updated
-from guard.resuming.monitor import Monitor, round_of
-from guard.resuming.sending import Wish
+from guard.agents.report import updated
+from guard.core.resume.report import ResumeReport
+from guard.resume.monitor import Monitor, round_of
+from guard.resume.send import Wish
 from tests.resuming.conftest import Watcher
 from tests.support import write
 from tests.support.sessions import ending, started, until

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from guard.activity.assessing import KnownAgents, activity_of, find
+from guard.activity.assess import KnownAgents, activity_of, find
+from guard.agents.report import updated
 from guard.cli import guard as command
-from guard.coordinator.loading import load
-from guard.coordinator.recording import current, record
+from guard.coordinator.load import load
+from guard.coordinator.record import current, record
+from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.coordinator.requests import (
     Checkpoint,
     DispatchAgent,
@@ -18,10 +20,8 @@ from guard.core.coordinator.requests import (
     ReadyForAudit,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.registry import AGENT_REGISTRY
-from guard.reported import updated
-from guard.resuming.monitor import round_of
-from guard.resuming.sending import Wish
+from guard.resume.monitor import round_of
+from guard.resume.send import Wish
 from tests.resuming.conftest import Watcher
 from tests.support import write
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from guard.alive import start_time
-from guard.reported import updated
-from guard.resuming import foreground, pane
-from guard.resuming.foreground import NotInForeground, on_terminals, prove
+from guard.agents.report import updated
+from guard.resume import foreground
+from guard.resume import tmux_pane as pane
+from guard.resume.foreground import NotInForeground, on_terminals, prove
+from guard.system.process_identity import start_time
 from tests.resuming.conftest import Terminal, Watcher
 from tests.support.sessions import until
 from tests.support.terminal_program import BEGIN, END

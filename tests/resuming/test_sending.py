@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from guard import generate_resume_prompt
+from guard.agents.report import found, updated
+from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.events import ResumeSent
-from guard.core.registry import AGENT_REGISTRY
-from guard.core.reports.resume import ResumeReport
-from guard.core.resuming.prompt import prompt
-from guard.reported import found, updated
-from guard.resuming import inbox as inboxes
+from guard.core.resume.prompt import prompt
+from guard.core.resume.report import ResumeReport
+from guard.resume import inbox as inboxes
 from tests.resuming.conftest import Watcher
 from tests.support import commit, write
 from tests.support.sessions import ending, script, started, until
@@ -248,7 +248,7 @@ class TestBudget:
             tells(later, "The parser reads headers.")
             return prompt(evidence)
 
-        monkeypatch.setattr("guard.resuming.sending.prompt", meanwhile)
+        monkeypatch.setattr("guard.resume.send.prompt", meanwhile)
         assert later.send().outcome == "active"
         assert list(inbox.iterdir()) == []
 

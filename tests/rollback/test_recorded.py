@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from guard.git.locate import find
-from guard.git.reading import Reader
-from guard.rollback.recorded import commits_of_task
-from guard.rollback.stopping import Stopped
+from guard.git.reader import Reader
+from guard.rollback.errors import Stopped
+from guard.rollback.task_commits import commits_of_task
 from tests.support import commit, git
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
 from tests.support import commit, run
 from tests.support.events import spawned
 

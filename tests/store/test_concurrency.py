@@ -13,13 +13,13 @@ from time import monotonic, sleep
 
 import pytest
 
-from guard import agents
+from guard.agents import registry as agents
+from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.core.catalogue import view_kinds
 from guard.core.events import AgentUpdated
-from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.replay import view_kinds
-from guard.core.views import unseal
+from guard.core.log.view import unseal
 from guard.errors import StoreUnavailable
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
 from tests.support import run
 from tests.support.events import MOMENT, updated
 from tests.support.writer import AGENTS, populate, start

@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.core.catalogue import Replay
 from guard.core.events import Event, LogSalvaged, SegmentOpened
-from guard.core.migrations import migrate_record
-from guard.core.records import START, BadRecord, Entry, Position, decode
-from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.replay import Replay
-from guard.core.views import ViewDocument, ViewKind
+from guard.core.log.migrations import migrate_record
+from guard.core.log.record import START, BadRecord, Entry, Position, decode
+from guard.core.log.view import ViewDocument, ViewKind
 from guard.errors import StateProblem
-from guard.files import Folder
-from guard.lock import read_mark
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
+from guard.store.lock import read_mark
 from guard.store.log import Log
 from guard.store.segments import BrokenLog
 from guard.store.views import ViewFiles
+from guard.system.private_files import Folder
 from tests.support import run
 from tests.support.events import MOMENT, iteration_started, run_started, spawned, updated
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.events import AgentSpawned, Event
-from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.errors import StateProblem, StoreUnavailable
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
 from tests.support import run
 from tests.support.events import spawned, updated
 

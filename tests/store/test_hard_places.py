@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from guard import agents
-from guard.store.files import FileStore
+from guard.agents import registry as agents
+from guard.store.file_store import FileStore
 from tests.support import Result, run, write
 from tests.support.events import MOMENT
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.events import Event, SegmentOpened
-from guard.core.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.runs import RUN
-from guard.store.files import FileStore
+from guard.core.iteration.run import RUN
+from guard.store.file_store import FileStore
 from tests.support.events import (
     iteration_ended,
     iteration_started,

@@ -4,15 +4,15 @@ import os
 from collections.abc import Container
 from pathlib import Path
 
-from guard import baselines
-from guard.core.baselines import Baseline, BaselineFold
 from guard.core.events.baseline import BaselineRecorded, DirtyFile
-from guard.core.records import Position
-from guard.core.uncommitted import Uncommitted, left_over
-from guard.core.work import Work, count_work
+from guard.core.iteration.baseline import Baseline, BaselineFold
+from guard.core.log.record import Position
+from guard.core.work.count import Work, count_work
+from guard.core.work.uncommitted import Uncommitted, left_over
 from guard.git.dirty import dirty
 from guard.git.history import history
 from guard.git.locate import Repository, find
+from guard.iteration import baseline as baselines
 from tests.support.events import MOMENT
 
 KEY = "project-0d5c9e4ad041"

@@ -5,10 +5,10 @@ It waits for a line on stdin, then tries to give every available task to an agen
 
 import sys
 
-from guard.coordinator.recording import loaded, record
+from guard.context.invocation import Invocation
+from guard.coordinator.record import loaded, record
 from guard.core.coordinator.requests import DispatchDeveloper
 from guard.errors import Refused
-from guard.invocation import Invocation
 
 
 def main(workspace: str, name: str) -> None:

@@ -2,12 +2,12 @@
 
 from typing import Any, Literal
 
-from guard.core.answer import LASTING, Answer, ProbeFailure, ProbeResult
+from guard.core.check.evidence import Evidence, Living, Team
 from guard.core.classify import Classification, Outcome
-from guard.core.evidence import Evidence, Living, Team
-from guard.core.rescuing import Rescue, Snapshot
-from guard.core.uncommitted import Uncommitted
-from guard.core.work import Work
+from guard.core.events.snapshot import Rescue, Snapshot
+from guard.core.probe.answer import LASTING, Answer, ProbeFailure, ProbeResult
+from guard.core.work.count import Work
+from guard.core.work.uncommitted import Uncommitted
 from tests.support.events import MOMENT
 
 OID = "1" * 40

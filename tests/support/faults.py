@@ -17,14 +17,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guard import agents
+from guard.agents import registry as agents
+from guard.context.ids import new_id
+from guard.core.catalogue import Replay
 from guard.core.events import AgentSpawned, AgentUpdated, Event, LogSalvaged, RunStarted
-from guard.core.replay import Replay
-from guard.core.views import ViewDocument
+from guard.core.log.view import ViewDocument
 from guard.errors import GuardError
-from guard.ids import new_id
-from guard.lock import LOCK
-from guard.store.files import FileStore
+from guard.store.file_store import FileStore
+from guard.store.lock import LOCK
 from tests.support import ROOT
 from tests.support.events import MOMENT, run_started, spawned, updated
 

@@ -4,10 +4,10 @@ import os
 import subprocess
 from pathlib import Path
 
-from guard.agent_hooks.folding import fold
-from guard.core.git_hooks.state import COMMITS, Commits
-from guard.invocation import Invocation
-from guard.iteration import key_of
+from guard.context.invocation import Invocation
+from guard.core.hooks.git.state import COMMITS, Commits
+from guard.hooks.ingest import fold
+from guard.iteration.current import key_of
 from tests.support import TIME_LIMIT
 
 

@@ -5,14 +5,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-from guard.agent_hooks import document as document_of_hook
-from guard.agent_hooks import spool
-from guard.agent_hooks.deciding import answer
-from guard.agent_hooks.faults import LOG
+from guard.context.invocation import Invocation
 from guard.core.events import Event
 from guard.core.hooks.state import HOOKS, Hooks
-from guard.invocation import Invocation
-from guard.iteration import key_of
+from guard.hooks import spool
+from guard.hooks.agent import payload as document_of_hook
+from guard.hooks.agent.boundary import answer
+from guard.hooks.faults import LOG
+from guard.iteration.current import key_of
 from tests.agent_hooks.documents import data
 
 STARTS = dict.fromkeys(("claude", "codex", "gemini", "qwen"), "SessionStart") | {

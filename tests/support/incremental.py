@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from guard.core.rescuing import Manifest, Snapshot, own_path
+from guard.core.events.snapshot import Manifest, Snapshot, own_path
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import Contents, contents, take_snapshot
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.paths import unspelled
-from guard.core.rescuing import Snapshot
+from guard.core.base.paths import unspelled
+from guard.core.events.snapshot import Snapshot
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import Contents, recovered
 

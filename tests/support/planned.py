@@ -3,12 +3,12 @@
 import os
 from pathlib import Path
 
-from guard.coordinator.recording import current, record
+from guard.context.invocation import Invocation
+from guard.coordinator.record import current, record
 from guard.core.coordinator.requests import DispatchAgent as Dispatch
 from guard.core.coordinator.requests import DispatchDeveloper, LoadPlan, Pass, ReadyForAudit
 from guard.core.coordinator.state import Coordinator
-from guard.core.plan.model import Plan, PlanTask
-from guard.invocation import Invocation
+from guard.core.events.plan_model import Plan, PlanTask
 from tests.support import commit
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from guard.core.coordinator.deciding import Decision, decide
+from guard.core.coordinator.decide import Decision, decide
 from guard.core.coordinator.requests import LoadPlan, Request
 from guard.core.coordinator.state import Coordinator, CoordinatorFold, after, nothing_yet
 from guard.core.coordinator.terms import Commit, Limits, Refusal, Terms
-from guard.core.coordinator.ticks import tick
+from guard.core.coordinator.tick import tick
 from guard.core.events.plan import CoordinatorEvent
-from guard.core.plan.model import Plan, PlanTask, SupportingAgent
+from guard.core.events.plan_model import Plan, PlanTask, SupportingAgent
 from tests.support.events import MOMENT
 
 BASE, HEAD = "a" * 40, "b" * 40

@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from guard import agents, spawn_agent, update_agent_progress
-from guard.core.lifecycle import TERMINAL
-from guard.store.files import FileStore
+from guard import spawn_agent, update_agent_progress
+from guard.agents import registry as agents
+from guard.core.agents.lifecycle import TERMINAL
+from guard.store.file_store import FileStore
 from tests.support import ROOT
 from tests.support.events import MOMENT
 

@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from guard.core.rescuing import Occasion, Rescue, Snapshot
+from guard.core.events.snapshot import Occasion, Rescue, Snapshot
 from guard.git.locate import find
 from guard.rescue import rescue, snapshot
-from guard.rescue.orders import Orders
+from guard.rescue.order import Orders
 from tests.support import TIME_LIMIT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from guard.core.rescuing import Snapshot
+from guard.core.events.snapshot import Snapshot
 from guard.git.locate import find
-from guard.rollback.moving import RolledBack, roll_back
+from guard.rollback.carry_out import RolledBack, roll_back
 from guard.rollback.place import Place, alone
-from guard.rollback.preparing import Order
-from guard.rollback.recovering import Settled, settle_all
+from guard.rollback.prepare import Order
+from guard.rollback.recover import Settled, settle_all
 from tests.support import TIME_LIMIT, git
 from tests.support.rescuing import Contents, contents, take_snapshot
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescuing import Kind, Occasion
+from guard.core.events.snapshot import Kind, Occasion
 from tests.support.rescuing import NOW, take_snapshot
 
 

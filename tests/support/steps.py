@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from guard.core.reports.check import BreakerLine, CheckReport, Fact
-from guard.core.reports.github import Push, StepReport
-from guard.core.rescuing import HeldBack, PlannedCommit, Rescue
-from guard.core.uncommitted import Uncommitted
-from guard.core.work import CommitLine, Work
+from guard.core.check.report import BreakerLine, CheckReport, Fact
+from guard.core.events.snapshot import HeldBack, PlannedCommit, Rescue
+from guard.core.github.report import Push, StepReport
+from guard.core.work.count import CommitLine, Work
+from guard.core.work.uncommitted import Uncommitted
 
 __all__ = ["NO_PUSH", "checked", "step"]
 OID = "a" * 40

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from datetime import timedelta
 from itertools import count
 
-from guard.core.breaker.moment import Moment
+from guard.core.base.moment import Moment
 from guard.core.events import TeamEvent
-from guard.core.records import Position
-from guard.core.team.accounting import Terms, as_of, clear, decide
-from guard.core.team.changes import Change
+from guard.core.events.team_change import Change
+from guard.core.log.record import Position
+from guard.core.team.count import Terms, as_of, clear, decide
 from guard.core.team.state import Scope, TeamFold, TeamState
 from tests.support.events import MOMENT
 

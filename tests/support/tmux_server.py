@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from guard import tmux
-from guard.alive import start_time
-from guard.standing import standing
+from guard.system import tmux
+from guard.system.process_identity import start_time
+from guard.system.process_standing import standing
 from tests.support.sessions import until
 
 TMUX = shutil.which("tmux") or "tmux"

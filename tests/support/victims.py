@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from guard.git import call
-from guard.rollback import swapping
+from guard.git import run as call
+from guard.rollback import move_branch as swapping
 from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.rescuing import attempt_rescue, take_snapshot
 from tests.support.rolling_back import rolled_back

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from time import sleep
 
-from guard import agents
-from guard.store.files import FileStore
+from guard.agents import registry as agents
+from guard.store.file_store import FileStore
 from tests.support import ROOT
 from tests.support.events import MOMENT, spawned
 

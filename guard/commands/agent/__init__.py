@@ -2,7 +2,10 @@
 
 import click
 
-from guard.commands.agent import ending, importing, looking, reporting
+from guard.commands.agent import import_registry as importing
+from guard.commands.agent import kill as ending
+from guard.commands.agent import report as reporting
+from guard.commands.agent import show as looking
 
 
 @click.group("agent")

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from guard.core.reports.github import StepReport, ToldReport
-from guard.core.text import visible
+from guard.commands.options import Seconds
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.base.text import visible
+from guard.core.github.report import StepReport, ToldReport
 from guard.errors import WrongUsage
-from guard.invocation import Invocation
-from guard.options import Seconds
-from guard.output import format_option
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_BYTES = 64 * 1024 * 1024
@@ -52,8 +52,8 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     within the time limit. Exit code 1: GitHub refused; 6: it could not be reached in time.
     """
     from guard.github.api import Client, repository_named, token_in
-    from guard.github.surroundings import Surroundings
-    from guard.github.verdicts import BOT, Told, tell
+    from guard.github.environment import Surroundings
+    from guard.github.status import BOT, Told, tell
 
     job, token = Surroundings(guard.environ), token_in(guard.environ)
     sha = told["sha"] or job.sha or ""
@@ -78,8 +78,8 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
 
 
 def _read(file: Path, job: Any) -> StepReport:
-    from guard.core.fields import parsed
-    from guard.core.reports.check import EXIT_OF, CheckReport
+    from guard.core.base.fields import parsed
+    from guard.core.check.report import EXIT_OF, CheckReport
     from guard.github.modes import without_secrets
 
     try:

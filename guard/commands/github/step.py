@@ -8,16 +8,10 @@ from typing import Any
 
 import click
 
-from guard.core.reports.github import STATUSES
+from guard.commands.options import agent_options, check_options, max_time_option, ordered, terms
+from guard.context.invocation import Invocation
+from guard.core.github.report import STATUSES
 from guard.errors import RepositoryProblem, WrongUsage
-from guard.invocation import Invocation
-from guard.options import (
-    agent_options,
-    check_options,
-    max_time_option,
-    ordered,
-    terms,
-)
 
 FAIL_ON = "timeout error blocked interrupted breaker_open fault"
 _FROM_VARIABLES = {"auto_envvar_prefix": "GUARD_ACTION"}
@@ -36,8 +30,8 @@ _mode = click.option(
 @click.pass_obj
 def prepare(guard: Invocation, state_key: str) -> None:
     """Say under which key a cache may keep the state, as outputs of this step."""
+    from guard.github.environment import Surroundings
     from guard.github.step_files import write_outputs
-    from guard.github.surroundings import Surroundings
 
     job = Surroundings(guard.environ)
     general = job.cache_key(state_key, str(guard.repository.root))
@@ -72,10 +66,11 @@ def step(
     """
     from dataclasses import replace
 
-    from guard.github import modes, publishing
+    from guard.check.text import verdict_text
+    from guard.github import modes
+    from guard.github import publish as publishing
+    from guard.github.environment import Surroundings
     from guard.github.step_files import emptied
-    from guard.github.surroundings import Surroundings
-    from guard.telling import verdict_text
 
     job = Surroundings(guard.environ)
     publishing.forget(job)
@@ -105,7 +100,7 @@ def step(
 @contextmanager
 def _deaf() -> Iterator[None]:
     """Nothing that is printed meanwhile is a command; the word that ends it is known to nobody before it is said."""
-    from guard.core.github.escaping import resuming, stopping
+    from guard.core.github.escape import resuming, stopping
 
     token = f"guard-{secrets.token_hex(16)}"
     click.echo(stopping(token))
@@ -134,9 +129,9 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     The token for a push is GUARD_ACTION_TOKEN in the environment.
     """
     from guard.core.github.outcome import statuses_to_fail_on
-    from guard.github import pushing
-    from guard.github.publishing import kept, place_in_checkout, publish
-    from guard.github.surroundings import Surroundings
+    from guard.github import push as pushing
+    from guard.github.environment import Surroundings
+    from guard.github.publish import kept, place_in_checkout, publish
 
     wrong = None
     try:

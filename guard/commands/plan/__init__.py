@@ -2,7 +2,12 @@
 
 import click
 
-from guard.commands.plan import helping, ingesting, looking, supporting, upkeep, working
+from guard.commands.plan import help as helping
+from guard.commands.plan import ingest as ingesting
+from guard.commands.plan import show as looking
+from guard.commands.plan import support as supporting
+from guard.commands.plan import tasks as working
+from guard.commands.plan import upkeep
 
 
 @click.group("plan")

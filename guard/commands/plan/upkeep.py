@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from guard.commands.plan.telling import recorded, tell, tell_of
+from guard.commands.plan.options import recorded, tell, tell_of
+from guard.context.ids import given_id
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
 from guard.core.coordinator import requests
 from guard.errors import GuardError, WrongUsage
-from guard.ids import given_id
-from guard.invocation import Invocation
-from guard.output import format_option
 
 if TYPE_CHECKING:
     from guard.core.coordinator.entries import ActiveAgent
@@ -34,10 +34,10 @@ def outbox(
 
     Whoever may be killed before all is delivered takes it under an id, and asks again with that id.
     """
-    from guard.coordinator.delivering import take as taken
-    from guard.coordinator.delivering import waiting
-    from guard.coordinator.recording import loaded
-    from guard.core.reports.plan import PlanOutboxReport, outbox_text
+    from guard.coordinator.outbox import take as taken
+    from guard.coordinator.outbox import waiting
+    from guard.coordinator.record import loaded
+    from guard.core.coordinator.report import PlanOutboxReport, outbox_text
 
     if event_id is not None and not take:
         raise WrongUsage("nothing is recorded without --take", "leave out --event-id")
@@ -94,7 +94,7 @@ def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> N
     stands in the outbox, to be started. For a loop or a timer: with nothing due it records nothing, not even
     the id, so that a later tick under it does what is due then.
     """
-    from guard.coordinator.ticking import ticked
+    from guard.coordinator.tick import ticked
 
     def at_work(agent_id: str, agent: "ActiveAgent") -> bool:
         return _is_at_work(guard, agent_id, agent)
@@ -104,8 +104,8 @@ def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> N
 
 def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
     """Whom nobody can assess is not provably at work, nor is one of whom nothing was seen since it got its task."""
-    from guard.activity.assessing import activity_of, registered_in
-    from guard.coordinator.registering import INFRASTRUCTURE
+    from guard.activity.assess import activity_of, registered_in
+    from guard.coordinator.register_agents import INFRASTRUCTURE
 
     minutes = guard.users_config.settings.coordinator.agent_timeout_minutes
     try:

@@ -6,9 +6,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guard.core.activity.gaps import Reading, gaps
+from guard.core.base.fields import Line
 from guard.core.events.activity import ClocksRead
-from guard.core.fields import Line
-from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_KEPT = 200
 

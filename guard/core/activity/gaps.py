@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.fields import Frozen, Instant, Line
+from guard.core.base.fields import Frozen, Instant, Line
 
 DRIFT_SECONDS = 60.0
 """Less is a clock that is being adjusted."""

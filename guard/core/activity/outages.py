@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import Field
 
 from guard.core.activity.sources import LOOKBACK_MINUTES
-from guard.core.fields import Frozen, Id, Instant
-from guard.core.text import plural
+from guard.core.base.fields import Frozen, Id, Instant
+from guard.core.base.text import plural
 
 OUTAGE_AGENTS = 3
 OUTAGE_SHARE = 0.5

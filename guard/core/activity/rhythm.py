@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.fields import Count, Frozen
+from guard.core.base.fields import Count, Frozen
 
 Pattern = Literal["steady", "bursty", "too_few"]
 LEAST_GAPS = 8

@@ -5,16 +5,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.activity.assessment import Share
-from guard.core.activity.categories import Category
+from guard.core.activity.assess import Share
 from guard.core.activity.outages import Outage
 from guard.core.activity.sources import AnySource
-from guard.core.fields import Count, Frozen, Id, Instant
-from guard.core.lifecycle import ACTIVE
-from guard.core.listing_agents import aligned, percent
-from guard.core.reports.agents import ListedAgent
-from guard.core.reports.base import Report
-from guard.core.text import plural
+from guard.core.activity.staleness import Category
+from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.reports import ListedAgent
+from guard.core.agents.text import aligned, percent
+from guard.core.base.fields import Count, Frozen, Id, Instant
+from guard.core.base.report import Report
+from guard.core.base.text import plural
 
 _MOST_SOURCES = 3
 CELLS = ("task", "agent", "status", "seen", "category", "activity", "done", "message")

@@ -4,7 +4,8 @@ from typing import Any, Literal, assert_never
 
 from pydantic import Field
 
-from guard.core.agent_baselines import baseline_key
+from guard.core.agents.baseline import baseline_key
+from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line
 from guard.core.events.activity import (
     ActivityForgotten,
     FalseAlarmLearned,
@@ -14,8 +15,7 @@ from guard.core.events.activity import (
     WatchEvent,
 )
 from guard.core.events.agent import Incarnation
-from guard.core.fields import Count, Digest, Frozen, Id, Instant, Line
-from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_KEPT = 20
 

@@ -9,11 +9,11 @@ Durations are taken by the boot clock within one boot, and by wall time across b
 recorded before the clock was set back: nothing has elapsed then, so the breaker stays open, for one more cooldown at most.
 """
 
-from guard.core.breaker.limits import CAUSES, after_iteration, reset, trip
-from guard.core.breaker.moment import Moment, Stamp
+from guard.core.base.moment import Moment, Stamp
+from guard.core.breaker.allow import Permission, claim, permission, restart, was_set_back
+from guard.core.breaker.record import CAUSES, after_iteration, reset, trip
 from guard.core.breaker.settings import Breaker as BreakerPolicy
 from guard.core.breaker.state import BREAKER, Breaker, BreakerFold, BreakerState, Happening, Trial
-from guard.core.breaker.trials import Permission, claim, permission, restart, was_set_back
 
 __all__ = [
     "BREAKER",

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from guard.core.section import USERS, Section
+from guard.core.base.section import USERS, Section
 
 
 class Breaker(Section):

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple, assert_never, get_args
 
 from pydantic import Field
 
-from guard.core.breaker.moment import Moment, Reading, Stamp
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line
+from guard.core.base.moment import Moment, Reading, Stamp
 from guard.core.events.base import BaseEvent, IterationNumber
 from guard.core.events.breaker import (
     BreakerClosed,
@@ -21,8 +22,7 @@ from guard.core.events.breaker import (
     TrialReturned,
 )
 from guard.core.events.run import Process, Seconds, Status
-from guard.core.fields import Count, Frozen, Id, Instant, Line
-from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 BreakerState = Literal["closed", "open", "half_open"]
 MOST_HISTORY = 50

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from guard.core.claims.looking import tells_of_work
-from guard.core.claims.matching import tails
-from guard.core.claims.naming import paths_in
-from guard.core.claims.reading import Reader, Stance
+from guard.core.claims.file_names import paths_in
+from guard.core.claims.match_files import tails
+from guard.core.claims.read_statement import Reader, Stance
 from guard.core.claims.statements import Statement, statements
+from guard.core.claims.tells_of_work import tells_of_work
 from guard.core.claims.vocabulary import word_set
 from guard.core.claims.words import Word, words
 

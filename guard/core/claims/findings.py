@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from guard.core.claims.counting import NUMBER, number
+from guard.core.claims.numbers import NUMBER, number
 from guard.core.claims.statements import statements
 from guard.core.claims.vocabulary import word_set
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from guard.core.claims.document import ScoreLine
-from guard.core.text import shortened, valid, visible
+from guard.core.base.text import shortened, valid, visible
+from guard.core.events.validation import ScoreLine
 
 BLOCKING = -0.55
 """One blocking issue alone leaves less than half."""

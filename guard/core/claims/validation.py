@@ -1,13 +1,13 @@
 """How far a claim of completion is to be believed: four layers, one sum, every line of it explained."""
 
-from guard.core.claims.document import CompletionValidation, EvidenceSummary
 from guard.core.claims.evidence import ClaimEvidence
-from guard.core.claims.message import message_layer
-from guard.core.claims.pattern import progress_layer
+from guard.core.claims.evidence_layer import workspace_layer
+from guard.core.claims.message_layer import message_layer
 from guard.core.claims.policy import ClaimPolicy
+from guard.core.claims.progress_layer import progress_layer
+from guard.core.claims.requirements_layer import type_layer
 from guard.core.claims.scoring import Deduction
-from guard.core.claims.types import type_layer
-from guard.core.claims.workspace import workspace_layer
+from guard.core.events.validation import CompletionValidation, EvidenceSummary
 
 BELIEVED = 0.7
 """Below this confidence a claim is not to be believed, nor with any blocking issue."""

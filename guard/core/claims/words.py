@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from guard.core.claims.naming import paths_in
+from guard.core.claims.file_names import paths_in
 
 _EDGES = " \t\"'`*_.,;:!?()[]{}<>|→—–-+✅✓✔❌"
 _ARROWS = re.compile(r"->|=>|→|⇒")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from guard.core.classify.outcome import MEANINGS, Classification, Outcome, status_of
 
 if TYPE_CHECKING:
-    from guard.core.classify.reading import Reader
+    from guard.core.classify.stream_reader import Reader
 
 AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "command")
 
@@ -24,7 +24,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Reader":
-        from guard.core.classify.reading import Reader
+        from guard.core.classify.stream_reader import Reader
 
         return Reader
     raise AttributeError(name)
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
 
 def reader(agent: str | None) -> "Reader":
     """A reader for an agent's output; for None the first lines tell which agent it is."""
-    from guard.core.classify.choice import choose
+    from guard.core.classify.readers import choose
 
     return choose(agent)
 

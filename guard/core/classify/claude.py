@@ -8,13 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from guard.core.classify.formats import Ending, Format, wants
-from guard.core.classify.messages import Meaning, Trouble, meaning_of, trouble
-from guard.core.classify.plain import is_known
-from guard.core.gate.claude import Claude as ClaudeStream
-from guard.core.gate.qwen import Qwen as QwenStream
-from guard.core.gate.stream_team import StreamTeam
-from guard.core.streams.parts import (
+from guard.core.base.event_values import (
     Event,
     number_in,
     part_of,
@@ -23,6 +17,12 @@ from guard.core.streams.parts import (
     text_of,
     word_in,
 )
+from guard.core.classify.base import Ending, Format, wants
+from guard.core.classify.errors import Meaning, Trouble, meaning_of, trouble
+from guard.core.classify.plain import is_known
+from guard.core.gate.claude import Claude as ClaudeStream
+from guard.core.gate.qwen import Qwen as QwenStream
+from guard.core.gate.stream_team import StreamTeam
 
 _REFUSED = ("rejected", "denied")
 _QUESTION_TOOLS = ("AskUserQuestion", "ask_user_question")

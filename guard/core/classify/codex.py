@@ -10,12 +10,12 @@ mostly twice, at the very end of a run that ended by itself.
 
 import re
 
-from guard.core.classify.formats import Ending, Errors, Format, wants
-from guard.core.classify.messages import Trouble, trouble
+from guard.core.base.event_values import Event, part_of, text_of
+from guard.core.classify.base import Ending, Errors, Format, wants
+from guard.core.classify.errors import Trouble, trouble
 from guard.core.classify.plain import error_lines
 from guard.core.gate.codex import Codex as CodexStream
 from guard.core.gate.stream_team import StreamTeam
-from guard.core.streams.parts import Event, part_of, text_of
 
 _GAVE_UP = 1
 _TOKENS = re.compile(rb"tokens used\r?\n[\d,.]+\s*\Z")

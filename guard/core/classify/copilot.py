@@ -5,12 +5,12 @@ Without JSON a summary on standard error closes the run, and names the session.
 
 import re
 
-from guard.core.classify.formats import Ending, Errors, Format, wants
-from guard.core.classify.messages import Trouble, trouble
+from guard.core.base.event_values import Event, part_of, parts_of, status_in, text_of, word_in
+from guard.core.classify.base import Ending, Errors, Format, wants
+from guard.core.classify.errors import Trouble, trouble
 from guard.core.classify.plain import error_lines
 from guard.core.gate.copilot import Copilot as CopilotStream
 from guard.core.gate.stream_team import StreamTeam
-from guard.core.streams.parts import Event, part_of, parts_of, status_in, text_of, word_in
 
 _MOST_TOOLS = 10_000
 _MOST_DENIED = 100

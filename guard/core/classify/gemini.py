@@ -7,10 +7,10 @@ empty.
 import re
 from collections.abc import Mapping
 
-from guard.core.classify.formats import Ending, Errors, Format
-from guard.core.classify.messages import Meaning, Trouble, meaning_of, trouble
+from guard.core.base.event_values import LONGEST_MESSAGE, Event, part_of, status_in, text_of
+from guard.core.classify.base import Ending, Errors, Format
+from guard.core.classify.errors import Meaning, Trouble, meaning_of, trouble
 from guard.core.classify.plain import error_lines
-from guard.core.streams.parts import LONGEST_MESSAGE, Event, part_of, status_in, text_of
 
 _GAVE_UP = "An unexpected critical error occurred"
 _ATTEMPT = re.compile(r"Attempt \d+ failed with status\b")

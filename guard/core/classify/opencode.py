@@ -1,8 +1,8 @@
 """OpenCode: the events of `opencode run --format json`, which has no closing line: the last step that stopped is the end."""
 
-from guard.core.classify.formats import Ending, Format, wants
-from guard.core.classify.messages import Trouble, trouble
-from guard.core.streams.parts import Event, number_in, part_of, status_in, text_of, word_in
+from guard.core.base.event_values import Event, number_in, part_of, status_in, text_of, word_in
+from guard.core.classify.base import Ending, Format, wants
+from guard.core.classify.errors import Trouble, trouble
 
 _UNFINISHED = ("tool-calls", "unknown", "other")
 _REJECTED = "The user rejected permission"

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.base.fields import Frozen, Instant, Line
+from guard.core.base.text import visible
 from guard.core.events import Status
-from guard.core.fields import Frozen, Instant, Line
-from guard.core.text import visible
 
 Outcome = Literal[
     "ok",

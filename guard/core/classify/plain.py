@@ -8,7 +8,7 @@ whole. Indented, quoted, listed and fenced lines never count.
 import re
 from collections import deque
 
-from guard.core.classify.messages import LONGEST_TEXT, Trouble, meaning_of
+from guard.core.classify.errors import LONGEST_TEXT, Trouble, meaning_of
 
 _KEPT_LINES = 40
 _LAST_LINES = 6

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.base.fields import BootSeconds, Count, Frozen, Id, Instant, Line, Oid, Text
+from guard.core.base.paths import Spelled
 from guard.core.events.plan import QuestionAbout
 from guard.core.events.plan_base import AgentType, Confidence, Seconds
-from guard.core.fields import BootSeconds, Count, Frozen, Id, Instant, Line, Oid, Text
-from guard.core.paths import Spelled
-from guard.core.plan.model import RequestType, SupportingAgent
+from guard.core.events.plan_model import RequestType, SupportingAgent
 
 WorkStatus = Literal["implementing", "awaiting-audit", "awaiting-divine-guidance"]
 ParcelKind = Literal["start", "rework", "guidance", "abort", "support", "queued"]

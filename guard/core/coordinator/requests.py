@@ -4,10 +4,10 @@ from typing import Literal, get_args
 
 from pydantic import JsonValue
 
+from guard.core.base.fields import Frozen, Id, Instant, Line, Percent, Text
+from guard.core.events.failure_pattern import FailureWarning
 from guard.core.events.plan_base import Confidence
-from guard.core.failure_patterns import FailureWarning
-from guard.core.fields import Frozen, Id, Instant, Line, Percent, Text
-from guard.core.plan.model import Plan, RequestType
+from guard.core.events.plan_model import Plan, RequestType
 
 
 class _Dispatch(Frozen):

@@ -4,8 +4,11 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, JsonValue
 
-from guard.core.coordinator import folding_agents, folding_tasks, folding_upkeep
-from guard.core.coordinator.board import Board
+from guard.core.base.fields import Count, Id, Instant, Line, Percent, Text
+from guard.core.coordinator import fold_agents as folding_agents
+from guard.core.coordinator import fold_tasks as folding_tasks
+from guard.core.coordinator import fold_upkeep as folding_upkeep
+from guard.core.coordinator.builder import Board
 from guard.core.coordinator.entries import (
     ActiveAgent,
     Delegation,
@@ -20,11 +23,10 @@ from guard.core.coordinator.entries import (
     TaskCommit,
     Work,
 )
+from guard.core.events.failure_pattern import FailurePattern
 from guard.core.events.plan import CoordinatorEvent
-from guard.core.failure_patterns import FailurePattern
-from guard.core.fields import Count, Id, Instant, Line, Percent, Text
-from guard.core.plan.model import PlanTask
-from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.core.events.plan_model import PlanTask
+from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 SaveReason = Literal["compaction", "session_pause", "infrastructure_blocked", "event"]
 

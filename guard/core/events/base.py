@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from guard.core.fields import Frozen, Id, Instant
+from guard.core.base.fields import Frozen, Id, Instant
 
 IterationNumber = Annotated[int, Field(ge=1, le=2**31)]
 

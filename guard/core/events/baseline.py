@@ -2,9 +2,9 @@
 
 from typing import Literal
 
+from guard.core.base.fields import Count, Digest, Frozen, Id, Line, Oid
+from guard.core.base.paths import Spelled
 from guard.core.events.run import IterationEventBase
-from guard.core.fields import Count, Digest, Frozen, Id, Line, Oid
-from guard.core.paths import Spelled
 
 
 class DirtyFile(Frozen):

@@ -2,10 +2,10 @@
 
 from typing import Any, Literal
 
+from guard.core.base.fields import Count, Instant, Line
+from guard.core.base.paths import Spelled
 from guard.core.events.baseline import DirtyFile
 from guard.core.events.run import IterationEventBase, Seconds, Status
-from guard.core.fields import Count, Instant, Line
-from guard.core.paths import Spelled
 
 MOST_LOOKS = 32
 

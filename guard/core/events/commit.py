@@ -2,9 +2,9 @@
 
 from typing import Literal
 
+from guard.core.base.fields import Count, Frozen, Id, Line, Oid
 from guard.core.events.base import BaseEvent
 from guard.core.events.hook import SpoolName
-from guard.core.fields import Count, Frozen, Id, Line, Oid
 
 How = Literal[
     "commit",

@@ -2,11 +2,11 @@
 
 from typing import Literal
 
+from guard.core.base.fields import Count, Id, Instant, Line, Oid, Text
 from guard.core.events.plan_agents import AgentsEvent
 from guard.core.events.plan_base import Dispatched, PlanEvent, TimedEvent
+from guard.core.events.plan_model import PlanTask, SupportingAgent
 from guard.core.events.plan_upkeep import UpkeepEvent
-from guard.core.fields import Count, Id, Instant, Line, Oid, Text
-from guard.core.plan.model import PlanTask, SupportingAgent
 
 QuestionAbout = Literal["task", "expansion", "remediation", "redispatch"]
 

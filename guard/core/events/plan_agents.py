@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from guard.core.base.fields import Count, Id, Instant, Line, Text
 from guard.core.events.plan_base import (
     AgentType,
     Confidence,
@@ -12,8 +13,7 @@ from guard.core.events.plan_base import (
     Seconds,
     TimedEvent,
 )
-from guard.core.fields import Count, Id, Instant, Line, Text
-from guard.core.plan.model import RequestType
+from guard.core.events.plan_model import RequestType
 
 
 class AgentDispatched(Dispatched):

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.base.fields import Count, Id, Instant, Line, Oid, Percent, Text
+from guard.core.base.paths import Spelled
+from guard.core.events.failure_pattern import FailureWarning
 from guard.core.events.plan_base import PlanEvent
-from guard.core.failure_patterns import FailureWarning
-from guard.core.fields import Count, Id, Instant, Line, Oid, Percent, Text
-from guard.core.paths import Spelled
 
 Occurrences = Annotated[int, Field(ge=1, le=2**53)]
 

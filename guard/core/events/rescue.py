@@ -2,9 +2,9 @@
 
 from typing import Literal
 
+from guard.core.base.fields import Id, Line, Oid
 from guard.core.events.run import IterationEventBase
-from guard.core.fields import Id, Line, Oid
-from guard.core.rescuing import HeldBack
+from guard.core.events.snapshot import HeldBack
 
 
 class RescueMade(IterationEventBase):

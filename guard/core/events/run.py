@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.base.fields import Frozen, Id, Line
 from guard.core.events.base import BaseEvent, IterationNumber
-from guard.core.fields import Frozen, Id, Line
 
 Status = Literal[
     "complete", "waiting", "working", "timeout", "error", "limited", "blocked", "interrupted"

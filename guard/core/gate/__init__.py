@@ -1,8 +1,8 @@
 """Holds the end of an agent's turn back in its own event stream, while helpers of the agent are at work."""
 
-from guard.core.gate.ended import Ended, Reason
 from guard.core.gate.gate import MAX_HOLD_SECONDS, Gate, Held, LetGo
-from guard.core.gate.meaning import Meaning, StreamReader, Usage
+from guard.core.gate.line_meaning import Meaning, StreamReader, Usage
+from guard.core.gate.outcome import Ended, Reason
 
 __all__ = [
     "AGENTS",

@@ -8,7 +8,9 @@ under the id of the call, until its own id is known. What runs in the foreground
 from collections.abc import Iterator
 from typing import ClassVar
 
-from guard.core.gate.meaning import (
+from guard.core.base.event_values import Event, part_of, parts_of
+from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, LeftBecause, Running
+from guard.core.gate.line_meaning import (
     NOTHING,
     Meaning,
     StreamReader,
@@ -17,8 +19,6 @@ from guard.core.gate.meaning import (
     member_in,
     name_in,
 )
-from guard.core.streams.parts import Event, part_of, parts_of
-from guard.core.team.changes import Alive, Change, Joined, Kind, Left, LeftBecause, Running
 
 _KINDS: frozenset[Kind] = frozenset({"background_shell", "subagent", "teammate"})
 _ENDS: dict[object, LeftBecause] = {

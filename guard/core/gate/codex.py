@@ -6,7 +6,9 @@ ended by then is a helper that will be killed; a command that ends within its tu
 
 from collections.abc import Iterator
 
-from guard.core.gate.meaning import (
+from guard.core.base.event_values import Event, part_of, text_of
+from guard.core.events.team_change import Alive, Change, Joined, Left, LeftBecause
+from guard.core.gate.line_meaning import (
     NOTHING,
     Meaning,
     StreamReader,
@@ -15,8 +17,6 @@ from guard.core.gate.meaning import (
     member_in,
     name_in,
 )
-from guard.core.streams.parts import Event, part_of, text_of
-from guard.core.team.changes import Alive, Change, Joined, Left, LeftBecause
 
 _COMMANDS = ("command_execution", "mcp_tool_call")
 _ENDS: dict[object, LeftBecause] = {

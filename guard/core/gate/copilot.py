@@ -5,7 +5,9 @@
 
 from collections.abc import Iterator
 
-from guard.core.gate.meaning import (
+from guard.core.base.event_values import Event, part_of
+from guard.core.events.team_change import Change, Joined, Left
+from guard.core.gate.line_meaning import (
     NOTHING,
     Meaning,
     StreamReader,
@@ -14,8 +16,6 @@ from guard.core.gate.meaning import (
     member_in,
     name_in,
 )
-from guard.core.streams.parts import Event, part_of
-from guard.core.team.changes import Change, Joined, Left
 
 
 class Copilot(StreamReader):

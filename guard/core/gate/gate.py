@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from guard.core.gate.cutting import Cutter
-from guard.core.gate.ended import Ended, Reason
-from guard.core.gate.meaning import StreamReader, Usage, any_of
+from guard.core.base.lines import LONGEST_LINE, object_in
+from guard.core.events.team_change import Change, Left
+from guard.core.gate.line_meaning import StreamReader, Usage, any_of
+from guard.core.gate.lines import Cutter
 from guard.core.gate.members import Members
-from guard.core.streams.lines import LONGEST_LINE, object_in
-from guard.core.team.changes import Change, Left
+from guard.core.gate.outcome import Ended, Reason
 
 MAX_HOLD_SECONDS = 7200.0
 _BEFORE = b"\r\x00\xef\xbb\xbf \t"

@@ -1,7 +1,7 @@
 """Gemini CLI's `stream-json`: one result ends it, and of helpers in the background it tells nothing."""
 
-from guard.core.gate.meaning import NOTHING, Meaning, StreamReader, Usage, count_in
-from guard.core.streams.parts import Event, part_of
+from guard.core.base.event_values import Event, part_of
+from guard.core.gate.line_meaning import NOTHING, Meaning, StreamReader, Usage, count_in
 
 
 class Gemini(StreamReader):

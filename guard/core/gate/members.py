@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import assert_never, get_args
 
-from guard.core.team.changes import Alive, Change, Joined, Kind, Left, Running
+from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, Running
 
 _MOST = 10_000
 

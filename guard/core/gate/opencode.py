@@ -3,8 +3,8 @@
 A subagent runs inside the tool call that starts it, and has a session of its own.
 """
 
-from guard.core.gate.meaning import NOTHING, Meaning, StreamReader, Usage, count_in
-from guard.core.streams.parts import Event, part_of
+from guard.core.base.event_values import Event, part_of
+from guard.core.gate.line_meaning import NOTHING, Meaning, StreamReader, Usage, count_in
 
 _FINISHED = ("stop", "length", "content-filter")
 

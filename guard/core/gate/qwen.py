@@ -1,8 +1,8 @@
 """Qwen Code's `stream-json`: Claude's events, with tools of its own names; shells in the background are not told of."""
 
+from guard.core.base.event_values import Event, part_of
 from guard.core.gate.claude import Claude
-from guard.core.gate.meaning import Usage, count_in
-from guard.core.streams.parts import Event, part_of
+from guard.core.gate.line_meaning import Usage, count_in
 
 
 class Qwen(Claude):

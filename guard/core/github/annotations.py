@@ -2,9 +2,9 @@
 
 from typing import Literal, NamedTuple
 
-from guard.core.github.escaping import command
-from guard.core.reports.github import StepReport
-from guard.core.text import plural, shortened
+from guard.core.base.text import plural, shortened
+from guard.core.github.escape import command
+from guard.core.github.report import StepReport
 
 Level = Literal["error", "warning", "notice"]
 MOST_OF_A_LEVEL = 10

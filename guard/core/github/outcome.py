@@ -1,7 +1,7 @@
 """The outputs of a step, and whether it fails."""
 
-from guard.core.reports.github import STATUSES, Push, StepReport
-from guard.core.text import harmless_json, visible
+from guard.core.base.text import harmless_json, visible
+from guard.core.github.report import STATUSES, Push, StepReport
 
 MOST_IN_JSON = 200_000
 """Characters. A job may have a mebibyte of outputs, counted in UTF-16."""

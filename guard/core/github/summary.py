@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from guard.core.github.escaping import block, fitted, piece
-from guard.core.reports.check import CheckReport
-from guard.core.reports.github import Push, StepReport
-from guard.core.text import plural
+from guard.core.base.text import plural
+from guard.core.check.report import CheckReport
+from guard.core.github.escape import block, fitted, piece
+from guard.core.github.report import Push, StepReport
 
 MOST_BYTES = 1024 * 1024
 """More than this GitHub throws away whole."""

@@ -5,6 +5,7 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
+from guard.core.base.fields import BootSeconds, Count, Frozen, Id, Instant, Line
 from guard.core.events.hook import (
     Calls,
     HookAgent,
@@ -16,9 +17,8 @@ from guard.core.events.hook import (
     StopDecision,
     StopReason,
 )
-from guard.core.fields import BootSeconds, Count, Frozen, Id, Instant, Line
-from guard.core.hooks.vocabulary import KINDS, RESTARTS, STARTS
-from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.core.hooks.event_kinds import KINDS, RESTARTS, STARTS
+from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_SESSIONS = 50
 MOST_HELD = 150

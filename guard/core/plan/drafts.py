@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from guard.core.text import shortened, visible
+from guard.core.base.text import shortened, visible
 
 _MOST_PROBLEMS = 100
 _MOST_QUOTED = 60

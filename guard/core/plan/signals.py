@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from guard.core.base.markdown import EVERYWHERE, marked_lines, plain
 from guard.core.plan.signal_fields import FIELDS, Block, Confidence, read_block
-from guard.core.verbatim import EVERYWHERE, marked_lines, plain
 
 __all__ = ["MOST_CHARACTERS", "MOST_LINES", "MOST_SIGNALS", "Signal", "SignalKind", "signals"]
 

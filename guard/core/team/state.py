@@ -7,7 +7,8 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
-from guard.core.breaker.moment import Reading
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line
+from guard.core.base.moment import Reading
 from guard.core.events.agent import Incarnation
 from guard.core.events.base import IterationNumber
 from guard.core.events.run import Seconds
@@ -19,9 +20,8 @@ from guard.core.events.team import (
     TeamMemberJoined,
     TeamMemberLeft,
 )
-from guard.core.fields import Count, Frozen, Id, Instant, Line
-from guard.core.team.changes import Kind, LeftBecause, Teller
-from guard.core.views import Fold, ViewDocument, ViewKind
+from guard.core.events.team_change import Kind, LeftBecause, Teller
+from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_LEFT = 100
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.fields import is_id
-from guard.core.plan.model import Plan
-from guard.core.plan.naming import id_of
-from guard.core.plan.reading import MOST_BYTES, PlanProblem, read_plan
+from guard.core.base.fields import is_id
+from guard.core.events.plan_model import Plan
+from guard.core.plan.parse import MOST_BYTES, PlanProblem, read_plan
+from guard.core.plan.task_ids import id_of
 from tests.support import ROOT
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.plan import selecting
-from guard.core.plan.model import PlanTask
-from guard.core.plan.selecting import blocked_by, downstream_counts, in_order
+from guard.core.events.plan_model import PlanTask
+from guard.core.plan import select as selecting
+from guard.core.plan.select import blocked_by, downstream_counts, in_order
 
 
 def task(name: str, *depends: str, priority: int = 0) -> PlanTask:

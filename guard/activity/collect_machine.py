@@ -1,0 +1,111 @@
+"""What the machine shows of an agent: its processes that use CPU time or move bytes, output in its terminal, its transcript."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from guard.activity.shared_scan import Figures
+from guard.activity.subject import Sign, Subject
+from guard.core.events.whereabouts import Whereabouts
+from guard.install.agents import HOSTS
+from guard.system import tmux
+from guard.system.bounded_walk import Listing, Walk
+from guard.system.host import here, same_place
+from guard.system.process_identity import start_time
+
+_MOST_ENTRIES, _MOST_DEPTH = 50_000, 5
+_SESSION = re.compile(r"[A-Za-z0-9_-]{8,128}")
+_TRANSCRIPTS = {
+    "claude": "projects",
+    "codex": "sessions",
+    "gemini": "tmp",
+    "qwen": "projects",
+    "copilot": "session-state",
+}
+"""In the folder of each program, the one with its transcripts."""
+
+
+def processes(subject: Subject) -> Iterator[Sign]:
+    """Whether its processes, or any that they started, do something just now: a look, a moment, another look."""
+    roots = _roots(subject.agent.whereabouts)
+    if not roots:
+        return
+    before, after = subject.shared.processes()
+    for pid in _family(roots, after):
+        done, earlier = after[pid], before.get(pid)
+        if earlier is None or done.cpu_seconds > earlier.cpu_seconds or done.moved > earlier.moved:
+            yield subject.signal(
+                "PROCESS_PROGRESS", subject.latest, f"{done.name} (pid {pid}) at work"
+            )
+            return
+
+
+def _roots(place: Whereabouts) -> dict[int, str]:
+    """Its own process, and those that its panes began with; not the guard that watches over it, which is never idle."""
+    nowhere = place.pid is None and place.tmux_session is None
+    if nowhere or same_place(place.host, here()) != "here":
+        return {}
+    found = {place.pid: place.pid_start} if place.pid and place.pid_start else {}
+    session = _session(place)
+    for pid in session.own if session is not None else ():
+        found[pid] = start_time(pid) or ""
+    return found
+
+
+def _session(place: Whereabouts) -> tmux.Session | None:
+    if place.tmux_session is None:
+        return None
+    server = tmux.server(tmux.socket_path(place.tmux_socket))
+    return server.find(place.tmux_session, place.tmux_identity)
+
+
+def _family(roots: dict[int, str], figures: Figures) -> list[int]:
+    """These processes and their descendants; not the guard that is looking."""
+    ours = {pid for pid, start in roots.items() if pid in figures and figures[pid].start == start}
+    ours.discard(os.getpid())
+    while (
+        more := {pid for pid, one in figures.items() if one.parent in ours} - ours - {os.getpid()}
+    ):
+        ours |= more
+    return sorted(ours)
+
+
+def terminal(subject: Subject) -> Iterator[Sign]:
+    """The last output in its tmux session."""
+    place = subject.agent.whereabouts
+    is_here = place.tmux_session is not None and same_place(place.host, here()) == "here"
+    found = _session(place) if is_here else None
+    seconds = tmux.last_output(found) if found is not None else None
+    if seconds is not None:
+        yield subject.signal("TMUX_ACTIVITY", seconds, f"session {place.tmux_session}")
+
+
+def transcript(subject: Subject) -> Iterator[Sign]:
+    """The last growth of its session's transcript, where the agent's program keeps one."""
+    if subject.session is None or not _SESSION.fullmatch(subject.session[1]):
+        return
+    kind, session = subject.session
+    folder = _folder_of(kind, subject)
+    for path, seconds in _files_of(folder, session, subject) if folder else ():
+        yield subject.signal("TRANSCRIPT_GROWTH", seconds, path.name)
+
+
+def _folder_of(kind: str, subject: Subject) -> Path | None:
+    if kind not in _TRANSCRIPTS:
+        return None
+    return HOSTS[kind].user_folder(subject.environ) / _TRANSCRIPTS[kind]
+
+
+def _files_of(folder: Path, session: str, subject: Subject) -> Iterator[tuple[Path, float]]:
+    limit = subject.settings.collector_seconds
+    walk = Walk(folder, _entered, _MOST_ENTRIES, _MOST_DEPTH, limit)
+    short = session[:8]
+    for listing in walk:
+        for name, status in listing.files.items():
+            if session in name or session in listing.folder.parts or f"-{short}." in name:
+                yield listing.folder / name, status.st_mtime
+
+
+def _entered(listing: Listing) -> Iterable[str]:
+    return listing.folders

@@ -1,0 +1,145 @@
+"""What the agent wrote for others: events, claims, its status, devlogs, its inbox, queues."""
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from guard.activity.file_patterns import matching, newest_first
+from guard.activity.foreign_json import (
+    ACTORS,
+    HOLDERS,
+    Unreadable,
+    document,
+    exact_seconds_in,
+    seconds_in,
+    words_in,
+)
+from guard.activity.subject import Sign, Subject, Trouble
+from guard.core.activity.noise import is_acknowledgement, own_words
+from guard.core.activity.progress import is_meaningful_progress
+from guard.system.bounded_walk import contents
+
+_MOST_FILES = 50
+_MOST_WORDS = 8192
+_CONTENT_KEYS = (
+    "current_task",
+    "current_mission",
+    "current_phase",
+    "mission",
+    "message",
+    "status_message",
+    "progress",
+    "completed_tasks",
+    "next_actions",
+    "achievements",
+    "status",
+)
+
+
+def events(subject: Subject) -> Iterator[Sign]:
+    """Events of the agent in files that others write; only those that are work."""
+    for path, event in _naming(subject, subject.settings.event_files, ACTORS):
+        if isinstance(event, Trouble):
+            yield event
+            continue
+        seconds = seconds_in(event, subject.latest)
+        if seconds is not None and is_meaningful_progress(event):
+            detail = f"{path.name}: {event.get('type') or event.get('event') or 'event'}"
+            yield subject.signal("TELEMETRY_EVENT", seconds, detail, words_in(event))
+
+
+def claims(subject: Subject) -> Iterator[Sign]:
+    """Tasks that the agent claimed: from the coordinator, and in documents that say so and when."""
+    for claim in subject.claims:
+        yield subject.signal("CONTRACT_CLAIMED", claim.seconds, claim.detail, claim.message)
+    for path, found in _naming(subject, subject.settings.contract_files, HOLDERS):
+        if isinstance(found, Trouble):
+            yield found
+            continue
+        seconds = seconds_in(found, subject.latest)
+        if seconds is not None:
+            yield subject.signal(
+                "CONTRACT_CLAIMED", seconds, f"{path.name}: claimed", words_in(found)
+            )
+
+
+def queue(subject: Subject) -> Iterator[Sign]:
+    """Messages of its own in a queue."""
+    for path, message in _naming(subject, subject.settings.queue_files, ACTORS):
+        if isinstance(message, Trouble):
+            continue  # A queue is written all the time, and may be caught half written.
+        seconds = seconds_in(message, subject.latest)
+        if seconds is not None:
+            yield subject.signal("MESSAGE_QUEUE", seconds, path.name, words_in(message))
+
+
+def _naming(
+    subject: Subject, patterns: str, keys: tuple[str, ...]
+) -> Iterator[tuple[Path, dict[str, Any] | Trouble]]:
+    """The objects in the newest files that name the agent; so many of each, the newest lines first."""
+    for path, status in newest_first(matching(subject, patterns), _MOST_FILES):
+        try:
+            found = subject.shared.naming(path, status.st_size, keys)
+        except Unreadable as error:
+            yield path, Trouble(str(error))
+            continue
+        ours = found.get(subject.agent.agent_id.casefold(), ())
+        yield from ((path, one) for one in islice(ours, subject.settings.most_events))
+
+
+def status_file(subject: Subject) -> Iterator[Sign]:
+    """Its status file, if that says something; the time that it tells, but never one after the file was written."""
+    for path, status in matching(subject, subject.settings.status_files):
+        try:
+            found = document(path, status.st_size)
+        except Unreadable as error:
+            yield Trouble(str(error))
+            continue
+        if not isinstance(found, dict):
+            yield Trouble(f"{path.name} is no object")
+        elif said := _said(found):
+            seconds = _time(found, status)
+            yield subject.signal("STATUS_UPDATE", seconds, f"{path.name} says something", said)
+
+
+def told_at(subject: Subject) -> float | None:
+    """When it last wrote its status file, whatever that says, in seconds since the epoch."""
+    times = []
+    for path, status in matching(subject, subject.settings.status_files):
+        try:
+            times.append(_time(document(path, status.st_size), status))
+        except Unreadable:
+            times.append(status.st_mtime)
+    return max(times, default=None)
+
+
+def _time(found: Any, status: os.stat_result) -> float:
+    """The time that the file tells, but never one after it was written."""
+    told = exact_seconds_in(found) if isinstance(found, dict) else None
+    return status.st_mtime if told is None else min(told, status.st_mtime)
+
+
+def _said(found: dict[str, Any]) -> str:
+    """What the agent says of its work; a bare word for its state is nothing, with an acknowledgement or without."""
+    parts = [found.get(key) for key in _CONTENT_KEYS]
+    inner = [one for part in parts if isinstance(part, list) for one in part]
+    texts = [text for text in (*parts, *inner) if isinstance(text, str)]
+    said = "\n".join(text for text in texts if not is_acknowledgement(own_words(text)))
+    return said[:_MOST_WORDS] if len(said.split()) > 1 else ""
+
+
+def devlogs(subject: Subject) -> Iterator[Sign]:
+    """What it wrote for people; a log that only quotes or acknowledges is noise."""
+    for path, status in newest_first(matching(subject, subject.settings.devlog_files), _MOST_FILES):
+        words = contents(path, _MOST_WORDS) or b""
+        yield subject.signal(
+            "DEVLOG_CREATED", status.st_mtime, path.name, words.decode(errors="replace")
+        )
+
+
+def inbox(subject: Subject) -> Iterator[Sign]:
+    """Messages that it has taken from its inbox: who moves a file there changes its status, not its contents."""
+    for path, status in matching(subject, subject.settings.inbox_files):
+        yield subject.signal("INBOX_PROCESSING", status.st_ctime, f"{path.parent.name}/{path.name}")

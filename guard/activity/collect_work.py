@@ -1,0 +1,143 @@
+"""What the agent did: commits, runs of tests, changed files, files that were read."""
+
+import os
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from guard.activity.file_patterns import folders, matching
+from guard.activity.subject import Sign, Subject, TooMuch, Trouble
+from guard.core.activity.assess import AHEAD
+from guard.core.activity.sources import SourceName
+from guard.git.authors import AuthoredCommit, commits_since
+from guard.git.locate import at
+from guard.system.bounded_walk import Listing, Walk
+
+_MOST_ENTRIES, _MOST_DEPTH = 20_000, 16
+_SKIPPED = frozenset(
+    {
+        ".git",
+        "inbox",
+        "node_modules",
+        "__pycache__",
+        ".venv",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+    }
+)
+
+
+def commits(subject: Subject) -> Iterator[Sign]:
+    """Commits whose author or trailer names it, or that only branches of its own have; where it works alone, all of HEAD."""
+    if subject.root is None:
+        return
+    period, agent = subject.period, subject.agent.agent_id
+    for commit in subject.shared.commits(subject.root, period, head=subject.alone):
+        if subject.alone or commit.is_of(agent):
+            yield subject.signal("GIT_COMMIT", commit.seconds, _named(commit))
+    own = subject.shared.branches_of(agent, subject.root, period)
+    if own:
+        names = subject.shared.branches(subject.root, period)
+        others = [name for name in names if name not in own]
+        found = commits_since(
+            at(subject.root),
+            subject.since,
+            period.environ,
+            period.git_seconds,
+            only=own,
+            without=others,
+        )
+        yield from (
+            subject.signal("GIT_COMMIT", commit.seconds, _named(commit)) for commit in found
+        )
+
+
+def _named(commit: AuthoredCommit) -> str:
+    return f"{commit.oid[:12]} {commit.subject}"
+
+
+def runs_of_tests(subject: Subject) -> Iterator[Sign]:
+    """Traces of test runners in a work tree that is its alone, and runs that guard saw itself."""
+    last = subject.agent.last_test
+    if last is not None:
+        yield subject.signal("TEST_EXECUTION", last.at.timestamp(), "under guard")
+    if subject.root is None or not subject.alone:
+        return
+    for run in subject.shared.test_runs(subject.root, subject.period):
+        yield subject.signal("TEST_EXECUTION", run.at.timestamp(), f"{run.source}: {run.detail}")
+
+
+def changed_files(subject: Subject) -> Iterator[Sign]:
+    """The newest change in the folders that are its own, or in a work tree that is its alone."""
+    yield from _newest_in(_own_folders(subject), subject, "FILE_MODIFICATION", "st_mtime")
+
+
+def read_files(subject: Subject) -> Iterator[Sign]:
+    """The newest reading of a file in the folders that are its own, where the file system keeps that."""
+    own = folders(subject, subject.settings.workspace_folders)
+    yield from _newest_in(own, subject, "WORKSPACE_ACCESS", "st_atime")
+
+
+def _newest_in(
+    roots: Iterable[Path], subject: Subject, source: SourceName, time: str
+) -> Iterator[Sign]:
+    """One sign for each folder; what cannot be looked through does not hide the others."""
+    for root in roots:
+        try:
+            found = _newest(root, subject, time, set(_told_elsewhere(subject)))
+        except TooMuch as error:
+            yield Trouble(str(error))
+            continue
+        if found is not None:
+            yield subject.signal(source, *found)
+
+
+def _told_elsewhere(subject: Subject) -> Iterator[Path]:
+    """Files that are signs of other sources: one file is not two."""
+    settings = subject.settings
+    for patterns in (settings.status_files, settings.devlog_files, settings.inbox_files):
+        with suppress(TooMuch):
+            yield from (path for path, _ in matching(subject, patterns))
+
+
+def _own_folders(subject: Subject) -> Iterator[Path]:
+    if subject.alone and subject.root is not None:
+        yield subject.root
+    else:
+        yield from folders(subject, subject.settings.workspace_folders)
+
+
+def _newest(
+    root: Path, subject: Subject, time: str, left_out: Container[Path] = ()
+) -> tuple[float, str] | None:
+    """The newest time of a file below a folder that is not in the future, and the file's name."""
+    limit, spare = subject.settings.collector_seconds, subject.not_its
+    walk = Walk(root, lambda one: _entered(one, root, spare), _MOST_ENTRIES, _MOST_DEPTH, limit)
+    now = subject.latest + AHEAD.total_seconds()
+    best: tuple[float, str] | None = None
+    for listing in walk:
+        if _is_nested(listing, root):
+            continue
+        for name, status in listing.files.items():
+            seconds: float = getattr(status, time)
+            if seconds > now or (best is not None and seconds <= best[0]):
+                continue
+            path = listing.folder / name
+            if path not in left_out:
+                best = seconds, os.fspath(path.relative_to(root))
+    if not walk.whole and (best is None or best[0] < subject.counts_since.timestamp()):
+        raise TooMuch(f"{root.name}: too many files, or too deep, to look through")
+    return best
+
+
+def _entered(listing: Listing, root: Path, spare: Path | None) -> list[str]:
+    """All but what programs keep for themselves, what others send, other work trees, and what is guard's own."""
+    if _is_nested(listing, root):
+        return []
+    names = [name for name in listing.folders if name not in _SKIPPED]
+    return [name for name in names if listing.folder / name != spare]
+
+
+def _is_nested(listing: Listing, root: Path) -> bool:
+    return listing.folder != root and (".git" in listing.files or ".git" in listing.folders)

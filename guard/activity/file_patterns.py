@@ -1,0 +1,122 @@
+"""The files that a pattern of the settings names, found within bounds and never through a link."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from fnmatch import translate
+from pathlib import Path
+from time import monotonic
+
+from guard.activity.subject import Subject, TooMuch
+from guard.core.activity.file_patterns import NAME_ENDS, filled
+from guard.system.bounded_walk import Listing, listing
+
+_MOST_ENTRIES = 20_000
+_WILD = re.compile(r"[*?\[]")
+
+Found = tuple[Path, os.stat_result]
+
+
+def matching(subject: Subject, patterns: str) -> Iterator[Found]:
+    """Regular files, in no order."""
+    for folder, names in _places(subject, patterns):
+        for name in names.files:
+            yield folder / name, names.files[name]
+
+
+def folders(subject: Subject, patterns: str) -> Iterator[Path]:
+    """Folders that patterns name."""
+    for folder, names in _places(subject, patterns):
+        for name in names.folders:
+            yield folder / name
+
+
+def newest_first(found: Iterator[Found], most: int) -> Iterator[Found]:
+    """So many of them; that there was too much to see all is said at the end."""
+    seen: list[Found] = []
+    cut: TooMuch | None = None
+    try:
+        seen.extend(found)
+    except TooMuch as error:
+        cut = error
+    yield from sorted(seen, key=lambda one: one[1].st_mtime, reverse=True)[:most]
+    if cut is not None:
+        raise cut
+
+
+def _places(subject: Subject, patterns: str) -> Iterator[tuple[Path, Listing]]:
+    """Folders that the patterns lead to, each with what of it matches the last level."""
+    if subject.root is None:
+        return
+    until, cut = monotonic() + subject.settings.collector_seconds, False
+    for levels in filled(patterns, subject.agent.agent_id, subject.agent.task_id):
+        look = _Look(subject, _MOST_ENTRIES, until)
+        yield from look.matching(subject.root, levels)
+        cut = cut or look.cut
+    if cut:
+        raise TooMuch(f"more than {_MOST_ENTRIES} entries, or too slow")
+
+
+class _Look:
+    def __init__(self, subject: Subject, entries: int, until: float) -> None:
+        self._subject = subject
+        self._left = entries
+        self._until = until
+        self.cut = False
+
+    def matching(self, folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, Listing]]:
+        first, rest = levels[0], levels[1:]
+        if not _WILD.search(first):
+            if rest and _is_folder(folder / first):
+                yield from self.matching(folder / first, rest)
+            elif not rest:
+                yield folder, _named(folder, first)
+            return
+        found = self._listed(folder, first)
+        if not rest:
+            yield folder, found
+        for name in found.folders if rest else ():
+            yield from self.matching(folder / name, rest)
+
+    def _listed(self, folder: Path, pattern: str) -> Listing:
+        nothing = Listing(folder, [], {})
+        if self._left <= 0 or monotonic() > self._until:
+            self.cut = True
+            return nothing
+        found = self._entries(folder) or nothing
+        self._left -= found.seen
+        self.cut = self.cut or self._left <= 0
+        fits = re.compile(translate(pattern).replace(NAME_ENDS, "(?![A-Za-z0-9])")).match
+        return Listing(
+            folder,
+            [name for name in found.folders if fits(name)],
+            {name: status for name, status in found.files.items() if fits(name)},
+        )
+
+    def _entries(self, folder: Path) -> Listing | None:
+        """A folder of all agents is listed once for all; one of this agent's own is not kept."""
+        subject, root = self._subject, os.fspath(self._subject.root or "")
+        if subject.agent.agent_id in os.fspath(folder)[len(root) :]:
+            return listing(folder, self._left)
+        return subject.shared.listing(folder, _MOST_ENTRIES)
+
+
+def _named(folder: Path, name: str) -> Listing:
+    """One entry, without looking at all the others."""
+    found = Listing(folder, [], {})
+    with suppress(OSError, ValueError):
+        status = os.lstat(folder / name)
+        if stat.S_ISDIR(status.st_mode):
+            found.folders.append(name)
+        elif stat.S_ISREG(status.st_mode):
+            found.files[name] = status
+    return found
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False

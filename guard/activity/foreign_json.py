@@ -1,0 +1,135 @@
+"""JSON that others wrote, read within bounds: whole documents, and the newest lines of a file of events."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from guard.core.base.strict_json import loads
+from guard.system.private_files import close
+
+MOST_BYTES = 1024 * 1024
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_UNSEEN = getattr(os, "O_NOATIME", 0)
+_TIME_KEYS = ("last_updated", "updated_at", "claimed_at", "timestamp", "time", "ts", "at")
+ACTORS = ("agent_id", "agent", "author", "sender", "from")
+"""Keys that say who did something;"""
+HOLDERS = ("claimed_by", "assigned_to", "assignee", "agent_id", "agent")
+"""and whose something is."""
+_TEXT_KEYS = ("message", "text", "content", "summary", "description", "body")
+_MILLISECONDS = 1e11
+
+
+class Unreadable(Exception):
+    """A file that is no document, or too large for one."""
+
+
+def document(path: Path, size: int) -> Any:
+    """The JSON in a file."""
+    if size > MOST_BYTES:
+        raise Unreadable(f"{path.name} has {size} bytes, more than {MOST_BYTES}")
+    try:
+        return loads(_end_of(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise Unreadable(f"{path.name} cannot be read: {error}") from None
+
+
+def newest_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects in the last lines of a file, the newest first; what is no object is passed over."""
+    try:
+        lines = _end_of(path).splitlines()
+    except OSError as error:
+        raise Unreadable(f"{path.name} cannot be read: {error}") from None
+    for line in reversed(lines):
+        try:
+            found = loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found
+
+
+def objects(found: object) -> Iterator[dict[str, Any]]:
+    """The objects of a document that is one, a list of them, or has lists or maps of them."""
+    if isinstance(found, dict):
+        yield found
+        for value in found.values():
+            inner = value.values() if isinstance(value, dict) else value
+            if isinstance(value, dict | list):
+                yield from (one for one in inner if isinstance(one, dict))
+    elif isinstance(found, list):
+        yield from (one for one in found if isinstance(one, dict))
+
+
+def _end_of(path: Path) -> bytes:
+    """The last bytes of a regular file; nothing is waited for, and the reading leaves no trace where that can be had."""
+    try:
+        descriptor = os.open(path, _OPEN | _UNSEEN)
+    except PermissionError:
+        descriptor = os.open(path, _OPEN)
+    try:
+        size = os.fstat(descriptor).st_size
+        return os.pread(descriptor, MOST_BYTES, max(0, size - MOST_BYTES))
+    finally:
+        close(descriptor)
+
+
+def seconds_in(found: Mapping[str, Any], now: float) -> float | None:
+    """The time that an object tells of itself, in seconds since the epoch."""
+    for key in _TIME_KEYS:
+        seconds = _seconds(found.get(key), now)
+        if seconds is not None:
+            return seconds
+    return None
+
+
+def exact_seconds_in(found: Mapping[str, Any]) -> float | None:
+    """The same, where it can be read in one way only: a time with a zone, or a number."""
+    for key in _TIME_KEYS:
+        value = found.get(key)
+        if isinstance(value, str) and (moment := _moment(value)) and moment.tzinfo is None:
+            return None
+        seconds = _seconds(value, 0)
+        if seconds is not None:
+            return seconds
+    return None
+
+
+def _seconds(value: object, now: float) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    with suppress(OverflowError, ValueError, OSError):
+        if isinstance(value, str):
+            moment = _moment(value)
+            return _nearest(moment, now) if moment is not None else None
+        return value / 1000 if value > _MILLISECONDS else float(value)
+    return None
+
+
+def _moment(text: str) -> datetime | None:
+    """A date alone is no time."""
+    text = text.strip()
+    with suppress(ValueError):
+        return datetime.fromisoformat(text) if len(text) > len("2026-01-31") else None
+    return None
+
+
+def _nearest(moment: datetime, now: float) -> float:
+    """Without a zone it is this machine's time or UTC: the later of them that is not in the future."""
+    if moment.tzinfo is not None:
+        return moment.timestamp()
+    both = (moment.timestamp(), moment.replace(tzinfo=UTC).timestamp())
+    return max((one for one in both if one <= now), default=min(both))
+
+
+def named_in(found: Mapping[str, Any], keys: Iterable[str]) -> set[str]:
+    """Whom an object names under these keys, in one spelling."""
+    said = (found.get(key) for key in keys)
+    return {one.casefold() for one in said if isinstance(one, str) and one}
+
+
+def words_in(found: Mapping[str, Any]) -> str:
+    """What the object says in words."""
+    return next((one for key in _TEXT_KEYS if isinstance(one := found.get(key), str) and one), "")

@@ -1,0 +1,116 @@
+"""The survey of all agents as a table that is drawn over itself on a terminal; the only module that knows rich.
+
+All text of others is shown as it is: nothing in it is markup, and nothing in it could drive the terminal.
+"""
+
+import shutil
+import signal
+from collections.abc import Sequence
+from types import FrameType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from guard.core.activity.status import CELLS, StatusReport, SurveyedAgent, cells, urgent_first
+from guard.core.base.text import plural, visible
+from guard.system.news import News
+from guard.system.signals import handled
+
+_COLOURS = {"warning": "yellow", "critical": "dark_orange", "auto_resume": "red", "fresh": "green"}
+_MOST_TROUBLES = 5
+_HEAD_LINES = 3
+"""The counts, the names of the columns, and the line below them."""
+
+
+class Resized(Exception):
+    """The terminal has another size."""
+
+
+class Screen:
+    """The other screen of a terminal, given back at the end whatever happens."""
+
+    def __init__(self) -> None:
+        self._live = Live(
+            console=Console(highlight=False, markup=False, emoji=False),
+            screen=True,
+            auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._shown: tuple[StatusReport, Sequence[str]] | None = None
+        self._size = shutil.get_terminal_size()
+        self._waits = False
+
+    def __enter__(self) -> "Screen":
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def show(self, report: StatusReport, troubles: Sequence[str]) -> None:
+        """Draw this; what was there is gone."""
+        self._shown, self._size = (report, troubles), shutil.get_terminal_size()
+        self._live.update(drawn(report, troubles, self._size.lines), refresh=True)
+
+    def wait(self, news: News, seconds: float) -> None:
+        """Until there is news, or for so long; at another size of the terminal all is drawn again."""
+        with handled((signal.SIGWINCH,), self._resized):
+            try:
+                self._waits = True
+                if self._size == shutil.get_terminal_size():
+                    news.wait(seconds)
+            except Resized:
+                pass
+            finally:
+                self._waits = False
+        if self._shown is not None and self._size != shutil.get_terminal_size():
+            self.show(*self._shown)
+
+    def _resized(self, _number: int, _frame: FrameType | None) -> None:
+        if self._waits:
+            raise Resized
+
+
+def drawn(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
+    """The counts and one line per agent, those first that need somebody; as many as fit."""
+    troubles = troubles[-_MOST_TROUBLES:]
+    room = max(1, lines - _HEAD_LINES - len(troubles) - 1)
+    agents = urgent_first(report.agents)
+    fitting = agents if len(agents) <= room else agents[: room - 1]
+    table = Table(box=None, pad_edge=False, expand=True)
+    for name in CELLS:
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=_share(name))
+    for agent in fitting:
+        table.add_row(*(_cell(cell, agent) for cell in cells(agent)))
+    rest = len(agents) - len(fitting)
+    return Group(
+        _line(_counts(report), "bold"),
+        table,
+        *(
+            [_line(f"and {plural(rest, 'agent')} more; `guard status` lists all", "dim")]
+            * bool(rest)
+        ),
+        *(_line(f"warning: {one}", "yellow") for one in troubles),
+    )
+
+
+def _share(name: str) -> int | None:
+    """The message gets what the others leave."""
+    return 1 if name == CELLS[-1] else None
+
+
+def _cell(text: str, agent: SurveyedAgent) -> Text:
+    return Text(visible(text), style=_COLOURS.get(text, "") if text == agent.category else "")
+
+
+def _line(text: str, style: str) -> Text:
+    return Text(visible(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")
+
+
+def _counts(report: StatusReport) -> str:
+    tasks = plural(len(report.tasks), "task")
+    counts = f"{report.active_agents} active, {report.completed_agents} completed"
+    return f"{counts}, {report.total_agents_spawned} spawned in {tasks}"

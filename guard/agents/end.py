@@ -1,0 +1,179 @@
+"""Ends an agent: only what is provably its own, asked first and forced after a grace, and the end is verified.
+
+Everything that could be refused is refused before anything is signalled.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from guard.agents.liveness import elsewhere, look_at_session
+from guard.core.events.whereabouts import Host, Whereabouts
+from guard.errors import Refused
+from guard.system import tmux
+from guard.system.host import same_place
+from guard.system.process_identity import ancestors, start_time
+from guard.system.process_standing import standing
+from guard.system.process_tree import Tree
+
+How = Literal["asked", "forced", "gone_before", "nothing_recorded"]
+GRACE_SECONDS = 10.0
+_CLOSING_SECONDS = 10.0
+_LOOK_SECONDS = 0.05
+_BY_HAND = "end it by hand, then report its end"
+_LOOK_FIRST = (
+    "`guard agent list` looks for the session first; if it appears in time it is then known"
+)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an agent ended."""
+
+    how: How
+    detail: str
+
+
+def end(
+    place: Whereabouts,
+    *,
+    here: Host,
+    grace_seconds: float = GRACE_SECONDS,
+    environ: Mapping[str, str] = os.environ,
+) -> Ending:
+    """End the process and the session of an agent; Refused where they are not provably its own, or do not end."""
+    if not place.known:
+        return Ending("nothing_recorded", "nothing is recorded of its session or process")
+    where = same_place(place.host, here)
+    if where == "restarted":
+        return Ending("gone_before", "the machine was restarted")
+    if where != "here":
+        raise Refused(f"it cannot be ended from here: {elsewhere(place.host, here)}", _BY_HAND)
+    process, session = _process(place), _session(place, environ)
+    hows: list[How] = []
+    if process is not None:
+        hows.append(_end_tree(process, grace_seconds))
+    if session is not None:
+        hows.append(_end_session(*session, grace_seconds))
+    return _told(hows, place, grace_seconds)
+
+
+def _process(place: Whereabouts) -> Tree | None:
+    """The recorded process with all that comes from it, or the guard that runs it; None if it has ended."""
+    pid, start = place.pid, place.pid_start
+    if place.keeper_pid is not None and standing(place.keeper_pid, place.keeper_start) == "runs":
+        pid, start = place.keeper_pid, place.keeper_start
+    found = standing(pid, start) if pid is not None else "gone"
+    if pid is not None and start is None and found == "gone" and place.tmux_session is None:
+        raise Refused(f"process {pid} was never seen, so nobody saw its end", _BY_HAND)
+    if pid is None or found in ("gone", "reused"):
+        return None
+    if pid == 1 or pid == os.getpid() or pid in ancestors(os.getpid()):
+        raise Refused(f"guard itself was started from process {pid}", "call guard from elsewhere")
+    if start is None or found == "hidden":
+        why = "when it started is not known"
+        raise Refused(f"process {pid} is not provably the agent's: {why}", _BY_HAND)
+    if not _may_signal(pid):
+        raise Refused(f"process {pid} belongs to another user", "call guard as that user")
+    return Tree([(pid, start)])
+
+
+def _may_signal(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return False
+    except ProcessLookupError:
+        return True
+    return True
+
+
+def _session(place: Whereabouts, environ: Mapping[str, str]) -> tuple[tmux.Session, Tree] | None:
+    """The recorded session with the processes of its own panes; None if it has ended."""
+    name, identity = place.tmux_session, place.tmux_identity
+    if name is None:
+        return None
+    try:
+        server = tmux.server(place.tmux_socket or tmux.socket_path(None, environ))
+    except tmux.TmuxUnknown as error:
+        raise Refused(f"tmux session {name} cannot be ended: {error}", _BY_HAND) from None
+    session = server.find(name, identity)
+    if identity is None and (session is not None or place.pid is None):
+        problem = f"tmux session {name} is not provably the agent's: it was never seen"
+        raise Refused(problem, _LOOK_FIRST)
+    if session is not None and session.all_dead:
+        with suppress(tmux.TmuxUnknown):
+            tmux.ask(session)
+        return None
+    if session is not None:
+        return session, _pane_processes(session, environ)
+    seen = look_at_session(place, server)
+    if seen.state == "unknown":
+        raise Refused(f"tmux session {name} cannot be ended: {seen.detail}", _BY_HAND)
+    return None
+
+
+def _pane_processes(session: tmux.Session, environ: Mapping[str, str]) -> Tree:
+    if session.panes and not session.own:
+        problem = f"all that tmux session {session.name} shows is in another session, too"
+        raise Refused(problem, _BY_HAND)
+    first = []
+    for pid in session.own:
+        start = start_time(pid)
+        if start is not None:
+            if session.server_pid not in ancestors(pid) and standing(pid, start) == "runs":
+                problem = f"the processes of tmux session {session.name} are not visible from here"
+                raise Refused(problem, _BY_HAND)
+            first.append((pid, start))
+    tree = Tree(first)
+    if tree.holds_guard or tmux.holds_caller(session, environ):
+        problem = f"guard itself was started from tmux session {session.name}"
+        raise Refused(problem, "call guard from another session")
+    return tree
+
+
+def _end_tree(tree: Tree, grace: float) -> How:
+    tree.ask()
+    if tree.gone_within(grace):
+        return "asked"
+    tree.force()
+    return "forced"
+
+
+def _end_session(session: tmux.Session, tree: Tree, grace: float) -> How:
+    """Closing it hangs up on its processes; one that ignores that would live on outside."""
+    with suppress(tmux.TmuxUnknown):
+        tmux.ask(session)
+    how = _end_tree(tree, grace)
+    deadline = time.monotonic() + _CLOSING_SECONDS
+    while not _is_closed(session):
+        if time.monotonic() > deadline:
+            raise Refused(f"tmux session {session.name} was told to end and still exists", _BY_HAND)
+        time.sleep(_LOOK_SECONDS)
+    return how
+
+
+def _is_closed(session: tmux.Session) -> bool:
+    """While a server ends it may answer anything; then it is asked again."""
+    try:
+        tmux.ask(session)
+        return tmux.server(session.socket_path).find(session.name, session.identity) is None
+    except tmux.TmuxUnknown:
+        return False
+
+
+def _told(hows: list[How], place: Whereabouts, grace: float) -> Ending:
+    pid = place.pid or place.keeper_pid
+    parts = (
+        f"process {pid}" if pid is not None else "",
+        f"tmux session {place.tmux_session}" if place.tmux_session is not None else "",
+    )
+    what = " and ".join(part for part in parts if part)
+    if not hows:
+        return Ending("gone_before", f"{what} had ended before")
+    if "forced" in hows:
+        return Ending("forced", f"{what} did not end within {grace:g} s and was killed")
+    return Ending("asked", f"{what} ended when asked")

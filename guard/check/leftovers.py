@@ -1,0 +1,209 @@
+"""What an iteration left uncommitted, turned into commits: by the user's own rescue program, or by guard's rescue."""
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from guard.check.subject import Subject
+from guard.check.taskfile import task_file
+from guard.core.base.text import plural
+from guard.core.config.settings import Settings
+from guard.core.events.baseline import DirtyFile
+from guard.core.events.snapshot import HeldBack, Kind, Occasion, Rescue, Snapshot, capped_held, cut
+from guard.core.rescue.agent_plan import PLAN_SCHEMA, Discarded, plan_from, planning_prompt
+from guard.core.rescue.change import Changed
+from guard.core.rescue.grouping import Group, grouped
+from guard.core.work.count import CommitLine, count_work
+from guard.errors import GuardError
+from guard.git.dirty import Dirty
+from guard.git.history import history
+from guard.rescue import rescue, snapshot
+from guard.rescue.order import Orders
+from guard.rescue.users_program import Expected, Foreign
+from guard.snapshots.limits import Limits
+from guard.system.processes import run
+
+_PLANNING_SHARE = 0.25
+"""Of the time for the whole rescue: the commits are still to be made then."""
+
+
+class _NoProgram(Exception):
+    """The user's rescue program cannot be run."""
+
+
+def kept(subject: Subject, settings: Settings, now: datetime, kind: Kind = "check") -> Snapshot:
+    """A snapshot of the work tree as it is now."""
+    return snapshot(
+        subject.repository,
+        subject.workspace,
+        subject.environ,
+        occasion=Occasion(kind, now, subject.run, subject.iteration),
+        time_limit=settings.rescue.time_limit_seconds,
+        limits=Limits.of(settings.rescue),
+    )
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """What an iteration left of all that is dirty; `held` are paths that are not the agent's alone, and why."""
+
+    subject: Subject
+    settings: Settings
+    left: tuple[DirtyFile, ...]
+    dirty: Dirty
+    held: Mapping[str, str]
+    now: datetime
+    warn: Callable[[str], None]
+
+    def committed(self, *, dry: bool = False, on_branch: bool = False) -> Rescue:
+        """Commit it, or say why not."""
+        if self.settings.rescue.command and not dry and not on_branch:
+            try:
+                return self._by_program(self._program())
+            except _NoProgram as error:
+                self.warn(f"{error}; guard's own rescue is used instead")
+        elif self.settings.rescue.command:
+            self.warn("the rescue command has no part in this: guard's own rescue is used")
+        return self._by_guard(dry, on_branch)
+
+    def only_kept(self, reason: str, why: str) -> Rescue:
+        """Commit nothing, and say why."""
+        return Rescue(
+            commits=(),
+            snapshot=kept(self.subject, self.settings, self.now, "rescue"),
+            held_back=(),
+            branch=None,
+            reason=reason,
+            detail=cut(f"kept in the snapshot only: {why}"),
+        )
+
+    def _by_guard(self, dry: bool, on_branch: bool) -> Rescue:
+        subject, settings = self.subject, self.settings.rescue
+        orders = Orders(
+            run=subject.run,
+            iteration=subject.iteration,
+            baseline_branch=subject.baseline.branch,
+            baseline_head=subject.baseline.head,
+            since=subject.baseline.at,
+            paths=self._paths(),
+            held=self._held(),
+            grouping=self._planned_by_agent if settings.planner == "agent" else grouped,
+            on_branch=on_branch,
+            dry=dry,
+            hooks=settings.rescue_hooks == "run",
+            tasks=self._task_file(),
+            limits=Limits.of(settings),
+        )
+        return rescue(
+            subject.repository,
+            subject.workspace,
+            subject.environ,
+            orders,
+            at=self.now,
+            time_limit=settings.time_limit_seconds,
+        )
+
+    def _paths(self) -> list[bytes]:
+        return sorted(self.dirty.paths([one for one in self.left if one.path not in self.held]))
+
+    def _held(self) -> tuple[HeldBack, ...]:
+        """To commit these would commit the user's work too."""
+        return tuple(HeldBack(path=cut(path), why=self.held[path]) for path in sorted(self.held))
+
+    def _task_file(self) -> bytes | None:
+        """The spec's task file, or the only one that there can be; below the work tree, not through a link."""
+        root = self.subject.repository.root
+        path = task_file(root, self.subject.spec or "", self.settings)
+        if path is None or path.resolve() != path or not path.is_relative_to(root):
+            return None
+        return os.fsencode(path.relative_to(root))
+
+    def _planned_by_agent(self, changes: Sequence[Changed]) -> list[Group]:
+        """The agent's own plan, where it has one that is sound; else the rules'."""
+        from guard.probe import Topic, consult
+
+        check, subject = self.settings.completion_check, self.subject
+        prompt = planning_prompt(changes)
+        if prompt is None or subject.agent is None:
+            why = "no agent is known" if subject.agent is None else "too many files for a question"
+            self.warn(f"the commits are planned by rules: {why}")
+            return grouped(changes)
+        longest = self.settings.rescue.time_limit_seconds * _PLANNING_SHARE
+        topic = Topic(prompt, PLAN_SCHEMA)
+        question = subject.question(check, self.now, longest, topic)
+        try:
+            words, detail = consult(question)
+        except GuardError as error:
+            words, detail = None, error.message
+        if words is None:
+            self.warn(f"the commits are planned by rules: {detail}")
+            return grouped(changes)
+        plan = plan_from(words, changes)
+        if isinstance(plan, Discarded):
+            self.warn(f"the agent's plan is discarded ({plan.why}): {plan.detail}")
+            return grouped(changes)
+        return plan
+
+    def _program(self) -> list[str]:
+        """The user's own program and its arguments; one that lies in the work tree is found only by its path."""
+        from guard.probe.environment import environment, found
+
+        root, command = self.subject.repository.root, self.settings.rescue.command
+        try:
+            name, *words = shlex.split(command)
+        except ValueError as error:
+            raise _NoProgram(f"the rescue command cannot be split into words ({error})") from None
+        program = found(name, environment(self.subject.environ, root), root)
+        if program is None:
+            raise _NoProgram(f"there is no rescue command {name!r}")
+        return [program, *words]
+
+    def _by_program(self, argv: list[str]) -> Rescue:
+        """The program is judged by its commits, held against a snapshot from before, and not by what it says."""
+        subject, limit = self.subject, self.settings.rescue.time_limit_seconds
+        expected = self._expected(limit)
+        before = self._commits()
+        try:
+            done = run(
+                [*argv, subject.spec] if subject.spec else argv,
+                environ={**subject.environ, "GUARD_RESCUE": f"{subject.run}/{subject.iteration}"},
+                time_limit=limit,
+                cwd=subject.repository.root,
+            )
+        except OSError as error:
+            raise _NoProgram(f"the rescue command does not start: {error.strerror}") from None
+        made = [line for line in self._commits() if line not in before]
+        home = [line for line in made if line.branch == (subject.baseline.branch or "HEAD")]
+        elsewhere = made[0].branch if made and not home else None
+        held = (*self._held(), *expected.missing(elsewhere or "HEAD"))
+        if home and not held:
+            expected.settle()
+        how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"
+        where = f" on {elsewhere}" if elsewhere else ""
+        said = f"the rescue command {how}, and made {plural(len(made), 'commit')}{where}"
+        note = f"; {plural(len(held), 'path')} held back: {held[0].why}" if held and made else ""
+        return Rescue(
+            commits=tuple(line.oid for line in reversed(home or made)),
+            snapshot=expected.snapshot,
+            held_back=capped_held(held),
+            branch=elsewhere,
+            reason="rescued" if home else "not_plain:branch_changed" if made else "refused",
+            detail=cut(said + note),
+        )
+
+    def _expected(self, time_limit: float) -> Expected:
+        subject = self.subject
+        occasion = Occasion("rescue", self.now, subject.run, subject.iteration)
+        limits = Limits.of(self.settings.rescue)
+        place = (subject.repository, subject.workspace, subject.environ)
+        return Foreign(*place, occasion, limits, time_limit).before(self._paths())
+
+    def _commits(self) -> tuple[CommitLine, ...]:
+        """Those with work in them, the newest first; a program may mark its own as guard does."""
+        limit, subject = self.settings.completion_check.git_timeout_seconds, self.subject
+        others = subject.others()
+        facts = history(subject.repository, subject.baseline, subject.environ, limit, others)
+        unmarked = {oid: one._replace(rescued=False) for oid, one in facts.commits.items()}
+        return count_work(replace(facts, commits=unmarked)).commits

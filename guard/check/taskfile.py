@@ -1,0 +1,51 @@
+"""Task files on disk: where a spec's is, and how many of its boxes are open. What a box is, is in `core.taskfile`."""
+
+import codecs
+from pathlib import Path
+
+from guard.core.base.taskfile import boxes, open_boxes
+from guard.core.config.settings import Settings
+from guard.system.foreign_files import read_regular
+
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+def open_tasks(root: Path, spec: str | None, settings: Settings) -> int | None:
+    """How many boxes of a spec's task file are open; None if there is no task file, or none that can be read."""
+    path = task_file(root, spec, settings)
+    return boxes_in(path) if path is not None else None
+
+
+def boxes_in(path: Path) -> int | None:
+    """How many boxes of a task file are open; None if that cannot be told, because no box can be read there at all."""
+    text = _text(path)
+    if text is None or not boxes(text):
+        return None
+    return len(open_boxes(text))
+
+
+def _text(path: Path) -> str | None:
+    """What a regular file says, in UTF-8, or in UTF-16 if it begins with the mark of it."""
+    try:
+        data = read_regular(path, _MOST_BYTES)
+    except OSError:
+        return None
+    if len(data) > _MOST_BYTES:
+        return None
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if wide else "utf-8", errors="replace")
+
+
+def task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:
+    """The task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file.
+
+    A spec without a name has only the latter.
+    """
+    if spec is None:
+        return None
+    pattern = settings.completion_check.task_file
+    for name in (*([pattern.replace("{spec}", spec)] if spec else []), "tasks.md"):
+        path = root / name
+        if path.is_file():
+            return path
+    return None

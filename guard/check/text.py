@@ -1,0 +1,63 @@
+"""Verdicts in words, for people."""
+
+from guard.context.output import coloured
+from guard.core.base.text import plural, visible
+from guard.core.check.report import CheckReport
+from guard.core.events.snapshot import Snapshot
+
+_COLOURS = {
+    "complete": "ok",
+    "timeout": "problem",
+    "error": "problem",
+    "blocked": "problem",
+}
+_MOST_NAMES = 5
+
+
+def headline(report: CheckReport) -> str:
+    """The verdict in one line."""
+    word = coloured(report.status, _COLOURS.get(report.status, "warning"))
+    said = f"{word}: {report.reason}"
+    if report.detail:
+        said += f" ({visible(report.detail)})"
+    if report.retry_at is not None:
+        said += f"; try again at {report.retry_at:%Y-%m-%d %H:%M:%S} UTC"
+    return said
+
+
+def verdict_text(report: CheckReport) -> str:
+    """The verdict, what it rests on, and where what was left is safe."""
+    lines = [headline(report)]
+    lines += [f"  {fact.source}: {visible(fact.fact)}" for fact in report.evidence]
+    lines += [
+        f"  commit {line.oid[:10]} {visible(line.subject)}" for line in report.work.commits[:5]
+    ]
+    lines += _left(report)
+    if report.snapshot is not None:
+        kept = report.snapshot
+        lines.append(f"  safe in snapshot {kept.id}: guard restore {kept.id} --to DIR")
+        lines += [f"  not in it: {visible(line)}" for line in _not_saved(kept)]
+    if report.breaker.state != "closed" or report.breaker.streak:
+        lines.append(f"  breaker: {report.breaker.state}, streak {report.breaker.streak}")
+    return "\n".join(lines)
+
+
+def _not_saved(kept: Snapshot) -> tuple[str, ...]:
+    return () if kept.whole else kept.skipped[:_MOST_NAMES]
+
+
+def _left(report: CheckReport) -> list[str]:
+    names = report.uncommitted.names
+    if not names or (report.rescue is not None and report.rescue.commits):
+        return []
+    shown = ", ".join(visible(name) for name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return [f"  uncommitted: {shown}{more}"]
+
+
+def summary_line(report: CheckReport) -> str:
+    """One iteration in one line, as a loop prints it."""
+    parts = [f"iteration {report.iteration}", headline(report)]
+    if report.rescued_commits:
+        parts.append(plural(report.rescued_commits, "rescued commit"))
+    return "  ".join(parts)

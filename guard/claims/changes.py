@@ -1,0 +1,145 @@
+"""What git says an agent has done since it was spawned: where it began, where it stands now, and in between."""
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+from guard.core.agents.baseline import Ground
+from guard.core.base.paths import spelled, unspelled
+from guard.core.claims.evidence import Changes
+from guard.core.events.baseline import DirtyFile
+from guard.core.work.uncommitted import changed_since
+from guard.errors import RepositoryProblem
+from guard.git.changed_paths import Committed, committed
+from guard.git.dirty import dirty
+from guard.git.locate import Repository, at
+from guard.git.named_files import named_files
+from guard.git.reader import Reader
+from guard.git.refs import read_refs
+from guard.git.run import TIME_LIMIT_SECONDS
+
+SLACK_SECONDS = 2
+"""Git knows whole seconds, and a file system may round."""
+_MOST_NESTED = 20
+
+
+def standing(
+    repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
+) -> Ground:
+    """Where an agent begins; nothing is written to the repository."""
+    git = Reader(repository, environ, time_limit)
+    head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
+    files = dirty(repository, environ, time_limit).files
+    return Ground(spelled(os.fsencode(repository.root)), head, files)
+
+
+def changes_since(
+    ground: Ground,
+    since: datetime,
+    now: Repository,
+    environ: Mapping[str, str],
+    time_limit: float = TIME_LIMIT_SECONDS,
+) -> Changes:
+    """Every path changed since then, in the work tree where the agent began and in the one from which it reports.
+
+    A RepositoryProblem if that cannot be told.
+    """
+    search = _Search(environ, time_limit, since.timestamp() - SLACK_SECONDS)
+    root = Path(os.fsdecode(unspelled(ground.root)))
+    began = now if now.root == root else at(root)
+    if began.common_dir != now.common_dir and ground.head is None:
+        raise RepositoryProblem(
+            f"{now.root} is not in the repository in which the agent began, {ground.root}",
+            "report from where it was spawned",
+        )
+    found = search.committed(now, ground.head)
+    files = found.paths | (search.dirty_lately(now) if began is not now else set())
+    files |= search.inside(now, files)
+    if began.common_dir != now.common_dir:
+        there = search.committed(began, ground.head)
+        files |= there.paths
+        found.oids |= there.oids
+    left = search.dirty_since(began, ground.dirty)
+    files |= left | search.inside(began, left)
+    return Changes(frozenset(map(spelled, files)), len(found.oids))
+
+
+def existing(
+    repository: Repository,
+    names: Iterable[str],
+    environ: Mapping[str, str],
+    time_limit: float = TIME_LIMIT_SECONDS,
+) -> frozenset[str]:
+    """Which of these names stand for something in the work tree now."""
+    return named_files(Reader(repository, environ, time_limit), names)
+
+
+def tracked(
+    repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
+) -> frozenset[str]:
+    """The paths that the index has."""
+    listed = Reader(repository, environ, time_limit).ask("ls-files", "-z", "--cached")
+    return frozenset(spelled(path) for path in listed.split(b"\0") if path)
+
+
+@dataclass(frozen=True)
+class _Search:
+    environ: Mapping[str, str]
+    time_limit: float
+    earliest: float
+
+    def committed(self, repository: Repository, head: str | None) -> Committed:
+        git = Reader(repository, self.environ, self.time_limit)
+        return committed(git, head, self.earliest, by_time=False)
+
+    def dirty_since(self, repository: Repository, before: tuple[DirtyFile, ...]) -> set[bytes]:
+        """What is uncommitted and was not so before, or was so before and is no more."""
+        now = dirty(repository, self.environ, self.time_limit, before)
+        known = {file.path for file in before}
+        left = known - {file.path for file in now.files}
+        found = {unspelled(path) for path in left if not path.endswith("/")}
+        for file in changed_since(before, now.files):
+            paths = now.paths([file])
+            if file.path in known and file.path in now.members:
+                paths = (path for path in paths if self._is_new(repository, path))
+            found.update(paths)
+        return found
+
+    def dirty_lately(self, repository: Repository) -> set[bytes]:
+        """What is uncommitted where nobody looked before: what was written since, and what is missing."""
+        now = dirty(repository, self.environ, self.time_limit)
+        return {path for path in now.paths(now.files) if self._is_new(repository, path)}
+
+    def _is_new(self, repository: Repository, path: bytes) -> bool:
+        """By the time of the inode's change, which nobody can set; of a folder it tells nothing."""
+        try:
+            status = os.lstat(_below(repository, path))
+        except OSError:
+            return True
+        return stat.S_ISDIR(status.st_mode) or status.st_ctime >= self.earliest
+
+    def inside(self, repository: Repository, paths: Iterable[bytes]) -> set[bytes]:
+        """What was done in the repositories that stand at some of these paths, as far as git can tell."""
+        nested = (path for path in paths if os.path.lexists(_below(repository, path) / ".git"))
+        found: set[bytes] = set()
+        for path in islice(nested, _MOST_NESTED):
+            with suppress(RepositoryProblem):
+                inner = at(_below(repository, path))
+                done = self._done_in(inner, inner.common_dir == repository.common_dir)
+                found.update(path.rstrip(b"/") + b"/" + name for name in done)
+        return found
+
+    def _done_in(self, repository: Repository, linked: bool) -> set[bytes]:
+        """The commits of a linked work tree are counted with those of its repository."""
+        git = Reader(repository, self.environ, self.time_limit)
+        made = set() if linked else committed(git, None, self.earliest, by_time=True).paths
+        return made | self.dirty_lately(repository)
+
+
+def _below(repository: Repository, path: bytes) -> Path:
+    return repository.root / os.fsdecode(path)

@@ -1,0 +1,71 @@
+"""`guard agent list`, `show`, `wait`: who is there, and whether they still are."""
+
+import click
+
+from guard.commands.agent.options import named
+from guard.context.ids import given_id
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+from guard.core.agents.text import details, table
+
+
+@click.command("list")
+@click.option(
+    "--task",
+    "task_id",
+    metavar="ID",
+    callback=given_id("a task id"),
+    help="Only the agents of this task.",
+)
+@click.option("--all", "everything", is_flag=True, help="Also those that ended long ago.")
+@click.option("--no-look", is_flag=True, help="Do not look whether sessions and processes exist.")
+@format_option
+@click.pass_obj
+def list_agents(
+    guard: Invocation, task_id: str | None, everything: bool, no_look: bool, form: str
+) -> None:
+    """List the agents and their counts, and mark those whose session or process is gone."""
+    from guard.agents.monitor import listed
+
+    report = listed(guard, task_id, everything=everything, looks=not no_look)
+    guard.output.document(report, form, table)
+
+
+@click.command("show")
+@named
+@format_option
+@click.pass_obj
+def show(guard: Invocation, task_id: str, agent_id: str, form: str) -> None:
+    """Show one agent: where it runs, its reports and findings, and its claim's score line by line."""
+    from guard.agents.monitor import detailed
+
+    report = detailed(guard, task_id, agent_id)
+    guard.output.document(report, form, details)
+
+
+@click.command("wait")
+@click.argument("task_id", metavar="TASK", callback=given_id("a task id"))
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="Give up after so long, with exit code 11; by default the wait has no end.",
+)
+@format_option
+@click.pass_context
+def wait(ctx: click.Context, task_id: str, timeout: float | None, form: str) -> None:
+    """Wait until every agent of a task has ended.
+
+    Exit code 0 when all have ended, 11 if some are still active when the time is over, 1 if the task never had an agent.
+    """
+    from guard.agents.monitor import still_active, wait_for
+
+    guard: Invocation = ctx.obj
+    live = guard.output.live()
+    try:
+        report = wait_for(guard, task_id, timeout, live.say)
+    finally:
+        live.clear()
+    guard.output.verdict(report, form, table)
+    if still_active(report):
+        ctx.exit(11)

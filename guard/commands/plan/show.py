@@ -1,0 +1,95 @@
+"""`guard plan load`, `show`, `next`, `graph`: the plan, and how it stands."""
+
+from pathlib import Path
+
+import click
+
+from guard.commands.plan.options import recorded, tell_of
+from guard.context.invocation import Invocation
+from guard.context.output import format_option
+
+
+@click.command("load")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@recorded
+def load(guard: Invocation, file: Path | None, event_id: str | None, form: str) -> None:
+    """Take a file for the plan: markdown task lists, or JSON.
+
+    By default the file that `coordinator.plan_file` names. A plan that is loaded again may have changed: what was done stays
+    done. Refused (exit code 1) if it is no sound plan, or lacks a task that is under way.
+    """
+    from guard.coordinator.load import load as loaded
+
+    tell_of(guard, loaded(guard, file, event_id), form)
+
+
+@click.command("show")
+@click.option("--explain", is_flag=True, help="Also tell what the state was made from.")
+@format_option
+@click.pass_obj
+def show(guard: Invocation, explain: bool, form: str) -> None:
+    """Show the state: what is done, in progress, available, blocked, asked.
+
+    With --format json it is the document that `state.json` has. Refused (exit code 1) while no plan is loaded.
+    """
+    from guard.coordinator.explain import origin
+    from guard.coordinator.record import loaded
+    from guard.core.coordinator.report import state_text
+
+    told = origin(guard) if explain else None
+    guard.output.document(loaded(guard), form, lambda one: state_text(one, guard.clock.now()))
+    if told is not None:
+        click.echo(told, err=form == "json")
+
+
+@click.command("next")
+@format_option
+@click.pass_obj
+def next_task(guard: Invocation, form: str) -> None:
+    """Tell which task comes next, without taking it.
+
+    It is the one that unblocks most, then the one of the highest priority, then the first in the plan.
+    """
+    from guard.coordinator.claim import next_task as chosen
+    from guard.coordinator.record import loaded
+    from guard.core.coordinator.decide_support import suggested
+    from guard.core.coordinator.report import PlanNextReport, held_up_by, next_text
+
+    state = loaded(guard)
+    task = chosen(state)
+    report = PlanNextReport(
+        task=task,
+        suggested_agents=suggested(state, task.id) if task else (),
+        next_available_tasks=state.next_available_tasks,
+        held_up_by=held_up_by(state),
+        plan_complete=state.plan_complete,
+    )
+    guard.output.document(report, form, next_text)
+
+
+@click.command("graph")
+@click.option(
+    "--as",
+    "notation",
+    type=click.Choice(["mermaid", "dot"]),
+    default="mermaid",
+    show_default=True,
+    help="The notation.",
+)
+@format_option
+@click.pass_obj
+def graph(guard: Invocation, notation: str, form: str) -> None:
+    """Print the plan as a graph of what depends on what."""
+    from guard.coordinator.record import loaded
+    from guard.core.coordinator.report import PlanGraphReport
+    from guard.core.coordinator.task_status import standing
+    from guard.core.events.plan_model import Plan
+    from guard.core.plan.graph import dot, mermaid
+
+    state = loaded(guard)
+    plan, marks = Plan(tasks=state.tasks), standing(state)
+    if notation == "dot":
+        report = PlanGraphReport(notation="dot", text=dot(plan, marks))
+    else:
+        report = PlanGraphReport(notation="mermaid", text=mermaid(plan, marks))
+    guard.output.document(report, form, lambda one: one.text.rstrip("\n"))

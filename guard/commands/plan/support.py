@@ -1,0 +1,176 @@
+"""`guard plan assess`, `analyst`, `expand`, `delegate`, `support`: tasks made implementable, and agents that help."""
+
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import click
+
+from guard.commands.plan.options import agent_option, recorded, task_option, tell
+from guard.context.ids import given_id
+from guard.context.invocation import Invocation
+from guard.core.coordinator import requests
+from guard.core.events.plan_base import Confidence
+from guard.core.events.plan_model import RequestType
+from guard.errors import WrongUsage
+
+_MOST_BYTES = 1 << 20
+
+
+@click.command("assess")
+@click.option("--expand", "vague", multiple=True, metavar="TASK", help="A task that is too vague.")
+@recorded
+def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form: str) -> None:
+    """Record which tasks have to be expanded first; all others can be implemented as they are."""
+    from guard.coordinator.load import task_named
+
+    named = tuple(task_named(guard, one) for one in vague)
+    tell(guard, requests.Assess(needs_expansion=named), event_id, form)
+
+
+@click.command("analyst")
+@click.argument("task")
+@agent_option
+@recorded
+def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, form: str) -> None:
+    """Give a vague task to an agent that expands it."""
+    from guard.coordinator.load import task_named
+
+    request = requests.DispatchAnalyst(task_id=task_named(guard, task), agent_id=agent_id)
+    tell(guard, request, event_id, form)
+
+
+@click.command("expand")
+@click.argument("task")
+@agent_option
+@click.option(
+    "--confidence",
+    type=click.Choice(get_args(Confidence)),
+    default="HIGH",
+    show_default=True,
+    help="How sure the analyst is; with LOW its question goes to a person.",
+)
+@click.option(
+    "--specification",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The expanded task, as one JSON object.",
+)
+@click.option("--question", metavar="TEXT", help="With LOW: what has to be known first.")
+@recorded
+def expand(
+    guard: Invocation,
+    task: str,
+    agent_id: str,
+    confidence: str,
+    specification: Path | None,
+    question: str | None,
+    event_id: str | None,
+    form: str,
+) -> None:
+    """Record what an analyst made of a task: a specification, or a question."""
+    from guard.coordinator.load import task_named
+
+    names: dict[str, Any] = {"task_id": task_named(guard, task), "agent_id": agent_id}
+    request: requests.Request
+    if confidence == "LOW":
+        if not question:
+            raise WrongUsage("with LOW there is a question", "give it with --question")
+        request = requests.Clarify(**names, question=question)
+    else:
+        told = _object(specification) if specification is not None else {}
+        sure = cast(Any, confidence)
+        request = requests.Expand(**names, confidence=sure, specification=told)
+    tell(guard, request, event_id, form)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    from guard.core.base.strict_json import loads
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        found = loads(data) if len(data) <= _MOST_BYTES else None
+    except (OSError, ValueError) as error:
+        raise WrongUsage(f"{path}: {error}", "name a file with one JSON object") from None
+    if not isinstance(found, dict):
+        raise WrongUsage(f"{path} has no JSON object of at most 1 MiB", "write one")
+    return found
+
+
+@click.command("delegate")
+@click.argument("agent", callback=given_id("an agent id"))
+@click.option(
+    "--from",
+    "delegating_agent",
+    required=True,
+    metavar="ID",
+    callback=given_id("an agent id"),
+    help="The agent that asks for help.",
+)
+@task_option
+@click.option(
+    "--type",
+    "request_type",
+    type=click.Choice(get_args(RequestType)),
+    default="task",
+    show_default=True,
+    help="What is asked for.",
+)
+@click.argument("summary")
+@recorded
+def delegate(
+    guard: Invocation,
+    agent: str,
+    delegating_agent: str,
+    task: str | None,
+    request_type: str,
+    summary: str,
+    event_id: str | None,
+    form: str,
+) -> None:
+    """Ask a supporting agent of the plan; the request is queued while it has enough to do."""
+    from guard.coordinator.load import task_named
+
+    request = requests.Delegate(
+        agent_id=agent,
+        delegating_agent=delegating_agent,
+        task_id=task_named(guard, task) if task else None,
+        request_type=cast(RequestType, request_type),
+        request_summary=summary,
+    )
+    tell(guard, request, event_id, form)
+
+
+@click.command("support")
+@click.argument("run_id", metavar="RUN", callback=given_id("the id of a run"))
+@click.argument("end", type=click.Choice(["done", "failed", "out-of-scope"]))
+@click.option(
+    "--confidence",
+    type=click.Choice(get_args(Confidence)),
+    default="MEDIUM",
+    show_default=True,
+    help="With `done`: how sure it is.",
+)
+@click.option("--message", default="", metavar="TEXT", help="The result, or what went wrong.")
+@click.option("--suggest", metavar="ID", help="With `out-of-scope`: who could do it.")
+@recorded
+def support(
+    guard: Invocation,
+    run_id: str,
+    end: str,
+    confidence: str,
+    message: str,
+    suggest: str | None,
+    event_id: str | None,
+    form: str,
+) -> None:
+    """Record how a supporting agent ended; the next request in its queue begins."""
+    request: requests.Request
+    if end == "done":
+        sure = cast(Confidence, confidence)
+        request = requests.SupportDone(run_id=run_id, confidence=sure, result=message)
+    elif end == "failed":
+        request = requests.SupportFailed(run_id=run_id, reason=message)
+    else:
+        request = requests.OutOfScope(run_id=run_id, suggested=suggest, guidance=message)
+    tell(guard, request, event_id, form)

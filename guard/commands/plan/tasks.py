@@ -1,0 +1,116 @@
+"""`guard plan dispatch`, `ready`, `audit`, `checkpoint`, `lost`, `done`: tasks and those who work on them."""
+
+from typing import Any
+
+import click
+
+from guard.commands.plan.options import agent_option, recorded, tell
+from guard.context.invocation import Invocation
+from guard.core.coordinator import requests
+
+
+@click.command("dispatch")
+@click.argument("task")
+@agent_option
+@click.option("--auditor", is_flag=True, help="To audit the task, not to work on it.")
+@recorded
+def dispatch(
+    guard: Invocation, task: str, agent_id: str, auditor: bool, event_id: str | None, form: str
+) -> None:
+    """Give a task to an agent; it is registered in the registries with it.
+
+    Refused (exit code 1) for a task that is not available, without a free place, while the infrastructure is blocked, and
+    while a question is open.
+    """
+    from guard.coordinator.load import task_named
+
+    task_id = task_named(guard, task)
+    request: requests.Request = requests.DispatchDeveloper(task_id=task_id, agent_id=agent_id)
+    if auditor:
+        request = requests.DispatchAgent(task_id=task_id, agent_id=agent_id)
+    tell(guard, request, event_id, form)
+
+
+@click.command("ready")
+@click.argument("task")
+@click.option("--agent", "agent_id", metavar="ID", help="By default the task's developer.")
+@recorded
+def ready(
+    guard: Invocation, task: str, agent_id: str | None, event_id: str | None, form: str
+) -> None:
+    """Call a task ready for its audit: it is not complete before it has passed."""
+    from guard.coordinator.load import task_named
+
+    request = requests.ReadyForAudit(task_id=task_named(guard, task), agent_id=agent_id)
+    tell(guard, request, event_id, form)
+
+
+@click.command("audit")
+@click.argument("task")
+@agent_option
+@click.option(
+    "--verdict",
+    required=True,
+    type=click.Choice(["pass", "fail", "blocked"]),
+    help="Whether it passed, failed, or could not be judged for failures that were there before.",
+)
+@click.option(
+    "--message",
+    default="",
+    metavar="TEXT",
+    help="The evidence, what is wrong with the task, or what blocks the audit.",
+)
+@recorded
+def audit(
+    guard: Invocation,
+    task: str,
+    agent_id: str,
+    verdict: str,
+    message: str,
+    event_id: str | None,
+    form: str,
+) -> None:
+    """Record the verdict on a task that is pending audit.
+
+    With `pass` it is complete, its commits are recorded, and what waited for it may begin. Refused (exit code 1) for a task
+    that is not pending, and for its own developer.
+    """
+    from guard.coordinator.load import task_named
+
+    names: dict[str, Any] = {"task_id": task_named(guard, task), "agent_id": agent_id}
+    request: requests.Request
+    if verdict == "pass":
+        request = requests.Pass(**names, evidence_summary=message)
+    elif verdict == "fail":
+        request = requests.Fail(**names, reason=message)
+    else:
+        request = requests.Block(**names, issue=message or "failures that were there before")
+    tell(guard, request, event_id, form)
+
+
+@click.command("checkpoint")
+@agent_option
+@click.argument("text")
+@recorded
+def checkpoint(
+    guard: Invocation, agent_id: str, text: str, event_id: str | None, form: str
+) -> None:
+    """Record how far an agent is; it gets more time for it when its time is up."""
+    tell(guard, requests.Checkpoint(agent_id=agent_id, checkpoint=text), event_id, form)
+
+
+@click.command("lost")
+@agent_option
+@click.option("--reason", default="", metavar="TEXT", help="What happened to it.")
+@recorded
+def lost(guard: Invocation, agent_id: str, reason: str, event_id: str | None, form: str) -> None:
+    """Record that an agent crashed: its task is free again, until `coordinator.redispatch_limit`."""
+    tell(guard, requests.AgentLost(agent_id=agent_id, reason=reason), event_id, form)
+
+
+@click.command("done")
+@agent_option
+@recorded
+def done(guard: Invocation, agent_id: str, event_id: str | None, form: str) -> None:
+    """Record that an agent that remedies or audits the infrastructure has ended."""
+    tell(guard, requests.AgentDone(agent_id=agent_id), event_id, form)

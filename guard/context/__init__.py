@@ -1,0 +1,1 @@
+"""What every command is given: configuration, workspace, output, ids."""

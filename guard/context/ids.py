@@ -1,0 +1,34 @@
+"""Ids: made for events, runs and baselines, and checked where people and agents give them."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from guard.core.base.fields import is_id
+from guard.errors import WrongUsage
+
+
+def new_id() -> str:
+    """An id that no other event has."""
+    return os.urandom(8).hex()
+
+
+def checked_id(what: str, text: str) -> str:
+    """The text, if it may become part of a path; a refusal that names the rule otherwise."""
+    if is_id(text):
+        return text
+    shown = text if len(text) <= 40 else text[:40] + "…"
+    raise WrongUsage(
+        f"{shown!r} cannot be {what}",
+        "use 1 to 128 letters, digits, hyphens and underscores, the first a letter or a digit; "
+        "`registry` is taken",
+    )
+
+
+def given_id(what: str) -> Callable[[Any, Any, str | None], str | None]:
+    """The same for a value of an option: refused while the options are read, before anything is made."""
+
+    def check(_context: Any, _parameter: Any, value: str | None) -> str | None:
+        return None if value is None else checked_id(what, value)
+
+    return check

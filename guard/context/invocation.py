@@ -1,0 +1,120 @@
+"""One call of guard: its global options, and what they stand for, worked out when first needed."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from guard.context import config, workspace
+from guard.context.output import Output
+from guard.context.workspace import Workspace
+from guard.core.config.settings import Resolved, Settings, nested
+from guard.core.events.snapshot import Occasion, Snapshot
+from guard.errors import RepositoryProblem
+from guard.git.locate import Repository
+from guard.store.file_store import FileStore
+from guard.system.clock import Clock
+
+
+@dataclass
+class Invocation:
+    """What a command is given: the options, the clock, and where to write."""
+
+    repo: Path | None = None
+    workspace_option: str | None = None
+    config_file: Path | None = None
+    clock: Clock = field(default_factory=Clock)
+    output: Output = field(default_factory=Output)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @cached_property
+    def repository(self) -> Repository:
+        """The repository that this call is about; an error if there is none."""
+        return workspace.find_repository(self.repo or Path(), self.environ)
+
+    @cached_property
+    def repository_if_any(self) -> Repository | None:
+        """The same, for commands that can do without when a workspace was named."""
+        try:
+            return self.repository
+        except RepositoryProblem:
+            if self.repo is not None:
+                raise
+            return None
+
+    @cached_property
+    def config(self) -> Resolved:
+        """The settings in force; what was passed over is said once."""
+        known = self.repository_if_any
+        resolved = config.load(known.root if known else None, self.environ, self.config_file)
+        for warning in resolved.warnings:
+            self.output.warn(warning)
+        return resolved
+
+    def settings(
+        self, frozen: Mapping[str, Any] | None, flags: Mapping[str, Any] | None = None
+    ) -> Settings:
+        """The settings for an iteration that began with these settings of the project, under these flags."""
+        if frozen is None and not flags:
+            return self.config.settings
+        root = self.repository.root
+        given = nested({key: value for key, value in (flags or {}).items() if value is not None})
+        resolved = config.load(root, self.environ, self.config_file, given, frozen)
+        for warning in resolved.warnings:
+            self.output.warn(warning)
+        return resolved.settings
+
+    @cached_property
+    def users_config(self) -> Resolved:
+        """The settings without the project's: enough to find the state, whatever became of the project's files."""
+        return config.load(None, self.environ, self.config_file)
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """Where the state lies."""
+        told = self.workspace_option or self.users_config.settings.workspace
+        repository = self.repository_if_any if told else self.repository
+        return workspace.choose(repository, self.workspace_option, self.users_config, self.environ)
+
+    @cached_property
+    def store(self) -> FileStore:
+        """The state, for reading; `writable_store` is for changing it."""
+        settings = self.users_config.settings.store
+        return FileStore(
+            self.workspace.path,
+            lock_timeout_seconds=settings.lock_timeout_seconds,
+            segment_max_bytes=settings.segment_max_bytes,
+            notice=self.output.warn,
+        )
+
+    @cached_property
+    def writable_store(self) -> FileStore:
+        """The state, with its folder made ready."""
+        place = self.workspace
+        if place.repository and place.path.is_relative_to(place.repository.root):
+            self.output.warn(
+                f"{place.path} lies in the work tree, where `git clean -fdx` deletes it"
+            )
+        workspace.ensure(place, self.environ)
+        return self.store
+
+    def keep(self, occasion: Occasion, *, tells: bool = True) -> Snapshot:
+        """A snapshot of the work tree, with the live line while it is taken, unless nobody wants to be told."""
+        from guard.rescue import snapshot
+        from guard.snapshots.limits import Limits
+
+        self.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
+        settings, live = self.config.settings.rescue, self.output.live()
+        try:
+            return snapshot(
+                self.repository,
+                self.workspace.path,
+                self.environ,
+                occasion=occasion,
+                time_limit=settings.time_limit_seconds,
+                limits=Limits.of(settings, live.far if tells else None),
+            )
+        finally:
+            live.clear()

@@ -1,0 +1,239 @@
+"""Where a repository's state lies, and how guard finds it again.
+
+It lies outside the work tree and outside `.git`, because agents run `git clean -fdx` and now and then `rm -rf .git`. An index
+in the state home maps each work tree to its workspace and is asked before git is, so that a vanished `.git` still finds it.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote_to_bytes
+
+from pydantic import Field
+
+from guard.context.config import state_home
+from guard.core.base.fields import Count, Frozen, parsed
+from guard.core.config.settings import Resolved
+from guard.errors import (
+    ConfigProblem,
+    RepositoryProblem,
+    StateProblem,
+    StoreUnavailable,
+    WrongUsage,
+)
+from guard.git.locate import Repository, find
+from guard.store.lock import LOCK
+from guard.system.private_files import Folder
+
+INDEX = "index.d"
+_TITLE = b"# State of guard"
+_README = """\
+# State of guard
+
+This folder belongs to `guard`, the completion guard for coding agents. It holds the state of
+
+    {subject}
+
+`events.jsonl` (with the numbered segments before it) is the log: the truth. Every other file is made from it, and
+`guard rebuild` makes it again. Do not edit anything here; `guard verify` finds out if somebody did.
+Deleting the folder deletes the history of the runs, and nothing in the repository.
+"""
+
+
+class WorktreeEntry(Frozen):
+    """One work tree in the index: what it was, and which workspace is its own. Paths are `file:` URIs."""
+
+    schema_: Literal["guard/worktree/1"] = Field("guard/worktree/1", alias="schema")
+    worktree: str
+    git_dir: str
+    common_dir: str
+    device: Count
+    inode: Count
+    workspace: str
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder of state, and why it is this one."""
+
+    path: Path
+    origin: str
+    repository: Repository | None
+    explicit: bool
+
+    @property
+    def worktree_key(self) -> str | None:
+        """What names this work tree among those of the workspace."""
+        return worktree_key(self.repository.root) if self.repository else None
+
+
+def worktree_key(root: Path) -> str:
+    """What names a work tree in the log."""
+    return _named(root, root)
+
+
+def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
+    """The repository around a folder, by the index first."""
+    home = state_home(environ)
+    try:
+        start = start.absolute()
+    except FileNotFoundError:
+        raise RepositoryProblem(
+            "the current folder does not exist any more",
+            "go to another one, or name one with --repo",
+        ) from None
+    return find(start, lambda folder: _remembered(home, folder))
+
+
+def choose(
+    repository: Repository | None, flag: str | None, config: Resolved, environ: Mapping[str, str]
+) -> Workspace:
+    """The workspace in force: as told by flag, variable or config, else as the index says, else the default."""
+    told = flag or config.settings.workspace
+    if told:
+        origin = "--workspace" if flag else config.origins["workspace"]
+        if os.path.isabs(origin) and not os.path.isabs(os.path.expanduser(told)):
+            raise ConfigProblem(
+                f"{origin}: workspace {told!r} is relative: it would follow the current folder around",
+                "write the whole path",
+            )
+        return Workspace(_told_path(told), origin, repository, explicit=True)
+    if repository is None:
+        raise WrongUsage("no repository and no --workspace", "name one of them")
+    home = state_home(environ)
+    entry = _entry(home, repository.root)
+    if entry is not None and entry.common_dir == repository.common_dir.as_uri():
+        return Workspace(_path(entry.workspace), "index", repository, explicit=False)
+    main = repository.common_dir
+    label = main.parent if main.name == ".git" else main
+    return Workspace(home / _named(label, main), "default", repository, explicit=False)
+
+
+def _told_path(told: str) -> Path:
+    if told.startswith(("postgresql://", "postgres://")):
+        raise WrongUsage(
+            "this guard keeps its state in folders only, not in PostgreSQL", "name a folder"
+        )
+    if "\0" in told:
+        raise WrongUsage("the workspace has a NUL character in its path", "name a folder")
+    path = Path(os.path.abspath(os.path.expanduser(told)))
+    if len(os.fsencode(path.name)) > 255 or len(os.fsencode(path)) > 4000:
+        raise WrongUsage("the path of the workspace is too long", "name another folder")
+    if not path.parent.is_dir():
+        raise WrongUsage(
+            f"the workspace {path} cannot be: {path.parent} does not exist",
+            "create that folder first, or check the spelling",
+        )
+    return path
+
+
+def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
+    """Make the folder, its README and its entry in the index, as far as they are missing.
+
+    Only the folder is needed: a full disk that has no room for the other two may still have room for a record.
+    """
+    try:
+        if not workspace.explicit:
+            os.makedirs(workspace.path.parent, mode=0o700, exist_ok=True)
+        folder = _open(workspace.path)
+        _refuse_others(folder)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"cannot prepare {workspace.path}: {error.strerror}",
+            "`guard doctor` checks the workspace",
+        ) from None
+    with folder, suppress(OSError, StoreUnavailable):
+        if not folder.exists("README.md"):
+            subject = workspace.repository.common_dir if workspace.repository else "runs of agents"
+            text = os.fsencode(_README.format(subject=subject))
+            folder.replace("README.md", text, locked=False)
+        if workspace.repository is not None and not workspace.explicit:
+            _remember(state_home(environ), workspace, workspace.repository)
+
+
+def _refuse_others(folder: Folder) -> None:
+    """A folder that has something in it and nothing of guard's is somebody else's."""
+    names = folder.names()
+    # Another guard may be about to put the README in its place.
+    ours = any(name == LOCK or name.startswith(("events.", ".README.md.")) for name in names)
+    if names and not ours and not (folder.read("README.md") or b"").startswith(_TITLE):
+        folder.close()
+        raise WrongUsage(
+            f"{folder.path} has files in it that are not guard's", "name an empty or a new folder"
+        )
+
+
+def _open(path: Path) -> Folder:
+    folder = Folder.open(os.fspath(path), create=True)
+    assert folder is not None
+    return folder
+
+
+def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
+    status = os.stat(repository.root)
+    entry = WorktreeEntry(
+        worktree=repository.root.as_uri(),
+        git_dir=repository.git_dir.as_uri(),
+        common_dir=repository.common_dir.as_uri(),
+        device=status.st_dev,
+        inode=status.st_ino,
+        workspace=workspace.path.as_uri(),
+    )
+    data = entry.model_dump_json(indent=2).encode() + b"\n"
+    with _open(home / INDEX) as folder:
+        name = _entry_name(repository.root)
+        if folder.read(name) != data:
+            folder.replace(name, data, locked=False)
+
+
+def _remembered(home: Path, folder: Path) -> Repository | None:
+    """A work tree that is known and still the same folder, though its `.git` is gone."""
+    entry = _entry(home, folder)
+    if entry is None:
+        return None
+    status = os.stat(folder)
+    if (status.st_dev, status.st_ino) != (entry.device, entry.inode):
+        return None
+    git_dir, common_dir = _path(entry.git_dir), _path(entry.common_dir)
+    return Repository(folder, git_dir, common_dir, git_dir_exists=False)
+
+
+def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
+    opened = Folder.open(os.fspath(home / INDEX))
+    if opened is None:
+        return None
+    with opened as index:
+        data = index.read(_entry_name(folder))
+    if data is None:
+        return None
+    try:
+        entry = parsed(WorktreeEntry, data)
+    except ValueError as error:
+        raise StateProblem(
+            f"{home / INDEX / _entry_name(folder)} is damaged: {error}",
+            "delete it; the next command writes it again",
+        ) from None
+    return entry if entry.worktree == folder.as_uri() else None
+
+
+def _path(uri: str) -> Path:
+    """The path of a `file:` URI: the spelling in which every path, whatever its bytes, can stand in JSON."""
+    return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))))
+
+
+def _entry_name(folder: Path) -> str:
+    return f"{_digest(folder)}.json"
+
+
+def _named(label: Path, subject: Path) -> str:
+    """A readable name that is an id: the label's last part, and a hash of the subject's whole path."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in label.name)
+    return f"{plain.lstrip('-_')[:64] or 'repository'}-{_digest(subject)[:12]}"
+
+
+def _digest(path: Path) -> str:
+    return sha256(os.fsencode(path)).hexdigest()

@@ -1,0 +1,54 @@
+"""Failures that recur: recorded by kind and cause, and told to those whose task they concern."""
+
+from guard.context.invocation import Invocation
+from guard.coordinator.record import Recorded, loaded, record, recorded_under, usable
+from guard.core.base.text import shortened
+from guard.core.coordinator.requests import AddPrevention, IssueWarnings, RecordFailure
+from guard.core.events.plan_upkeep import FailureWarningIssued
+from guard.core.failures.report import FailureWarningsReport
+from guard.core.failures.warn import cause_of, kind_of, rendered, warnings_for
+from guard.errors import Refused
+
+_MOST_CAUSE = 400
+
+
+def record_failure(
+    guard: Invocation, task_id: str, details: str, kind: str | None, event_id: str | None
+) -> Recorded:
+    """Record one failure of a task, of the kind that its report shows if none is named."""
+    cause = cause_of(details)
+    with usable():
+        request = RecordFailure(
+            failure_type=kind or kind_of(details),
+            task_id=task_id,
+            cause=shortened(cause, _MOST_CAUSE) if cause else None,
+        )
+    return record(guard, request, event_id)
+
+
+def add_prevention(guard: Invocation, kind: str, prevention: str, event_id: str | None) -> Recorded:
+    """Record what helps against a kind of failure."""
+    with usable():
+        request = AddPrevention(failure_type=kind, prevention=prevention)
+    return record(guard, request, event_id)
+
+
+def warnings_of(
+    guard: Invocation, task_id: str, *, issues: bool, event_id: str | None = None
+) -> FailureWarningsReport:
+    """What a task is to be warned of; that it was warned is recorded where the warnings are issued.
+
+    Under an id that was used before it is what the task was warned of then.
+    """
+    state = loaded(guard)
+    task = state.task(task_id)
+    if task is None:
+        raise Refused(f"the plan has no task {task_id}", "`guard plan show` lists what there is")
+    titles = {one.id: one.title for one in state.tasks}
+    found = warnings_for(task, state.failure_patterns, titles)
+    known = recorded_under(guard, event_id) if event_id is not None else None
+    if isinstance(known, FailureWarningIssued):
+        found = known.warnings
+    if (found and issues) or known is not None:
+        record(guard, IssueWarnings(task_id=task.id, warnings=found), event_id)
+    return FailureWarningsReport(task_id=task.id, warnings=found, text=rendered(found))

@@ -1,0 +1,88 @@
+"""What an agent printed, taken for what it tells the coordinator.
+
+Signals are recorded one by one, in their order: one that the state does not allow is refused, and the next is tried all the
+same. Of an agent's event stream its last message counts; what it quotes in tool calls does not.
+"""
+
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from guard.context.invocation import Invocation
+from guard.coordinator.record import loaded, record, recorded_under, usable
+from guard.core.base.text import valid
+from guard.core.classify import reader
+from guard.core.coordinator.from_signal import asked_by
+from guard.core.coordinator.ingest_report import IngestedSignal, PlanIngestReport
+from guard.core.coordinator.terms import NotAllowed, numbered
+from guard.core.plan.signals import Signal, signals
+from guard.errors import Refused, WrongUsage
+
+_MOST_BYTES = 64 * 1024 * 1024
+_MOST_LINE = 512
+_BY_HAND = "`guard rollback TASK` takes it back; no agent can"
+
+
+def ingest(
+    guard: Invocation, agent_id: str, file: Path, event_id: str | None = None
+) -> PlanIngestReport:
+    """Record what the output says; with an event id each signal has one that is made of it and of its number."""
+    loaded(guard)
+    heard = [
+        _taken(guard, agent_id, signal, numbered(event_id, number) if event_id else None)
+        for number, signal in enumerate(signals(said_in(guard, _read(file))), 1)
+    ]
+    refused = sum(one.outcome == "refused" for one in heard)
+    return PlanIngestReport(agent_id=agent_id, signals=tuple(heard), refused=refused)
+
+
+def said_in(guard: Invocation, data: bytes) -> str:
+    """What the agent said: its last message, or all that it printed where that is plain text."""
+    words = reader(None)
+    words.feed(data)
+    words.finish(None, guard.clock.now().astimezone())
+    return valid(words.said if words.format else data.decode(errors="replace"))
+
+
+def _read(file: Path) -> bytes:
+    try:
+        if str(file) == "-":
+            return _bounded(sys.stdin.buffer)
+        with file.open("rb") as stream:
+            return _bounded(stream)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise WrongUsage(f"{file} cannot be read: {why}", "name what the agent printed") from None
+
+
+def _bounded(stream: BinaryIO) -> bytes:
+    data = stream.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise WrongUsage("that is more than 64 MiB", "give the agent's last message alone")
+    return data
+
+
+def _taken(
+    guard: Invocation, agent_id: str, signal: Signal, event_id: str | None
+) -> IngestedSignal:
+    try:
+        known = recorded_under(guard, event_id) if event_id is not None else None
+        with usable():
+            request = asked_by(loaded(guard), agent_id, signal, known)
+        if request is None:
+            return _heard(signal, "for_a_person", _BY_HAND)
+        done = record(guard, request, event_id)
+    except NotAllowed as error:
+        return _heard(signal, "refused", f"{error} ({error.refusal.hint})")
+    except (Refused, WrongUsage) as error:
+        return _heard(signal, "refused", error.message)
+    outcome = "repeated" if done.repeated else "recorded"
+    return _heard(signal, outcome, "", tuple(one.type for one in done.events))
+
+
+def _heard(
+    signal: Signal, outcome: str, detail: str, events: tuple[str, ...] = ()
+) -> IngestedSignal:
+    fields = {"kind": signal.kind, "line": signal.line, "task": valid(signal.task)[:_MOST_LINE]}
+    told = {"outcome": outcome, "detail": valid(detail)[:_MOST_LINE], "events": events}
+    return IngestedSignal.model_validate(fields | told)

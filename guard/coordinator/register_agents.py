@@ -1,0 +1,146 @@
+"""Agents that the coordinator sends out or takes back, in the registries: recorded together with what causes it."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from guard.agents import records
+from guard.context.ids import new_id
+from guard.core.agents.agent import Agent
+from guard.core.agents.baseline import Ground
+from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.core.agents.roster import Counts
+from guard.core.agents.transitions import Moving, transition
+from guard.core.coordinator.state import Coordinator
+from guard.core.events import AgentBaselineRecorded, AgentSpawned, AgentStatus, AgentUpdated
+from guard.core.events.agent import AgentLogEvent
+from guard.core.events.plan import (
+    AuditorFail,
+    CoordinatorEvent,
+    DeveloperDispatched,
+    DeveloperReadyForAudit,
+    RemediationDispatched,
+    TaskComplete,
+)
+from guard.core.events.plan_agents import (
+    AgentCrashed,
+    AgentDispatched,
+    AgentTimeout,
+    BusinessAnalystDispatched,
+    SupportingAgentDelegated,
+    SupportingAgentFailed,
+)
+from guard.core.events.plan_upkeep import TaskRolledBack
+from guard.store import Change
+
+INFRASTRUCTURE = "infrastructure"
+"""The task of those who repair or audit it, in the registries."""
+
+
+class Register:
+    """The registries during one change, with the counts that its events will leave."""
+
+    def __init__(self, change: Change, now: datetime, ground: Ground | None, keep: int) -> None:
+        self._change, self._now, self._ground = change, now, ground
+        self._keep = keep
+        self._tasks: dict[str, Counts] = {}
+        self._overall = change.fold(GLOBAL_REGISTRY).counts()
+
+    def told(
+        self, before: Coordinator, event: CoordinatorEvent, after: Coordinator
+    ) -> Iterator[AgentLogEvent]:
+        """What the event means for the registries."""
+        for agent_id, task_id, status in _ends(before, event, after):
+            yield from self._end(agent_id, task_id, status)
+        for agent_id, task_id, kind in _starts(before, event):
+            # Whom it was claimed for elsewhere was never registered here, and is sent back to work there.
+            if not isinstance(event, AuditorFail) or self._known(task_id, agent_id) is not None:
+                yield from self._start(agent_id, task_id, kind)
+
+    def _start(self, agent_id: str, task_id: str, kind: str) -> Iterator[AgentLogEvent]:
+        """An agent that was registered by whoever started it stays what it is."""
+        known = self._known(task_id, agent_id)
+        if known is not None and known.status in ACTIVE:
+            return
+        names = records.names(task_id, agent_id, known.incarnation + 1 if known else 1)
+        event = records.made(AgentSpawned, self._now, names, agent_type=kind)
+        yield from records.retention(self._change, self._now, self._keep)
+        yield event
+        if self._ground is not None:
+            yield records.made(AgentBaselineRecorded, self._now, names, **vars(self._ground))
+        yield from self._moved(event, known)
+
+    def _end(self, agent_id: str, task_id: str, status: AgentStatus) -> Iterator[AgentLogEvent]:
+        known = self._known(task_id, agent_id)
+        if known is not None and known.status in ACTIVE:
+            names = records.names(task_id, agent_id, known.incarnation)
+            event = records.made(AgentUpdated, self._now, names, status=status)
+            yield event
+            yield from self._moved(event, known)
+
+    def _known(self, task_id: str, agent_id: str) -> Agent | None:
+        return records.standing(self._change, task_id, agent_id)
+
+    def _moved(self, event: Moving, known: Agent | None) -> Iterator[AgentLogEvent]:
+        task_id = event.task_id
+        own = self._tasks.get(task_id) or self._change.fold(AGENT_REGISTRY, task_id).counts()
+        moved = transition(event, new_id(), known, own, self._overall)
+        if moved is not None:
+            new = isinstance(event, AgentSpawned)
+            self._tasks[task_id] = Counts(
+                moved.active_count, moved.completed_count, own.spawned + new
+            )
+            self._overall = Counts(
+                moved.active_agents, moved.completed_agents, self._overall.spawned + new
+            )
+            yield moved
+
+
+def _starts(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str, str, str]]:
+    """Who begins, on which task, as what."""
+    match event:
+        case DeveloperDispatched() if event.registered_in is None:
+            yield event.agent_id, event.task_id, "developer"
+        case AgentDispatched():
+            yield event.agent_id, event.task_id or INFRASTRUCTURE, event.agent_type
+        case RemediationDispatched():
+            yield event.agent_id, INFRASTRUCTURE, "remediation"
+        case BusinessAnalystDispatched():
+            yield event.agent_id, event.task_id, "business_analyst"
+        case SupportingAgentDelegated():
+            yield event.run_id, event.task_id or INFRASTRUCTURE, event.agent_id
+        case AuditorFail() if event.timeout_at is not None:
+            work = before.work(event.task_id)
+            if work is not None:
+                yield work.developer_id, event.task_id, "developer"
+        case _:
+            return
+
+
+def _ends(
+    before: Coordinator, event: CoordinatorEvent, after: Coordinator
+) -> Iterable[tuple[str, str, AgentStatus]]:
+    """Who ends. A developer that calls its task ready may have to work on it again: it ends when the task does."""
+    if isinstance(event, DeveloperReadyForAudit):
+        return
+    status = _status(event)
+    for agent_id, agent in before.active_agents.items():
+        if agent_id not in after.active_agents:
+            yield agent_id, agent.task_id or INFRASTRUCTURE, status
+    for run_id, run in before.active_supporting_agents.items():
+        if run_id not in after.active_supporting_agents:
+            yield run_id, run.task_id or INFRASTRUCTURE, status
+    if isinstance(event, TaskComplete):
+        work = before.work(event.task_id)
+        if work is not None and work.developer_id not in before.active_agents:
+            yield work.developer_id, event.task_id, "completed"
+
+
+def _status(event: CoordinatorEvent) -> AgentStatus:
+    match event:
+        case AgentTimeout() | SupportingAgentFailed() | TaskRolledBack():
+            return "failed"
+        case AgentCrashed():
+            return "error"
+        case _:
+            return "completed"

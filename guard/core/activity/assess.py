@@ -1,0 +1,198 @@
+"""The assessment: signs of activity in, whether the agent is at work out, with the arithmetic.
+
+Times that lie in the future prove nothing, because a clock or a file can be set: such a sign is passed over and named. A sign
+counts while it is younger than the window of its tier.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from guard.core.activity.gaps import Gap, age, left_out
+from guard.core.activity.noise import NOISE_PATTERNS, is_noise
+from guard.core.activity.sources import LOOKBACK_MINUTES, AnySource, Tier, window_seconds, worth
+from guard.core.base.fields import Frozen, Instant, Line
+from guard.core.base.text import plural
+
+MIN_CONFIDENCE = 0.5
+CONSISTENT_HOURS = 24
+AHEAD = timedelta(minutes=2)
+"""How far clocks of one fleet may differ."""
+_HALF_HOUR, _HOUR = 30, 60
+_PENALTIES = ((_HOUR, 0.7), (_HALF_HOUR, 0.85))
+
+Level = Literal["VERY_HIGH", "HIGH", "MEDIUM", "LOW", "NONE"]
+_ROWS: tuple[tuple[Tier, int, float, Level], ...] = (
+    (1, 2, 0.9, "VERY_HIGH"),
+    (1, 1, 0.7, "HIGH"),
+    (2, 2, 0.7, "HIGH"),
+    (2, 1, 0.5, "MEDIUM"),
+    (3, 1, 0.3, "LOW"),
+)
+"""Tier, how many different sources of it there are at least, and what they are worth together."""
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Signal(Frozen):
+    """One sign that an agent may be at work."""
+
+    source: AnySource
+    at: Instant
+    detail: Line
+    """What was seen."""
+    message: str = ""
+    """What the agent said, where the sign is a message: it may be noise."""
+    custom_tier: Tier | None = None
+    """Of a source that is not guard's own."""
+
+    @property
+    def tier(self) -> Tier:
+        return worth(self.source, self.custom_tier).tier
+
+
+class Terms(Frozen):
+    """By what an agent is assessed."""
+
+    lookback_minutes: Annotated[float, Field(gt=0, le=60 * 24 * 30)] = LOOKBACK_MINUTES
+    min_confidence: Share = MIN_CONFIDENCE
+    noise_patterns: tuple[str, ...] = NOISE_PATTERNS
+    pace: Annotated[float, Field(ge=1)] = 1.0
+    """How much slower than usual the agent is: what is old is so much later old for it."""
+    gaps: tuple[Gap, ...] = ()
+    """Time that is nobody's silence."""
+
+
+class Assessment(Frozen):
+    """Whether an agent is at work, how surely, and why."""
+
+    is_active: bool
+    confidence: Share
+    level: Level
+    last_activity: Instant | None
+    inactivity_minutes: Annotated[float, Field(ge=0)] | None
+    signals: tuple[Signal, ...]
+    """Those that count, the newest first."""
+    passed_over: tuple[Line, ...]
+    """What did not count, and why."""
+    validation_passed: bool
+    reasons: tuple[Line, ...]
+
+
+def assess(signals: Iterable[Signal], now: datetime, terms: Terms) -> Assessment:
+    """Assess one agent by all that was seen of it."""
+    counting, passed_over = _sifted(signals, now, terms)
+    base, level, why = _confidence(counting)
+    penalty, penalised = _penalty(counting, now, terms)
+    confidence = round(base * penalty, 4)
+    failed = _failed_rules(counting, now, terms)
+    last = counting[0].at if counting else None
+    quiet = max(0.0, _minutes(age(last, now, terms.gaps))) if last is not None else None
+    active = bool(counting) and not failed and confidence >= terms.min_confidence
+    return Assessment(
+        is_active=active,
+        confidence=confidence,
+        level=level,
+        last_activity=last,
+        inactivity_minutes=round(quiet, 2) if quiet is not None else None,
+        signals=tuple(counting),
+        passed_over=tuple(passed_over),
+        validation_passed=not failed,
+        reasons=(
+            *why,
+            *penalised,
+            *_not_counted(last, now, terms),
+            *failed,
+            _verdict(active, confidence, terms),
+        ),
+    )
+
+
+def _sifted(
+    signals: Iterable[Signal], now: datetime, terms: Terms
+) -> tuple[list[Signal], list[str]]:
+    counting, passed_over = [], []
+    for signal in signals:
+        why = unusable(signal, now, terms)
+        if why is None:
+            counting.append(signal)
+        else:
+            passed_over.append(f"{signal.source}: {signal.detail}: {why}"[:512])
+    counting.sort(key=lambda one: one.at, reverse=True)
+    return counting, passed_over
+
+
+def unusable(signal: Signal, now: datetime, terms: Terms) -> str | None:
+    """Why a sign does not count; None if it does."""
+    old = age(signal.at, now, terms.gaps)
+    if old < -AHEAD:
+        return f"its time is {_minutes(-old):.0f} min in the future"
+    if is_noise(signal.message, terms.noise_patterns):
+        return "noise"
+    window = window_seconds(signal.tier, terms.lookback_minutes)
+    if old.total_seconds() > window:
+        return f"older than {window / 60:g} min"
+    return None
+
+
+def _confidence(signals: Sequence[Signal]) -> tuple[float, Level, list[str]]:
+    """The highest row that applies; several signs of one source are one."""
+    named: dict[Tier, list[str]] = {1: [], 2: [], 3: []}
+    for signal in signals:
+        if signal.source not in named[signal.tier]:
+            named[signal.tier].append(signal.source)
+    for tier, least, confidence, level in _ROWS:
+        if len(named[tier]) >= least:
+            count, sources = plural(len(named[tier]), "source"), ", ".join(named[tier])
+            return confidence, level, [f"{count} of tier {tier} ({sources}): {confidence}"]
+    return 0.0, "NONE", ["no sign of activity"]
+
+
+def _penalty(signals: Sequence[Signal], now: datetime, terms: Terms) -> tuple[float, list[str]]:
+    quiet = _minutes(age(signals[0].at, now, terms.gaps)) if signals else 0.0
+    for minutes, factor in _PENALTIES:
+        if quiet > minutes * terms.pace:
+            return factor, [f"the newest is {quiet:.0f} min old: × {factor}"]
+    return 1.0, []
+
+
+def _failed_rules(signals: Sequence[Signal], now: datetime, terms: Terms) -> list[str]:
+    """The rules by which signs confirm each other, as far as they are broken."""
+    if not signals:
+        return []
+    failed = []
+    newest, oldest = (age(signals[place].at, now, terms.gaps) for place in (0, -1))
+    if oldest - newest > timedelta(hours=CONSISTENT_HOURS):
+        failed.append(f"the signs are more than {CONSISTENT_HOURS} hours apart")
+    if _minutes(newest) > terms.lookback_minutes:
+        failed.append(f"none of the last {terms.lookback_minutes:g} min")
+    if all(signal.tier == 3 for signal in signals):
+        failed.append("none of tier 1 or 2")
+    return failed
+
+
+def _not_counted(last: datetime | None, now: datetime, terms: Terms) -> list[str]:
+    spared = _minutes(left_out(last, now, terms.gaps)) if last is not None else 0.0
+    return (
+        [f"{spared:.0f} min are not counted: the machine slept, or its clock was set"]
+        if spared >= 1
+        else []
+    )
+
+
+def is_real(signal: Signal, now: datetime, terms: Terms) -> bool:
+    """Whether it was a sign at its time, however long ago that is: no noise, and not in the future."""
+    return signal.at - now <= AHEAD and not is_noise(signal.message, terms.noise_patterns)
+
+
+def _verdict(active: bool, confidence: float, terms: Terms) -> str:
+    if active:
+        return f"active: {confidence:g} is at least {terms.min_confidence:g}"
+    if confidence < terms.min_confidence:
+        return f"not active: {confidence:g} is below {terms.min_confidence:g}"
+    return "not active: the signs do not confirm each other"
+
+
+def _minutes(span: timedelta) -> float:
+    return span.total_seconds() / 60

@@ -1,0 +1,162 @@
+"""What `guard activity` prints."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from guard.core.activity.assess import Assessment, Level, Share, Signal, Terms
+from guard.core.activity.lookback import Lookback, Origin
+from guard.core.activity.rhythm import Rhythm
+from guard.core.activity.sources import AnySource, Tier, worth
+from guard.core.activity.watched import FalseAlarm, WatchedAgent
+from guard.core.agents.agent import Agent
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line
+from guard.core.base.report import Report
+from guard.core.base.text import plural, visible
+from guard.core.events.agent import AgentStatus
+
+
+class ShownSignal(Frozen):
+    """One sign that counts, with what its source is worth by itself."""
+
+    source: AnySource
+    tier: Tier
+    confidence: Share
+    at: Instant
+    detail: Line
+
+
+class ActivityReport(Report):
+    """Whether one agent is at work, how surely, and why."""
+
+    schema_: Literal["guard/activity/1"] = Field("guard/activity/1", alias="schema")
+    task_id: Id
+    agent_id: Id
+    status: AgentStatus
+    is_active: bool
+    confidence: Share
+    level: Level
+    last_activity: Instant | None
+    inactivity_minutes: float | None
+    signals: tuple[ShownSignal, ...]
+    validation_passed: bool
+    reasons: tuple[Line, ...]
+    passed_over: tuple[Line, ...]
+    """What was seen and did not count, and why."""
+    passed_over_more: Count
+    warnings: tuple[Line, ...]
+    """Sources that could not tell."""
+    lookback_minutes: float
+    lookback_origin: Origin
+    """Who says how far one looks back: what was asked for, the settings of this agent, what was learned of it, its own \
+rhythm, or the general settings;"""
+    lookback_why: Line
+    min_confidence: Share
+    last_seen: Instant | None
+    """The newest sign that there was, also one that is too old to count."""
+    rhythm: Rhythm
+    total_resumes: Count
+    """How many prompts it was sent;"""
+    false_alarms: tuple[FalseAlarm, ...]
+    """and which of them were not needed, as far as that was learned."""
+
+
+_MOST_PASSED_OVER = 20
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One look at an agent, with what it was made by."""
+
+    assessment: Assessment
+    terms: Terms
+    lookback: Lookback
+    rhythm: Rhythm
+    warnings: tuple[str, ...]
+    last_seen: datetime | None
+
+
+def activity_report(agent: Agent, seen: Seen, watched: WatchedAgent | None) -> ActivityReport:
+    """The look at one agent as a document, with what is known from watching it."""
+    found = seen.assessment
+    return ActivityReport(
+        task_id=agent.task_id,
+        agent_id=agent.agent_id,
+        status=agent.status,
+        is_active=found.is_active,
+        confidence=found.confidence,
+        level=found.level,
+        last_activity=found.last_activity,
+        inactivity_minutes=found.inactivity_minutes,
+        signals=tuple(map(_shown, found.signals)),
+        validation_passed=found.validation_passed,
+        reasons=found.reasons,
+        passed_over=found.passed_over[:_MOST_PASSED_OVER],
+        passed_over_more=max(0, len(found.passed_over) - _MOST_PASSED_OVER),
+        warnings=seen.warnings,
+        lookback_minutes=seen.lookback.minutes,
+        lookback_origin=seen.lookback.origin,
+        lookback_why=seen.lookback.why,
+        min_confidence=seen.terms.min_confidence,
+        last_seen=seen.last_seen,
+        rhythm=seen.rhythm,
+        total_resumes=watched.total_resumes if watched is not None else 0,
+        false_alarms=watched.false_alarms if watched is not None else (),
+    )
+
+
+def _shown(signal: Signal) -> ShownSignal:
+    source = worth(signal.source, signal.custom_tier)
+    return ShownSignal(
+        source=signal.source,
+        tier=source.tier,
+        confidence=source.confidence,
+        at=signal.at,
+        detail=signal.detail,
+    )
+
+
+def activity_text(report: ActivityReport) -> str:
+    """The verdict, then why, then what was seen."""
+    return "\n".join(visible(line) for line in _lines(report))
+
+
+def _lines(report: ActivityReport) -> Iterator[str]:
+    word = "active" if report.is_active else "not active"
+    quiet = report.inactivity_minutes
+    since = "no sign of activity" if quiet is None else f"last sign {quiet:.0f} min ago"
+    yield f"{report.agent_id} of {report.task_id} ({report.status}): {word}, {since}"
+    yield from (f"  {reason}" for reason in report.reasons)
+    for signal in report.signals:
+        when = f"{signal.at:%Y-%m-%d %H:%M:%S} UTC"
+        yield f"  {when}  tier {signal.tier}  {signal.source} ({signal.confidence:g}): {signal.detail}"
+    yield from (f"  passed over: {one}" for one in report.passed_over)
+    if report.passed_over_more:
+        yield f"  passed over: {report.passed_over_more} more"
+    yield from (f"  could not tell: {one}" for one in report.warnings)
+    yield f"  look-back {report.lookback_minutes:g} min ({report.lookback_origin}: {report.lookback_why})"
+    yield f"  rhythm: {_rhythm(report.rhythm)}"
+    yield from _watching(report)
+
+
+def _rhythm(found: Rhythm) -> str:
+    if found.pattern == "too_few":
+        return f"too few signs to tell ({plural(found.gaps, 'pause')})"
+    quiet = (
+        "" if found.quiet_minutes is None else f", quiet for up to {found.quiet_minutes:.0f} min"
+    )
+    return f"{found.pattern}, usually a sign every {found.usual_minutes:.0f} min{quiet}"
+
+
+def _watching(report: ActivityReport) -> Iterator[str]:
+    if report.total_resumes:
+        yield f"  {plural(report.total_resumes, 'prompt')} sent to it"
+    for alarm in report.false_alarms:
+        yield (
+            f"  false alarm of {alarm.resumed_at:%Y-%m-%d %H:%M} UTC, after "
+            f"{alarm.silence_minutes:.0f} min: {alarm.proof}; look-back "
+            f"{alarm.lookback_minutes:g} min since {alarm.learned_at:%Y-%m-%d %H:%M} UTC"
+        )

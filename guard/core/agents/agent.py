@@ -1,0 +1,150 @@
+"""One agent as it stands: frozen in the registries, a draft while it is being folded."""
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Literal
+
+from guard.core.agents.lifecycle import TERMINAL
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Percent, Text
+from guard.core.events.agent import AgentImported, AgentSpawned, AgentStatus, Incarnation
+from guard.core.events.base import IterationNumber
+from guard.core.events.validation import CompletionValidation
+from guard.core.events.whereabouts import BootSeconds, Host, Pid, Whereabouts
+
+DetectedBy = Literal["self_report", "session_gone", "kill", "import"]
+"""How guard learned of an end."""
+
+
+class LastTest(Frozen):
+    """The newest run of tests under guard's eyes."""
+
+    at: Instant
+    exit_code: int | None
+
+
+class Agent(Frozen):
+    """One agent of one task, as it stands."""
+
+    agent_id: Id
+    task_id: Id
+    incarnation: Incarnation
+    agent_type: Line
+    status: AgentStatus
+    progress: Percent | None
+    message: Text
+    run: Id | None
+    iteration: IterationNumber | None
+    """The iteration of guard's that it was last reported from: one that waits ends with it."""
+    spawned_at: Instant
+    updated_at: Instant
+    completed_at: Instant | None
+    """When it ended, unless it was killed;"""
+    terminated_at: Instant | None
+    """when it was killed."""
+    detected_by: DetectedBy | None
+    reason: Text | None
+    """Why it was killed."""
+    detail: Line | None
+    """How its end was found out or brought about, if it was not reported."""
+    host: Host | None
+    tmux_session: Line | None
+    tmux_socket: Line | None
+    tmux_identity: Line | None
+    pid: Pid | None
+    pid_start: Line | None
+    keeper_pid: Pid | None
+    keeper_start: Line | None
+    placed_at: Instant | None
+    """When it became known where it runs;"""
+    placed_boot_seconds: BootSeconds | None
+    """the same on the boot clock."""
+    updates: Count
+    working_updates: Count
+    late_reports: Count
+    findings: Count
+    test_runs: Count
+    last_test: LastTest | None
+    refused_claims: Count
+    completion_validation: CompletionValidation | None
+
+    @property
+    def whereabouts(self) -> Whereabouts:
+        return Whereabouts(**{name: getattr(self, name) for name in Whereabouts.model_fields})
+
+
+@dataclass(slots=True)
+class Draft:
+    """An agent while it is being folded; the fields are those of Agent."""
+
+    agent_id: str
+    task_id: str
+    incarnation: int
+    agent_type: str
+    status: AgentStatus
+    progress: int | None
+    message: str
+    spawned_at: datetime
+    updated_at: datetime
+    run: str | None = None
+    iteration: int | None = None
+    completed_at: datetime | None = None
+    terminated_at: datetime | None = None
+    detected_by: DetectedBy | None = None
+    reason: str | None = None
+    detail: str | None = None
+    host: Host | None = None
+    tmux_session: str | None = None
+    tmux_socket: str | None = None
+    tmux_identity: str | None = None
+    pid: int | None = None
+    pid_start: str | None = None
+    keeper_pid: int | None = None
+    keeper_start: str | None = None
+    placed_at: datetime | None = None
+    placed_boot_seconds: float | None = None
+    updates: int = 0
+    working_updates: int = 0
+    late_reports: int = 0
+    findings: int = 0
+    test_runs: int = 0
+    last_test: LastTest | None = None
+    refused_claims: int = 0
+    completion_validation: CompletionValidation | None = None
+
+    @staticmethod
+    def of(agent: Agent) -> "Draft":
+        return Draft(**{name: getattr(agent, name) for name in _FIELDS})
+
+    @staticmethod
+    def begun(event: AgentSpawned | AgentImported) -> "Draft":
+        """A new agent, or one taken over as it stood elsewhere."""
+        draft = Draft(
+            agent_id=event.agent_id,
+            task_id=event.task_id,
+            incarnation=event.incarnation,
+            agent_type=event.agent_type,
+            status="deployed",
+            progress=None,
+            message=event.message,
+            spawned_at=event.at,
+            updated_at=event.at,
+        )
+        if isinstance(event, AgentImported):
+            draft._take_over(event)
+        return draft
+
+    def _take_over(self, event: AgentImported) -> None:
+        for name in ("status", "progress", "spawned_at", "updated_at", "tmux_session", "pid"):
+            setattr(self, name, getattr(event, name))
+        if event.status in TERMINAL:
+            self.detected_by, self.detail = "import", event.source
+        if event.killed:
+            self.terminated_at = event.ended_at
+        else:
+            self.completed_at = event.ended_at
+
+    def frozen(self) -> Agent:
+        return Agent(**{name: getattr(self, name) for name in _FIELDS})
+
+
+_FIELDS = tuple(field.name for field in fields(Draft))

@@ -1,0 +1,83 @@
+"""Where the repository stood when an agent was spawned: what a claim of completion is measured from."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal
+
+from pydantic import Field
+
+from guard.core.base.fields import Id, Instant, Oid
+from guard.core.base.paths import Spelled
+from guard.core.events.agent import AgentBaselineRecorded, Incarnation
+from guard.core.events.baseline import DirtyFile
+from guard.core.log.view import Fold, ViewDocument, ViewKind
+
+_OWN = ("task_id", "agent_id", "incarnation", "at", "root", "head", "dirty")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a work tree was when an agent was spawned in it: enough to say later what was done since."""
+
+    root: str
+    """Spelled."""
+    head: str | None
+    """None before the first commit."""
+    dirty: tuple[DirtyFile, ...]
+
+
+class AgentBaseline(ViewDocument):
+    """The baseline of an agent's newest incarnation that has one."""
+
+    schema_: Literal["guard/agent-baseline/1"] = Field("guard/agent-baseline/1", alias="schema")
+    task_id: Id
+    agent_id: Id
+    incarnation: Incarnation
+    at: Instant
+    root: Spelled
+    head: Oid | None
+    dirty: tuple[DirtyFile, ...]
+
+    @property
+    def ground(self) -> Ground:
+        return Ground(self.root, self.head, self.dirty)
+
+    def key(self) -> str:
+        return baseline_key(self.task_id, self.agent_id)
+
+
+class AgentBaselineFold(Fold[AgentBaseline]):
+    document_class = AgentBaseline
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._fields: dict[str, Any] = {}
+
+    def restore(self, document: AgentBaseline) -> None:
+        self.reached = document.position()
+        self._take(document)
+
+    def apply(self, event: AgentBaselineRecorded) -> None:
+        self._take(event)
+
+    def _take(self, source: AgentBaseline | AgentBaselineRecorded) -> None:
+        self._fields = {name: getattr(source, name) for name in _OWN}
+
+    def contents(self) -> dict[str, Any]:
+        return dict(self._fields)
+
+
+def baseline_key(task_id: str, agent_id: str) -> str:
+    """Two ids in one that is no longer than one may be."""
+    return sha256(f"{task_id}/{agent_id}".encode()).hexdigest()[:32]
+
+
+AGENT_BASELINE: ViewKind[AgentBaseline, AgentBaselineFold] = ViewKind(
+    document=AgentBaseline,
+    fold=AgentBaselineFold,
+    events=(AgentBaselineRecorded,),
+    key=lambda event: baseline_key(event.task_id, event.agent_id),
+    folder="agents.d/",
+    file="/agent-baseline.json",
+    needles=lambda _key: (b'"type":"agent_baseline_recorded"',),
+)

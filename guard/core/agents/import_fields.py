@@ -1,0 +1,154 @@
+"""The fields of a document from outside, each under several names, with what is wrong noted and its place."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+from guard.core.base.text import plural, visible
+
+MOST_PROBLEMS = 20
+_MOST_PLACES = 3
+_LONGEST_SHOWN = 60
+LONGEST_LINE, LONGEST_TEXT = 512, 65536
+_LONGEST_TIME = 64
+_LAST_SECOND = 1e11
+"""Of a number that is a time: beyond it are milliseconds."""
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_IN_LINE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_IN_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class BadRegistry(Exception):
+    """Nothing of the document can be taken; each problem names its place."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass
+class Notes:
+    """What is wrong with a document, and what was assumed of it."""
+
+    found: int = 0
+    problems: list[str] = field(default_factory=list)
+    assumed: dict[str, list[str]] = field(default_factory=dict)
+
+    def wrong(self, place: str, what: str) -> None:
+        self.found += 1
+        if self.found <= MOST_PROBLEMS:
+            self.problems.append(f"{place}: {what}")
+
+    def assume(self, place: str, what: str) -> None:
+        places = self.assumed.setdefault(what, [])
+        if places[-1:] != [place]:
+            places.append(place)
+
+    def refuse(self) -> None:
+        """Raise what was noted, if anything was."""
+        more = self.found - len(self.problems)
+        if self.found:
+            raise BadRegistry((*self.problems, *([f"and {more} more"] if more else [])))
+
+    def warnings(self, source: str) -> tuple[str, ...]:
+        return tuple(
+            f"{visible(source)}: {_some(places)}{what}" for what, places in self.assumed.items()
+        )
+
+
+def _some(places: list[str]) -> str:
+    named = ", ".join(filter(None, places[:_MOST_PLACES]))
+    more = len(places) - _MOST_PLACES
+    others = f" and {plural(more, 'other')}" if more > 0 else ""
+    return f"{named}{others}: " if named else ""
+
+
+def described(value: object) -> str:
+    """A value in a message: short, harmless, and without its insides."""
+    if isinstance(value, str):
+        shown = visible(value[:_LONGEST_SHOWN])
+        return f'"{shown}{"…" if len(value) > _LONGEST_SHOWN else ""}"'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
+        return str(value)
+    return {int: "a huge number", list: "a list", dict: "an object"}.get(type(value), "a value")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """One object of the document."""
+
+    place: str
+    values: Mapping[str, Any]
+    notes: Notes
+
+    def named(self, *names: str) -> str | None:
+        """The first of these names that has a value."""
+        return next((name for name in names if self.values.get(name) is not None), None)
+
+    def wrong(self, name: str, what: str) -> None:
+        value = described(self.values.get(name))
+        self.notes.wrong(f"{self.place}.{name}" if self.place else name, f"{value} {what}")
+
+    def line(self, *names: str) -> str | None:
+        return self._text(names, LONGEST_LINE, _IN_LINE)
+
+    def text(self, *names: str) -> str | None:
+        return self._text(names, LONGEST_TEXT, _IN_TEXT)
+
+    def _text(self, names: tuple[str, ...], most: int, harmful: re.Pattern[str]) -> str | None:
+        name = self.named(*names)
+        value = self.values[name] if name else None
+        if name is None or value == "":
+            return None
+        if not isinstance(value, str):
+            self.wrong(name, "is not text")
+        elif len(value) > most:
+            self.wrong(name, f"has more than {most} characters")
+        elif harmful.search(value):
+            self.wrong(name, "has characters that are no text")
+        else:
+            return value
+        return None
+
+    def whole(self, name: str, least: int, most: int) -> int | None:
+        """A whole number in these bounds; `50.0` is one too."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        self.wrong(name, f"is not a whole number from {least} to {most}")
+        return None
+
+    def moment(self, *names: str) -> datetime | None:
+        """A time: ISO-8601, or the seconds since 1970; without a zone it is UTC."""
+        name = self.named(*names)
+        if name is None:
+            return None
+        try:
+            return self._moment(self.values[name])
+        except (ValueError, OverflowError):
+            self.wrong(name, "is not a time: ISO-8601 or seconds since 1970 are")
+            return None
+
+    def _moment(self, value: Any) -> datetime:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if not (isfinite(value) and 0 < value < _LAST_SECOND):
+                raise ValueError
+            return datetime.fromtimestamp(value, UTC)
+        if not isinstance(value, str) or len(value) > _LONGEST_TIME:
+            raise ValueError
+        found = datetime.fromisoformat(value)
+        moment = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        if moment < _FIRST:
+            raise ValueError
+        if not found.tzinfo:
+            self.notes.assume(self.place, "times without a zone are taken as UTC")
+        return moment

@@ -1,0 +1,166 @@
+"""The two registries of agents: one per task, and one over all tasks.
+
+Both are folded from the same events by the same rules, so they cannot disagree.
+"""
+
+from typing import Any, Literal, get_args
+
+from pydantic import Field
+
+from guard.core.agents.agent import Agent
+from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.roster import Counts, Roster
+from guard.core.base.fields import Count, Id
+from guard.core.events import (
+    AgentEvent,
+    AgentImported,
+    AgentSpawned,
+    AgentStatus,
+    RegistryEvent,
+    RetentionSet,
+)
+from guard.core.log.view import Fold, ViewDocument, ViewKind
+
+KEEP_FINISHED = 100
+
+
+class AgentRegistry(ViewDocument):
+    """All agents of a task."""
+
+    schema_: Literal["guard/agent-registry/1"] = Field("guard/agent-registry/1", alias="schema")
+    task_id: Id
+    active_count: Count
+    completed_count: Count
+    total_spawned: Count
+    by_status: dict[AgentStatus, Count]
+    agents: tuple[Agent, ...]
+
+    def key(self) -> str:
+        return self.task_id
+
+    def agent(self, agent_id: str) -> Agent | None:
+        """The agent of this name."""
+        return next((one for one in self.agents if one.agent_id == agent_id), None)
+
+
+class GlobalRegistry(ViewDocument):
+    """Every active agent of all tasks, the newest finished ones, and the counts of all."""
+
+    schema_: Literal["guard/global-registry/1"] = Field("guard/global-registry/1", alias="schema")
+    active_agents: Count
+    completed_agents: Count
+    total_agents_spawned: Count
+    by_status: dict[AgentStatus, Count]
+    keep_finished: Count
+    agents: tuple[Agent, ...]
+
+
+class AgentRegistryFold(Fold[AgentRegistry]):
+    document_class = AgentRegistry
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._roster = Roster()
+
+    def agent(self, agent_id: str) -> Agent | None:
+        """One agent of the task, without freezing all the others."""
+        return self._roster.agent(self.key, agent_id)
+
+    def counts(self) -> Counts:
+        return self._roster.totals()
+
+    def restore(self, document: AgentRegistry) -> None:
+        self.reached = document.position()
+        self._roster.load(document.agents, document.by_status)
+        self._roster.active = document.active_count
+        self._roster.completed = document.completed_count
+        self._roster.spawned = document.total_spawned
+
+    def apply(self, event: AgentEvent) -> None:
+        self._roster.apply(event)
+
+    def contents(self) -> dict[str, Any]:
+        return {
+            "task_id": self.key,
+            "active_count": self._roster.active,
+            "completed_count": self._roster.completed,
+            "total_spawned": self._roster.spawned,
+            "by_status": self._roster.statuses(),
+            "agents": tuple(self._roster.agents().values()),
+        }
+
+
+class GlobalRegistryFold(Fold[GlobalRegistry]):
+    document_class = GlobalRegistry
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._roster = Roster()
+        self._keep = KEEP_FINISHED
+        self._finished: dict[tuple[str, str], None] = {}
+        """In the order of their ends: the oldest goes first."""
+
+    @property
+    def keep_finished(self) -> int:
+        return self._keep
+
+    def counts(self) -> Counts:
+        return self._roster.totals()
+
+    def restore(self, document: GlobalRegistry) -> None:
+        self.reached = document.position()
+        self._roster.load(document.agents, document.by_status)
+        self._roster.active = document.active_agents
+        self._roster.completed = document.completed_agents
+        self._roster.spawned = document.total_agents_spawned
+        self._keep = document.keep_finished
+        ended = [agent for agent in document.agents if agent.status not in ACTIVE]
+        self._finished = {(agent.task_id, agent.agent_id): None for agent in ended}
+
+    def apply(self, event: RegistryEvent) -> None:
+        if isinstance(event, RetentionSet):
+            self._keep = event.keep_finished
+        else:
+            name = (event.task_id, event.agent_id)
+            if isinstance(event, AgentSpawned | AgentImported):
+                self._finished.pop(name, None)
+            if self._roster.apply(event):
+                self._finished[name] = None
+        while len(self._finished) > self._keep:
+            oldest = next(iter(self._finished))
+            del self._finished[oldest]
+            self._roster.forget(*oldest)
+
+    def contents(self) -> dict[str, Any]:
+        agents = self._roster.agents()
+        finished = [agents[name] for name in self._finished]
+        active = [agent for agent in agents.values() if agent.status in ACTIVE]
+        return {
+            "active_agents": self._roster.active,
+            "completed_agents": self._roster.completed,
+            "total_agents_spawned": self._roster.spawned,
+            "by_status": self._roster.statuses(),
+            "keep_finished": self._keep,
+            "agents": (*active, *finished),
+        }
+
+
+_AGENT_EVENTS = get_args(AgentEvent)
+AGENT_REGISTRY: ViewKind[AgentRegistry, AgentRegistryFold] = ViewKind(
+    document=AgentRegistry,
+    fold=AgentRegistryFold,
+    events=_AGENT_EVENTS,
+    key=lambda event: event.task_id,
+    folder="",
+    file="/AGENT_REGISTRY.json",
+    needles=lambda key: (b'"task_id":"%s"' % key.encode(),),
+)
+GLOBAL_REGISTRY: ViewKind[GlobalRegistry, GlobalRegistryFold] = ViewKind(
+    document=GlobalRegistry,
+    fold=GlobalRegistryFold,
+    events=(*_AGENT_EVENTS, RetentionSet),
+    key=lambda _event: "",
+    folder="registry/",
+    file="GLOBAL_REGISTRY.json",
+    needles=lambda _key: (b'"type":"agent_', b'"type":"retention_set"'),
+)

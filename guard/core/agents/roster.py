@@ -1,0 +1,200 @@
+"""Agents by name with their counts: what both registries have in common.
+
+Counts move only when an agent goes from an active status to a terminal one. A report that comes after the end, or from an
+earlier incarnation, is counted as late and changes nothing else.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple, assert_never, cast
+
+from guard.core.agents.agent import Agent, Draft, LastTest
+from guard.core.agents.lifecycle import ACTIVE, STATUSES, ends
+from guard.core.events import (
+    AgentClaimValidated,
+    AgentEndDetected,
+    AgentEvent,
+    AgentFindingRecorded,
+    AgentImported,
+    AgentKilled,
+    AgentPlaced,
+    AgentSpawned,
+    AgentStatus,
+    AgentTested,
+    AgentUpdated,
+)
+from guard.core.events.whereabouts import Whereabouts
+
+_PLACE = tuple(Whereabouts.model_fields)
+
+
+class Counts(NamedTuple):
+    """How many agents are active, have ended of themselves, and were ever spawned."""
+
+    active: int
+    completed: int
+    spawned: int
+
+
+class Roster:
+    """Agents being folded; frozen one by one, when somebody looks."""
+
+    def __init__(self) -> None:
+        self._agents: dict[tuple[str, str], Agent | Draft] = {}
+        self._drafts: set[tuple[str, str]] = set()
+        self.active = 0
+        self.completed = 0
+        self.spawned = 0
+        self.by_status: Counter[AgentStatus] = Counter()
+
+    def load(self, agents: tuple[Agent, ...], by_status: dict[AgentStatus, int]) -> None:
+        self._agents = {(agent.task_id, agent.agent_id): agent for agent in agents}
+        self.by_status = Counter(by_status)
+
+    def apply(self, event: AgentEvent) -> bool:
+        """Take in the event; true if it ended the agent, or brought one that has ended."""
+        match event:
+            case AgentUpdated():
+                return self._update(event)
+            case AgentSpawned() | AgentImported():
+                return self._add(event)
+            case AgentEndDetected() | AgentKilled():
+                return self._end(event)
+            case AgentPlaced() | AgentFindingRecorded() | AgentTested() | AgentClaimValidated():
+                self._note(event)
+                return False
+            case _:
+                assert_never(event)
+
+    def _add(self, event: AgentSpawned | AgentImported) -> bool:
+        name = (event.task_id, event.agent_id)
+        before = self._agents.pop(name, None)
+        if before is not None and before.status in ACTIVE:
+            self.by_status[before.status] -= 1
+            self.active -= 1
+        draft = self._agents[name] = Draft.begun(event)
+        self._drafts.add(name)
+        self.spawned += 1
+        self.by_status[draft.status] += 1
+        if draft.status in ACTIVE:
+            self.active += 1
+            return False
+        self.completed += not (isinstance(event, AgentImported) and event.killed)
+        return True
+
+    def _update(self, event: AgentUpdated) -> bool:
+        agent = self._current(event)
+        if agent is None:
+            return False
+        ended = self._move(agent, event.status)
+        if ended:
+            self.completed += 1
+            agent.completed_at = event.at
+            agent.detected_by = "self_report"
+        if event.run is not None:
+            agent.run, agent.iteration = event.run, event.iteration
+        if event.progress is not None:
+            agent.progress = event.progress
+        agent.message = event.message or agent.message
+        agent.updated_at = event.at
+        agent.updates += 1
+        agent.working_updates += event.status in ("running", "working")
+        return ended
+
+    def _end(self, event: AgentEndDetected | AgentKilled) -> bool:
+        agent = self._current(event)
+        if agent is None:
+            self._explain(event)
+            return False
+        killed = isinstance(event, AgentKilled)
+        self._move(agent, "terminated" if killed else "completed")
+        if isinstance(event, AgentKilled):
+            agent.terminated_at = event.at
+            agent.detected_by, agent.reason = "kill", event.reason
+        else:
+            self.completed += 1
+            agent.completed_at = event.at
+            agent.detected_by = event.detected_by
+        agent.detail = event.detail
+        agent.updated_at = event.at
+        return True
+
+    def _explain(self, event: AgentEndDetected | AgentKilled) -> None:
+        """A kill that was told by two, by whoever killed and by whoever was ended with it, has the reason of the last."""
+        agent = self._agents.get((event.task_id, event.agent_id))
+        if isinstance(agent, Draft) and isinstance(event, AgentKilled):
+            same = agent.incarnation == event.incarnation
+            if same and agent.detected_by == "kill":
+                agent.reason, agent.detail = event.reason, event.detail
+
+    def _note(
+        self, event: AgentPlaced | AgentFindingRecorded | AgentTested | AgentClaimValidated
+    ) -> None:
+        """What is known of an agent, and moves no count: also after its end, but never of an earlier incarnation."""
+        agent = self._thaw(event.task_id, event.agent_id)
+        if agent is None or agent.incarnation != event.incarnation:
+            return
+        match event:
+            case AgentPlaced():
+                for name in _PLACE:
+                    setattr(agent, name, getattr(event, name))
+                agent.placed_at, agent.placed_boot_seconds = event.at, event.boot_seconds
+            case AgentFindingRecorded():
+                agent.findings += 1
+            case AgentTested():
+                agent.test_runs += 1
+                agent.last_test = LastTest(at=event.at, exit_code=event.exit_code)
+            case AgentClaimValidated():
+                agent.refused_claims += event.refused
+                agent.completion_validation = event.validation
+            case _:
+                assert_never(event)
+
+    def _current(self, event: AgentUpdated | AgentEndDetected | AgentKilled) -> Draft | None:
+        """The agent that the event is about, if it is active and no other incarnation; else the event is late."""
+        agent = self._thaw(event.task_id, event.agent_id)
+        if agent is None:
+            return None
+        if agent.status not in ACTIVE or agent.incarnation != event.incarnation:
+            agent.late_reports += 1
+            return None
+        return agent
+
+    def _move(self, agent: Draft, status: AgentStatus) -> bool:
+        """Give an active agent another status; true if that is its end."""
+        ended = ends(agent.status, status)
+        self.by_status[agent.status] -= 1
+        self.by_status[status] += 1
+        self.active -= ended
+        agent.status = status
+        return ended
+
+    def _thaw(self, task_id: str, agent_id: str) -> Draft | None:
+        agent = self._agents.get((task_id, agent_id))
+        if isinstance(agent, Agent):
+            agent = Draft.of(agent)
+            self._agents[task_id, agent_id] = agent
+            self._drafts.add((task_id, agent_id))
+        return agent
+
+    def agent(self, task_id: str, agent_id: str) -> Agent | None:
+        """One of them, frozen; it stays a draft here, because the next report of it is likely to come soon."""
+        agent = self._agents.get((task_id, agent_id))
+        return agent.frozen() if isinstance(agent, Draft) else agent
+
+    def forget(self, task_id: str, agent_id: str) -> None:
+        self._agents.pop((task_id, agent_id), None)
+        self._drafts.discard((task_id, agent_id))
+
+    def agents(self) -> Mapping[tuple[str, str], Agent]:
+        """All of them, frozen, in the order in which they were spawned."""
+        for name in self._drafts:
+            self._agents[name] = cast(Draft, self._agents[name]).frozen()
+        self._drafts.clear()
+        return cast(Mapping[tuple[str, str], Agent], self._agents)
+
+    def totals(self) -> Counts:
+        return Counts(self.active, self.completed, self.spawned)
+
+    def statuses(self) -> dict[AgentStatus, int]:
+        return {status: self.by_status[status] for status in STATUSES}

@@ -1,0 +1,90 @@
+"""Agents as tables and pages, for people."""
+
+from collections.abc import Iterator, Sequence
+
+from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.reports import AgentDetailReport, AgentReport, AgentsReport, ListedAgent
+from guard.core.base.text import visible
+
+_LONGEST_MESSAGE = 80
+_MOST_FINDINGS = 20
+
+
+def table(report: AgentsReport) -> str:
+    """The counts, then one line per agent."""
+    counts = f"{report.active} active, {report.completed} completed, {report.spawned} spawned"
+    return "\n".join([counts, *_rows(report.agents)])
+
+
+def transition_line(report: AgentReport) -> str:
+    """What a report did, with both counts, as one line."""
+    agent = report.agent
+    return (
+        f"agent {agent.agent_id} of task {agent.task_id}: {report.previous_status or 'new'} to "
+        f"{agent.status}; active in the task {report.active_count}, "
+        f"in all tasks {report.active_agents}"
+    )
+
+
+def _rows(agents: Sequence[ListedAgent]) -> list[str]:
+    rows = [
+        (
+            agent.task_id,
+            agent.agent_id,
+            agent.status,
+            agent.liveness if agent.status in ACTIVE else "",
+            percent(agent.progress),
+            agent.message,
+        )
+        for agent in agents
+    ]
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """In columns; the last cell is a message, which is cut."""
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    lines = []
+    for *cells, message in rows:
+        padded = "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True))
+        lines.append(f"{padded}  {visible(message)[:_LONGEST_MESSAGE]}".rstrip())
+    return lines
+
+
+def details(report: AgentDetailReport) -> str:
+    """Everything about one agent."""
+    agent = report.agent
+    lines = [f"{agent.task_id}/{agent.agent_id}: {agent.status}, {agent.agent_type}"]
+    lines += [f"  {name}: {value}" for name, value in _facts(agent) if value]
+    lines += [
+        f"  finding ({one.severity}): {f'{one.file}: ' if one.file else ''}{one.text}"
+        for one in report.findings[-_MOST_FINDINGS:]
+    ]
+    if report.score:
+        lines.append("  confidence in its completion:")
+        lines += [f"    {line}" for line in report.score]
+    return "\n".join(visible(line) for line in lines)
+
+
+def _facts(agent: ListedAgent) -> Iterator[tuple[str, str]]:
+    yield "seen", f"{agent.liveness} ({agent.seen})"
+    yield "incarnation", str(agent.incarnation)
+    yield "progress", percent(agent.progress)
+    yield "message", agent.message
+    yield "spawned", f"{agent.spawned_at:%Y-%m-%d %H:%M:%S} UTC"
+    yield "last report", f"{agent.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+    ended = agent.completed_at or agent.terminated_at
+    yield "ended", f"{ended:%Y-%m-%d %H:%M:%S} UTC, {agent.detected_by}" if ended else ""
+    yield "how", agent.detail or ""
+    yield "reason", agent.reason or ""
+    yield "host", agent.host.name if agent.host else ""
+    yield "tmux session", agent.tmux_session or ""
+    yield "process", str(agent.pid or "")
+    yield "reports", f"{agent.updates}, {agent.working_updates} at work, {agent.late_reports} late"
+    yield "findings", str(agent.findings or "")
+    yield "test runs", str(agent.test_runs or "")
+    yield "refused claims", str(agent.refused_claims or "")
+
+
+def percent(progress: int | None) -> str:
+    return "" if progress is None else f"{progress}%"

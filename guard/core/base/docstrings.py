@@ -1,0 +1,63 @@
+"""What the docstrings below fields say, read from the source when it is asked for.
+
+Pydantic can do it for every model as it is loaded; that parses the source of all of them, and every command would pay for
+what only schemas, `guard config` and the docs show.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+from guard.core.base.fields import Frozen
+
+
+@cache
+def described(model: type[Frozen]) -> dict[str, str]:
+    """The description of each field of a model that has one, inherited ones too."""
+    found: dict[str, str] = {}
+    for cls in reversed(model.__mro__):
+        if issubclass(cls, Frozen) and cls is not Frozen:
+            found.update(_in_source(cls))
+    return found
+
+
+def _in_source(cls: type[Frozen]) -> Iterator[tuple[str, str]]:
+    import ast
+    import inspect
+    from textwrap import dedent
+
+    try:
+        tree = ast.parse(dedent(inspect.getsource(cls)))
+    except OSError:
+        return  # Installed without its source: it works all the same, and says less.
+    definition = tree.body[0]
+    assert isinstance(definition, ast.ClassDef)
+    for statement, after in pairwise(definition.body):
+        match statement, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield name, inspect.cleandoc(text)
+
+
+def describe_all() -> None:
+    """Give every model that is loaded its descriptions, for schemas made after this."""
+    models = list(_below(Frozen))
+    for model in models:
+        for name, text in described(model).items():
+            model.model_fields[name].description = text
+        for built in _BUILT:
+            if built in model.__dict__:
+                delattr(model, built)
+    for model in models:
+        model.model_rebuild(force=True)
+
+
+_BUILT = ("__pydantic_core_schema__", "__pydantic_validator__", "__pydantic_serializer__")
+
+
+def _below(model: type[Frozen]) -> Iterator[type[Frozen]]:
+    for child in model.__subclasses__():
+        yield child
+        yield from _below(child)

@@ -1,0 +1,199 @@
+"""A byte stream cut into lines, or into the parts of one large JSON document, in bounded memory.
+
+Agents print one JSON object per line, or a single document at the end: an array on one line, or an object over many lines.
+Each element of such an array, and such an object as a whole, comes out as if it had been a line.
+"""
+
+import re
+from collections.abc import Generator, Iterator
+from typing import Any
+
+from guard.core.base.strict_json import loads
+
+LONGEST_LINE = 8 * 1024 * 1024
+_MOST_DOCUMENTS = 20
+_OPENS = re.compile(rb"\s*(?:\[\s*\{|[\[{]\s*\n)")
+_OPENERS = (b"[", b"{")
+_OUTSIDE = re.compile(rb'["\[\]{}]')
+_INSIDE = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_SURROGATES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
+
+
+def object_in(data: bytes) -> dict[str, Any] | None:
+    """The JSON object in these bytes, or None.
+
+    Half an emoji, which JavaScript leaves behind when it shortens a text, and bytes that are no UTF-8 are replaced: a
+    result must not be lost for them.
+    """
+    text = data.decode(errors="replace").encode()
+    if b"\\u" in text:
+        text = _SURROGATES.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
+    try:
+        value = loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+class Lines:
+    """Cuts at newlines; a line that is too long is passed over and counted."""
+
+    def __init__(self, longest: int = LONGEST_LINE, *, documents: bool = True) -> None:
+        self.passed_over = 0
+        self._longest = longest
+        self._documents = _MOST_DOCUMENTS if documents else 0
+        """How many documents may still begin: none after the first line that is an object by itself."""
+        self._document: _Document | None = None
+        self._pending = bytearray()
+        self._too_long = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The lines that these bytes complete."""
+        while data:
+            data = yield from (self._in_document if self._document else self._in_lines)(data)
+
+    def end(self) -> Iterator[bytes]:
+        """What stood after the last newline."""
+        if self._document:
+            yield from self._abandoned(self._document)
+        yield from self._complete()
+
+    def _in_lines(self, data: bytes) -> Generator[bytes, None, bytes]:
+        *whole, last = data.split(b"\n")
+        for number, piece in enumerate(whole, 1):
+            may_open = self._documents and piece.startswith(_OPENERS)
+            if not (self._pending or self._too_long or may_open or len(piece) > self._longest):
+                if piece:
+                    yield piece
+                continue
+            self._append(piece)
+            if opening := self._opening(b"\n"):
+                return opening + b"\n".join([*whole[number:], last])
+            yield from self._complete()
+        self._append(last)
+        return self._opening(b"")
+
+    def _append(self, piece: bytes) -> None:
+        self._too_long = self._too_long or len(self._pending) + len(piece) > self._longest
+        if self._too_long:
+            self._pending.clear()
+        else:
+            self._pending += piece
+
+    def _complete(self) -> Iterator[bytes]:
+        if self._too_long:
+            self._too_long = False
+            self.passed_over += 1
+        elif self._pending:
+            whole = bytes(self._pending)
+            self._pending.clear()
+            if whole.startswith(b"{"):
+                self._documents = 0
+            yield whole
+
+    def _opening(self, end: bytes) -> bytes:
+        """The pending bytes, if a document begins with them: they are read again as such."""
+        if not self._documents or not self._pending.startswith(_OPENERS):
+            return b""
+        if not _OPENS.match(bytes(self._pending[:64]) + end):
+            return b""
+        self._document = _Document(self._longest, is_array=self._pending.startswith(b"["))
+        self._documents -= 1
+        opening = bytes(self._pending) + end
+        self._pending.clear()
+        return opening
+
+    def _in_document(self, data: bytes) -> Generator[bytes, None, bytes]:
+        document = self._document
+        assert document is not None
+        parts, rest = document.feed(data)
+        yield from parts
+        if document.closed:
+            self.passed_over += document.passed_over
+            self._document = None
+        elif document.is_hopeless:
+            yield from self._abandoned(document)
+        return rest
+
+    def _abandoned(self, document: "_Document") -> Iterator[bytes]:
+        """It was no document after all: its lines are lines."""
+        self._document = None
+        self.passed_over += document.passed_over
+        self._documents = 0
+        yield from bytes(document.pending).split(b"\n")
+
+
+class _Document:
+    """One JSON array or object, followed by its brackets."""
+
+    def __init__(self, longest: int, *, is_array: bool) -> None:
+        self.closed = False
+        self.passed_over = 0
+        self.pending = bytearray()
+        self._is_array = is_array
+        self._longest = longest
+        self._floor = 1 if is_array else 0
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+        self._too_long = False
+
+    @property
+    def is_hopeless(self) -> bool:
+        return self._too_long and not self._is_array
+
+    def feed(self, data: bytes) -> tuple[list[bytes], bytes]:
+        """The parts that these bytes complete, and what follows the end of the document."""
+        parts: list[bytes] = []
+        position, begin = 0, 0
+        while not self.closed and (found := self._bracket(data, position)):
+            position, opens = found.end(), found[0] in b"[{"
+            self._depth = depth = self._depth + (1 if opens else -1)
+            if opens and depth == self._floor + 1:
+                begin = found.start()
+            elif not opens and depth == self._floor:
+                self._keep(data[begin:position])
+                parts += self._part()
+            self.closed = depth == 0
+        if self.closed:
+            return parts, data[position:]
+        if self._depth > self._floor:
+            self._keep(data[begin:])
+        return parts, data[begin:] if self.is_hopeless else b""
+
+    def _bracket(self, data: bytes, position: int) -> re.Match[bytes] | None:
+        """The next bracket that does not stand in a string."""
+        while position < len(data):
+            if self._in_string:
+                position = self._after_string(data, position)
+                continue
+            found = _OUTSIDE.search(data, position)
+            if found is None or found[0] != b'"':
+                return found
+            self._in_string = True
+            position = found.end()
+        return None
+
+    def _after_string(self, data: bytes, position: int) -> int:
+        inside = _INSIDE.match(data, position + self._escaped)
+        end = inside.end() if inside else len(data)
+        self._in_string = data[end : end + 1] != b'"'
+        self._escaped = data[end : end + 1] == b"\\"
+        return len(data) if self._in_string else end + 1
+
+    def _keep(self, piece: bytes) -> None:
+        self._too_long = self._too_long or len(self.pending) + len(piece) > self._longest
+        if not self._too_long:
+            self.pending += piece
+
+    def _part(self) -> list[bytes]:
+        part = bytes(self.pending)
+        self.pending.clear()
+        if self._too_long:
+            self._too_long = False
+            self.passed_over += 1
+            return []
+        return [part]

@@ -1,0 +1,51 @@
+"""Now, by both clocks; and what the events of one decision have in common."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from guard.core.base.fields import BootSeconds, Frozen, Instant, Line
+
+
+class Reading(Frozen):
+    """A moment by both clocks: wall time, and seconds on the boot clock of one boot."""
+
+    at: Instant
+    boot_seconds: BootSeconds
+    boot_id: Line | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Now, by both clocks; without a boot id only the wall clock counts."""
+
+    now: datetime
+    boot_seconds: float
+    boot_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What the events of one decision have in common besides their time."""
+
+    id: str
+    run: str | None = None
+    iteration: int | None = None
+
+    def next(self) -> "Stamp":
+        """For the event after this one."""
+        return replace(self, id=f"{self.id}-2")
+
+
+def elapsed(since: Reading, moment: Moment) -> float | None:
+    """Seconds from then to now; None if then has not come yet."""
+    if since.boot_id is not None and since.boot_id == moment.boot_id:
+        seconds = moment.boot_seconds - since.boot_seconds
+    else:
+        seconds = (moment.now - since.at).total_seconds()
+    return seconds if seconds >= 0 else None
+
+
+def clocks(moment: Moment) -> dict[str, Any]:
+    """The fields of those that begin something that ends by the clock."""
+    return {"boot_seconds": moment.boot_seconds, "boot_id": moment.boot_id}

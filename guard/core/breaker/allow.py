@@ -1,0 +1,89 @@
+"""Whether an iteration may begin, and the claim on the one that an open breaker allows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from guard.core.base.moment import Moment, Stamp, clocks, elapsed
+from guard.core.breaker.settings import Breaker as BreakerPolicy
+from guard.core.breaker.state import Breaker, Trial, common, later
+from guard.core.events.breaker import CooldownRestarted, TrialClaimed
+from guard.core.events.run import Process
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Whether an iteration may begin, and why; a trial has to be claimed first."""
+
+    allowed: bool
+    trial: bool
+    reason: str
+    retry_at: datetime | None = None
+
+
+def permission(
+    state: Breaker,
+    policy: BreakerPolicy,
+    moment: Moment,
+    *,
+    head: str | None,
+    holder_alive: bool,
+    handed_over: bool = False,
+) -> Permission:
+    """Whether an iteration may begin now; `head` is the commit that the work tree stands at, None if nobody looked.
+
+    `handed_over` says that the holder of the trial has started the one who asks, to make it.
+    """
+    if state.state == "closed":
+        return Permission(True, False, "closed")
+    if state.state == "half_open" and handed_over:
+        return Permission(True, True, "handed_over")
+    if state.state == "half_open":
+        return _next_trial(state.trial, moment, holder_alive)
+    if head is not None and state.head is not None and head != state.head:
+        return Permission(True, True, "commit_outside")
+    cooled = elapsed(state.cooling_since, moment) if state.cooling_since else None
+    left = min(state.cooldown_seconds, policy.cooldown_max_seconds) - (cooled or 0)
+    if left <= 0:
+        return Permission(True, True, "cooldown_over")
+    return Permission(False, False, "cooling_down", later(moment.now, left))
+
+
+def _next_trial(trial: Trial | None, moment: Moment, holder_alive: bool) -> Permission:
+    if trial is None:
+        return Permission(True, True, "trial_returned")
+    if trial.holder is not None and not holder_alive:
+        return Permission(True, True, "holder_gone")
+    since = elapsed(trial.claimed, moment)
+    left = trial.lease_seconds - (since or 0)
+    if left <= 0 or (since is None and trial.holder is None):
+        return Permission(True, True, "lease_over")
+    return Permission(False, False, "trial_taken", later(moment.now, left))
+
+
+def claim(
+    state: Breaker,
+    policy: BreakerPolicy,
+    reason: str,
+    holder: Process | None,
+    moment: Moment,
+    stamp: Stamp,
+) -> TrialClaimed:
+    """The claim on a trial that was allowed for this reason."""
+    return TrialClaimed(
+        **common(state, moment, stamp),
+        **clocks(moment),
+        reason=reason,
+        holder=holder,
+        lease_seconds=policy.trial_lease_seconds,
+    )
+
+
+def was_set_back(state: Breaker, moment: Moment) -> bool:
+    """Whether the cooldown began in what the clocks now call the future: it would last until they are there again."""
+    since = state.cooling_since
+    return state.state == "open" and since is not None and elapsed(since, moment) is None
+
+
+def restart(state: Breaker, *, moment: Moment, stamp: Stamp) -> CooldownRestarted:
+    """Count the cooldown from now on."""
+    return CooldownRestarted(**common(state, moment, stamp), **clocks(moment))

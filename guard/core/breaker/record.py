@@ -1,0 +1,125 @@
+"""What the end of an iteration, or a person, does to the breaker."""
+
+from guard.core.base.moment import Moment, Stamp, clocks
+from guard.core.breaker.settings import Breaker as BreakerPolicy
+from guard.core.breaker.state import Breaker, Counts, brought_work, common, tally
+from guard.core.events.breaker import (
+    BreakerClosed,
+    BreakerEvent,
+    BreakerOpened,
+    BreakerRecorded,
+    TrialReturned,
+)
+from guard.core.events.run import Status
+
+CAUSES = ("no_commits", "same_error", "denied", "always_rescued")
+"""Why iterations open it; a person who trips it gives another word."""
+
+
+def after_iteration(
+    state: Breaker,
+    policy: BreakerPolicy,
+    *,
+    status: Status,
+    reason: str,
+    fingerprint: str,
+    denied: bool,
+    rescued: bool,
+    moment: Moment,
+    stamp: Stamp,
+    head: str | None = None,
+) -> tuple[BreakerEvent, ...]:
+    """What the end of an iteration means for the breaker."""
+    recorded = BreakerRecorded(
+        **common(state, moment, stamp),
+        status=status,
+        reason=reason,
+        fingerprint=fingerprint,
+        denied=denied,
+        rescued=rescued,
+        head=head,
+    )
+    if state.state == "open":
+        return (recorded,)
+    is_trial = state.state == "half_open"
+    risen = _risen(state.counts, tally(state.counts, recorded))
+    cause = _limit_reached(risen, policy) or (_failed_again(state, risen) if is_trial else None)
+    if cause is not None:
+        cooldown = state.cooldown_seconds * 2
+        return (recorded, _opened(state, policy, cause, cooldown, moment, stamp.next(), head))
+    return (recorded, _judged(state, recorded, moment, stamp.next())) if is_trial else (recorded,)
+
+
+def _risen(before: Counts, after: Counts) -> dict[str, int]:
+    """Each reason to open that this iteration gave, with its count now."""
+    counts = {
+        "no_commits": (before.streak, after.streak),
+        "same_error": (before.times(after.fingerprint), after.fingerprint_count),
+        "denied": (before.denied_streak, after.denied_streak),
+        "always_rescued": (before.rescue_streak, after.rescue_streak),
+    }
+    return {cause: new for cause, (old, new) in counts.items() if new > old}
+
+
+def _limit_reached(risen: dict[str, int], policy: BreakerPolicy) -> str | None:
+    """The first reason whose count is at its limit; a limit of 0 is never reached."""
+    limits = {
+        "no_commits": policy.stall_limit,
+        "same_error": policy.same_error_limit,
+        "denied": policy.denied_limit,
+        "always_rescued": policy.rescue_limit,
+    }
+    return next((cause for cause, count in risen.items() if 0 < limits[cause] <= count), None)
+
+
+def _failed_again(state: Breaker, risen: dict[str, int]) -> str | None:
+    """Why a trial failed: it stalled, or it showed again what the breaker opened for."""
+    if "no_commits" in risen:
+        return "no_commits"
+    again = state.reason in risen and (state.reason != "same_error" or risen["same_error"] > 1)
+    return state.reason if again else None
+
+
+def _judged(
+    state: Breaker, recorded: BreakerRecorded, moment: Moment, stamp: Stamp
+) -> BreakerEvent:
+    if brought_work(recorded):
+        return BreakerClosed(**common(state, moment, stamp), reason=recorded.reason or "complete")
+    return TrialReturned(**common(state, moment, stamp), reason=recorded.status)
+
+
+def _opened(
+    state: Breaker,
+    policy: BreakerPolicy,
+    reason: str,
+    cooldown: float,
+    moment: Moment,
+    stamp: Stamp,
+    head: str | None,
+) -> BreakerOpened:
+    cooldown = min(max(cooldown, policy.cooldown_seconds), policy.cooldown_max_seconds)
+    return BreakerOpened(
+        **common(state, moment, stamp),
+        **clocks(moment),
+        reason=reason,
+        cooldown_seconds=cooldown,
+        head=head,
+    )
+
+
+def trip(
+    state: Breaker,
+    policy: BreakerPolicy,
+    *,
+    reason: str,
+    moment: Moment,
+    stamp: Stamp,
+    head: str | None = None,
+) -> BreakerOpened:
+    """Open it by hand; a breaker that is open already begins its cooldown again."""
+    return _opened(state, policy, reason, state.cooldown_seconds, moment, stamp, head)
+
+
+def reset(state: Breaker, *, reason: str, moment: Moment, stamp: Stamp) -> BreakerClosed:
+    """Close it by hand, and forget what was counted."""
+    return BreakerClosed(**common(state, moment, stamp), reason=reason)

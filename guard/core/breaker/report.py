@@ -1,0 +1,36 @@
+"""What `guard breaker` prints."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from guard.core.base.fields import Count, Instant, Line
+from guard.core.base.report import Report
+from guard.core.breaker import BreakerState, Happening, Trial
+from guard.core.events.run import Seconds
+
+
+class BreakerReport(Report):
+    """The breaker of a work tree, and whether an iteration may begin."""
+
+    schema_: Literal["guard/breaker-report/1"] = Field("guard/breaker-report/1", alias="schema")
+    worktree: str
+    state: BreakerState
+    allowed: bool
+    """Whether an iteration may begin now; after `allow`, whether this one may."""
+    permission: Line
+    """Why, or why not, in one word."""
+    streak: Count
+    nothing_to_do_streak: Count
+    rescue_streak: Count
+    denied_streak: Count
+    fingerprint: Line
+    fingerprint_count: Count
+    reason: Line | None
+    opened_at: Instant | None
+    retry_at: Instant | None
+    """When an iteration may begin next, if none may now; when the cooldown ended, if it did."""
+    cooldown_seconds: Seconds
+    openings: Count
+    trial: Trial | None
+    history: tuple[Happening, ...]

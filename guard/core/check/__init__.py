@@ -1,0 +1,1 @@
+"""Judge the evidence of an iteration."""

@@ -1,0 +1,288 @@
+"""The completion check's decision: evidence in, a verdict or the next step out.
+
+`RULES` is the order in which a check decides, to be read from top to bottom: the first rule that has something to
+say decides. A rule returns None when it has nothing to say, and the trail keeps what each was asked. Nothing here looks at
+the world; `guard check` gathers the evidence, does the step, and asks again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import inf
+from typing import Literal
+
+from guard.core.base.text import plural
+from guard.core.check.evidence import Evidence, Living, Policy
+from guard.core.check.holding import holds, hung, living_agent, may_commit, may_go_on
+from guard.core.classify import status_of
+from guard.core.events.run import Status
+from guard.core.probe.answer import ProbeResult
+
+Action = Literal["probe", "wait", "rescue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of the iteration, and why."""
+
+    status: Status
+    reason: str
+    detail: str
+    retry_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do before looking again."""
+
+    action: Action
+    detail: str
+    seconds: float = 0
+    """For a wait: at most this long; a commit that lands or a process that ends is the end of it."""
+    next_round: bool = False
+    holds: bool = False
+    """Whether it waits for something that lives: all such waits together have one limit."""
+
+
+Decision = Verdict | Step
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A decision with the rules that were asked on the way to it; the last one decided."""
+
+    decision: Decision
+    trail: tuple[str, ...]
+
+
+def judge(evidence: Evidence, policy: Policy) -> Ruling:
+    """The verdict on this evidence, or the step that finds out more."""
+    trail = []
+    for name, rule in RULES:
+        trail.append(name)
+        decision = rule(evidence, policy)
+        if decision is not None:
+            return Ruling(decision, tuple(trail))
+    raise AssertionError("the last rule always decides")
+
+
+def _helpers_killed(seen: Evidence, policy: Policy) -> Decision | None:
+    if seen.output is None or not seen.output.killed or _was_hung(seen):
+        return None
+    outlived = next((one for one in seen.living if holds(one, policy)), None)
+    if outlived is not None and policy.wait and seen.waited_seconds < policy.max_wait_seconds:
+        return _hold(seen, policy, f"the session was cut off, and {outlived.name} outlived it")
+    lost = seen.output.killed
+    return Verdict(
+        "interrupted",
+        "helpers_killed",
+        f"{plural(len(lost), 'background job')} killed with the session: {', '.join(lost[:3])}",
+        seen.output.retry_at,
+    )
+
+
+def _new_commits(seen: Evidence, policy: Policy) -> Decision | None:
+    if not _has_commits(seen):
+        return None
+    if seen.team is not None and seen.team.active and not hung(seen, policy):
+        held = f"team {seen.team.name} has {plural(seen.team.active, 'active member')}"
+        return _hold(seen, policy, f"commits are there, but {held}")
+    retry_at = seen.output.retry_at if seen.output else None
+    return Verdict("complete", "commits", plural(seen.own_commits, "new commit"), retry_at=retry_at)
+
+
+def _output_says(seen: Evidence, _policy: Policy) -> Decision | None:
+    if seen.output is None:
+        return None
+    status = status_of(seen.output.outcome)
+    if status is None and seen.ended_by_guard == "max_time":
+        return Verdict("working", "max_time", "the agent's time was over, and it was ended")
+    if status is None or (status == "interrupted" and _was_hung(seen)):
+        return None
+    return Verdict(status, seen.output.outcome, seen.output.reason, seen.output.retry_at)
+
+
+def _something_alive(seen: Evidence, policy: Policy) -> Decision | None:
+    at_work = [living for living in seen.living if holds(living, policy)]
+    if not at_work:
+        return None
+    names = ", ".join(living.name for living in at_work[:3])
+    return _hold(seen, policy, f"{names} at work")
+
+
+def _hung_members(seen: Evidence, policy: Policy) -> Decision | None:
+    members = hung(seen, policy)
+    if not members:
+        return None
+    return Verdict(
+        "timeout", "hung", f"{members[0].name} is alive without progress for {_span(members[0])}"
+    )
+
+
+def _probe_failed_for_good(seen: Evidence, _policy: Policy) -> Decision | None:
+    failed = _asked(seen)
+    if failed is None or failed.failure is None:
+        return None
+    if failed.failure == "limited":
+        return Verdict("limited", "probe_limited", failed.detail, failed.retry_at)
+    return Verdict("error", failed.failure, failed.detail) if failed.lasting else None
+
+
+def _waits_for_helper(seen: Evidence, policy: Policy) -> Decision | None:
+    """A claim to wait counts for nothing alone, and neither does an idle process; but the one bears out the other."""
+    asked = _asked(seen)
+    answer = asked.answer if asked else None
+    if answer is None or not (answer.agents_active or answer.reading() == "waiting"):
+        return None
+    quiet = [one for one in seen.living if may_go_on(one, policy)]
+    if not quiet:
+        return None
+    newest = min(quiet, key=lambda one: one.idle_seconds)
+    why = f"the session waits for helpers, and {newest.name} lives, idle for {_span(newest)}"
+    if seen.round >= policy.max_probes:
+        return _goes_on(seen, policy, why)
+    held = _hold(seen, policy, why, policy.max_wait_seconds - newest.idle_seconds)
+    return replace(held, next_round=True) if isinstance(held, Step) else held
+
+
+def _says_complete(seen: Evidence, policy: Policy) -> Decision | None:
+    if _reading(seen) != "complete":
+        return None
+    if seen.rescue is not None and seen.rescue.commits and seen.rescue.branch is None:
+        return Verdict(
+            "complete", "rescued", f"{plural(len(seen.rescue.commits), 'commit')} by the rescue"
+        )
+    if seen.uncommitted.any:
+        if seen.rescue is not None or not seen.uncommitted.names or not may_commit(seen, policy):
+            return None
+        return Step("rescue", "the agent says it is done and left work uncommitted")
+    if _doubt(seen):
+        return None
+    if seen.work.rescued:
+        return Verdict("complete", "rescued", "an earlier check rescued what was left")
+    return Verdict("complete", "nothing_to_do", "the agent says it is done, and nothing was left")
+
+
+def _ask(seen: Evidence, policy: Policy) -> Decision | None:
+    if not policy.probe or not seen.can_ask or seen.probed:
+        return None
+    return Step("probe", f"ask the session, probe {len(seen.probes) + 1} of {policy.max_probes}")
+
+
+def _next_round(seen: Evidence, policy: Policy) -> Decision | None:
+    if not policy.wait or seen.round >= policy.max_probes or _nothing_can_change(seen, policy):
+        return None
+    return Step(
+        "wait",
+        f"round {seen.round} of {policy.max_probes}: {_last_word(seen)}",
+        policy.probe_interval_seconds,
+        next_round=True,
+    )
+
+
+def _give_up(seen: Evidence, policy: Policy) -> Decision:
+    agent = living_agent(seen, policy)
+    if agent is not None:
+        return Verdict("working", "agent_alive", f"{agent.name} lives, idle for {_span(agent)}")
+    outage = _outage(seen)
+    if outage is not None:
+        return Verdict("limited", "outage", outage.detail, outage.retry_at)
+    last = seen.probes[-1] if seen.probes else None
+    if _was_hung(seen):
+        return Verdict(
+            "timeout", "hung", "the agent showed no sign of work any more, and was ended"
+        )
+    if seen.rescue is not None:
+        return Verdict("timeout", "rescue_refused", seen.rescue.detail)
+    if seen.uncommitted.stashed and not seen.uncommitted.names:
+        where = f"`git stash apply {seen.uncommitted.stashed[-1]}` brings it back"
+        return Verdict("timeout", "uncommitted", f"no commits, and work was stashed: {where}")
+    if seen.uncommitted.any:
+        return Verdict("timeout", "uncommitted", "no commits, and work was left uncommitted")
+    if last is not None and last.failure is not None:
+        return Verdict("timeout", "no_answer", last.detail)
+    return Verdict("timeout", "no_commits", _last_word(seen))
+
+
+RULES: tuple[tuple[str, Callable[[Evidence, Policy], Decision | None]], ...] = (
+    ("helpers killed with the session", _helpers_killed),
+    ("new commits", _new_commits),
+    ("the agent's output", _output_says),
+    ("something is at work", _something_alive),
+    ("a member hangs", _hung_members),
+    ("the probe failed for good", _probe_failed_for_good),
+    ("the session waits for a helper", _waits_for_helper),
+    ("the session says complete", _says_complete),
+    ("ask the session", _ask),
+    ("another round", _next_round),
+    ("give up", _give_up),
+)
+
+
+def _has_commits(seen: Evidence) -> bool:
+    return seen.own_commits > 0 and seen.work.net_change
+
+
+def _hold(seen: Evidence, policy: Policy, why: str, most: float = inf) -> Step | Verdict:
+    left = policy.max_wait_seconds - seen.waited_seconds
+    if policy.wait and left > 0:
+        return Step("wait", why, min(left, most), holds=True)
+    return _goes_on(seen, policy, why)
+
+
+def _goes_on(seen: Evidence, policy: Policy, why: str) -> Verdict:
+    if living_agent(seen, policy) is not None:
+        return Verdict("working", "agent_alive", why)
+    return Verdict("waiting", "team" if seen.team and seen.team.active else "alive", why)
+
+
+def _asked(seen: Evidence) -> ProbeResult | None:
+    """This round's probe, if it was made."""
+    return seen.probes[-1] if seen.probed and seen.probes else None
+
+
+def _was_hung(seen: Evidence) -> bool:
+    """Whether guard ended an agent that did nothing any more: what died with it had hung too, and is no interruption."""
+    return seen.ended_by_guard == "idle"
+
+
+def _reading(seen: Evidence) -> str | None:
+    asked = _asked(seen)
+    return asked.answer.reading() if asked and asked.answer else None
+
+
+def _outage(seen: Evidence) -> ProbeResult | None:
+    """The newest probe that met an overloaded service, if none was answered since."""
+    for probe in reversed(seen.probes):
+        if probe.answer is not None:
+            return None
+        if probe.failure == "overloaded":
+            return probe
+    return None
+
+
+def _doubt(seen: Evidence) -> bool:
+    """Whether something speaks against a claim that there was nothing to do."""
+    asked = _asked(seen)
+    pending = bool(asked and asked.answer and asked.answer.tasks_pending)
+    clean = seen.output is None or seen.output.outcome == "ok"
+    elsewhere = seen.rescue is not None and seen.rescue.branch is not None
+    return pending or not clean or bool(seen.open_tasks) or seen.work.lost > 0 or elsewhere
+
+
+def _nothing_can_change(seen: Evidence, policy: Policy) -> bool:
+    """Nobody to ask, and the only one who could have done anything has ended."""
+    return seen.agent_ended and not seen.living and not (policy.probe and seen.can_ask)
+
+
+def _last_word(seen: Evidence) -> str:
+    if not seen.probes:
+        return "no new commits"
+    last = seen.probes[-1]
+    if last.answer is None:
+        return f"the probe failed: {last.detail}"
+    return f"no new commits, and the session says {last.answer.reading()}"
+
+
+def _span(living: Living) -> str:
+    return f"{living.idle_seconds / 60:.0f} min"

@@ -1,0 +1,104 @@
+"""Judgements made again: one evidence document under a policy, or the looks of a past check under another one."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from guard.core.base.fields import Count, Frozen, Instant, first_problem
+from guard.core.base.report import Report
+from guard.core.base.strict_json import loads
+from guard.core.check.evidence import Evidence, Policy
+from guard.core.check.judge import Ruling, Verdict, judge
+from guard.core.events.check import CheckMade
+from guard.core.events.run import Seconds, Status
+
+M = TypeVar("M", bound=Frozen)
+
+
+class JudgeReport(Report):
+    """A decision, explained."""
+
+    schema_: Literal["guard/judge/1"] = Field("guard/judge/1", alias="schema")
+    decision: Literal["verdict", "probe", "wait", "rescue"]
+    status: Status | None
+    """The verdict, if it is one; else the decision is the step that finds out more."""
+    reason: str | None
+    detail: str
+    retry_at: Instant | None
+    seconds: Seconds
+    """How long the step waits at most."""
+    trail: tuple[str, ...]
+    """The rules that were asked, in their order; the last one decided."""
+    look: Count
+    """Which look of the check was judged, counted from 1; a document of its own is look 1 of 1."""
+    looks: Count
+    recorded_status: Status | None
+    """What the check itself said at the time."""
+    recorded_reason: str | None
+    policy: Policy
+
+
+def read_evidence(data: bytes) -> Evidence:
+    """The evidence in these bytes; a ValueError that names the place otherwise."""
+    return _read(Evidence, loads(data))
+
+
+def _read(model: type[M], document: object) -> M:
+    """Only what stands in JSON as its schema has it: a number in quotes is none."""
+    try:
+        return model.model_validate_json(json.dumps(document))
+    except ValidationError as error:
+        raise ValueError(first_problem(error)) from None
+
+
+def with_set(policy: Policy, told: Sequence[str]) -> Policy:
+    """The policy with `name=value` settings in it; a ValueError that names the trouble otherwise."""
+    values: dict[str, Any] = policy.model_dump()
+    for pair in told:
+        name, equals, value = pair.partition("=")
+        name = name.removeprefix("completion_check.")
+        if not equals or name not in values:
+            raise ValueError(f"{pair!r} is not NAME=VALUE with a name of {', '.join(values)}")
+        values[name] = value
+    try:
+        return Policy.model_validate(values, strict=False)
+    except ValidationError as error:
+        raise ValueError(first_problem(error)) from None
+
+
+def explained(evidence: Evidence, policy: Policy) -> JudgeReport:
+    """The judgement on one document."""
+    return _report(judge(evidence, policy), policy, 1, 1, None)
+
+
+def replayed(made: CheckMade, told: Sequence[str]) -> JudgeReport:
+    """What the looks of a past check come to under other settings: the first verdict, or where its evidence ends."""
+    policy = with_set(_read(Policy, made.policy), told)
+    rulings = [judge(_read(Evidence, look), policy) for look in made.looks]
+    if not rulings:
+        raise ValueError("the check kept no evidence")
+    verdicts = (n for n, one in enumerate(rulings, 1) if isinstance(one.decision, Verdict))
+    number = next(verdicts, len(rulings))
+    return _report(rulings[number - 1], policy, number, len(rulings), made)
+
+
+def _report(
+    ruling: Ruling, policy: Policy, look: int, looks: int, made: CheckMade | None
+) -> JudgeReport:
+    decision = ruling.decision
+    return JudgeReport(
+        decision="verdict" if isinstance(decision, Verdict) else decision.action,
+        status=decision.status if isinstance(decision, Verdict) else None,
+        reason=decision.reason if isinstance(decision, Verdict) else None,
+        detail=decision.detail,
+        retry_at=decision.retry_at if isinstance(decision, Verdict) else None,
+        seconds=0 if isinstance(decision, Verdict) else decision.seconds,
+        trail=ruling.trail,
+        look=look,
+        looks=looks,
+        recorded_status=made.status if made else None,
+        recorded_reason=made.reason if made else None,
+        policy=policy,
+    )

@@ -1,0 +1,213 @@
+"""Reads what an agent prints while it prints it, in bounded memory, and says at the end what it meant.
+
+The format is the named agent's, or the first that recognises an event. Until then, and for lines that are no events, the rules
+for plain text hold: every one of these programs can be run without JSON. A session that a program names on standard error is
+the one that counts: what looks like an event beside it was quoted.
+
+Plain text may quote events, so not every object is one. An event begins its line and stands in no fence. Where nothing comes
+before it, it may be any event of the format. After other lines, the noise of a shell or of a package manager, it has to be
+one with which a stream opens, or the last line of all, as the only document of an agent is. After a colon, which announces a
+quotation as well as an output, neither is believed: then a good exit proves nothing.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from guard.core.base.event_values import Event
+from guard.core.base.fields import is_id
+from guard.core.base.lines import Lines, object_in
+from guard.core.classify.base import Ending, Errors, Format
+from guard.core.classify.combine import classification, decide
+from guard.core.classify.errors import Meaning, Trouble
+from guard.core.classify.outcome import Classification
+from guard.core.classify.outcome import line as line_of
+from guard.core.classify.plain import Tail, trouble_in
+from guard.core.gate.stream_team import StreamTeam
+
+_ERRORS_KEPT = 64 * 1024
+_HEAD_KEPT = 16 * 1024
+_TELLING = re.compile(rb'"(?:type|session_id)"\s*:')
+_OBJECT = re.compile(rb"^\{", re.MULTILINE)
+_MOST_DOCUMENTS = 20
+
+
+class Reader:
+    """One session's output: feed it, then finish it, once."""
+
+    def __init__(self, candidates: Sequence[type[Format]], silence: Trouble) -> None:
+        self._candidates = candidates
+        self._silence = silence
+        """What it means if a program that exits with 0 has not said a word."""
+        self._format: Format | None = None
+        self._lines = Lines(documents=bool(candidates))
+        self._tail = Tail()
+        self._errors = bytearray()
+        self._latest = 0
+        """How much of standard error came after the last of standard output."""
+        self._head = bytearray()
+        self._announced: str | None = None
+        self._announcer: type[Format] | None = None
+        self._unreadable = 0
+        self.told = ""
+        """In the end the error in the program's own words, if it has any."""
+        self.said = ""
+        """In the end the agent's last message, where its events have one."""
+        self._last: tuple[type[Format], Event] | None = None
+        """The event in the last line, if it is one with which no stream opens."""
+        self._is_announced = False
+        """Whether a colon came before it, or before the events that it follows."""
+
+    @property
+    def session(self) -> str | None:
+        """The session's id, as soon as it was seen."""
+        if self._format and self._announcer is not type(self._format):
+            return self._format.session
+        return self._announced
+
+    @property
+    def format(self) -> str | None:
+        """Which agent's events these are; None while they are plain text."""
+        return self._format.name if self._format else None
+
+    @property
+    def team(self) -> StreamTeam | None:
+        """The agent's helpers, where its events tell of them."""
+        return self._format.team if self._format else None
+
+    @property
+    def skipped(self) -> int:
+        """How many lines were too long, or looked like events and could not be read."""
+        return self._lines.passed_over + self._unreadable
+
+    def feed(self, data: bytes) -> None:
+        """More of standard output."""
+        self._latest = 0 if data else self._latest
+        for line in self._lines.feed(data):
+            self._take(line)
+
+    def feed_error(self, data: bytes) -> None:
+        """More of standard error, of which the end is kept."""
+        self._look_for_session(data)
+        self._latest += len(data)
+        self._errors += data[-_ERRORS_KEPT:]
+        if len(self._errors) > 2 * _ERRORS_KEPT:
+            del self._errors[:-_ERRORS_KEPT]
+
+    def finish(self, exit_code: int | None, now: datetime) -> Classification:
+        """What it all meant. A negative exit code is a signal, None is not known; `now` is in the machine's own zone."""
+        for line in self._lines.end():
+            self._take(line)
+        if self._last and not self._is_announced:
+            self._choose(*self._last)
+        errors = bytes(self._errors[-_ERRORS_KEPT:])
+        self._look_for_signature(errors)
+        if self._format is None and self._announcer is None and exit_code != 0:
+            self._take_document(errors)
+        written = self._written(errors, exit_code)
+        ending = self._format.ending() if self._format else self._plain_ending(exit_code, written)
+        found = decide(ending, written, exit_code, self._exit_meaning(exit_code))
+        found = found if self._format else self._doubted(found, exit_code)
+        self.told = line_of(found.text)
+        self.said = ending.message if self._format else ""
+        return classification(found, ending, self.session, exit_code, now)
+
+    def _plain_ending(self, exit_code: int | None, written: Trouble | None) -> Ending:
+        return Ending(finished=exit_code == 0, trouble=written, message=self._tail.text)
+
+    @property
+    def _agent(self) -> type[Format]:
+        """Whose output this is, as far as that is known."""
+        named = self._candidates[0] if len(self._candidates) == 1 else None
+        return (type(self._format) if self._format else None) or named or self._announcer or Format
+
+    def _exit_meaning(self, exit_code: int | None) -> Meaning | None:
+        return self._agent.exit_codes.get(exit_code) if exit_code else None
+
+    def _written(self, errors: bytes, exit_code: int | None) -> Trouble | None:
+        """What the last lines say went wrong."""
+        announced = self._announcer is not None
+        latest = errors[-self._latest :] if self._latest else b""
+        own = self._agent.own_errors(Errors(errors, exit_code, announced, latest))
+        found = trouble_in(self._tail, own, exit_code)
+        agents = self._candidates if self._format is None and found is None else ()
+        meanings = (one.last_words.get(self._tail.last) for one in agents)
+        said = next((meaning for meaning in meanings if meaning), None)
+        return Trouble(*said, self._tail.last) if said else found
+
+    def _doubted(self, found: Trouble, exit_code: int | None) -> Trouble:
+        """Plain text by itself proves nothing: it needs an exit code, and something to read."""
+        if exit_code is None and found.outcome == "crash":
+            return Trouble("unknown", "no_exit_code", found.text)
+        if found.outcome == "ok" and (self._unreadable or self._last):
+            return Trouble("unknown", "unreadable")
+        return self._silence if found.outcome == "ok" and not self._tail.text else found
+
+    def _look_for_session(self, data: bytes) -> None:
+        if self._announced is not None or len(self._head) >= _HEAD_KEPT:
+            return
+        self._head += data[:_HEAD_KEPT]
+        for one in self._candidates:
+            found = one.announced and one.announced.search(self._head)
+            if found and is_id(found[1].decode()):
+                self._announced, self._announcer = found[1].decode(), one
+
+    def _look_for_signature(self, errors: bytes) -> None:
+        for one in self._candidates if self._announced is None else ():
+            found = one.signed.findall(errors) if one.signed else []
+            if found and is_id(found[-1].decode()):
+                self._announced, self._announcer = found[-1].decode(), one
+
+    def _take_document(self, errors: bytes) -> None:
+        """The object with which standard error ends, where a program puts its failure there."""
+        errors = errors.rstrip()
+        likely = [one for one in self._candidates if one.fails_on_stderr]
+        if not likely or not errors.endswith(b"}"):
+            return
+        starts = [found.start() for found in _OBJECT.finditer(errors)]
+        for start in starts[-_MOST_DOCUMENTS:]:
+            event = object_in(errors[start:])
+            chosen = next((one for one in likely if event and one.recognises(event)), None)
+            if event and chosen:
+                self._choose(chosen, event)
+                return
+
+    def _choose(self, chosen: type[Format], event: Event) -> None:
+        self._format = chosen()
+        self._format.take(event)
+
+    def _take(self, line: bytes) -> None:
+        stripped = line.lstrip(b"\r\x00\xef\xbb\xbf")
+        is_object = stripped.startswith(b"{")
+        if self._format is None or not is_object:
+            self._take_text(stripped if is_object else b"", line)
+        elif self._format.is_wanted(stripped):
+            event = object_in(stripped)
+            if event is None:
+                self._unreadable += 1
+            else:
+                self._format.take(event)
+
+    def _take_text(self, likely: bytes, line: bytes) -> None:
+        if not line.strip() or (self._format is None and self._begins(likely)):
+            return
+        for piece in line.split(b"\n"):
+            self._tail.add(piece)
+
+    def _begins(self, line: bytes) -> bool:
+        """Whether the stream of events begins with this line."""
+        follows, self._last = self._last is not None, None
+        if self._tail.is_fenced or not self._candidates or not _TELLING.search(line):
+            return False
+        event = object_in(line)
+        chosen = next((one for one in self._candidates if event and one.recognises(event)), None)
+        if event is None or chosen is None:
+            self._unreadable += event is None
+            return False
+        self._is_announced = self._is_announced if follows else self._tail.announces
+        if self._tail.is_empty or (chosen.opens(event) and not self._is_announced):
+            self._choose(chosen, event)
+            return True
+        self._unreadable += chosen.opens(event)
+        self._last = chosen, event
+        return False

@@ -1,0 +1,1 @@
+"""All settings, and how they are resolved from files, environment and flags."""

@@ -1,0 +1,300 @@
+"""The coordinator's state while it is being folded: mutable, and every step in proportion to what it changes."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from pydantic import JsonValue
+
+from guard.core.base.fast_models import alter, altered, made
+from guard.core.coordinator.entries import (
+    ActiveAgent,
+    Delegation,
+    KnownSupport,
+    Parcel,
+    ParcelKind,
+    Question,
+    Rollback,
+    Setback,
+    SupportRun,
+    SupportStats,
+    TaskCommit,
+    Work,
+)
+from guard.core.events.failure_pattern import FailurePattern
+from guard.core.events.plan_base import AgentType, Dispatched, PlanEvent, TimedEvent
+from guard.core.events.plan_model import PlanTask
+from guard.core.log.view import ViewDocument
+from guard.core.plan.select import in_order
+
+NEXT_TASKS = 10
+MOST_RECENT_EVENTS = 200
+MOST_PARCELS = 1000
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+_TIME = ("timeout_at", "timeout_boot_seconds", "timeout_boot_id")
+
+
+def time_of(event: TimedEvent) -> dict[str, Any]:
+    """Until when the event gives somebody time, by both clocks."""
+    return {name: getattr(event, name) for name in _TIME}
+
+
+@dataclass(slots=True)
+class Board:
+    """All that is under way. What is a list in the document is a map here, in its order."""
+
+    saved_at: datetime = _START
+    save_reason: str = "event"
+    tokens_remaining_percent: int | None = None
+    compaction_count: int = 0
+    session_resume_count: int = 0
+    plan_file: str | None = None
+    infrastructure_blocked: bool = False
+    infrastructure_issue: str | None = None
+    active_remediation: str | None = None
+    remediation_attempt_count: int = 0
+    last_usage_check: datetime | None = None
+    session_utilisation: int | None = None
+    session_remaining: int | None = None
+    session_resets_at: datetime | None = None
+    plan_complete: bool = False
+    validation_complete: bool = False
+    task_quality_assessed: bool = False
+    rollback_in_progress: Rollback | None = None
+    infrastructure_setbacks: int = 0
+    health_audit_due: bool = False
+    outbox_count: int = 0
+    names_given: int = 0
+    events_folded: int = 0
+    supporting_agents: tuple[KnownSupport, ...] = ()
+    failed_audits: dict[str, int] = field(default_factory=dict)
+    active_supporting_agents: dict[str, SupportRun] = field(default_factory=dict)
+    supporting_agent_stats: dict[str, SupportStats] = field(default_factory=dict)
+    pending_expansions: dict[str, str] = field(default_factory=dict)
+    expanded_tasks: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
+    task_commits: dict[str, TaskCommit] = field(default_factory=dict)
+    failure_patterns: dict[str, FailurePattern] = field(default_factory=dict)
+    active_agents: dict[str, ActiveAgent] = field(default_factory=dict)
+    setbacks: dict[str, Setback] = field(default_factory=dict)
+    completed_tasks: dict[str, None] = field(default_factory=dict)
+    pending_audit: dict[str, None] = field(default_factory=dict)
+    recent_events: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    in_progress_tasks: dict[str, Work] = field(default_factory=dict)
+    pending_divine_questions: dict[str, Question] = field(default_factory=dict)
+    pending_delegation_requests: dict[str, Delegation] = field(default_factory=dict)
+    outbox: OrderedDict[str, Parcel] = field(default_factory=OrderedDict)
+    tasks: dict[str, PlanTask] = field(default_factory=dict)
+    dependents: dict[str, list[str]] = field(default_factory=dict)
+    missing: dict[str, set[str]] = field(default_factory=dict)
+    """What each task waits for."""
+    rank: dict[str, int] | None = None
+    """The place of each task in the order of selection, once somebody has asked."""
+    own: set[tuple[str, str]] = field(default_factory=set)
+    """The entries that were made since the last document: no document has them."""
+
+    @staticmethod
+    def of(document: ViewDocument, tasks: Iterable[PlanTask]) -> "Board":
+        """Go on from there: a `Coordinator` with these tasks, of which this module knows only the names of the fields."""
+        board = Board(**{name: getattr(document, name) for name in _PLAIN})
+        for name in _MAPS:
+            getattr(board, name).update(getattr(document, name))
+        for name in _LISTS:
+            getattr(board, name).update(dict.fromkeys(getattr(document, name)))
+        for name, key in _KEYED.items():
+            entries = getattr(document, name)
+            getattr(board, name).update({getattr(one, key): one for one in entries})
+        board.link(tasks)
+        return board
+
+    def link(self, tasks: Iterable[PlanTask]) -> None:
+        """Take these for the tasks of the plan, and see what each waits for."""
+        self.tasks = {task.id: task for task in tasks}
+        self.dependents, self.missing, self.rank = {}, {}, None
+        for task in self.tasks.values():
+            self.missing[task.id] = {one for one in task.depends if one not in self.completed_tasks}
+            for wanted in task.depends:
+                self.dependents.setdefault(wanted, []).append(task.id)
+
+    def begins(self, event: PlanEvent) -> bool:
+        """Whether the event is new: one that was folded before is passed over."""
+        if event.id in self.recent_events:
+            return False
+        self.recent_events[event.id] = None
+        if len(self.recent_events) > MOST_RECENT_EVENTS:
+            self.recent_events.popitem(last=False)
+        self.events_folded += 1
+        self.saved_at, self.save_reason = event.at, "event"
+        return True
+
+    def complete(self, task_id: str) -> None:
+        """The task is done, and nobody waits for it any more."""
+        self.completed_tasks[task_id] = None
+        for one in self.dependents.get(task_id, ()):
+            self.missing[one].discard(task_id)
+
+    def reopen(self, task_id: str) -> None:
+        """The task is not done after all."""
+        self.completed_tasks.pop(task_id, None)
+        for one in self.dependents.get(task_id, ()):
+            self.missing[one].add(task_id)
+        self.plan_complete = False
+
+    def downstream(self, task_id: str) -> set[str]:
+        """All that waits for the task, directly or not."""
+        found: set[str] = set()
+        ahead = [task_id]
+        while ahead:
+            new = [one for one in self.dependents.get(ahead.pop(), ()) if one not in found]
+            found.update(new)
+            ahead += new
+        return found
+
+    def title(self, task_id: str | None) -> str:
+        """What the task is about; nothing if the plan has it no more."""
+        task = self.tasks.get(task_id) if task_id is not None else None
+        return task.title if task is not None else ""
+
+    def enlist(self, event: Dispatched, kind: AgentType, task_id: str | None, text: str) -> None:
+        """The agent is at work from now on; one that has to be started is put into the outbox."""
+        self.names_given += 1
+        self.work_begins(event, event.agent_id, kind, task_id)
+        if event.to_start:
+            self.send("start", event.agent_id, task_id, text, event.at)
+
+    def work_begins(
+        self, event: TimedEvent, agent_id: str, kind: AgentType, task_id: str | None
+    ) -> None:
+        agent = {
+            "dispatched_at": event.at,
+            **time_of(event),
+            "type": kind,
+            "task_id": task_id,
+            "last_checkpoint": None,
+            "checkpoint_count": 0,
+            "status": "working",
+            "extensions": 0,
+            "checked": False,
+        }
+        self.active_agents[agent_id] = made(ActiveAgent, agent)
+        self.own.add(("active_agents", agent_id))
+
+    def send(
+        self, kind: ParcelKind, agent_id: str, task_id: str | None, text: str, at: datetime
+    ) -> None:
+        """Put something into the outbox; what nobody takes is dropped in the end."""
+        self.outbox_count += 1
+        item_id = f"item-{self.outbox_count}"
+        parcel = {
+            "item_id": item_id,
+            "kind": kind,
+            "agent_id": agent_id,
+            "task_id": task_id,
+            "text": text,
+            "at": at,
+        }
+        self.outbox[item_id] = made(Parcel, parcel)
+        if len(self.outbox) > MOST_PARCELS:
+            self.outbox.popitem(last=False)
+
+    def change(self, kind: str, key: str, **news: Any) -> None:
+        """The entry of that map, if it is there, with other values."""
+        entries = getattr(self, kind)
+        if key not in entries:
+            return
+        if (kind, key) in self.own:
+            alter(entries[key], news)
+        else:
+            entries[key] = altered(entries[key], news)
+            self.own.add((kind, key))
+
+    def contents(self) -> dict[str, Any]:
+        """The fields of the document."""
+        self.own.clear()
+        free, blocked = [], {}
+        for task_id, missing in self.missing.items():
+            if self._is_elsewhere(task_id):
+                continue
+            if missing:
+                blocked[task_id] = tuple(
+                    one for one in self.tasks[task_id].depends if one in missing
+                )
+            else:
+                free.append(task_id)
+        available = (
+            tuple(sorted(free, key=self._ranks().__getitem__)) if len(free) > 1 else tuple(free)
+        )
+        actors = {kind: dict(self._acting(kind)) for kind in ("developer", "auditor")}
+        return {
+            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: dict(getattr(self, name)) for name in _MAPS},
+            **{name: tuple(getattr(self, name)) for name in _LISTS},
+            **{name: tuple(getattr(self, name).values()) for name in _KEYED},
+            "tasks": tuple(self.tasks.values()),
+            "total_tasks": len(self.tasks),
+            "blocked_tasks": blocked,
+            "available_tasks": available,
+            "next_available_tasks": available[:NEXT_TASKS],
+            "active_developers": actors["developer"],
+            "active_auditors": actors["auditor"],
+            "active_actor_count": sum(map(len, actors.values())),
+            "active_business_analysts": dict(self._acting("business_analyst")),
+        }
+
+    def _is_elsewhere(self, task_id: str) -> bool:
+        return (
+            task_id in self.completed_tasks
+            or task_id in self.in_progress_tasks
+            or task_id in self.pending_expansions
+        )
+
+    def _ranks(self) -> dict[str, int]:
+        if self.rank is None:
+            order = in_order(tuple(self.tasks.values()), self.tasks.keys())
+            self.rank = {task_id: number for number, task_id in enumerate(order)}
+        return self.rank
+
+    def _acting(self, kind: str) -> Iterator[tuple[str, str | None]]:
+        for agent_id, agent in self.active_agents.items():
+            if agent.type == kind:
+                yield agent_id, agent.task_id
+
+
+_LISTS = ("completed_tasks", "pending_audit", "recent_events")
+_KEYED = {
+    "in_progress_tasks": "task_id",
+    "pending_divine_questions": "question_id",
+    "pending_delegation_requests": "request_id",
+    "outbox": "item_id",
+}
+_MAPS = (
+    "failed_audits",
+    "active_supporting_agents",
+    "supporting_agent_stats",
+    "pending_expansions",
+    "expanded_tasks",
+    "task_commits",
+    "failure_patterns",
+    "active_agents",
+    "setbacks",
+)
+_INNER = ("tasks", "dependents", "missing", "rank", "own")
+_PLAIN = tuple(
+    one.name for one in fields(Board) if one.name not in (*_LISTS, *_KEYED, *_MAPS, *_INNER)
+)
+
+E = TypeVar("E", bound=PlanEvent)
+Takers = dict[type[PlanEvent], Callable[[Board, Any], None]]
+
+
+def on(
+    event: type[E], take: Callable[[Board, E], None]
+) -> tuple[type[PlanEvent], Callable[[Board, Any], None]]:
+    """A row of a table that says what each event does to the board.
+
+    It is a table and no `match`, because a long log looks up a hundred thousand of them.
+    """
+    return event, take

@@ -1,0 +1,223 @@
+"""What the events of tasks, of the infrastructure and of questions do to the board."""
+
+from collections.abc import Mapping
+
+from guard.core.base.fast_models import made
+from guard.core.coordinator.builder import Board, Takers, on, time_of
+from guard.core.coordinator.entries import ActiveAgent, KnownSupport, Question, Work
+from guard.core.events.plan import (
+    AgentResumesWithGuidance,
+    AgentSeeksGuidance,
+    AuditorBlocked,
+    AuditorFail,
+    DeveloperCheckpoint,
+    DeveloperDispatched,
+    DeveloperReadyForAudit,
+    DivineResponseReceived,
+    HealthAuditFail,
+    HealthAuditPass,
+    InfrastructureBlocked,
+    InfrastructureRestored,
+    PlanComplete,
+    PlanLoaded,
+    RemediationDispatched,
+    TaskComplete,
+    ValidationComplete,
+)
+from guard.core.events.plan_agents import AgentCheckpoint
+
+ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
+
+
+def _load(board: Board, event: PlanLoaded) -> None:
+    board.plan_file = event.plan_file
+    board.link(event.tasks)
+    board.supporting_agents = tuple(
+        KnownSupport.model_construct(**{**dict(one), "created_at": event.at})
+        for one in event.supporting_agents
+    )
+    for entries in (board.in_progress_tasks, board.pending_audit, board.pending_expansions):
+        for task_id in [one for one in entries if one not in board.tasks]:
+            entries.pop(task_id)
+    if any(one not in board.completed_tasks for one in board.tasks):
+        board.plan_complete = False
+
+
+def _take_up(board: Board, event: DeveloperDispatched) -> None:
+    before = board.in_progress_tasks.get(event.task_id)
+    setback = board.setbacks.get(event.task_id)
+    far = before.last_checkpoint if before else setback.last_checkpoint if setback else None
+    title = board.title(event.task_id)
+    board.enlist(event, "developer", event.task_id, f"{title}\n{far}" if far else title)
+    work = {
+        "task_id": event.task_id,
+        "developer_id": event.agent_id,
+        "status": "implementing",
+        "last_checkpoint": before.last_checkpoint if before else None,
+        "dispatched_at": event.at,
+        "base_sha": before.base_sha if before else event.base_sha,
+    }
+    board.in_progress_tasks[event.task_id] = made(Work, work)
+    board.own.add(("in_progress_tasks", event.task_id))
+
+
+def _ready(board: Board, event: DeveloperReadyForAudit) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.pending_audit[event.task_id] = None
+    board.change("in_progress_tasks", event.task_id, status="awaiting-audit")
+
+
+def _passed(board: Board, event: TaskComplete) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.pending_audit.pop(event.task_id, None)
+    board.in_progress_tasks.pop(event.task_id, None)
+    board.setbacks.pop(event.task_id, None)
+    board.complete(event.task_id)
+
+
+def _failed(board: Board, event: AuditorFail) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.pending_audit.pop(event.task_id, None)
+    board.failed_audits[event.task_id] = board.failed_audits.get(event.task_id, 0) + 1
+    board.change("in_progress_tasks", event.task_id, status="implementing")
+    work = board.in_progress_tasks.get(event.task_id)
+    if work is not None and event.timeout_at is not None:
+        board.work_begins(event, work.developer_id, "developer", event.task_id)
+        board.send("rework", work.developer_id, event.task_id, event.reason, event.at)
+
+
+def checkpoint(board: Board, event: DeveloperCheckpoint | AgentCheckpoint) -> None:
+    """An agent told how far it is."""
+    agent_id, text = event.agent_id, event.checkpoint
+    agent = board.active_agents.get(agent_id)
+    if agent is None:
+        return
+    count = agent.checkpoint_count + 1
+    news = {"last_checkpoint": text, "checkpoint_count": count, "checked": True}
+    board.change("active_agents", agent_id, **news)
+    if agent.type == "developer" and agent.task_id is not None:
+        board.change("in_progress_tasks", agent.task_id, last_checkpoint=text)
+
+
+def _plan_complete(board: Board, _event: PlanComplete) -> None:
+    board.plan_complete = True
+
+
+def _validated(board: Board, _event: ValidationComplete) -> None:
+    board.validation_complete = True
+
+
+def _audit_blocked(board: Board, event: AuditorBlocked) -> None:
+    board.active_agents.pop(event.agent_id, None)
+    board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+
+
+def _blocked(board: Board, event: InfrastructureBlocked) -> None:
+    board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+    board.save_reason = "infrastructure_blocked"
+
+
+def _remediates(board: Board, event: RemediationDispatched) -> None:
+    board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
+    board.active_remediation, board.health_audit_due = event.agent_id, False
+    board.enlist(event, "remediation", None, event.issue)
+
+
+def _healthy(board: Board, _event: HealthAuditPass | InfrastructureRestored) -> None:
+    _relieve(board)
+    board.infrastructure_blocked = False
+    board.active_remediation = board.infrastructure_issue = None
+    board.remediation_attempt_count = board.infrastructure_setbacks = 0
+
+
+def _unhealthy(board: Board, event: HealthAuditFail) -> None:
+    _relieve(board)
+    board.remediation_attempt_count += 1
+    board.infrastructure_issue = event.issue or board.infrastructure_issue
+
+
+def _relieve(board: Board) -> None:
+    """A verdict on the infrastructure ends the work of those who were at it."""
+    board.health_audit_due = False
+    agents = board.active_agents
+    for agent_id in [one for one, agent in agents.items() if agent.type in ON_THE_INFRASTRUCTURE]:
+        del agents[agent_id]
+
+
+def _asks(board: Board, event: AgentSeeksGuidance) -> None:
+    """A person is asked; whoever asked waits."""
+    board.names_given += 1
+    fields = {name: getattr(event, name) for name in ("question_id", "agent_id", "task_id")}
+    board.pending_divine_questions[event.question_id] = Question.model_construct(
+        **fields, question=event.question, about=event.about, asked_at=event.at, response=None
+    )
+    if event.agent_id is not None:
+        _waits(board, event.agent_id, waits=True)
+
+
+def _answered(board: Board, event: DivineResponseReceived) -> None:
+    question = board.pending_divine_questions.get(event.question_id)
+    if question is None:
+        return
+    if question.about == "remediation":
+        board.remediation_attempt_count = board.infrastructure_setbacks = 0
+    if question.about == "redispatch" and question.task_id is not None:
+        board.setbacks.pop(question.task_id, None)
+    if is_awaited(question, board.active_agents):
+        board.change("pending_divine_questions", event.question_id, response=event.response)
+    else:
+        del board.pending_divine_questions[event.question_id]
+
+
+def is_awaited(question: Question, active: Mapping[str, ActiveAgent]) -> bool:
+    """Whether somebody is to go on with the answer; an analyst has left, and is sent again."""
+    return question.agent_id is not None and (
+        question.about == "expansion" or question.agent_id in active
+    )
+
+
+def _resumes(board: Board, event: AgentResumesWithGuidance) -> None:
+    question = board.pending_divine_questions.pop(event.question_id, None)
+    if question is None:
+        return
+    others = board.pending_divine_questions.values()
+    if not any(one.agent_id == event.agent_id for one in others):
+        _waits(board, event.agent_id, waits=False)
+        board.change("active_agents", event.agent_id, **time_of(event))
+    if question.about != "expansion":
+        text = question.response or ""
+        board.send("guidance", event.agent_id, question.task_id, text, event.at)
+
+
+def _waits(board: Board, agent_id: str, *, waits: bool) -> None:
+    agent = board.active_agents.get(agent_id)
+    if agent is None:
+        return
+    status = "awaiting-divine-guidance" if waits else "working"
+    board.change("active_agents", agent_id, status=status)
+    if agent.type == "developer" and agent.task_id is not None:
+        own = "awaiting-divine-guidance" if waits else "implementing"
+        board.change("in_progress_tasks", agent.task_id, status=own)
+
+
+TAKERS: Takers = dict(
+    (
+        on(PlanLoaded, _load),
+        on(PlanComplete, _plan_complete),
+        on(ValidationComplete, _validated),
+        on(DeveloperDispatched, _take_up),
+        on(DeveloperCheckpoint, checkpoint),
+        on(DeveloperReadyForAudit, _ready),
+        on(TaskComplete, _passed),
+        on(AuditorFail, _failed),
+        on(AuditorBlocked, _audit_blocked),
+        on(InfrastructureBlocked, _blocked),
+        on(RemediationDispatched, _remediates),
+        on(HealthAuditPass, _healthy),
+        on(InfrastructureRestored, _healthy),
+        on(HealthAuditFail, _unhealthy),
+        on(AgentSeeksGuidance, _asks),
+        on(DivineResponseReceived, _answered),
+        on(AgentResumesWithGuidance, _resumes),
+    )
+)

@@ -1,0 +1,124 @@
+"""What a signal in an agent's output asks of the coordinator. An agent speaks for itself: by its own name, of its own task."""
+
+from guard.core.coordinator import requests
+from guard.core.coordinator.decide_support import is_run_of
+from guard.core.coordinator.requests import Request
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.terms import SHOW, NotAllowed
+from guard.core.events import BaseEvent
+from guard.core.plan.signals import Signal
+from guard.core.plan.task_ids import id_of, spelled
+
+_MOST_LINE, _MOST_TEXT = 512, 65536
+
+
+def asked_by(
+    state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None = None
+) -> Request | None:
+    """The request that a signal of this agent makes; None for one that a person has to act on.
+
+    What a signal leaves open is told by the state; for one that was recorded before, by the event: the state has gone on.
+    """
+    if signal.kind in ("agent_complete", "out_of_scope"):
+        return _support_ended(state, agent_id, signal, known)
+    if signal.kind == "seeking_clarification":
+        question = _question(signal)
+        if not question.strip():
+            raise NotAllowed(
+                "no_question", "it asks nothing", "a line `Question: …` has the question"
+            )
+        return requests.Ask(agent_id=agent_id, question=question)
+    if signal.kind == "checkpoint":
+        return _checkpoint(state, agent_id, signal)
+    if signal.kind == "healthy":
+        return requests.Healthy(agent_id=agent_id)
+    if signal.kind == "unhealthy":
+        return requests.Unhealthy(agent_id=agent_id, issue=signal.text or None)
+    if signal.kind == "rollback_required":
+        return None
+    return _about_a_task(_task(state, agent_id, signal, known), agent_id, signal)
+
+
+def _about_a_task(task_id: str, agent_id: str, signal: Signal) -> Request:
+    match signal.kind:
+        case "ready_for_audit":
+            return requests.ReadyForAudit(task_id=task_id, agent_id=agent_id)
+        case "audit_pass":
+            return requests.Pass(task_id=task_id, agent_id=agent_id, evidence_summary=signal.text)
+        case "audit_fail":
+            return requests.Fail(task_id=task_id, agent_id=agent_id, reason=signal.text)
+        case "audit_blocked":
+            issue = signal.text or "failures that were there before"
+            return requests.Block(task_id=task_id, agent_id=agent_id, issue=issue)
+        case _:
+            return _expanded(task_id, agent_id, signal)
+
+
+def _question(signal: Signal) -> str:
+    return ("\n".join(signal.questions) or signal.text)[:_MOST_TEXT]
+
+
+def _expanded(task_id: str, agent_id: str, signal: Signal) -> Request:
+    if signal.confidence is None or signal.confidence == "LOW":
+        question = _question(signal) or "What is this task about?"
+        return requests.Clarify(task_id=task_id, agent_id=agent_id, question=question)
+    return requests.Expand(
+        task_id=task_id,
+        agent_id=agent_id,
+        confidence=signal.confidence,
+        specification={"text": signal.text},
+    )
+
+
+def _task(state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None) -> str:
+    """The task that the signal names, or else the agent's own."""
+    recorded: str | None = getattr(known, "task_id", None)
+    if signal.task:
+        named = id_of(spelled(signal.task))
+        if state.task(named) is None and named != recorded:
+            raise NotAllowed("unknown_task", f"the plan has no task {signal.task[:200]}", SHOW)
+        return named
+    if recorded is not None:
+        return recorded
+    agent = state.active_agents.get(agent_id)
+    if agent is None or agent.task_id is None:
+        message = "it names no task, and the agent has none"
+        raise NotAllowed(
+            "no_task", message, "name it behind the signal, as in `READY FOR AUDIT: 1.1`"
+        )
+    return agent.task_id
+
+
+def _checkpoint(state: Coordinator, agent_id: str, signal: Signal) -> Request:
+    text = " ".join(signal.text.split())[:_MOST_LINE]
+    agent = state.active_agents.get(agent_id)
+    if agent is not None and agent.type != "developer":
+        return requests.Checkpoint(type="agent_checkpoint", agent_id=agent_id, checkpoint=text)
+    return requests.Checkpoint(agent_id=agent_id, checkpoint=text)
+
+
+def _support_ended(
+    state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None
+) -> Request:
+    run_id = getattr(known, "run_id", "")
+    if not is_run_of(agent_id, run_id):
+        run_id = _run(state, agent_id)
+    if signal.kind == "out_of_scope":
+        suggested = signal.alternative[:_MOST_LINE] or None
+        return requests.OutOfScope(run_id=run_id, suggested=suggested, guidance=signal.text)
+    sure = signal.confidence or "MEDIUM"
+    return requests.SupportDone(run_id=run_id, confidence=sure, result=signal.text)
+
+
+def _run(state: Coordinator, agent_id: str) -> str:
+    """The run that is meant: by its own id, or by that of a supporting agent that has only one."""
+    runs = state.active_supporting_agents
+    if agent_id in runs:
+        return agent_id
+    own = [run_id for run_id, run in runs.items() if run.agent_id == agent_id]
+    if len(own) == 1:
+        return own[0]
+    if own:
+        message = f"{agent_id} works on {len(own)} requests"
+        raise NotAllowed("several_runs", message, "name the run with --agent")
+    raise NotAllowed("no_run", f"{agent_id} works on no request", SHOW)

@@ -1,0 +1,231 @@
+"""What `guard plan` and `guard event` print."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line
+from guard.core.base.report import Report
+from guard.core.base.text import plural, visible
+from guard.core.coordinator.decide_tasks import refuse_while_held_up
+from guard.core.coordinator.entries import Parcel
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.terms import NotAllowed
+from guard.core.events.plan import CoordinatorEvent
+from guard.core.events.plan_model import PlanTask
+
+_NAMES = ("task_id", "agent_id", "question_id", "run_id", "request_id")
+_SHOWN = 20
+
+
+class RecordedEvent(Frozen):
+    """One event, and whom it is about."""
+
+    type: Line
+    id: Id
+    task_id: Id | None
+    agent_id: Id | None
+    question_id: Id | None
+    run_id: Id | None
+    request_id: Id | None
+
+
+class PlanChangeReport(Report):
+    """What was recorded, and how the plan stands after it."""
+
+    schema_: Literal["guard/plan-change/1"] = Field("guard/plan-change/1", alias="schema")
+    recorded_as: Literal["recorded", "repeated", "nothing"]
+    """`repeated`: the same was recorded before under this id, and nothing happened now."""
+    events: tuple[RecordedEvent, ...]
+    total_tasks: Count
+    completed: Count
+    in_progress: Count
+    pending_audit: Count
+    available: Count
+    active_actor_count: Count
+    plan_complete: bool
+    held_up_by: Line | None
+    """Why nobody is sent to new work; None if nothing holds it up."""
+    outbox: Count
+    """How many items wait to be delivered."""
+    outbox_oldest_at: Instant | None
+    """Since when the oldest of them does."""
+
+
+class PlanNextReport(Report):
+    """The task that comes next."""
+
+    schema_: Literal["guard/plan-next/1"] = Field("guard/plan-next/1", alias="schema")
+    task: PlanTask | None
+    suggested_agents: tuple[Id, ...]
+    """Supporting agents that may help with it."""
+    next_available_tasks: tuple[Id, ...]
+    held_up_by: Line | None
+    plan_complete: bool
+
+
+class PlanGraphReport(Report):
+    """The plan as a graph, in the notation of a drawing program."""
+
+    schema_: Literal["guard/plan-graph/1"] = Field("guard/plan-graph/1", alias="schema")
+    notation: Literal["mermaid", "dot"]
+    text: str
+
+
+class PlanOutboxReport(Report):
+    """What is to be delivered to agents."""
+
+    schema_: Literal["guard/plan-outbox/1"] = Field("guard/plan-outbox/1", alias="schema")
+    taken: bool
+    """Whether it has left the outbox with this."""
+    items: tuple[Parcel, ...]
+
+
+def change_report(
+    events: Iterable[CoordinatorEvent], state: Coordinator, *, repeated: bool = False
+) -> PlanChangeReport:
+    """The change as one document."""
+    told = tuple(
+        RecordedEvent(
+            type=event.type, id=event.id, **{name: getattr(event, name, None) for name in _NAMES}
+        )
+        for event in events
+    )
+    return PlanChangeReport(
+        recorded_as="repeated" if repeated else "recorded" if told else "nothing",
+        events=told,
+        total_tasks=state.total_tasks,
+        completed=_completed(state),
+        in_progress=len(state.in_progress_tasks),
+        pending_audit=len(state.pending_audit),
+        available=len(state.available_tasks),
+        active_actor_count=state.active_actor_count,
+        plan_complete=state.plan_complete,
+        held_up_by=held_up_by(state),
+        outbox=len(state.outbox),
+        outbox_oldest_at=state.outbox[0].at if state.outbox else None,
+    )
+
+
+def _completed(state: Coordinator) -> int:
+    """A task that an earlier plan had does not count."""
+    done = set(state.completed_tasks)
+    return sum(task.id in done for task in state.tasks)
+
+
+def held_up_by(state: Coordinator) -> str | None:
+    """The word for what keeps everybody from new work."""
+    try:
+        refuse_while_held_up(state)
+    except NotAllowed as error:
+        return error.refusal.code
+    return None
+
+
+def change_text(report: PlanChangeReport, state: Coordinator) -> str:
+    """The same for people: a line for each event, and where the plan stands."""
+    names = names_of(state)
+    lines = [_line(event, names) for event in report.events]
+    if report.recorded_as == "repeated":
+        lines = ["recorded before under this id; nothing changed"]
+    elif not lines:
+        lines = ["nothing to do"]
+    done = f"{report.completed} of {plural(report.total_tasks, 'task')} complete"
+    more = f"{report.in_progress} in progress, {report.pending_audit} to audit, {report.available} available"
+    lines.append(
+        f"{done}; {more}" + (f"; held up: {report.held_up_by}" if report.held_up_by else "")
+    )
+    return "\n".join(map(visible, lines))
+
+
+def names_of(state: Coordinator) -> dict[str, str]:
+    """How the plan spells each task: as people read it, in place of its id."""
+    return {task.id: task.name for task in state.tasks}
+
+
+def _line(event: RecordedEvent, names: Mapping[str, str]) -> str:
+    told = {name: value for name in _NAMES if (value := getattr(event, name))}
+    if event.task_id:
+        told["task_id"] = names.get(event.task_id, event.task_id)
+    words = [f"{name.removesuffix('_id')} {value}" for name, value in told.items()]
+    return "  ".join([event.type, *words])
+
+
+def next_text(report: PlanNextReport) -> str:
+    """The task in one line, or why there is none."""
+    if report.task is None:
+        return "the plan is complete" if report.plan_complete else "no task is available"
+    held = f" (held up: {report.held_up_by})" if report.held_up_by else ""
+    return visible(f"{report.task.name}: {report.task.title}{held}")
+
+
+def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
+    """A line for each item."""
+    names = names_of(state)
+    lines = [
+        f"{one.item_id}  {one.kind}  {one.agent_id}"
+        + (f"  task {names.get(one.task_id, one.task_id)}" if one.task_id else "")
+        + (f": {one.text.splitlines()[0]}" if one.text.strip() else "")
+        for one in report.items
+    ]
+    return "\n".join(map(visible, lines)) or "the outbox is empty"
+
+
+def state_text(state: Coordinator, now: datetime) -> str:
+    """The state for people: the plan in a line, then who does what, what waits, and what is asked.
+
+    Tasks are called as the plan spells them.
+    """
+    names = names_of(state)
+    done = f"{_completed(state)} of {plural(state.total_tasks, 'task')} complete"
+    whole = "; the plan is complete" if state.plan_complete else ""
+    lines = [f"{state.plan_file}: {done}{whole}", *_at_work(state, names), *_waiting(state, names)]
+    lines += [f"{one.question_id} asks: {one.question}" for one in state.pending_divine_questions]
+    if state.infrastructure_blocked:
+        lines.append(f"the infrastructure is blocked: {state.infrastructure_issue}")
+    if state.outbox:
+        oldest = _age(now - state.outbox[0].at)
+        lines.append(f"{plural(len(state.outbox), 'item')} in the outbox, the oldest for {oldest}")
+    return "\n".join(map(visible, lines))
+
+
+def _age(waited: timedelta) -> str:
+    """In the two largest units that count; a clock that was set back makes nothing younger than new."""
+    minutes = max(0, int(waited.total_seconds()) // 60)
+    days, hours = divmod(minutes // 60, 24)
+    if days:
+        return f"{plural(days, 'day')} {hours} h"
+    return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
+
+
+def _at_work(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
+    """Who does what."""
+    for work in state.in_progress_tasks:
+        far = f": {work.last_checkpoint}" if work.last_checkpoint else ""
+        failed = state.failed_audits.get(work.task_id, 0)
+        again = f"  ({plural(failed, 'failed audit')})" if failed else ""
+        name = names.get(work.task_id, work.task_id)
+        yield f"  {name}  {work.status}  {work.developer_id}{again}{far}"
+    for agent_id, agent in state.active_agents.items():
+        if agent.type != "developer":
+            what = names.get(agent.task_id, agent.task_id) if agent.task_id else "infrastructure"
+            yield f"  {what}  {agent.type}  {agent_id}"
+    for run_id, run in state.active_supporting_agents.items():
+        yield f"  {run.agent_id}  helps {run.delegating_agent}  {run_id}: {run.request_summary}"
+
+
+def _waiting(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
+    """What is to be done, and for what it waits."""
+    if state.pending_delegation_requests:
+        yield f"{plural(len(state.pending_delegation_requests), 'request')} for help in the queue"
+    if state.next_available_tasks:
+        yield f"next: {', '.join(names.get(one, one) for one in state.next_available_tasks)}"
+    for task_id, waits in list(state.blocked_tasks.items())[:_SHOWN]:
+        awaited = ", ".join(names.get(one, one) for one in waits[:5])
+        yield f"blocked: {names.get(task_id, task_id)} waits for {awaited}"
+    if len(state.blocked_tasks) > _SHOWN:
+        yield f"blocked: {len(state.blocked_tasks) - _SHOWN} more"
+    for task_id, whose in state.pending_expansions.items():
+        yield f"to expand: {names.get(task_id, task_id)} ({whose})"

@@ -1,0 +1,182 @@
+"""What is due: agents whose time is up, and places that are free."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from guard.core.coordinator.decide import decide
+from guard.core.coordinator.decide_support import analyst
+from guard.core.coordinator.decide_tasks import auditor, developer, is_idle
+from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, Timed
+from guard.core.coordinator.requests import AgentLost, SupportFailed
+from guard.core.coordinator.state import Coordinator, after
+from guard.core.coordinator.terms import Draft, Refusal, Terms
+from guard.core.events.base import BaseEvent
+from guard.core.events.plan import CoordinatorEvent, RemediationDispatched
+from guard.core.events.plan_agents import (
+    AgentDispatched,
+    AgentTimeout,
+    AgentTimeoutExtended,
+    SupportingAgentFailed,
+)
+from guard.core.events.plan_base import Dispatched
+
+MOST_EXTENSIONS = 2
+_STEMS = {
+    "developer": "developer",
+    "auditor": "auditor",
+    "business_analyst": "analyst",
+    "remediation": "remediation",
+    "health_auditor": "health-auditor",
+}
+
+
+def is_due(agent: ActiveAgent, terms: Terms) -> bool:
+    """Whether its time is up; one that waits for a person's answer has all of it."""
+    return agent.status == "working" and _is_over(agent, terms)
+
+
+def _is_over(timed: Timed, terms: Terms) -> bool:
+    """By the boot clock; by the wall clock where that is another one, and there a clock set far back ends it too."""
+    if timed.timeout_boot_seconds is not None and timed.timeout_boot_id == terms.boot_id:
+        return timed.timeout_boot_seconds <= terms.boot_seconds
+    given = timed.timeout_at - timed.dispatched_at
+    return not timed.dispatched_at - given <= terms.now < timed.timeout_at
+
+
+def tick(
+    state: Coordinator, terms: Terms, is_at_work: Callable[[str], bool], *, fills: bool = True
+) -> tuple[CoordinatorEvent, ...]:
+    """What is to be recorded now. Whether an agent is provably at work is asked only of those whose time is up.
+
+    The first event has the id that was given, so that whoever retries is known by it.
+    """
+    events = list(_times_up(state, terms, is_at_work))
+    if fills:
+        now = after(state, *events) if events else state
+        lost = [one.task_id for one in events if one.type == "agent_timeout"]
+        first = [one for one in lost if one is not None]
+        events += replace(terms, made=len(events)).events(_filled(now, terms, first))
+    return tuple(events)
+
+
+def is_of_a_tick(event: BaseEvent) -> bool:
+    """Whether a tick may have begun with this event: it times out, gives time, or sends out whom others have to start."""
+    if isinstance(event, Dispatched):
+        return event.to_start
+    return isinstance(event, AgentTimeout | AgentTimeoutExtended) or (
+        isinstance(event, SupportingAgentFailed) and event.timed_out
+    )
+
+
+def _times_up(
+    state: Coordinator, terms: Terms, is_at_work: Callable[[str], bool]
+) -> Iterator[CoordinatorEvent]:
+    made = 0
+    for agent_id, agent in state.active_agents.items():
+        if not is_due(agent, terms):
+            continue
+        own = replace(terms, made=made)
+        because = _reason_to_wait(agent_id, agent, is_at_work)
+        if because is not None:
+            more = {"agent_id": agent_id, "timeout_at": terms.now + terms.limits.agent_timeout / 2}
+            events = own.events([(AgentTimeoutExtended, {**more, "because": because})])
+        else:
+            lost = AgentLost(type="agent_timeout", agent_id=agent_id)
+            decided = decide(state, lost, own)
+            assert not isinstance(decided, Refusal)
+            events = decided
+        yield from events
+        made += len(events)
+        state = after(state, *events)
+    for run_id, run in state.active_supporting_agents.items():
+        if _is_over(run, terms):
+            own = replace(terms, made=made)
+            failed = SupportFailed(run_id=run_id, reason="timed out", timed_out=True)
+            decided = decide(state, failed, own)
+            assert not isinstance(decided, Refusal)
+            yield from decided
+            made += len(decided)
+            state = after(state, *decided)
+
+
+def _reason_to_wait(
+    agent_id: str, agent: ActiveAgent, is_at_work: Callable[[str], bool]
+) -> str | None:
+    if agent.extensions >= MOST_EXTENSIONS:
+        return None
+    if agent.checked:
+        return "checkpoint"
+    return "activity" if is_at_work(agent_id) else None
+
+
+def _filled(state: Coordinator, terms: Terms, first: list[str]) -> list[Draft]:
+    """Everybody that is to be sent out now."""
+    names = _Names(state)
+    if state.rollback_in_progress is not None:
+        return []
+    if state.infrastructure_blocked:
+        return _repairs(state, terms, names)
+    if state.pending_divine_questions:
+        return []
+    return [*_actors(state, terms, names, first), *_analysts(state, terms, names)]
+
+
+class _Names:
+    """Names for agents that are to be started."""
+
+    def __init__(self, state: Coordinator) -> None:
+        self._taken, self._number = state.active_agents, state.names_given
+
+    def new(self, kind: str) -> str:
+        self._number += 1
+        name = f"{_STEMS[kind]}-{self._number}"
+        return name if name not in self._taken else self.new(kind)
+
+
+def _repairs(state: Coordinator, terms: Terms, names: _Names) -> list[Draft]:
+    """One that repairs, then one that looks whether it is repaired, as often as the limit says."""
+    at_it = {agent.type for agent in state.active_agents.values()}
+    spent = state.remediation_attempt_count >= terms.limits.remediation_attempts
+    lost = state.infrastructure_setbacks > terms.limits.redispatch_limit
+    if at_it & {"remediation", "health_auditor"} or spent or lost:
+        return []
+    common = {"timeout_at": terms.until, "to_start": True}
+    if state.health_audit_due:
+        fields = {"agent_id": names.new("health_auditor"), "agent_type": "health_auditor"}
+        return [(AgentDispatched, {**fields, "task_id": None, **common})]
+    issue = state.infrastructure_issue or "the infrastructure is blocked"
+    return [
+        (RemediationDispatched, {"agent_id": names.new("remediation"), "issue": issue, **common})
+    ]
+
+
+def _actors(state: Coordinator, terms: Terms, names: _Names, first: list[str]) -> Iterator[Draft]:
+    """Audits, then what has to be done again, then what comes next, as long as there is a place."""
+    free = terms.limits.active_developers - state.active_actor_count
+    limit = terms.limits.redispatch_limit
+    spent = {one for one, setback in state.setbacks.items() if setback.attempts > limit}
+    audited = set(state.active_auditors.values())
+    audits = [one for one in state.pending_audit if one not in audited and one not in spent]
+    idle = [one.task_id for one in state.in_progress_tasks if is_idle(state, one)]
+    again = [one for one in first if one in state.available_tasks]
+    tasks = [
+        one for one in dict.fromkeys([*again, *idle, *state.available_tasks]) if one not in spent
+    ]
+    for task_id in audits[: max(0, free)]:
+        yield auditor(task_id, names.new("auditor"), terms, to_start=True)
+    for task_id in tasks[: max(0, free - len(audits))]:
+        yield developer(task_id, names.new("developer"), terms, to_start=True)
+
+
+def _analysts(state: Coordinator, terms: Terms, names: _Names) -> Iterator[Draft]:
+    """As many analysts at once as there may be developers."""
+    free = terms.limits.active_developers - len(state.active_business_analysts)
+    limit = terms.limits.redispatch_limit
+    waiting = [
+        one
+        for one, whose in state.pending_expansions.items()
+        if whose == NEEDS_EXPANSION
+        and not (one in state.setbacks and state.setbacks[one].attempts > limit)
+    ]
+    for task_id in waiting[: max(0, free)]:
+        yield analyst(task_id, names.new("business_analyst"), terms, to_start=True)

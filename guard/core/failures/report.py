@@ -1,0 +1,42 @@
+"""What `guard failures` prints."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from guard.core.base.fields import Id
+from guard.core.base.report import Report
+from guard.core.base.text import plural, visible
+from guard.core.events.failure_pattern import FailurePattern, FailureWarning
+
+
+class FailuresReport(Report):
+    """What went wrong in audits, by kind."""
+
+    schema_: Literal["guard/failures/1"] = Field("guard/failures/1", alias="schema")
+    failure_patterns: dict[Id, FailurePattern]
+
+
+class FailureWarningsReport(Report):
+    """What a task is to be warned of."""
+
+    schema_: Literal["guard/failure-warnings/1"] = Field("guard/failure-warnings/1", alias="schema")
+    task_id: Id
+    warnings: tuple[FailureWarning, ...]
+    text: str
+    """The same for a prompt; empty if there is nothing to warn of."""
+
+
+def failures_text(report: FailuresReport) -> str:
+    """For people, the most frequent first."""
+    patterns = sorted(report.failure_patterns.items(), key=lambda one: (-one[1].count, one[0]))
+    if not patterns:
+        return "no failure was recorded"
+    lines = []
+    for kind, pattern in patterns:
+        tasks = ", ".join(pattern.tasks[-10:])
+        lines.append(f"{kind}: {plural(pattern.count, 'time')}, in {tasks}" if tasks else kind)
+        lines += [f"  cause: {visible(cause)}" for cause in pattern.common_causes]
+        if pattern.suggested_prevention:
+            lines.append(f"  prevention: {visible(pattern.suggested_prevention)}")
+    return "\n".join(lines)

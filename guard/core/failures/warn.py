@@ -1,0 +1,143 @@
+"""Learning from failures: what recurs, which tasks it concerns, and how they are warned of it."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from guard.core.base.text import plural, visible
+from guard.core.events.failure_pattern import FailurePattern, FailureWarning, recorded
+from guard.core.events.plan_model import PlanTask
+from guard.core.failures.causes import cause_of
+from guard.core.failures.kinds import KINDS, OTHER, kind_of
+
+__all__ = [
+    "KINDS",
+    "OTHER",
+    "RECURRING",
+    "FailurePattern",
+    "FailureWarning",
+    "cause_of",
+    "keywords",
+    "kind_of",
+    "prevention_of",
+    "recorded",
+    "relevant",
+    "rendered",
+    "warnings_for",
+]
+
+RECURRING = 3
+"""From this occurrence on a kind of failure is worth a warning."""
+_MOST_KEYWORDS = 500
+_MOST_READ = 65536
+_MOST_SHOWN = 300
+_WORD = re.compile(r"[^\W\d_]+")
+_INNER_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_COMMON_WORDS = """
+    a able add after all also and any are as at be been before but by can case change code create do done each error fail
+    failed failure file fix for from get has have if implement in into is issue it its make more must new no none not of on once
+    one only or other out own part remove run set should so some support task than that the their them then there these this to
+    up update use using value was when where which will with without work wrong write missing
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+_PREVENTIONS = {
+    "timeout": "Run what was slow on its own, and give it a time limit, before the task is reported as ready.",
+    "environment_disagreement": "Run the checks in every environment that the project supports.",
+    "missing_dependency": "Declare what is imported, and run the checks in a fresh environment.",
+    "type_errors": "Run the type checker on the whole project before the task is reported as ready.",
+    "lint_errors": "Run the linter and the formatter before the task is reported as ready.",
+    "test_failures": "Run the whole test suite and read its output before the task is reported as ready.",
+    "build_errors": "Build from a clean tree before the task is reported as ready.",
+}
+
+
+def prevention_of(kind: str, pattern: FailurePattern) -> str | None:
+    """What was suggested against it, or what is always good against a failure of this kind."""
+    return pattern.suggested_prevention or _PREVENTIONS.get(kind)
+
+
+def keywords(text: str) -> frozenset[str]:
+    """The words that tell what a text is about: in small letters, in the singular, without those that stand everywhere."""
+    found: dict[str, None] = {}
+    for word in _WORD.finditer(_INNER_WORD.sub(" ", text[:_MOST_READ])):
+        stem = _singular(word[0].casefold())
+        if len(stem) > 1 and stem not in _COMMON:
+            found[stem] = None
+        if len(found) >= _MOST_KEYWORDS:
+            break
+    return frozenset(found)
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def relevant(
+    kind: str,
+    pattern: FailurePattern,
+    words: Collection[str],
+    titles: Mapping[str, str] | None = None,
+) -> bool:
+    """Whether a failure of this kind concerns a task with these keywords.
+
+    It does if they share a word with the kind, with a cause, or with the title of a task to which it happened.
+    """
+    known = titles or {}
+    texts = (kind, *pattern.common_causes, *(known.get(task, "") for task in pattern.tasks))
+    return any(not keywords(text).isdisjoint(words) for text in texts)
+
+
+def warnings_for(
+    task: PlanTask,
+    patterns: Mapping[str, FailurePattern],
+    titles: Mapping[str, str] | None = None,
+) -> tuple[FailureWarning, ...]:
+    """What this task is to be warned of, the most frequent first. What happened to the task itself always concerns it.
+
+    `titles` has the titles of the tasks of the plan, by id: similar work is known by them.
+    """
+    words = keywords(f"{task.name} {task.title}")
+    concerned = [
+        (kind, pattern)
+        for kind, pattern in patterns.items()
+        if pattern.count >= RECURRING
+        and (task.id in pattern.tasks or relevant(kind, pattern, words, titles))
+    ]
+    concerned.sort(key=lambda one: (-one[1].count, one[0]))
+    return tuple(_warning(kind, pattern) for kind, pattern in concerned)
+
+
+def _warning(kind: str, pattern: FailurePattern) -> FailureWarning:
+    where = plural(len(pattern.tasks), "task")
+    times = plural(pattern.count, "time")
+    return FailureWarning(
+        type=kind,
+        message=f"{kind} happened {times}, in {where}",
+        prevention=prevention_of(kind, pattern),
+        occurrence_count=pattern.count,
+        common_causes=pattern.common_causes,
+    )
+
+
+def rendered(warnings: Sequence[FailureWarning]) -> str:
+    """The block for a prompt; empty without warnings. What others wrote stays in its line."""
+    if not warnings:
+        return ""
+    lines = ["What went wrong before in work like this:", ""]
+    for warning in warnings:
+        lines.append(f"- {_one_line(warning.type)}: {plural(warning.occurrence_count, 'time')}")
+        if warning.common_causes:
+            lines.append(f"  Causes: {_listed(warning.common_causes)}")
+        if warning.prevention:
+            lines.append(f"  Prevention: {_one_line(warning.prevention)}")
+    return "\n".join([*lines, "", "Check for each of these before you report the task as ready."])
+
+
+def _listed(causes: Iterable[str]) -> str:
+    return "; ".join(_one_line(cause) for cause in causes)
+
+
+def _one_line(text: str) -> str:
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= _MOST_SHOWN else f"{line[: _MOST_SHOWN - 1]}…"

@@ -1,0 +1,79 @@
+"""Text from outside, made harmless for GitHub: for the lines that a runner obeys, its output files, and its pages."""
+
+import re
+from collections.abc import Mapping
+from html import escape
+from itertools import takewhile
+
+from guard.core.base.text import valid, visible
+
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+MOST_IN_A_PIECE = 300
+
+
+def command(name: str, message: str, **properties: str | int) -> str:
+    """A line that a runner obeys; neither the message nor a property can begin another one."""
+    told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+    return f"::{name}{' ' if told else ''}{told}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return visible(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def stopping(token: str) -> str:
+    """The line after which a runner obeys nothing that is printed, until it meets the token again."""
+    return f"::stop-commands::{token}"
+
+
+def resuming(token: str) -> str:
+    """The line that ends it; on a line of its own, whatever stands before it."""
+    return f"\n::{token}::"
+
+
+def output_file(values: Mapping[str, str], delimiter: str) -> str:
+    """The outputs of a step in their order: the last one of a name counts, so what decides belongs at the end."""
+    if any(delimiter in text for text in values.values()):
+        raise ValueError("the delimiter stands in a value")
+    return "".join(
+        f"{name}<<{delimiter}\n{valid(text)}\n{delimiter}\n" for name, text in values.items()
+    )
+
+
+def piece(text: str, most: int = MOST_IN_A_PIECE) -> str:
+    """The text as code on a page: nothing in it is a tag, a link, a mention, a picture or markup of any kind.
+
+    Punctuation as character references is never markup in markdown, and GitHub looks for mentions and links outside of code
+    only.
+    """
+    shown = visible(text)
+    if len(shown) > most:
+        shown = f"{shown[:most]}…"
+    return f"<code>{_PUNCTUATION.sub(_referenced, shown) or ' '}</code>"
+
+
+def _referenced(found: "re.Match[str]") -> str:
+    return f"&#{ord(found[0])};"
+
+
+def block(text: str) -> str:
+    """A command to copy, as a block of code."""
+    lines = "\n".join(visible(line) for line in text.splitlines() or [""])
+    return f"<pre><code>{escape(lines)}</code></pre>"
+
+
+def fitted(lines: list[str], most_bytes: int, more: str) -> str:
+    """As many whole lines as fit, and a last one that says so if some do not."""
+    room = most_bytes - len(more.encode()) - 1
+    left = [room]
+
+    def fits(line: str) -> bool:
+        left[0] -= len(line.encode()) + 1
+        return left[0] >= 0
+
+    kept = list(takewhile(fits, lines))
+    return "\n".join(kept if len(kept) == len(lines) else [*kept, more]) + "\n"

@@ -1,0 +1,60 @@
+"""What became of one step of a workflow, and what GitHub was told of it."""
+
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from guard.core.base.fields import Count, Frozen, Line, Oid
+from guard.core.base.report import Report
+from guard.core.check.report import BreakerLine, CheckReport
+from guard.core.events.run import Status
+from guard.core.iteration.report import BaselineReport
+
+Mode = Literal["run", "baseline", "check"]
+StepStatus = Literal[Status, "begun", "breaker_open", "fault"]
+STATUSES: tuple[str, ...] = get_args(StepStatus)
+
+
+class StepReport(Report):
+    """What one step of guard's action found: a verdict, a beginning, or why there is neither."""
+
+    schema_: Literal["guard/github-step/1"] = Field("guard/github-step/1", alias="schema")
+    mode: Mode
+    complete: bool
+    status: StepStatus
+    """The verdict's; `begun` after a baseline, `breaker_open` if nothing may begin, `fault` if guard could not tell."""
+    reason: Line
+    detail: str
+    exit_code: Count
+    """What guard itself would have ended with."""
+    breaker: BreakerLine | None
+    probe_cost_usd: float | None
+    settled: bool
+    """Whether no iteration is left open, so that the state can be gone on with elsewhere."""
+    baseline: BaselineReport | None
+    check: CheckReport | None
+
+
+class Push(Frozen):
+    """Whether rescued commits were pushed, and where to."""
+
+    ref: Line | None
+    pushed: bool
+    why: Line
+    """In a word: pushed, not_asked, nothing_rescued, fork, no_token, refused."""
+    detail: str
+
+
+class ToldReport(Report):
+    """What GitHub was told of a verdict."""
+
+    schema_: Literal["guard/github-status/1"] = Field("guard/github-status/1", alias="schema")
+    repository: Line
+    sha: Oid
+    state: Line
+    """The state of the commit status, or the conclusion of the check run."""
+    status_url: str | None
+    comment_url: str | None
+    comment: Literal["created", "updated", "none"]
+    refused: tuple[str, ...]
+    """What was not permitted, where the caller can do without."""

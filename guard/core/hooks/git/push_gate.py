@@ -1,0 +1,64 @@
+"""What speaks against a push: decided from what was seen, each finding with what to do about it."""
+
+from dataclasses import dataclass
+from shlex import quote
+
+from guard.core.base.text import plural
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The work tree and its state at the moment of a push."""
+
+    uncommitted: tuple[str, ...] = ()
+    unverifiable: str | None = None
+    """Why nobody can tell whether all is committed; None if one can."""
+    breaker_open: str | None = None
+    """Why the breaker is open; None if it is not."""
+    rescues: tuple[str, ...] = ()
+    """Branches with rescued work that no other branch has."""
+    refused_rescue: str | None = None
+    """Where work lies that a rescue could not commit; None if there is none."""
+    held_by: tuple[str, int] | None = None
+    """The team that holds a completion back, and how many of it count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One reason to wait, and the next thing to do."""
+
+    code: str
+    found: str
+    hint: str
+
+
+_SHOWN = 3
+
+
+def findings(seen: Seen) -> tuple[Finding, ...]:
+    """Everything that speaks against it."""
+    found: list[Finding] = []
+    if seen.unverifiable is not None:
+        hint = "have guard-check run at pre-push, where nothing is hidden"
+        found.append(Finding("unverifiable", f"unverifiable: {seen.unverifiable}", hint))
+    elif seen.uncommitted:
+        count, names = len(seen.uncommitted), ", ".join(seen.uncommitted[:_SHOWN])
+        more = " …" if count > _SHOWN else ""
+        text = f"{plural(count, 'file')} not committed: {names}{more}"
+        found.append(Finding("uncommitted", text, "commit it, or ignore it in .gitignore"))
+    if seen.breaker_open is not None:
+        text = f"the breaker is open: {seen.breaker_open}"
+        found.append(Finding("breaker", text, "guard breaker show; then guard breaker reset"))
+    for branch in seen.rescues:
+        text = f"rescued work is only on {branch}"
+        name = quote(branch)
+        hint = f"git merge {name}, or delete it: git branch -D {name}"
+        found.append(Finding("rescue", text, hint))
+    if seen.refused_rescue is not None:
+        text = f"work could not be rescued into commits: {seen.refused_rescue}"
+        found.append(Finding("rescue", text, "guard rescue, or guard restore latest"))
+    if seen.held_by is not None:
+        name, count = seen.held_by
+        text = f"a completion is held back: {plural(count, 'helper')} of {name} at work"
+        found.append(Finding("held", text, "wait for them, or: guard team clear"))
+    return tuple(found)

@@ -1,0 +1,102 @@
+"""The commits of one work tree as a view: those that git's hooks told of, the newest last."""
+
+from typing import Any, Literal, assert_never, get_args
+
+from pydantic import Field
+
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid
+from guard.core.events.base import IterationNumber
+from guard.core.events.commit import CommitEvent, CommitRecorded, CommitsRewritten, How, Rewrite
+from guard.core.events.hook import SpoolName
+from guard.core.log.view import Fold, ViewDocument, ViewKind
+
+MOST_COMMITS = 500
+MOST_REWRITES = 500
+MOST_NAMES = 500
+
+
+class KnownCommit(Frozen):
+    """One commit that a hook told of."""
+
+    at: Instant
+    oid: Oid
+    previous: Oid | None
+    branch: Line | None
+    how: How
+    verified: bool | None
+    run: Id | None
+    iteration: IterationNumber | None
+
+
+class Commits(ViewDocument):
+    """The commits of one work tree."""
+
+    schema_: Literal["guard/commits/1"] = Field("guard/commits/1", alias="schema")
+    worktree: Id
+    total: Count
+    """How many there ever were."""
+    commits: tuple[KnownCommit, ...]
+    rewrites: tuple[Rewrite, ...]
+    folded: tuple[SpoolName, ...]
+    """What was taken in last from the spool."""
+
+    def key(self) -> str:
+        return self.worktree
+
+    def known(self) -> frozenset[str]:
+        """Every commit that a hook told of, by whichever."""
+        told = (one.oid for one in self.commits)
+        return frozenset((*told, *(one.new for one in self.rewrites)))
+
+
+class CommitsFold(Fold[Commits]):
+    document_class = Commits
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._total = 0
+        self._commits: list[KnownCommit] = []
+        self._rewrites: list[Rewrite] = []
+        self._folded: list[str] = []
+
+    def restore(self, document: Commits) -> None:
+        self.reached = document.position()
+        self._total = document.total
+        self._commits = list(document.commits)
+        self._rewrites = list(document.rewrites)
+        self._folded = list(document.folded)
+
+    def apply(self, event: CommitEvent) -> None:
+        match event:
+            case CommitRecorded():
+                self._total += 1
+                fields = {name: getattr(event, name) for name in KnownCommit.model_fields}
+                self._commits.append(KnownCommit.model_construct(**fields))
+                del self._commits[:-MOST_COMMITS]
+            case CommitsRewritten():
+                self._rewrites += event.rewrites
+                del self._rewrites[:-MOST_REWRITES]
+            case _:
+                assert_never(event)
+        self._folded.append(event.spooled)
+        del self._folded[:-MOST_NAMES]
+
+    def contents(self) -> dict[str, Any]:
+        return {
+            "worktree": self.key,
+            "total": self._total,
+            "commits": tuple(self._commits),
+            "rewrites": tuple(self._rewrites),
+            "folded": tuple(self._folded),
+        }
+
+
+COMMITS: ViewKind[Commits, CommitsFold] = ViewKind(
+    document=Commits,
+    fold=CommitsFold,
+    events=get_args(CommitEvent),
+    key=lambda event: event.worktree,
+    folder="worktrees.d/",
+    file="/commits.json",
+    needles=lambda _key: (b'"type":"commit_recorded"', b'"type":"commits_rewritten"'),
+)

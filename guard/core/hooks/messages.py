@@ -1,0 +1,82 @@
+"""What an agent is told that is asked to go on, and what the user is told when it stops though something is left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from guard.core.base.text import plural, shortened, visible
+from guard.core.team.state import Member
+
+_MOST_NAMED = 10
+_LONGEST_NAME = 200
+_LONGEST_DETAIL = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is still to be done: helpers to wait for, files to commit."""
+
+    members: tuple[Member, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def go_on(agent: str, left: Left) -> str:
+    """What is left, and what to do about it."""
+    parts = []
+    if left.members:
+        parts += [_of_members(left.members, "\n- "), _how_to_wait(agent)]
+    if left.files:
+        parts += [
+            _of_files(left.files, "\n- "),
+            "Commit what belongs to your work, with a message that says what changed; or say why it is to stay uncommitted.",
+        ]
+    return "\n".join(["guard: this session is not done yet.", *parts])
+
+
+def let_go(left: Left, asked: int) -> str:
+    """One line for the user: the session was asked often enough."""
+    times = "once" if asked == 1 else f"{asked} times"
+    return f"guard lets the session stop after asking it to go on {times}: {listed(left)}"
+
+
+def listed(left: Left) -> str:
+    """What is left, in one line."""
+    parts = [_of_members(left.members, " ")] if left.members else []
+    parts += [_of_files(left.files, " ")] if left.files else []
+    line = "; ".join(parts)
+    return line if len(line) <= _LONGEST_DETAIL else f"{line[: _LONGEST_DETAIL - 1]}…"
+
+
+def _of_members(members: Sequence[Member], mark: str) -> str:
+    subject = "helper of the session is" if len(members) == 1 else "helpers of the session are"
+    names = [_named(one) for one in members]
+    return f"{len(members)} {subject} still at work:{_list(names, mark)}"
+
+
+def _named(member: Member) -> str:
+    name = f"{member.kind.replace('_', ' ')} {member.member}"
+    return f"{name} ({member.description})" if member.description else name
+
+
+def _of_files(files: Sequence[str], mark: str) -> str:
+    verb = "is" if len(files) == 1 else "are"
+    return f"{plural(len(files), 'file')} {verb} not committed:{_list(files, mark)}"
+
+
+def _list(names: Sequence[str], mark: str) -> str:
+    shown = [shortened(visible(name), _LONGEST_NAME) for name in names[:_MOST_NAMED]]
+    more = len(names) - len(shown)
+    rest = [f"and {more} more"] if more else []
+    comma = "" if mark.startswith("\n") else ","
+    return mark + f"{comma}{mark}".join([*shown, *rest])
+
+
+def _how_to_wait(agent: str) -> str:
+    if agent == "codex":
+        return (
+            "They end with your turn and their work is lost: call wait_agent for them, and take in what they did, "
+            "before you end it."
+        )
+    return (
+        "Wait for them before you stop; if one has ended already, `guard team leave --member NAME` says so, "
+        "with --session and the id of this session."
+    )

@@ -1,0 +1,84 @@
+"""What a hook was told, in one form for all agents: as it is spooled, and as it is folded."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from guard.core.base.fields import BootSeconds, Frozen, Line
+from guard.core.events.team import MemberName
+
+Agent = Literal["claude", "codex", "gemini", "qwen", "copilot", "opencode"]
+HeardKind = Literal[
+    "session_started",
+    "prompted",
+    "tool_starting",
+    "tool_used",
+    "tool_failed",
+    "helper_started",
+    "helper_ended",
+    "teammate_idle",
+    "task_created",
+    "task_completed",
+    "compacting",
+    "stopping",
+    "stop_failed",
+    "session_ended",
+    "other",
+]
+EventName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z.]{0,63}$")]
+Folder = Annotated[str, StringConstraints(max_length=4096)]
+
+
+class Task(Frozen):
+    """One thing in the background, as the agent's program lists it."""
+
+    id: MemberName
+    kind: Literal["teammate", "subagent", "background_shell"]
+    running: bool
+    description: Line
+
+
+class Wakeup(Frozen):
+    """A time at which the agent's program will go on by itself."""
+
+    id: MemberName
+    description: Line
+
+
+class Heard(Frozen):
+    """One call of a hook: the few fields of the document that guard goes by, shortened, and when it was."""
+
+    schema_: Literal["guard/heard/1"] = Field("guard/heard/1", alias="schema")
+    agent: Agent
+    event: EventName
+    kind: HeardKind
+    seconds: Annotated[float, Field(ge=0, le=2**37)]
+    """Since the epoch."""
+    boot_seconds: BootSeconds
+    boot_id: Line | None
+    cwd: Folder
+    session: Line | None = None
+    prompt: Line | None = None
+    """The id of the prompt or turn, where the agent's program tells one; else None."""
+    helper: MemberName | None = None
+    """The helper that it is about, or in which it happened; None for the agent itself."""
+    helper_type: Line = ""
+    teammate: Line | None = None
+    team: Line | None = None
+    tool: Line = ""
+    in_background: bool = False
+    """Whether the tool was told to go on in the background."""
+    source: Line = ""
+    """How a session started: `startup`, `resume`, `compact`, `clear` and the like."""
+    detail: Line = ""
+    """Why it ended or failed, where that is told."""
+    message: Line = ""
+    """The beginning of the agent's last message, where it is told; for a stop."""
+    again: bool | None = None
+    """`stop_hook_active`: whether a hook has held this turn back before; None if the agent's program does not say."""
+    tasks: tuple[Task, ...] | None = None
+    """All that is in the background; None if the agent's program does not say."""
+    tasks_unclear: bool = False
+    """Whether something in that list could not be understood: then what is not in it may still run."""
+    wakeups: tuple[Wakeup, ...] | None = None
+    """All times at which it will go on by itself; None if the agent's program does not say."""

@@ -1,0 +1,46 @@
+"""What the start of a session means: whether it is one, and whether the iteration that is open is over with its session."""
+
+from datetime import datetime
+
+from guard.core.hooks.event_kinds import KINDS, STARTS
+from guard.core.hooks.payload import Heard
+from guard.core.hooks.state import Hooks, HookSession
+from guard.core.iteration.run import OpenIteration
+
+
+def is_real_start(heard: Heard) -> bool:
+    """Whether a session begins with it that can be known again: no helper's, and none that goes on."""
+    return heard.session is not None and heard.helper is None and heard.source in STARTS
+
+
+def began_it(opened: OpenIteration | None, known: HookSession | None) -> bool:
+    """Whether the open iteration began with this very session."""
+    return (
+        opened is not None
+        and opened.supervisor is None
+        and known is not None
+        and known.began
+        and known.session is not None
+        and opened.session == known.session
+    )
+
+
+def over_since(
+    opened: OpenIteration | None, hooks: Hooks | None, now: datetime, *, gone: bool = False
+) -> datetime | None:
+    """When the session ended with which the open iteration began; None if that is not known to be over.
+
+    It is if its end was heard, and also if its program is `gone`: not every program tells an end, and none that is killed.
+    """
+    for known in hooks.sessions if hooks is not None else ():
+        if began_it(opened, known) and (known.ended or gone):
+            return _last_heard(hooks, known) or now
+    return None
+
+
+def _last_heard(hooks: Hooks | None, known: HookSession) -> datetime | None:
+    """The newest end of any session of the agent, or where no end is told its newest word: this one ended no later."""
+    agent = known.agent
+    calls = [one for one in (hooks.calls if hooks is not None else ()) if one.agent == agent]
+    ends = [one.last_at for one in calls if KINDS[agent].get(one.event) == "session_ended"]
+    return max(ends if known.ended else [one.last_at for one in calls], default=None)

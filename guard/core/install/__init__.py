@@ -1,0 +1,1 @@
+"""What the install and uninstall commands report."""

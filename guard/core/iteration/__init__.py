@@ -1,0 +1,1 @@
+"""The baseline and the run as views of the log."""

@@ -1,0 +1,165 @@
+"""The run of a work tree: which one it is, which iteration is open, how the last one ended."""
+
+from typing import Any, Literal, assert_never, get_args
+
+from pydantic import Field
+
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line
+from guard.core.events import (
+    IterationEnded,
+    IterationStarted,
+    Process,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+    SessionSeen,
+    Status,
+)
+from guard.core.events.base import IterationNumber
+from guard.core.events.run import Seconds
+from guard.core.log.view import Fold, ViewDocument, ViewKind
+
+
+class OpenIteration(Frozen):
+    """An iteration that has begun and not ended: running, waited for, or left by a crash."""
+
+    number: IterationNumber
+    started_at: Instant
+    supervisor: Process | None = None
+    frozen: dict[Line, str | int | float | bool | None] = Field(default_factory=dict)
+    agent: Line | None = None
+    session: Line | None = None
+    process: Process | None = None
+
+    def with_session(self, seen: SessionSeen) -> "OpenIteration":
+        """The same, with what became known of its agent."""
+        news = {
+            "agent": seen.agent or self.agent,
+            "session": seen.session or self.session,
+            "process": seen.process or self.process,
+        }
+        return self.model_copy(update=news)
+
+
+class EndedIteration(Frozen):
+    """The newest iteration that ended, with its verdict."""
+
+    number: IterationNumber
+    started_at: Instant | None
+    ended_at: Instant
+    status: Status
+    reason: Line
+    elapsed_seconds: Seconds
+    agent: Line | None
+    session: Line | None
+    frozen: dict[Line, str | int | float | bool | None] | None
+
+
+class Run(ViewDocument):
+    """The newest run of one work tree."""
+
+    schema_: Literal["guard/run/1"] = Field("guard/run/1", alias="schema")
+    worktree: Id
+    run: Id
+    command: tuple[Line, ...]
+    started_at: Instant | None
+    ended_at: Instant | None
+    end_reason: Line | None
+    iterations: Count
+    open_iteration: OpenIteration | None
+    last_iteration: EndedIteration | None
+
+    def key(self) -> str:
+        return self.worktree
+
+    def opened(self, run: str, number: int) -> OpenIteration | None:
+        """This iteration, if it is of this run and open."""
+        known = self.open_iteration if self.run == run else None
+        return known if known is not None and known.number == number else None
+
+
+class RunFold(Fold[Run]):
+    document_class = Run
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._fields: dict[str, Any] = {}
+
+    def restore(self, document: Run) -> None:
+        self.reached = document.position()
+        self._fields = {name: getattr(document, name) for name in _BLANK}
+        self._fields["run"] = document.run
+
+    def apply(self, event: RunEvent) -> None:
+        if not self._fields or (type(event) is RunStarted and event.run != self._fields["run"]):
+            self._fields = {**_BLANK, "run": event.run}
+        if event.run != self._fields["run"]:
+            return  # A late word of an earlier run: in the log, and no longer news.
+        state = self._fields
+        match event:
+            case RunStarted():
+                state.update(started_at=event.at, command=event.command)
+            case IterationStarted():
+                state["iterations"] += 1
+                state["open_iteration"] = OpenIteration(
+                    number=event.iteration,
+                    started_at=event.at,
+                    supervisor=event.supervisor,
+                    frozen=event.frozen,
+                )
+            case SessionSeen():
+                self._session_seen(event)
+            case IterationEnded():
+                begun = state["open_iteration"]
+                state["last_iteration"] = self._ended(event, begun)
+                if begun is not None and begun.number == event.iteration:
+                    state["open_iteration"] = None
+            case RunEnded():
+                state.update(ended_at=event.at, end_reason=event.reason)
+            case _:
+                assert_never(event)
+
+    def _session_seen(self, event: SessionSeen) -> None:
+        begun = self._fields["open_iteration"]
+        if begun is None or begun.number != event.iteration:
+            return
+        self._fields["open_iteration"] = begun.with_session(event)
+
+    @staticmethod
+    def _ended(event: IterationEnded, begun: OpenIteration | None) -> EndedIteration:
+        known = begun if begun is not None and begun.number == event.iteration else None
+        return EndedIteration(
+            number=event.iteration,
+            started_at=known.started_at if known else None,
+            ended_at=event.at,
+            status=event.status,
+            reason=event.reason,
+            elapsed_seconds=event.elapsed_seconds,
+            agent=known.agent if known else None,
+            session=known.session if known else None,
+            frozen=known.frozen if known else None,
+        )
+
+    def contents(self) -> dict[str, Any]:
+        return {"worktree": self.key, **self._fields}
+
+
+_BLANK: dict[str, Any] = {
+    "command": (),
+    "started_at": None,
+    "ended_at": None,
+    "end_reason": None,
+    "iterations": 0,
+    "open_iteration": None,
+    "last_iteration": None,
+}
+
+RUN: ViewKind[Run, RunFold] = ViewKind(
+    document=Run,
+    fold=RunFold,
+    events=get_args(RunEvent),
+    key=lambda event: event.worktree,
+    folder="worktrees.d/",
+    file="/run.json",
+    needles=lambda _key: (b'"type":"run_', b'"type":"iteration_', b'"type":"session_seen"'),
+)

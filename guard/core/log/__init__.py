@@ -1,0 +1,1 @@
+"""What a line of the log and a view are."""

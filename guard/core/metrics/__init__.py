@@ -1,0 +1,1 @@
+"""Figures that tell how well the completion check works."""

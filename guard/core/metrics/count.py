@@ -1,0 +1,165 @@
+"""How well it goes: the figures of the completion check, counted from the log, with the targets they are held to.
+
+An abort is a breaker that opened because of what iterations did; one tripped by hand is none. It was false if something was
+alive: a check of the iteration that opened it, at its verdict or later, saw a process or a helper at work, or found commits
+that had come after the verdict. A rescue is a success if it made commits. A rate of nothing is no rate, and not zero.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import get_args
+
+from guard.core.breaker import CAUSES
+from guard.core.events import (
+    BreakerClosed,
+    BreakerOpened,
+    Event,
+    IterationEnded,
+    IterationStarted,
+    RescueMade,
+    RunStarted,
+    Status,
+    TrialClaimed,
+)
+from guard.core.events.check import CheckMade
+from guard.core.metrics.report import MetricsReport, Target
+
+FALSE_ABORTS_BELOW = 0.05
+PROBES_AT_MOST = 2.0
+_MOST_REASONS = 20
+_MOST_DOLLARS = 1e6
+"""More than any probe costs: what a CLI says beyond that is no figure."""
+_NOT_TRIED = ("nothing", "alive")
+"""Reasons of a rescue by hand that had nothing to do, or was asked for too early: it neither failed nor succeeded."""
+_Key = tuple[str, str | None, int | None]
+
+
+@dataclass
+class _Abort:
+    """A breaker that opened, and whether that turned out to be wrong."""
+
+    commits: int
+    is_false: bool
+
+
+@dataclass
+class Metrics:
+    """The figures while they are being counted."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    _counts: Counter[str] = field(default_factory=Counter)
+    _statuses: Counter[str] = field(default_factory=Counter)
+    _openings: Counter[str] = field(default_factory=Counter)
+    _cost: float | None = None
+    _last_checks: dict[str, CheckMade] = field(default_factory=dict)
+    """The newest check of each work tree."""
+    _aborts: dict[_Key, _Abort] = field(default_factory=dict)
+    _open: set[str] = field(default_factory=set)
+
+    def feed(self, event: Event) -> None:
+        """Take in one event."""
+        self.since = self.since or event.at
+        self.until = event.at
+        match event:
+            case RunStarted():
+                self._counts["runs"] += 1
+            case IterationStarted():
+                self._counts["iterations"] += 1
+            case IterationEnded():
+                self._statuses[event.status] += 1
+            case CheckMade():
+                self._check(event)
+            case RescueMade() if event.reason not in _NOT_TRIED:
+                self._counts["rescues"] += 1
+                self._counts["rescues_with_commits"] += bool(event.commits)
+                self._counts["rescued_commits"] += len(event.commits)
+            case BreakerOpened() | BreakerClosed() | TrialClaimed():
+                self._breaker(event)
+            case _:
+                pass
+
+    def _check(self, event: CheckMade) -> None:
+        before = self._last_checks.get(event.worktree)
+        self._counts["checked_iterations"] += before is None or _key(before) != _key(event)
+        self._counts["checks"] += 1
+        self._counts["probes"] += event.probes
+        if event.probe_cost_usd is not None and 0 <= event.probe_cost_usd <= _MOST_DOLLARS:
+            self._cost = (self._cost or 0.0) + event.probe_cost_usd
+        self._last_checks[event.worktree] = event
+        abort = self._aborts.get(_key(event))
+        if abort is not None:
+            abort.is_false |= event.alive > 0 or event.new_commits > abort.commits
+
+    def _breaker(self, event: BreakerOpened | BreakerClosed | TrialClaimed) -> None:
+        match event:
+            case BreakerClosed():
+                self._open.discard(event.worktree)
+            case TrialClaimed():
+                self._counts["trials"] += 1
+            case BreakerOpened():
+                self._open.add(event.worktree)
+                known = event.reason in self._openings or len(self._openings) < _MOST_REASONS
+                self._openings[event.reason if known else "other"] += 1
+                if event.reason in CAUSES:
+                    self._abort(event)
+
+    def _abort(self, event: BreakerOpened) -> None:
+        self._counts["aborts"] += 1
+        check = self._last_checks.get(event.worktree)
+        if check is not None and event.run is not None and _key(check) == _key(event):
+            self._aborts[_key(event)] = _Abort(check.new_commits, check.alive > 0)
+
+    def report(self) -> MetricsReport:
+        """The figures so far."""
+        count, ended = self._counts, self._statuses.total()
+        false = sum(abort.is_false for abort in self._aborts.values())
+        false_abort_rate = _rate(false, count["aborts"])
+        probes = _rate(count["probes"], count["checked_iterations"])
+        return MetricsReport(
+            since=self.since,
+            until=self.until,
+            false_abort_rate=false_abort_rate,
+            rescue_success_rate=_rate(count["rescues_with_commits"], count["rescues"]),
+            average_probes_per_iteration=probes,
+            timeout_rate=_rate(self._statuses["timeout"], ended),
+            targets=(
+                _below("false_abort_rate", false_abort_rate, FALSE_ABORTS_BELOW),
+                _at_most("average_probes_per_iteration", probes, PROBES_AT_MOST),
+            ),
+            runs=count["runs"],
+            iterations=count["iterations"],
+            iterations_ended=ended,
+            iterations_by_status={status: self._statuses[status] for status in get_args(Status)},
+            iterations_checked=count["checked_iterations"],
+            checks=count["checks"],
+            probes=count["probes"],
+            probe_cost_usd=self._cost,
+            rescues=count["rescues"],
+            rescues_with_commits=count["rescues_with_commits"],
+            rescued_commits=count["rescued_commits"],
+            breaker_openings=dict(sorted(self._openings.items())),
+            breaker_trials=count["trials"],
+            open_breakers=len(self._open),
+            aborts=count["aborts"],
+            false_aborts=false,
+        )
+
+
+def _key(event: CheckMade | BreakerOpened) -> _Key:
+    return (event.worktree, event.run, event.iteration)
+
+
+def _rate(count: int, of: int) -> float | None:
+    return count / of if of else None
+
+
+def _below(name: str, value: float | None, limit: float) -> Target:
+    met = None if value is None else value < limit
+    return Target(name=name, target=f"below {limit * 100:g} %", met=met)
+
+
+def _at_most(name: str, value: float | None, limit: float) -> Target:
+    met = None if value is None else value <= limit
+    return Target(name=name, target=f"at most {limit:g}", met=met)

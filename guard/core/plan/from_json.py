@@ -1,0 +1,143 @@
+"""A plan in JSON: `{"tasks": [{"id", "title", "depends", "priority"}], "supporting_agents": [...]}`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from json import JSONDecodeError
+from typing import Any
+
+from guard.core.base.strict_json import loads
+from guard.core.events.plan_model import SupportingAgent
+from guard.core.plan.drafts import Draft, SupportDraft, TaskDraft, quoted
+from guard.core.plan.task_ids import id_of, spelled
+
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
+_SPACE = re.compile(r"[ \t\r\n]*+")
+_MOST_NAME = 128
+_MOST_PRIORITY = 1_000_000
+_ROOT = ("tasks", "supporting_agents")
+_TASK = ("id", "title", "depends", "priority", "ticked")
+_NO_FIELD = ("created_at",)
+"""Stands in the coordinator's state file, from where a list of agents may have been copied."""
+
+
+def read_json(text: str) -> Draft:
+    """The draft of a plan."""
+    draft = Draft()
+    try:
+        document = loads(text.encode())
+    except JSONDecodeError as error:
+        draft.complain(error.lineno, f"no JSON: {error.msg}")
+        return draft
+    except (ValueError, RecursionError) as error:
+        draft.complain(0, f"no JSON that can be used: {error}")
+        return draft
+    if not isinstance(document, dict):
+        draft.complain(1, 'the document is no object with a list "tasks"')
+        return draft
+    for key in document.keys() - set(_ROOT):
+        draft.complain(0, f"the key {quoted(key)} is not known (known: {', '.join(_ROOT)})")
+    lines = _lines_of_elements(text)
+    for key, read in (("tasks", _read_task), ("supporting_agents", _read_agent)):
+        for at, one in enumerate(_list(draft, document, key)):
+            line = lines[key, at]
+            if isinstance(one, dict):
+                read(draft, line, one)
+            else:
+                draft.complain(line, f'an element of "{key}" is no object')
+    return draft
+
+
+def _list(draft: Draft, document: Mapping[str, Any], key: str) -> list[Any]:
+    found = document.get(key, [])
+    if isinstance(found, list):
+        return found
+    draft.complain(0, f'"{key}" is no list')
+    return []
+
+
+def _read_task(draft: Draft, line: int, one: Mapping[str, Any]) -> None:
+    for key in one.keys() - set(_TASK):
+        draft.complain(line, f"the key {quoted(key)} is not known (known: {', '.join(_TASK)})")
+    name = one.get("id")
+    if not isinstance(name, str) or not spelled(name) or len(name) > _MOST_NAME:
+        draft.complain(line, f'a task has no "id": a text of 1 to {_MOST_NAME} characters')
+        return
+    title = one.get("title", "")
+    if not isinstance(title, str):
+        draft.complain(line, f"the title of {quoted(name)} is no text")
+        title = ""
+    ticked = one.get("ticked", False)
+    if not isinstance(ticked, bool):
+        draft.complain(line, f'"ticked" of {quoted(name)} is neither true nor false')
+    draft.tasks.append(
+        TaskDraft(
+            line=line,
+            name=spelled(name),
+            title=" ".join(title.split()),
+            depends=_depends(draft, line, name, one.get("depends", [])),
+            priority=_priority(draft, line, one.get("priority", 0)),
+            ticked=ticked is True,
+        )
+    )
+
+
+def _depends(draft: Draft, line: int, name: str, depends: object) -> tuple[str, ...]:
+    if isinstance(depends, list) and all(isinstance(one, str) for one in depends):
+        return tuple(spelled(one) for one in depends)
+    draft.complain(line, f'"depends" of {quoted(name)} is no list of texts')
+    return ()
+
+
+def _priority(draft: Draft, line: int, value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MOST_PRIORITY:
+        return value
+    bounds = f"a whole number from -{_MOST_PRIORITY} to {_MOST_PRIORITY}"
+    draft.complain(line, f"the priority {quoted(str(value)[:100])} is not {bounds}")
+    return 0
+
+
+def _read_agent(draft: Draft, line: int, one: Mapping[str, Any]) -> None:
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in one.items()
+        if key not in _NO_FIELD
+    }
+    unknown = fields.keys() - SupportingAgent.model_fields.keys()
+    for key in unknown:
+        draft.complain(line, f"{quoted(key)} is no property of a supporting agent")
+        del fields[key]
+    name = fields.get("agent_id")
+    if isinstance(name, str) and spelled(name):
+        fields["agent_id"] = id_of(spelled(name))
+        fields.setdefault("name", spelled(name))
+    if not isinstance(fields.get("applicable_tasks", ()), tuple):
+        draft.complain(line, '"applicable_tasks" of a supporting agent is no list')
+        del fields["applicable_tasks"]
+    draft.supporting.append(SupportDraft(line, fields))
+
+
+def _lines_of_elements(text: str) -> dict[tuple[str, int], int]:
+    """For each element of a list in the outermost object, by key and place, the line it begins in."""
+    lines: dict[tuple[str, int], int] = {}
+    line, counted = 1, 0
+    for key, at, place in _elements(text):
+        line += text.count("\n", counted, place)
+        counted = place
+        lines[key, at] = line
+    return lines
+
+
+def _elements(text: str) -> Iterator[tuple[str, int, int]]:
+    """Of a text that is JSON: the key of the list, the number of the element, where it begins."""
+    key, depth, at = "", 0, 0
+    for token in _TOKEN.finditer(text):
+        sign = token[0][0]
+        if sign == '"':
+            key = token[0] if depth == 1 else key
+            continue
+        depth += (sign in "[{") - (sign in "]}")
+        if depth != 2 or sign not in "[,":
+            continue
+        at = at + 1 if sign == "," else 0
+        begin = _SPACE.match(text, token.end())
+        yield key.strip('"'), at, begin.end() if begin else token.end()

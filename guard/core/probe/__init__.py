@@ -1,0 +1,1 @@
+"""Read the answer of a probe."""

@@ -1,0 +1,184 @@
+"""The status document that a session gives as its answer to a probe, how it is asked for, and what became of a probe.
+
+An answer is never repaired: a repaired answer can turn "not done" into "done". The question carries a nonce that the answer
+repeats, so that an old answer, or one quoted from a file, is not taken for this one. For the same reason the question shows
+no example: a program that echoes its input would answer it.
+"""
+
+import json
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
+
+from guard.core.base.fields import Count, Frozen, Instant, Line, first_problem
+from guard.core.base.json_in_text import objects_in
+from guard.core.base.strict_json import loads
+from guard.core.base.text import visible
+
+MOST_BYTES = 1024 * 1024
+_MOST_TASKS = 500
+_REASON_LENGTH = 200
+
+Reading = Literal["complete", "waiting", "working"]
+ProbeFailure = Literal[
+    "timeout", "unreadable", "overloaded", "limited", "no_cli", "no_session", "auth", "crashed"
+]
+LASTING: frozenset[ProbeFailure] = frozenset({"no_cli", "no_session", "auth"})
+"""Asking again changes nothing; every other failure uses up one probe."""
+
+_Sentence = Annotated[str, StringConstraints(max_length=4096)]
+_Tasks = Annotated[tuple[Line, ...], Field(max_length=_MOST_TASKS)]
+_Amount = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
+class Answer(Frozen):
+    """What a session says of itself: a claim, never evidence."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    status: Reading
+    message: _Sentence = ""
+    agents_active: bool = False
+    agents_details: _Sentence = ""
+    tasks_completed: _Tasks = ()
+    tasks_pending: _Tasks = ()
+    commits_made: Count = 0
+    should_continue: bool = False
+    next_action: _Sentence = ""
+
+    def reading(self) -> Reading:
+        """What the status comes to beside the other fields: nobody is complete who has helpers or work left."""
+        if self.status != "complete":
+            return self.status
+        if self.agents_active:
+            return "waiting"
+        return "working" if self.should_continue and self.tasks_pending else "complete"
+
+
+class ProbeResult(Frozen):
+    """What became of one probe: an answer, or the reason why there is none."""
+
+    answer: Answer | None
+    failure: ProbeFailure | None
+    lasting: bool
+    """Whether the failure stays, however often the question is asked."""
+    detail: Line
+    retry_at: Instant | None
+    """When a limit ends, where the agent's program says so."""
+    agent: Line
+    session: Line | None
+    elapsed_seconds: _Amount
+    cost_usd: _Amount | None
+    tokens: Count | None
+
+
+class BadAnswer(ValueError):
+    """There is no answer in this output that can be trusted; says why in one line."""
+
+    def __init__(self, reason: object) -> None:
+        text = visible(" ".join(str(reason).split()))
+        super().__init__(text if len(text) <= _REASON_LENGTH else f"{text[:_REASON_LENGTH]}…")
+
+
+_MEANINGS: dict[str, tuple[dict[str, Any], str]] = {
+    "status": (
+        {"type": "string", "enum": ["complete", "waiting", "working"]},
+        "complete if all that was asked of you is done, waiting if helpers or background jobs of yours still run, else working",
+    ),
+    "message": ({"type": "string"}, "how things stand, in one sentence"),
+    "agents_active": ({"type": "boolean"}, "whether helpers or background jobs of yours still run"),
+    "agents_details": ({"type": "string"}, "what they do, or an empty string"),
+    "tasks_completed": (
+        {"type": "array", "items": {"type": "string"}},
+        "the tasks that are done, by their names",
+    ),
+    "tasks_pending": (
+        {"type": "array", "items": {"type": "string"}},
+        "the tasks that are not done, by their names",
+    ),
+    "commits_made": ({"type": "integer"}, "how many git commits you made in this session"),
+    "should_continue": ({"type": "boolean"}, "whether you would do more if you could go on"),
+    "next_action": ({"type": "string"}, "what should happen next, in one sentence"),
+}
+
+
+def question(nonce: str) -> str:
+    """The prompt; it does not begin with a hyphen, so that no program takes it for an option."""
+    keys = "\n".join(
+        f"- {name} ({_kind(schema)}): {meaning}" for name, (schema, meaning) in _MEANINGS.items()
+    )
+    return (
+        "This is a status check by the program that supervises this session. Do not go on with "
+        "your work, use no tools and change nothing. Say honestly how things stand: what you say "
+        "is compared with the repository.\n"
+        "Answer with one JSON object and nothing else, with exactly these keys:\n"
+        f"- nonce (string): exactly {nonce}\n{keys}"
+    )
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    return "list of strings" if schema["type"] == "array" else str(schema["type"])
+
+
+def answer_schema(nonce: str) -> dict[str, Any]:
+    """The answer as a JSON Schema: closed and with every key required, as the strict modes of models want it."""
+    properties = {"nonce": {"type": "string", "enum": [nonce]}}
+    for name, (schema, meaning) in _MEANINGS.items():
+        properties[name] = {**schema, "description": meaning}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def extract(output: bytes, nonce: str, *, whole_may_omit_nonce: bool = False) -> Answer:
+    """The one answer to this probe in an output: plain, fenced or inside prose; BadAnswer if there is not exactly one."""
+    text = _text(output)
+    try:
+        found = objects_in(text)
+    except ValueError as error:
+        raise BadAnswer(error) from None
+    ours = [one for one in found if nonce in one]
+    if not ours and whole_may_omit_nonce and found == [text]:
+        ours = found
+    claims = max(len(ours), _claims(text, nonce))
+    if claims > 1:
+        raise BadAnswer(f"{claims} objects claim to be the answer")
+    if not ours:
+        raise BadAnswer(_missing(found))
+    return _answer(ours[0], nonce, may_omit_nonce=whole_may_omit_nonce and ours == [text])
+
+
+def _text(output: bytes) -> str:
+    if len(output) > MOST_BYTES:
+        raise BadAnswer(f"the answer is longer than {MOST_BYTES} bytes")
+    try:
+        return output.decode().strip()
+    except UnicodeDecodeError:
+        raise BadAnswer("the answer is not UTF-8") from None
+
+
+def _claims(text: str, nonce: str) -> int:
+    """How many answers there are, those that are cut off or broken included: they may have said otherwise."""
+    return len(re.findall(rf'"nonce"\s*:\s*"{re.escape(nonce)}"', text))
+
+
+def _missing(found: list[str]) -> str:
+    if any('"nonce"' in one for one in found):
+        return "the answer does not carry the nonce of this probe"
+    return "there is no JSON object with the nonce of this probe in the answer"
+
+
+def _answer(text: str, nonce: str, *, may_omit_nonce: bool) -> Answer:
+    try:
+        document = loads(text.encode())
+        if document.pop("nonce", nonce if may_omit_nonce else None) != nonce:
+            raise BadAnswer("the answer does not carry the nonce of this probe")
+        return Answer.model_validate_json(json.dumps(document))
+    except ValidationError as error:
+        raise BadAnswer(f"the answer does not fit: {first_problem(error)}") from None
+    except ValueError as error:
+        raise BadAnswer(error) from None

@@ -1,0 +1,1 @@
+"""Decide which files a rescue commits, in which commits, and which it holds back."""

@@ -1,0 +1,204 @@
+"""Conventional commits: what a subject must look like, and the subject that says what a set of changes does."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal, get_args
+
+from guard.core.base.text import visible
+from guard.core.rescue.change import Piece
+from guard.core.rescue.declarations import declared, headings, packages
+from guard.core.rescue.fixes import is_fix
+from guard.core.rescue.path_kind import common, member, place, scope
+
+Type = Literal[
+    "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test"
+]  # fmt: skip
+Kind = Literal["build", "config", "ci", "style", "renames", "code", "tests", "docs"]
+"""What a commit is of; commits are made in this order."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+MOST_SUBJECT = 71
+_MOST_NAMES = 3
+_LONGEST_NAME = 40
+_SUBJECT = re.compile(
+    rf"(?:{'|'.join(get_args(Type))})(?:\([\w./@-]{{1,40}}(?:,[\w./@-]{{1,40}})*\))?!?: \S(?:.*\S)?"
+)
+_GENERIC = re.compile(r"(?:__init__|__main__|index|main|mod|lib|page|route|types|init)(?:\..*)?")
+
+Text = tuple[Type, str, Sequence[str], str]
+"""A type, a verb, names and what stands behind them."""
+
+
+def is_conventional(subject: str) -> bool:
+    """Whether the line is a subject of a conventional commit."""
+    return _SUBJECT.fullmatch(subject) is not None
+
+
+def subject(kind: Kind, pieces: Sequence[Piece]) -> str:
+    """One line that says what these changes do."""
+    type_, verb, names, behind = _TEXTS[kind](pieces)
+    of = _scope(kind, pieces)
+    head = f"{type_}({of}): {verb} " if of else f"{type_}: {verb} "
+    room = MOST_SUBJECT - len(head)
+    text = visible(_enumerated(names, room - len(behind)) + behind)
+    return (head + (text if len(text) <= room else text[: room - 1] + "…")).rstrip(" .")
+
+
+def _scope(kind: Kind, pieces: Sequence[Piece]) -> str | None:
+    """Tests and what was generated follow the code that they belong to."""
+    code = [one for one in pieces if one.place.role in ("source", "migration")]
+    parts = common([one.place.parts for one in code or pieces])
+    return member(parts) if kind in ("docs", "config", "ci") else scope(parts)
+
+
+def _enumerated(names: Sequence[str], room: int) -> str:
+    """As many names as there is room for: `a, b and c`, or `a, b and 4 more`."""
+    for most in range(min(len(names), _MOST_NAMES), 0, -1):
+        more = len(names) - most
+        last = f"{more} more" if more else names[most - 1]
+        first = names[: most if more else most - 1]
+        text = f"{', '.join(first)} and {last}" if first else last
+        if len(text) <= room:
+            return text
+    more = len(names) - 1
+    behind = f" and {more} more" if more else ""
+    return names[0][: max(1, room - len(behind) - 1)] + "…" + behind
+
+
+def _files(pieces: Sequence[Piece]) -> list[str]:
+    """Files by their names; one whose name says nothing together with its folder."""
+    told = [one for one in pieces if one.change.added or one.place.stem != "__init__"] or pieces
+    return list(dict.fromkeys(_name(one.place.folders, one.place.name) for one in told))
+
+
+def _name(folders: Sequence[str], name: str) -> str:
+    text = f"{folders[-1]}/{name}" if folders and _GENERIC.fullmatch(name) else name
+    clean = " ".join(visible(text).split()) or "a file"
+    return clean if len(clean) <= _LONGEST_NAME else clean[: _LONGEST_NAME - 1] + "…"
+
+
+def _by_letter(type_: Type, pieces: Sequence[Piece], changing: str = "update") -> Text:
+    """By file names, of those that are most worth telling: added, renamed, changed, deleted."""
+    for letter, verb in (("A", "add"), ("R", "rename"), ("M", changing), ("D", "remove")):
+        these = [one for one in pieces if one.change.letter == letter]
+        if these and letter == "R":
+            return _renames(these, type_)
+        if len(these) > _MOST_NAMES and all(_is_data(one) for one in these):
+            to = "/".join(common([one.place.folders for one in these]))
+            return type_, verb, [f"{len(these)} files"], f" in {visible(to)}" if to else ""
+        if these:
+            return type_, verb, _files(these), ""
+    return type_, changing, _files(pieces), ""
+
+
+def _is_data(one: Piece) -> bool:
+    return one.place.role in ("fixture", "asset", "generated")
+
+
+def _renames(pieces: Sequence[Piece], type_: Type = "refactor") -> Text:
+    moved = [one for one in pieces if one.change.letter == "R" and one.change.old_path is not None]
+    if not moved:
+        return _by_letter(type_, pieces)
+    old, new = place(moved[0].change.old_path or b""), moved[0].place
+    rest = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
+    if old.name != new.name:
+        names = [_name(old.folders, old.name)]
+        return type_, "rename", names, f" to {_name(new.folders, new.name)}{rest}"
+    to = "/".join(common([one.place.folders for one in moved])) or "the root"
+    return type_, "move", _files(moved), f" to {visible(to)}" if len(to) < _LONGEST_NAME else ""
+
+
+def _build(pieces: Sequence[Piece]) -> Text:
+    manifests = [one for one in pieces if one.place.role == "manifest"]
+    if not manifests or any(one.change.letter in "AR" for one in manifests):
+        return _by_letter("build", manifests or pieces)
+    added = [name for one in manifests for name in packages(one.change.added)]
+    removed = [name for one in manifests for name in packages(one.change.removed)]
+    return _told("build", added, removed, 1) or _by_letter("build", manifests)
+
+
+def _told(type_: Type, added: Sequence[str], removed: Sequence[str], files: int) -> Text | None:
+    """By names that are new; else by those declared otherwise than before, or gone, if that tells of all the files."""
+    new = [name for name in dict.fromkeys(added) if name not in removed]
+    other = [name for name in dict.fromkeys(added) if name in removed]
+    gone = [name for name in dict.fromkeys(removed) if name not in added]
+    for verb, names in (("add", new), ("change", other), ("remove", gone)):
+        if names and (verb == "add" or len(names) >= files):
+            return type_, verb, names, ""
+    return None
+
+
+def _code(pieces: Sequence[Piece]) -> Text:
+    code = [one for one in pieces if one.place.role == "source"] or [
+        one for one in pieces if one.place.role not in ("test", "fixture")
+    ]
+    new = [one for one in code if one.change.letter == "A"]
+    if new:
+        return _new_code(new)
+    if all(one.change.letter == "D" for one in code):
+        return _by_letter("chore", code)
+    added = [name for one in code for name in _declared(one, one.change.added)]
+    removed = [name for one in code for name in _declared(one, one.change.removed)]
+    if is_fix(pieces):
+        both = [name for name in dict.fromkeys(added) if name in removed]
+        return "fix", "correct", both or _files(code), ""
+    told = _told("feat", added, removed, len(code)) or _migrations(pieces)
+    return told or _by_letter(_type_of(code), code)
+
+
+def _migrations(pieces: Sequence[Piece]) -> Text | None:
+    new = [
+        one.place for one in pieces if one.place.role == "migration" and one.change.letter == "A"
+    ]
+    steps = [one.folders[-1] if one.stem == "migration" else one.stem for one in new]
+    return ("feat", "add migration", [_name((), step) for step in steps], "") if steps else None
+
+
+def _new_code(new: Sequence[Piece]) -> Text:
+    """New names if they are few, else new files."""
+    names = list(dict.fromkeys(name for one in new for name in _declared(one, one.change.added)))
+    files = _files(new)
+    if len({one.place.stem for one in new}) <= len(names) <= _MOST_NAMES:
+        return "feat", "add", names, ""
+    if len(files) == 1 and names:
+        return "feat", "add", files, f" with {_enumerated(names, _MOST_NAMES * 10)}"
+    return _type_of(new), "add", files, ""
+
+
+def _type_of(code: Sequence[Piece]) -> Type:
+    """Pictures and the like are no feature of their own."""
+    return "feat" if any(one.place.role in ("source", "migration") for one in code) else "chore"
+
+
+def _declared(one: Piece, text: bytes) -> tuple[str, ...]:
+    return declared(one.place.name.rpartition(".")[2], text)
+
+
+def _tests(pieces: Sequence[Piece]) -> Text:
+    tests = [one for one in pieces if one.place.role == "test" and one.change.letter in "AM"]
+    covered = [one.place.tested for one in tests if one.place.says_what_it_tests]
+    if covered:
+        return "test", "cover", [_name((), one) for one in dict.fromkeys(covered)], ""
+    return _by_letter("test", tests or pieces)
+
+
+def _docs(pieces: Sequence[Piece]) -> Text:
+    modified = [one for one in pieces if one.change.letter == "M"]
+    for one in modified if len(modified) == len(pieces) else ():
+        was = headings(one.change.removed)
+        topics = [topic for topic in headings(one.change.added) if topic not in was]
+        if topics:
+            return "docs", "describe", topics[:2], f" in {_files([one])[0]}"
+    return _by_letter("docs", pieces)
+
+
+_TEXTS: dict[Kind, Callable[[Sequence[Piece]], Text]] = {
+    "build": _build,
+    "config": lambda pieces: _by_letter("chore", pieces),
+    "ci": lambda pieces: _by_letter("ci", pieces),
+    "style": lambda pieces: _by_letter("style", pieces, changing="reformat"),
+    "renames": _renames,
+    "code": _code,
+    "tests": _tests,
+    "docs": _docs,
+}

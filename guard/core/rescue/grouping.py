@@ -1,0 +1,183 @@
+"""Changes in atomic commits by rules alone: the same changes in any order give the same commits."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import compress
+from typing import NamedTuple
+
+from guard.core.events.snapshot import listed
+from guard.core.rescue.change import Changed, Piece, piece
+from guard.core.rescue.commit_message import KINDS, Kind, subject
+from guard.core.rescue.fixes import is_fix, is_layout
+from guard.core.rescue.linking import linked
+from guard.core.rescue.path_kind import common, member
+
+__all__ = ["MOST_GROUPS", "Changed", "Group", "grouped", "untangled"]
+
+MOST_GROUPS = 12
+_MOST_COMPARED = 200
+
+
+class Group(NamedTuple):
+    """One commit to be: what it says and what it has."""
+
+    subject: str
+    body: str
+    changes: tuple[Changed, ...]
+
+
+class _Unit(NamedTuple):
+    """Changes that go into one commit, if not into one with others of their kind."""
+
+    kind: Kind
+    pieces: tuple[Piece, ...]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        code = [one.place.parts for one in self.pieces if one.place.role == "source"]
+        return common(code or [one.place.parts for one in self.pieces])
+
+    @property
+    def sort(self) -> str:
+        """What happens to its code, or for whom it is: units of different sorts are not of one thought."""
+        if self.kind in ("build", "docs"):
+            return member(self.parts) or ""
+        if self.kind == "tests":
+            return "" if any(one.place.role == "test" for one in self.pieces) else "data"
+        if self.kind != "code":
+            return ""
+        code = [one for one in self.pieces if one.place.role in ("source", "migration")]
+        letters = {one.change.letter for one in code}
+        if not code or "A" in letters:
+            return "new" if code else "other"
+        return "deleted" if letters == {"D"} else "fixed" if is_fix(self.pieces) else "changed"
+
+    @property
+    def stands_alone(self) -> bool:
+        """A new module with its tests is a commit of its own."""
+        roles = {one.place.role for one in self.pieces}
+        return self.sort == "new" and self.kind == "code" and "test" in roles
+
+
+Key = Callable[[_Unit], Hashable]
+_COARSER: tuple[Key, ...] = (
+    lambda unit: (unit.kind, unit.sort, unit.parts),
+    lambda unit: (unit.kind, unit.sort, unit.parts[:2]),
+    lambda unit: (unit.kind, unit.sort, unit.parts[:1]),
+    lambda unit: (unit.kind, unit.sort in ("", "new", "changed", "fixed"), unit.parts[:1]),
+    lambda unit: unit.kind,
+)
+
+
+def grouped(changes: Sequence[Changed]) -> list[Group]:
+    """Every change in exactly one commit, in the order in which they are to be made."""
+    pieces = [piece(change) for change in sorted(changes, key=_order)]
+    layout = [one.place.role == "source" and is_layout(one.change) for one in pieces]
+    others = [one for one, is_style in zip(pieces, layout, strict=True) if not is_style]
+    units = [_Unit(_kind(together), tuple(together)) for together in linked(others)]
+    units += [_Unit("style", tuple(compress(pieces, layout)))] if any(layout) else []
+    units = _bounded(_merged(units, _natural))
+    return [_group(unit) for unit in sorted(units, key=_turn)]
+
+
+def untangled(groups: Sequence[Group]) -> list[Group]:
+    """The same commits, but a file that became a folder, or a folder that became a file, is in one of them as a whole."""
+    places: dict[bytes, int] = {}
+    joined = list(range(len(groups)))
+
+    def top(at: int) -> int:
+        return at if joined[at] == at else top(joined[at])
+
+    for at, group in enumerate(groups):
+        places |= {path: at for one in group.changes for path in (one.path, one.old_path) if path}
+    for path, at in places.items():
+        for folder in _above(path):
+            if folder in places:
+                low, high = sorted((top(at), top(places[folder])))
+                joined[high] = low
+    together: defaultdict[int, list[Group]] = defaultdict(list)
+    for at, group in enumerate(groups):
+        together[top(at)].append(group)
+    return [_one(many) for many in together.values()]
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
+
+
+def _one(many: Sequence[Group]) -> Group:
+    if len(many) == 1:
+        return many[0]
+    changes = tuple(change for group in many for change in group.changes)
+    return Group(many[0].subject, listed([change.line for change in changes]), changes)
+
+
+def _order(change: Changed) -> tuple[bytes, ...]:
+    letter = change.letter.encode(errors="backslashreplace")
+    return change.path, letter, change.old_path or b"", change.added, change.removed
+
+
+def _turn(unit: _Unit) -> tuple[int, bytes]:
+    return KINDS.index(unit.kind), min(one.change.path for one in unit.pieces)
+
+
+def _group(unit: _Unit) -> Group:
+    pieces = sorted(unit.pieces, key=lambda one: _order(one.change))
+    body = listed([one.change.line for one in pieces])
+    return Group(subject(unit.kind, pieces), body, tuple(one.change for one in pieces))
+
+
+def _kind(together: Sequence[Piece]) -> Kind:
+    roles = {one.place.role for one in together}
+    if roles & {"source", "generated", "migration", "asset"}:
+        letters = {one.change.letter for one in together if one.place.role == "source"}
+        return "renames" if "R" in letters and "A" not in letters else "code"
+    if roles & {"manifest", "lock"}:
+        return "build"
+    if roles & {"test", "fixture"}:
+        return "tests"
+    return "docs" if "docs" in roles else "ci" if "ci" in roles else "config"
+
+
+def _natural(unit: _Unit) -> Hashable:
+    """What units must have in common to be told in one subject."""
+    if unit.stands_alone:
+        return unit.pieces[0].change
+    by_folder = unit.kind in ("code", "tests", "renames") and unit.sort != "data"
+    return unit.kind, unit.sort, unit.parts if by_folder else ()
+
+
+def _merged(units: Sequence[_Unit], key: Key) -> list[_Unit]:
+    found: defaultdict[Hashable, list[_Unit]] = defaultdict(list)
+    for unit in units:
+        found[key(unit)].append(unit)
+    return [_together(many) for many in found.values()]
+
+
+def _together(many: Sequence[_Unit]) -> _Unit:
+    return _Unit(many[0].kind, tuple(one for unit in many for one in unit.pieces))
+
+
+def _bounded(units: list[_Unit]) -> list[_Unit]:
+    """At most as many as anybody reads: the smallest that are alike are merged first."""
+    for key in _COARSER:
+        if len(units) > _MOST_COMPARED:
+            units = _merged(units, key)
+        while len(units) > MOST_GROUPS:
+            pair = _smallest_pair(units, key)
+            if pair is None:
+                break
+            rest = [unit for unit in units if unit is not pair[0] and unit is not pair[1]]
+            units = [*rest, _together(pair)]
+    return units
+
+
+def _smallest_pair(units: Sequence[_Unit], key: Key) -> list[_Unit] | None:
+    alike: defaultdict[Hashable, list[_Unit]] = defaultdict(list)
+    for unit in sorted(units, key=lambda unit: (len(unit.pieces), _turn(unit))):
+        alike[key(unit)].append(unit)
+    pairs = [many[:2] for many in alike.values() if len(many) > 1]
+    sizes = {id(pair): sum(len(unit.pieces) for unit in pair) for pair in pairs}
+    return min(pairs, key=lambda pair: (sizes[id(pair)], _turn(pair[0])), default=None)

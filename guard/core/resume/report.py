@@ -1,0 +1,61 @@
+"""What `guard resume` prints: the prompt, or what became of it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from guard.core.base.fields import Count, Id, Instant, Line, Text
+from guard.core.base.report import Report
+from guard.core.base.text import visible
+from guard.core.events.activity import ResumeWay
+from guard.core.events.agent import AgentStatus
+from guard.core.events.plan_model import PlanTask
+
+Outcome = Literal[
+    "written", "sent", "active", "ended", "limited", "paused", "spent", "undeliverable", "failed"
+]
+EXIT_CODES: dict[Outcome, int] = {"written": 0, "sent": 0, "limited": 13, "spent": 14}
+"""Every other outcome is a refusal: 1."""
+
+
+class ResumeReport(Report):
+    """One agent that was to be brought back."""
+
+    schema_: Literal["guard/resume/1"] = Field("guard/resume/1", alias="schema")
+    at: Instant
+    task_id: Id
+    agent_id: Id
+    status: AgentStatus
+    outcome: Outcome
+    reason: Line
+    """Why the prompt was written or sent, or why not."""
+    prompt: Text | None
+    way: ResumeWay | None
+    """How it was sent."""
+    sent_in_stall: Count
+    """How many prompts went to the agent in this silence, with this one;"""
+    max_per_stall: Count
+    """how many may."""
+    next_task: PlanTask | None
+    claimed: bool
+    """Whether that task is the agent's now."""
+    retry_at: Instant | None
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES.get(self.outcome, 1)
+
+
+def resume_text(report: ResumeReport) -> str:
+    """The prompt if it was only asked for, else one line."""
+    if report.outcome == "written" and report.prompt is not None:
+        return report.prompt.rstrip("\n")
+    return resume_line(report)
+
+
+def resume_line(report: ResumeReport) -> str:
+    """What became of one agent."""
+    by = f" by {report.way}" if report.way is not None else ""
+    return visible(
+        f"{report.agent_id} of {report.task_id} ({report.status}): {report.outcome}{by}: {report.reason}"
+    )

@@ -1,0 +1,102 @@
+"""One silence of an agent: what names it, and how many prompts it is worth.
+
+A stall goes on from prompt to prompt until the agent is seen at work again. The prompt itself leaves traces (the terminal
+echoes it, the process reads it, a file appears in the inbox): those are not the agent's, and begin no new stall.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal
+
+from guard.core.activity.assess import AHEAD, Signal
+from guard.core.activity.sources import SourceName
+from guard.core.base.text import plural
+
+if TYPE_CHECKING:
+    from guard.core.activity.watched import SentResume
+
+MAX_PER_STALL = 2
+PAUSE_MINUTES = 15.0
+ECHO = timedelta(minutes=2)
+"""How long after a prompt the signs that it causes by itself may come."""
+_NO_ECHO: frozenset[SourceName] = frozenset(
+    {"TELEMETRY_EVENT", "GIT_COMMIT", "CONTRACT_CLAIMED", "TEST_EXECUTION", "DEVLOG_CREATED"}
+)
+"""What no prompt brings about by itself, however soon after it."""
+
+Answer = Literal["due", "paused", "spent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """One silence."""
+
+    name: str
+    """A digest: of which life of the agent it is, and what was last seen of that."""
+    sent: int
+    """How many prompts went to the agent in it."""
+    last_sent: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How often, and how soon again, an agent is sent a prompt in one silence."""
+
+    max_per_stall: int = MAX_PER_STALL
+    pause: timedelta = timedelta(minutes=PAUSE_MINUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Whether a prompt may be sent now, and why."""
+
+    answer: Answer
+    reason: str
+
+
+def stall_of(
+    incarnation: int,
+    since: datetime,
+    sent: Sequence["SentResume"],
+    signals: Iterable[Signal],
+    now: datetime,
+) -> Stall:
+    """The silence that the agent is in, which began at the latest with its last sign before it, or with its life.
+
+    `signals` are those since the last prompt, or all that are known.
+    """
+    own = [one for one in sent if one.incarnation == incarnation]
+    last = own[-1] if own else None
+    newest = max((one.at for one in signals if _is_its_own(one, last, now)), default=None)
+    name = _digest(incarnation, newest or since)
+    if last is not None and newest is None:
+        name = last.stall
+    ours = [one.at for one in own if one.stall == name]
+    return Stall(name, len(ours), ours[-1] if ours else None)
+
+
+def _is_its_own(sign: Signal, last: "SentResume | None", now: datetime) -> bool:
+    """Whether it shows work of the agent's after the last prompt, and is not what the prompt itself caused."""
+    if sign.tier == 3 or sign.at > now + AHEAD:
+        return False
+    if last is None:
+        return True
+    return sign.at > (last.at if sign.source in _NO_ECHO else last.at + ECHO)
+
+
+def _digest(incarnation: int, seen: datetime) -> str:
+    return sha256(f"{incarnation}\n{seen.isoformat()}".encode()).hexdigest()
+
+
+def permission(stall: Stall, budget: Budget, now: datetime) -> Permission:
+    """Whether one more prompt may go to the agent in this silence."""
+    if stall.sent >= budget.max_per_stall:
+        told = f"{plural(stall.sent, 'prompt')} did not bring it back"
+        return Permission("spent", f"{told}, and no more are sent: a person is needed")
+    # A clock that was set back far must not hold for ever what only a pause is to hold.
+    if stall.last_sent is not None and abs(now - stall.last_sent) < budget.pause:
+        until = stall.last_sent + budget.pause
+        return Permission("paused", f"it was sent one; the next may follow at {until:%H:%M:%S} UTC")
+    return Permission("due", f"prompt {stall.sent + 1} of {budget.max_per_stall} in this silence")

@@ -1,0 +1,1 @@
+"""What a rollback records while it reverts a task, and what it reports."""

@@ -1,0 +1,34 @@
+"""What is known of a rollback that is under way, kept on disk so that whoever comes next can finish or undo it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from guard.core.base.fields import Frozen, Id, Line, Oid
+from guard.core.base.paths import Spelled
+
+REFS = "refs/guard/rollback"
+"""The revert has a name here until its branch has it."""
+
+
+class RollbackJournal(Frozen):
+    """One rollback: written before anything is touched, deleted when all is done.
+
+    Beside it lie two folders, `before` and `after`, with each of the paths as it was and as it is to be.
+    """
+
+    schema_: Literal["guard/rollback-journal/1"] = Field("guard/rollback-journal/1", alias="schema")
+    task_id: Id
+    worktree: Spelled
+    ref: Spelled
+    """What moves: a branch by its full name, or HEAD where it is detached."""
+    head: Oid
+    """Where it stood."""
+    to_sha: Oid
+    """The revert."""
+    index: Line
+    """The name, in the git directory, of the index that belongs to the revert."""
+    snapshot: Id
+    paths: tuple[Spelled, ...]
+    new_folders: tuple[Spelled, ...]
+    """Folders that are not there before, the outer ones first."""

@@ -1,0 +1,84 @@
+"""When a loop goes on, waits or ends: decided after each iteration from its verdict and the task file."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from guard.core.check.report import EXIT_OF, CheckReport
+
+AFTER_RESET = timedelta(minutes=1)
+"""A limit is asked about a minute after its reset, never before."""
+_STILL_ALIVE = ("alive", "team", "agent_alive")
+_ALIVE_SECONDS = 10.0
+_FIRST_BACKOFF_SECONDS = 60.0
+_MOST_BACKOFF_SECONDS = 900.0
+
+
+End = Literal[
+    "tasks_done",
+    "nothing_to_do",
+    "max_iterations",
+    "max_time",
+    "blocked",
+    "breaker_open",
+    "stopped",
+    "fault",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Go on after so many seconds, or end with a reason and an exit code."""
+
+    ends: End | None
+    code: int = 0
+    seconds: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a loop ends whatever the verdicts are."""
+
+    max_iterations: int | None = None
+    max_seconds: float | None = None
+
+
+def before_iteration(
+    limits: Limits,
+    iterations: int,
+    elapsed: float,
+    open_tasks: int | None,
+    last: int,
+    unsaved: bool = False,
+) -> Next | None:
+    """Whether the loop ends before the next iteration begins; `last` is the exit code of the newest verdict.
+
+    `unsaved` says that its iteration left work uncommitted: then the ticked boxes may be a claim, and its verdict stands.
+    """
+    if open_tasks == 0:
+        return Next("tasks_done", last if unsaved else 0)
+    if limits.max_iterations is not None and iterations >= limits.max_iterations:
+        return Next("max_iterations", last)
+    if limits.max_seconds is not None and elapsed >= limits.max_seconds:
+        return Next("max_time", last)
+    return None
+
+
+def after_iteration(report: CheckReport, now: datetime, limited: int, has_tasks: bool) -> Next:
+    """What the verdict means for the loop; `limited` is how many verdicts in a row were limits."""
+    code = EXIT_OF[report.status]
+    if report.status == "blocked":
+        return Next("blocked", code)
+    if report.reason == "nothing_to_do" and not has_tasks:
+        return Next("nothing_to_do", code)
+    if report.status == "limited" or report.retry_at is not None:
+        return Next(None, code, _until(report.retry_at, now, limited))
+    if report.reason in _STILL_ALIVE:
+        return Next(None, code, _ALIVE_SECONDS)
+    return Next(None, code)
+
+
+def _until(retry_at: datetime | None, now: datetime, limited: int) -> float:
+    if retry_at is not None:
+        return max(0.0, (retry_at + AFTER_RESET - now).total_seconds())
+    return float(min(_MOST_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** min(10, limited - 1)))

@@ -1,0 +1,1 @@
+"""Decide what a restore may overwrite and which snapshots are pruned."""

@@ -1,0 +1,90 @@
+"""What `guard team` prints."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from guard.core.base.fields import Count, Line
+from guard.core.base.report import Report
+from guard.core.base.text import plural, visible
+from guard.core.team.count import holds
+from guard.core.team.state import Member, Scope, TeamState
+
+RecordedAs = Literal["joined", "left", "alive", "late", "cleared", "nothing"]
+
+
+class TeamReport(Report):
+    """The team of one session after a change, or as it stands."""
+
+    schema_: Literal["guard/team-report/1"] = Field("guard/team-report/1", alias="schema")
+    worktree: str
+    session: Line | None
+    active_team_name: Line | None
+    active_teammate_count: Count
+    held: bool
+    """Whether a completion is held back: a team is named and a member counts."""
+    recorded_as: RecordedAs
+    """What was recorded; `late` if the member had left, or another life of it counts: that changes nothing."""
+    member: Member | None
+    """The member that the command was about, after it."""
+    incarnation: Count | None
+    """Which life of it counts, or counted last."""
+    members: tuple[Member, ...]
+
+
+def team_report(
+    scope: Scope,
+    state: TeamState | None,
+    recorded_as: RecordedAs = "nothing",
+    member: str | None = None,
+) -> TeamReport:
+    """The team as one document."""
+    named = state.member(member) if state is not None and member is not None else None
+    return TeamReport(
+        worktree=scope.worktree,
+        session=scope.session,
+        active_team_name=state.active_team_name if state else None,
+        active_teammate_count=state.active_teammate_count if state else 0,
+        held=holds(state),
+        recorded_as=recorded_as,
+        member=named,
+        incarnation=named.incarnation if named else None,
+        members=state.members if state else (),
+    )
+
+
+def team_text(report: TeamReport) -> str:
+    """The same for people: the team in one line, then its members."""
+    if report.active_team_name is None:
+        head = "no team"
+    else:
+        count = plural(report.active_teammate_count, "active member")
+        head = f"team {report.active_team_name}: {count}"
+    lines = [f"{head}; completion is {'held back' if report.held else 'not held back'}"]
+    lines += [_line(one) for one in report.members if one.counts]
+    return "\n".join(visible(line) for line in lines)
+
+
+def team_text_of_member(report: TeamReport) -> str:
+    """The same, and what became of the member that was named."""
+    late = " (late: nothing changed)" if report.recorded_as == "late" else ""
+    told = [visible(_line(report.member) + late)] if report.member else []
+    listed = report.model_copy(update={"members": ()})
+    return "\n".join([team_text(listed), *told])
+
+
+def whole_text(report: TeamReport) -> str:
+    """The same, with those that left."""
+    gone = [visible(_line(one)) for one in report.members if not one.counts]
+    return "\n".join([team_text(report), *gone])
+
+
+def _line(member: Member) -> str:
+    kind = member.kind.replace("_", " ")
+    told = f"  {member.member}  {kind}  {member.status}  incarnation {member.incarnation}"
+    if member.counts:
+        told += f"  last seen {member.seen.at:%Y-%m-%dT%H:%M:%SZ}, lease {member.lease_seconds:g} s"
+    elif member.left_because is not None:
+        told += f"  {member.left_because}"
+        told += f": {member.left_detail}" if member.left_detail else ""
+    return f"{told}  {member.description}".rstrip()

@@ -1,0 +1,1 @@
+"""Decide which commits and files count as the agent's work."""

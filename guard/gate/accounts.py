@@ -1,0 +1,164 @@
+"""A stream's part in the accounting of teams: what it tells of helpers is recorded, and who else counts is asked.
+
+A store that does not answer must not hold up or end a session's stream: then it is done without, and that is said.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeVar
+
+from guard import team as teams
+from guard.context.invocation import Invocation
+from guard.core.base.moment import Moment
+from guard.core.events.team_change import Alive, Change, Joined, Left, Running
+from guard.core.gate import Held, LetGo
+from guard.core.team.state import Scope
+from guard.errors import GuardError, StoreUnavailable
+from guard.hooks.ingest import fold
+from guard.iteration.current import team_scope, told_of_session
+from guard.store.file_store import FileStore
+
+T = TypeVar("T")
+_LOCK_SECONDS = 0.2
+_MOST_UNSENT = 1000
+_ALIVE_EVERY_SECONDS = 60.0
+
+
+class Accounts:
+    """The team of the stream's session, as the workspace has it."""
+
+    def __init__(
+        self,
+        guard: Invocation,
+        scope: Callable[[], Scope],
+        otherwise: str = "the gate goes by the stream alone",
+    ) -> None:
+        self._guard = guard
+        self._current = scope
+        """Whose team it is, as far as that is known by now."""
+        self._otherwise = otherwise
+        """What it means if the store cannot be used."""
+        self._answers = True
+        self._is_late = False
+        """Whether the store did not answer when it was last asked."""
+        self._told: set[str] = set()
+        """Members that the stream itself knows: it knows better when they end."""
+        self._signs: dict[str, float] = {}
+        self._unsent: list[Change] = []
+        self._scope: Scope | None = None
+        """Where the first of them was recorded: there they end, too, if the session becomes known only later."""
+
+    def record(self, changes: tuple[Change, ...]) -> None:
+        """What became known; signs of life only now and then. What cannot be recorded now is kept for the next time."""
+        self._told.update(name for change in changes for name in _named(change))
+        news = [one for one in changes if not isinstance(one, Alive) or self._is_due(one)]
+        if news:
+            self._unsent = [*self._unsent, *news][-_MOST_UNSENT:]
+            self.send()
+
+    @property
+    def behind(self) -> bool:
+        """Whether something is still to be recorded."""
+        return bool(self._unsent)
+
+    def send(self) -> None:
+        """Record what is still to be recorded."""
+        if self._unsent:
+            self._asked(self._send, None)
+
+    def host_ended(self, changes: tuple[Change, ...], members: tuple[str, ...]) -> None:
+        """Record the last that became known, and that these members, and all that their host told of, ended with it."""
+        self._unsent += changes
+        if self._unsent or members or self._asked(self._has_told, False):
+            self._asked(lambda: self._end(members), None)
+
+    def _has_told(self) -> bool:
+        """Whether somebody counts of whom the host told otherwise than by its stream."""
+        _, counting = teams.counting(self._store, self._current(), self._moment())
+        return any(one.told_by == "host" for one in counting)
+
+    def others(self) -> tuple[str, int] | None:
+        """The team of the session, and how many count of it that the stream does not know."""
+        return self._asked(self._others, None)
+
+    def log(self, news: Held | LetGo) -> None:
+        """A completion was held back, or let go."""
+        held = isinstance(news, Held)
+        reason = "team_active" if isinstance(news, Held) else news.why
+        self._asked(
+            lambda: teams.completion(
+                self._store, self._own(), self._moment(), held=held, reason=reason
+            ),
+            None,
+        )
+
+    def _send(self) -> None:
+        lease = self._guard.users_config.settings.team.lease_seconds
+        scope, moment = self._own(), self._moment()
+        teams.record(self._store, scope, moment, self._unsent, lease_seconds=lease)
+        self._scope = scope
+        self._unsent = []
+
+    def _end(self, members: tuple[str, ...]) -> None:
+        """With the patience of every other command: no stream is held up any more."""
+        self._store = self._guard.writable_store
+        if self._unsent:
+            self._send()
+        teams.host_ended(self._store, self._own(), self._moment(), members)
+
+    def _others(self) -> tuple[str, int] | None:
+        fold(self._guard, self._store)
+        name, members = teams.counting(self._store, self._current(), self._moment())
+        unknown = [one for one in members if one.member not in self._told]
+        return (name, len(unknown)) if name and unknown else None
+
+    def _own(self) -> Scope:
+        return self._scope or self._current()
+
+    def _moment(self) -> Moment:
+        return teams.moment_of(self._guard.clock)
+
+    @cached_property
+    def _store(self) -> FileStore:
+        path = self._guard.writable_store.path
+        return FileStore(path, lock_timeout_seconds=_LOCK_SECONDS, notice=self._guard.output.warn)
+
+    def _is_due(self, sign: Alive) -> bool:
+        now = self._guard.clock.boot()
+        due = now >= self._signs.get(sign.member, 0.0) + _ALIVE_EVERY_SECONDS
+        if due:
+            self._signs[sign.member] = now
+        return due
+
+    def _asked(self, question: Callable[[], T], otherwise: T) -> T:
+        if not self._answers:
+            return otherwise
+        try:
+            answer = question()
+            self._is_late = False
+            return answer
+        except StoreUnavailable as error:
+            if not self._is_late:
+                self._guard.output.warn(f"{self._otherwise} for now: {error.message}")
+            self._is_late = True
+        except (GuardError, OSError) as error:
+            self._answers = False
+            why = error.message if isinstance(error, GuardError) else str(error)
+            self._guard.output.warn(f"{self._otherwise}: {why}")
+        return otherwise
+
+
+def scope_of_stream(guard: Invocation, agent: str, session: str | None) -> Scope:
+    """The session of a stream in this work tree; an iteration that nobody watches over is told of it."""
+    scope = team_scope(guard, session)
+    if session is not None and scope.run is not None:
+        told_of_session(guard, agent, session)
+    return scope
+
+
+def _named(change: Change) -> list[str]:
+    match change:
+        case Running(members):
+            return [one.member for one in members]
+        case Joined(member) | Left(member) | Alive(member):
+            return [member]

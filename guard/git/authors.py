@@ -1,0 +1,109 @@
+"""The newest commits of all branches, and whose they are."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from guard.git.locate import Repository
+from guard.git.reader import Reader
+
+_FIELDS = "%H%x00%ct%x00%an%x00%ae%x00%s%x00%(trailers:only,unfold)%x00%x01"
+MOST_COMMITS = 2000
+_SHARED_BRANCHES = frozenset({"main", "master", "trunk", "develop", "dev"})
+_TRAILERS = re.compile(
+    r"^(?:agent|agent-id|guard-agent|co-authored-by|assisted-by):", re.IGNORECASE
+)
+_RESCUED = "guard-rescue:"
+_WORDS = re.compile(r"[A-Za-z0-9_-]+")
+_HEADS = "refs/heads/"
+
+
+@dataclass(frozen=True)
+class AuthoredCommit:
+    """One commit, by the names that it carries."""
+
+    oid: str
+    seconds: int
+    """When it was committed, since the epoch."""
+    author: str
+    subject: str
+    trailers: tuple[str, ...]
+
+    def is_of(self, agent: str) -> bool:
+        """Whether its author or a trailer names the agent, as a word of its own."""
+        return agent.lower() in self._words
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """Split once, however many agents are looked for."""
+        said = [self.author, *(one for one in self.trailers if _TRAILERS.match(one))]
+        return frozenset(word for one in said for word in _words_of(one))
+
+
+def _words_of(text: str) -> Iterable[str]:
+    """What could be the name of an agent."""
+    return (found[0].lower() for found in _WORDS.finditer(text))
+
+
+def branches(
+    repository: Repository, environ: Mapping[str, str], time_limit: float
+) -> Iterator[str]:
+    """The names of all branches."""
+    answer = Reader(repository, environ, time_limit).ask(
+        "for-each-ref", "--format=%(refname)", "refs/heads"
+    )
+    yield from answer.decode(errors="replace").splitlines()
+
+
+def by_name(branches: Iterable[str]) -> Mapping[str, list[str]]:
+    """The branches that name an agent, by its name in small letters; not those on which everybody works."""
+    found: dict[str, list[str]] = {}
+    for one in branches:
+        short = one.removeprefix(_HEADS)
+        for word in set(_words_of(short)) if short not in _SHARED_BRANCHES else ():
+            found.setdefault(word, []).append(one)
+    return found
+
+
+def commits_since(
+    repository: Repository,
+    since: datetime,
+    environ: Mapping[str, str],
+    time_limit: float,
+    *,
+    head: bool = False,
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> Iterator[AuthoredCommit]:
+    """The newest of all branches, of HEAD alone, or of some branches and no others.
+
+    Those that guard made itself to rescue work are nobody's activity.
+    """
+    git = Reader(repository, environ, time_limit)
+    has_head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") is not None
+    tips = [
+        *(() if head or only else ("--branches",)),
+        *(("HEAD",) if has_head and not only else ()),
+    ]
+    if not tips and not only:
+        return
+    answer = git.ask(
+        "log",
+        *tips,
+        f"--max-count={MOST_COMMITS}",
+        f"--since={int(since.timestamp())}",
+        f"--format=tformat:{_FIELDS}",
+        *only,
+        *(("--not", *without) if without else ()),
+        "--",
+    )
+    for entry in answer.split(b"\x01"):
+        fields = entry.decode(errors="replace").lstrip("\n").split("\0")
+        if len(fields) < 6 or not fields[1].isdigit():
+            continue
+        oid, committed, name, address, subject, trailers = fields[:6]
+        lines = tuple(trailers.splitlines())
+        if not any(one.casefold().startswith(_RESCUED) for one in lines):
+            yield AuthoredCommit(oid, int(committed), f"{name} <{address}>", subject, lines)

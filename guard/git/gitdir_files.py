@@ -1,0 +1,109 @@
+"""The files of a git directory that guard reads itself: small, regular, never waited for."""
+
+import os
+import stat
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from guard.git.locate import Repository
+from guard.system.private_files import close
+
+_MOST_BYTES = 8 * 1024 * 1024
+_MOST_PATH = 65536
+
+
+class Portion(NamedTuple):
+    """The end of a file, from this offset on."""
+
+    offset: int
+    data: bytes
+
+
+def contents(path: Path, offset: int = 0, most: int = _MOST_BYTES) -> Portion | None:
+    """The bytes of a regular file from an offset on, the last ones if there are too many; None if it has none such."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size < offset:
+        close(descriptor)
+        return None
+    with open(descriptor, "rb") as file:
+        start = max(offset, status.st_size - most)
+        file.seek(start)
+        return Portion(start, file.read(most))
+
+
+def size(path: Path) -> int:
+    """How long the file is; 0 if there is none."""
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
+
+
+def heads(repository: Repository) -> Iterator[tuple[str, Path]]:
+    """The HEAD of each work tree of the repository, by the name that git has for it from this one."""
+    yield "HEAD", repository.git_dir / "HEAD"
+    if repository.git_dir != repository.common_dir:
+        yield "main-worktree/HEAD", repository.common_dir / "HEAD"
+    linked = repository.common_dir / "worktrees"
+    try:
+        names = sorted(os.listdir(linked))
+    except OSError:
+        return
+    for name in names:
+        if linked / name != repository.git_dir:
+            yield f"worktrees/{name}/HEAD", linked / name / "HEAD"
+
+
+class WorkTree(NamedTuple):
+    """Another work tree of the same repository."""
+
+    root: Path
+    head: str
+    """The name that git has for its HEAD from this one."""
+    branch: bytes | None
+    """The ref that its HEAD names."""
+
+
+def other_work_trees(repository: Repository) -> Iterator[WorkTree]:
+    """All but this one, as far as the git directory tells where they are."""
+    for name, path in heads(repository):
+        if name == "HEAD":
+            continue
+        root = repository.common_dir.parent if repository.common_dir.name == ".git" else None
+        if name != "main-worktree/HEAD":
+            told = contents(path.parent / "gitdir", most=_MOST_PATH)
+            line = os.fsdecode(told.data.rstrip(b"\n")) if told else ""
+            root = Path(os.path.realpath(path.parent / line)).parent if line else None
+        if root is not None:
+            found = contents(path, most=_MOST_PATH)
+            text = found.data.strip() if found else b""
+            ref = text.removeprefix(b"ref: ") if text.startswith(b"ref: ") else None
+            yield WorkTree(root, name, ref)
+
+
+def fetched_by_name(repository: Repository) -> set[str]:
+    """The commits that the last fetch of each work tree brought, also those that no ref was told of."""
+    found: set[str] = set()
+    for _, head in heads(repository):
+        told = contents(head.parent / "FETCH_HEAD")
+        lines = told.data.splitlines() if told else []
+        brought = (line.partition(b"\t") for line in lines if not line.endswith(b" of ."))
+        found |= {oid.decode(errors="replace") for oid, _, _ in brought}
+    return found
+
+
+def has_reftable(repository: Repository) -> bool:
+    """Whether refs and reflogs are kept in git's own tables, which only git reads."""
+    return (repository.common_dir / "reftable").is_dir()
+
+
+def shallow_digest(repository: Repository) -> str | None:
+    """What tells one end of a shallow history from another; None if history is whole."""
+    found = contents(repository.common_dir / "shallow")
+    return sha256(found.data).hexdigest() if found else None

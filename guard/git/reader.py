@@ -1,0 +1,74 @@
+"""Questions to git about one repository: each has a time limit, and a refusal is an error in git's own words."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from guard.core.base.text import visible
+from guard.errors import RepositoryProblem
+from guard.git.locate import Repository
+from guard.git.run import TIME_LIMIT_SECONDS, git, git_command
+
+_MOST_BYTES = 512 * 1024 * 1024
+_LONGEST_WORDS = 400
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One repository, to be asked."""
+
+    repository: Repository
+    environ: Mapping[str, str]
+    time_limit: float = TIME_LIMIT_SECONDS
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def ask(self, *words: str, stdin: bytes | None = None, codes: Collection[int] = (0,)) -> bytes:
+        """What git answers."""
+        if not self.repository.git_dir_exists:
+            raise RepositoryProblem(
+                f"{self.repository.git_dir} is gone: git cannot tell anything of this work tree",
+                "bring it back; what guard has recorded is safe where `guard where` says",
+            )
+        finished = git(
+            *words,
+            environ=self.environ,
+            git_dir=self.repository.git_dir,
+            work_tree=self.repository.root,
+            time_limit=self.time_limit,
+            stdin=stdin,
+            extra=self.extra,
+            most_bytes=_MOST_BYTES,
+        )
+        if finished.code not in codes:
+            said = _in_one_line(finished.stderr) or f"exit code {finished.code}"
+            raise RepositoryProblem(
+                f"git {words[0]} failed: {said}", "see what `git status` and `git fsck` say"
+            )
+        return finished.stdout
+
+    def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
+        """What to run for an answer, and in which environment."""
+        place = {"git_dir": self.repository.git_dir, "work_tree": self.repository.root}
+        argv, environ = git_command(*words, environ=self.environ, **place)
+        return argv, {**environ, **self.extra}
+
+    def line(self, *words: str) -> str | None:
+        """An answer of one line; None if git says no by its exit status alone."""
+        answer = self.ask(*words, codes=(0, 1))
+        return answer.decode(errors="surrogateescape").rstrip("\n") or None
+
+    def with_variable(self, name: str, value: str) -> "Reader":
+        """The same with one more variable in git's environment."""
+        return replace(self, extra={**self.extra, name: value})
+
+    def with_settings(self, settings: Mapping[str, str]) -> "Reader":
+        """The same with settings that win over the repository's; names may have any character in them."""
+        named = dict(self.extra)
+        for number, (key, value) in enumerate(settings.items()):
+            named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        return replace(self, extra={**named, "GIT_CONFIG_COUNT": str(len(settings))})
+
+
+def _in_one_line(stderr: bytes) -> str:
+    """The end of what git said: its last words are why it stopped."""
+    said = visible("; ".join(stderr.decode(errors="replace").strip().splitlines()))
+    return said if len(said) <= _LONGEST_WORDS else "…" + said[-_LONGEST_WORDS:]

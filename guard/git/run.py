@@ -1,0 +1,177 @@
+"""How git is run: as an argv list, with a time limit, and so that the repository cannot make it run anything.
+
+The repository's own configuration is the agent's to edit and git cannot be told to ignore it, so whatever it could use to
+run code or to reach out is overridden on every call. The caller's `GIT_*` variables are dropped: inside a hook they name
+another repository.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from guard.errors import RepositoryProblem
+from guard.git.search_path import outside
+from guard.system.dialogue import Dialogue, asked
+from guard.system.processes import Fed, Finished, fed, run
+
+TIME_LIMIT_SECONDS = 10.0
+_MOST_WORDS = 65536
+_OVERRIDES = {
+    "advice.graftFileDeprecated": "false",
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.untrackedCache": "false",
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "core.askPass": "",
+    "core.commitGraph": "false",
+    "credential.helper": "",
+    "diff.external": "",
+    "gc.auto": "0",
+    "log.showSignature": "false",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "safe.bareRepository": "explicit",
+    "submodule.recurse": "false",
+    "trailer.separators": ":",
+}
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_GRAFT_FILE": os.devnull,
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for git: the caller's without its `GIT_*` variables, and with ours."""
+    return {**_plain(environ), **_ENVIRONMENT}
+
+
+def _plain(environ: Mapping[str, str]) -> dict[str, str]:
+    return outside({name: text for name, text in environ.items() if not name.startswith("GIT_")})
+
+
+def git(
+    *words: str,
+    environ: Mapping[str, str],
+    git_dir: Path | None = None,
+    work_tree: Path | None = None,
+    time_limit: float = TIME_LIMIT_SECONDS,
+    stdin: bytes | None = None,
+    extra: Mapping[str, str] | None = None,
+    most_bytes: int | None = None,
+    lends: Sequence[int] = (),
+) -> Finished:
+    """Run git and return what it said, whatever its exit status; trouble with running it at all is an error.
+
+    `extra` are variables on top of the usual ones, such as an index of our own. A lock on a descriptor that it `lends` is
+    held until git itself has ended, whatever becomes of guard.
+    """
+    surroundings = {**environment(environ), **(extra or {})}
+    argv = [*_options(git_dir, work_tree), *words]
+    return _run(argv, surroundings, work_tree, time_limit, stdin, most_bytes, lends)
+
+
+def git_command(
+    *words: str, environ: Mapping[str, str], git_dir: Path, work_tree: Path
+) -> tuple[list[str], dict[str, str]]:
+    """The same as a program and its environment, for one who runs it in between other things."""
+    return ["git", *_options(git_dir, work_tree), *words], environment(environ)
+
+
+def git_fed(
+    *words: str,
+    environ: Mapping[str, str],
+    git_dir: Path,
+    time_limit: float,
+    lends: Sequence[int] = (),
+) -> AbstractContextManager[Fed]:
+    """Run git while its input is written piece by piece; it does not outlive the block."""
+    argv = ["git", *_options(git_dir, None), *words]
+    surroundings = environment(environ)
+    return fed(argv, environ=surroundings, time_limit=time_limit, cwd=os.sep, lends=lends)
+
+
+def git_asked(
+    *words: str, environ: Mapping[str, str], git_dir: Path, time_limit: float
+) -> AbstractContextManager[Dialogue]:
+    """Run git while it is asked one thing after another; it does not outlive the block."""
+    argv = ["git", *_options(git_dir, None), *words]
+    return asked(argv, environ=environment(environ), time_limit=time_limit, cwd=os.sep)
+
+
+def _options(git_dir: Path | None, work_tree: Path | None) -> list[str]:
+    argv = [f"--git-dir={git_dir}"] if git_dir else []
+    argv += [f"--work-tree={work_tree}"] if work_tree else []
+    for key, value in _OVERRIDES.items():
+        argv += ["-c", f"{key}={value}"]
+    return argv
+
+
+def config_value(key: str, git_dir: Path, environ: Mapping[str, str], kind: str = "") -> str | None:
+    """What git's configuration says, the user's and the system's included and nothing overridden; None if nothing.
+
+    Reading a value runs nothing of the repository's.
+    """
+    words = [f"--git-dir={git_dir}", "config", *([f"--type={kind}"] if kind else []), "--get", key]
+    answer = _run(words, _plain(environ), None, TIME_LIMIT_SECONDS)
+    return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
+
+
+def users_config_value(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
+    """What the user's own configuration says, whatever a repository's does; None if nothing."""
+    words = ["config", "--global", "--includes", *([f"--type={kind}"] if kind else [])]
+    answer = _run([*words, "--get", key], _plain(environ), None, TIME_LIMIT_SECONDS)
+    return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
+
+
+def _run(
+    words: list[str],
+    environ: Mapping[str, str],
+    cwd: Path | None,
+    time_limit: float,
+    stdin: bytes | None = None,
+    most_bytes: int | None = None,
+    lends: Sequence[int] = (),
+) -> Finished:
+    argv = ["git", *words]
+    try:
+        finished = run(
+            argv,
+            environ=environ,
+            time_limit=time_limit,
+            cwd=cwd or os.sep,
+            stdin=stdin,
+            most_stdout=most_bytes,
+            most_stderr=_MOST_WORDS,
+            lends=lends,
+        )
+    except FileNotFoundError:
+        if cwd is not None and not cwd.is_dir():
+            raise RepositoryProblem(f"{cwd} is gone", "restore it, or go elsewhere") from None
+        raise RepositoryProblem("git is not installed", "install git 2.31 or newer") from None
+    if finished.overflowed:
+        raise RepositoryProblem(
+            f"git had more to say than {most_bytes} bytes: git {_subcommand(words)}",
+            "the repository is too large for this question",
+        )
+    if finished.code is None:
+        raise RepositoryProblem(
+            f"git took longer than {time_limit:g} s: git {_subcommand(words)}",
+            "try again, or look what holds the disk",
+        )
+    return finished
+
+
+def _subcommand(words: list[str]) -> str:
+    """What git was asked for, behind the options that come first."""
+    settings = {at + 1 for at, word in enumerate(words) if word == "-c"}
+    named = (w for at, w in enumerate(words) if at not in settings and not w.startswith("-"))
+    return next(named, words[-1])

@@ -1,0 +1,74 @@
+"""What a step found, told to the runner: outputs, page and annotations first, and only then whether it fails."""
+
+import os
+from pathlib import Path
+
+from guard.core.base.fields import parsed
+from guard.core.github.annotations import annotations, lines
+from guard.core.github.outcome import exit_code, outputs
+from guard.core.github.report import Mode, Push, StepReport
+from guard.core.github.summary import summary
+from guard.errors import StateProblem
+from guard.git.locate import Repository
+from guard.github.environment import Surroundings
+from guard.github.step_files import write_outputs, write_summary
+
+_REPORT = "report.json"
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+def keep(report: StepReport, job: Surroundings) -> Path:
+    """The document in a file of the job's own."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    path = job.folder / _REPORT
+    path.write_text(report.model_dump_json(indent=2) + "\n")
+    return path
+
+
+def kept(job: Surroundings, mode: Mode) -> StepReport:
+    """What the step left; one that left nothing that can be read was cut short, which is a fault and no verdict."""
+    path = job.folder / _REPORT
+    try:
+        with path.open("rb") as file:
+            return parsed(StepReport, file.read(_MOST_BYTES))
+    except (OSError, ValueError) as error:
+        return StepReport(
+            mode=mode,
+            complete=False,
+            status="fault",
+            reason="no_result",
+            detail=f"the step left no result that can be read: {error}",
+            exit_code=StateProblem.exit_code,
+            breaker=None,
+            probe_cost_usd=None,
+            settled=False,
+            baseline=None,
+            check=None,
+        )
+
+
+def forget(job: Surroundings) -> None:
+    """An earlier step's result is not this one's."""
+    (job.folder / _REPORT).unlink(missing_ok=True)
+
+
+def publish(
+    report: StepReport, push: Push, job: Surroundings, fail_on: frozenset[str], folder: str
+) -> tuple[int, list[str]]:
+    """Write outputs and page; the exit code, and the lines for the runner. `folder` is the work tree's in the checkout."""
+    code = exit_code(report, fail_on)
+    path = job.folder / _REPORT
+    save = report.mode != "baseline" and report.settled and report.status != "fault"
+    values = outputs(report, push, str(path) if path.is_file() else "")
+    write_outputs(job, {"save": str(save).lower(), **values})
+    write_summary(job, summary(report, push))
+    return code, lines(annotations(report, fails=code != 0, folder=folder))
+
+
+def place_in_checkout(repository: Repository | None, job: Surroundings) -> str:
+    """What paths in the work tree begin with in the checkout, as annotations name them."""
+    checkout = job.environ.get("GITHUB_WORKSPACE")
+    if repository is None or not checkout:
+        return ""
+    place = os.path.relpath(repository.root, os.path.realpath(checkout))
+    return "" if place == "." or place.startswith("..") else f"{place}/"

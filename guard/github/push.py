@@ -1,0 +1,119 @@
+"""A push of rescued commits to a branch of their own, from a repository that no agent has configured.
+
+The project's configuration, the user's and the hooks are the agent's to edit, and could send the token elsewhere. So the push
+is made from an empty repository that borrows the project's objects.
+"""
+
+import re
+import shutil
+import tempfile
+from base64 import b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from guard.core.check.report import CheckReport
+from guard.core.github.redact import redacted
+from guard.core.github.report import Push
+from guard.errors import GuardError
+from guard.git.locate import Repository
+from guard.git.run import git
+from guard.github.environment import Surroundings
+
+TIME_LIMIT_SECONDS = 120.0
+_PROTOCOLS = ("https", "http", "file")
+_OWN = re.compile(r"refs/heads/guard/rescue/[A-Za-z0-9_-]{1,200}")
+
+
+def rescue_place(check: CheckReport | None) -> tuple[str, str] | None:
+    """The last rescued commit, and the full name of the branch for it; None if nothing was rescued."""
+    if check is None or check.rescue is None or not check.rescue.commits:
+        return None
+    branch = check.rescue.branch or f"guard/rescue/{check.run}-{check.iteration}"
+    name = branch if branch.startswith("refs/heads/") else f"refs/heads/{branch}"
+    return check.rescue.commits[-1], name
+
+
+def push_rescue(
+    repository: Repository | None,
+    job: Surroundings,
+    check: CheckReport | None,
+    *,
+    asked: bool,
+    token: str,
+) -> Push:
+    """Push what was rescued where that is asked for and permitted; that it is not is no fault."""
+    place = rescue_place(check)
+    if place is None:
+        return Push(ref=None, pushed=False, why="nothing_rescued", detail="")
+    assert check is not None
+    assert check.rescue is not None
+    local = check.rescue.branch and place[1]
+
+    def kept(why: str, detail: str) -> Push:
+        return Push(ref=local or None, pushed=False, why=why, detail=detail)
+
+    if not asked:
+        return kept("not_asked", "push-rescue was not asked for")
+    if job.from_fork:
+        return kept("fork", "the pull request comes from a fork, which may not write here")
+    if not token or job.repository is None or repository is None:
+        return kept("no_token", "there is no token or no repository to push to")
+    if not _OWN.fullmatch(place[1]):
+        # The report lies where an agent can write, and the token must not open another branch to it.
+        return kept("refused", "the report names a branch that is no rescue's")
+    try:
+        said = _pushed(repository, job, *place, token)
+    except GuardError as error:
+        said = error.message
+    if said is not None:
+        return kept("refused", redacted(said, (token,)))
+    return Push(ref=place[1], pushed=True, why="pushed", detail="")
+
+
+def _pushed(
+    repository: Repository, job: Surroundings, commit: str, name: str, token: str
+) -> str | None:
+    """Push one commit as a new branch; what git said if it could not."""
+    server = job.environ.get("GITHUB_SERVER_URL") or "https://github.com"
+    folder = Path(tempfile.mkdtemp(prefix="guard-push-"))
+    try:
+        own = _borrowing(repository, folder, job.environ)
+        words = [word for kind in _PROTOCOLS for word in ("-c", f"protocol.{kind}.allow=always")]
+        done = git(
+            *words,
+            "push",
+            "--quiet",
+            "--no-verify",
+            f"{server}/{job.repository}",
+            f"{commit}:{name}",
+            environ=job.for_the_agent(),
+            git_dir=own,
+            time_limit=TIME_LIMIT_SECONDS,
+            extra=_surroundings(server, token),
+        )
+        return None if done.code == 0 else done.stderr.decode(errors="replace").strip()[-500:]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _borrowing(repository: Repository, folder: Path, environ: Mapping[str, str]) -> Path:
+    own, theirs = folder / "push.git", repository.common_dir
+    git("init", "--quiet", "--bare", str(own), environ=environ, extra={"GIT_TEMPLATE_DIR": ""})
+    (own / "objects" / "info").mkdir(parents=True, exist_ok=True)
+    (own / "objects" / "info" / "alternates").write_text(f"{theirs / 'objects'}\n")
+    if (theirs / "shallow").is_file():
+        shutil.copyfile(theirs / "shallow", own / "shallow")
+    return own
+
+
+def _surroundings(server: str, token: str) -> dict[str, str]:
+    """The token as git's configuration in the environment: never among the words, which every process can read."""
+    user = b64encode(f"x-access-token:{token}".encode()).decode()
+    settings = {"http.followRedirects": "false", "push.gpgSign": "false"}
+    if urlsplit(server).scheme in ("https", "http"):
+        settings[f"http.{server}/.extraheader"] = f"AUTHORIZATION: basic {user}"
+    told = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        told |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return told

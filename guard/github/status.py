@@ -1,0 +1,148 @@
+"""A verdict told to people on GitHub: a commit status or a check run, and one comment that is kept current."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from guard.core.base.text import visible
+from guard.core.github.escape import MOST_IN_A_PIECE
+from guard.core.github.report import Push, StepReport, ToldReport
+from guard.core.github.summary import summary
+from guard.errors import Refused
+from guard.github.api import Client
+
+Kind = Literal["status", "check-run"]
+How = Literal["created", "updated", "none"]
+BOT = "github-actions[bot]"
+_MOST_IN_A_DESCRIPTION = 140
+_MOST_IN_A_COMMENT = 60_000
+_MOST_PAGES = 30
+_PENDING = ("limited", "waiting", "working", "begun")
+_NO_PUSH = Push(ref=None, pushed=False, why="not_asked", detail="see the page of the run")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is to be told, and where."""
+
+    report: StepReport
+    repository: str
+    sha: str
+    name: str
+    page: str | None
+    pull_request: int | None = None
+    author: str = BOT
+    """Who writes the comments: somebody else's is never changed, whatever stands in it."""
+
+    @property
+    def marker(self) -> str:
+        """What the comment begins with, invisibly."""
+        return f"<!-- completion-guard: {_plain(self.name)} -->"
+
+
+def state_of(status: str, kind: Kind) -> str:
+    """GitHub's word for a verdict."""
+    if status == "complete":
+        return "success"
+    if kind == "status":
+        return "pending" if status in _PENDING else "failure"
+    return {"blocked": "action_required"}.get(
+        status, "neutral" if status in _PENDING else "failure"
+    )
+
+
+def tell(client: Client, told: Told, kind: Kind, *, if_permitted: bool) -> ToldReport:
+    """Tell it; with `if_permitted` a refusal is noted instead of raised, as it is the rule on forks."""
+    refused: list[str] = []
+
+    def attempt(what: Any) -> Any:
+        try:
+            return client.persist(what)
+        except Refused as error:
+            if not if_permitted:
+                raise
+            refused.append(error.message)
+            return None
+
+    state = state_of(told.report.status, kind)
+    post = _status if kind == "status" else _check_run
+    status = attempt(lambda: client.send("POST", *post(told, state)))
+    comment: Any = None
+    how: How = "none"
+    if told.pull_request is not None:
+        comment, how = attempt(lambda: _comment(client, told)) or (None, "none")
+    return ToldReport(
+        repository=told.repository,
+        sha=told.sha,
+        state=state,
+        status_url=_url(status),
+        comment_url=_url(comment),
+        comment=how,
+        refused=tuple(refused),
+    )
+
+
+def _headline(report: StepReport) -> str:
+    return visible(f"{report.status}: {report.reason}")[:_MOST_IN_A_DESCRIPTION]
+
+
+def _status(told: Told, state: str) -> tuple[str, dict[str, Any]]:
+    body = {"state": state, "context": told.name, "description": _headline(told.report)}
+    if told.page:
+        body["target_url"] = told.page
+    return f"/repos/{told.repository}/statuses/{told.sha}", body
+
+
+def _check_run(told: Told, state: str) -> tuple[str, dict[str, Any]]:
+    page = summary(told.report, _NO_PUSH, _MOST_IN_A_COMMENT)
+    body: dict[str, Any] = {
+        "name": told.name,
+        "head_sha": told.sha,
+        "status": "completed",
+        "conclusion": state,
+        "output": {"title": _headline(told.report), "summary": page},
+    }
+    if told.page:
+        body["details_url"] = told.page
+    return f"/repos/{told.repository}/check-runs", body
+
+
+def _comment(client: Client, told: Told) -> tuple[Any, How]:
+    """Found before each attempt to write it, so that an answer that was lost makes no second comment."""
+    link = f"\n[The run]({told.page})\n" if told.page else ""
+    body = {"body": f"{told.marker}\n{summary(told.report, _NO_PUSH, _MOST_IN_A_COMMENT)}{link}"}
+    base = f"/repos/{told.repository}/issues"
+    number = _earlier(client, told)
+    if number is not None:
+        return client.send("PATCH", f"{base}/comments/{number}", body), "updated"
+    return client.send("POST", f"{base}/{told.pull_request}/comments", body), "created"
+
+
+def _earlier(client: Client, told: Told) -> int | None:
+    path = f"/repos/{told.repository}/issues/{told.pull_request}/comments?per_page=100"
+    address: str | None = f"{client.server.rstrip('/')}{path}"
+    for _ in range(_MOST_PAGES):
+        if address is None:
+            break
+        found, address = client.call("GET", address)
+        for one in found if isinstance(found, list) else ():
+            if _is_ours(one, told):
+                number = one.get("id")
+                return number if type(number) is int else None
+    return None
+
+
+def _is_ours(comment: Any, told: Told) -> bool:
+    if not isinstance(comment, dict):
+        return False
+    user, body = comment.get("user"), comment.get("body")
+    login = user.get("login") if isinstance(user, dict) else None
+    return login == told.author and isinstance(body, str) and body.startswith(told.marker)
+
+
+def _url(answer: Any) -> str | None:
+    found = answer.get("html_url") or answer.get("url") if isinstance(answer, dict) else None
+    return visible(found)[:2000] if isinstance(found, str) else None
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isalnum() or c in " _/." else "_" for c in name)[:MOST_IN_A_PIECE]

@@ -1,0 +1,92 @@
+"""What a session would leave uncommitted if it stopped now: as a check sees it, and changed while it was there."""
+
+import math
+from pathlib import Path
+
+from guard.context.invocation import Invocation
+from guard.core.base.paths import unspelled
+from guard.core.events.baseline import DirtyFile
+from guard.core.hooks.clock_set_back import was_set_back
+from guard.core.hooks.payload import Heard
+from guard.core.hooks.state import Absence, Hooks, HookSession
+from guard.core.iteration.run import RUN, Run
+from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
+from guard.core.work.uncommitted import changed_since
+from guard.git.dirty import Dirty, dirty
+from guard.hooks.agent.host import is_gone
+from guard.iteration import baseline as baselines
+from guard.iteration.attribution import changed_after, not_the_agents
+from guard.iteration.current import Iteration, Terms, current, key_of, last_check
+from guard.team import moment_of
+
+_SLACK_SECONDS = 2.0
+"""File systems and clocks differ in how exact their times are."""
+
+
+def left_by(
+    guard: Invocation, heard: Heard, hooks: Hooks | None, seconds: float
+) -> tuple[str, ...] | None:
+    """The files, without what may be somebody else's; None if no baseline can tell. Git may take so many seconds at a time."""
+    key = key_of(guard)
+    known = hooks.session(heard.agent, heard.session) if hooks is not None else None
+    if baselines.load(guard.store, key) is None:
+        return None
+    if not _tells(guard.store.view(RUN, key), heard, hooks, known):
+        return None
+    return _files(guard, current(guard, Terms()), known, seconds)
+
+
+def _tells(run: Run | None, heard: Heard, hooks: Hooks | None, known: HookSession | None) -> bool:
+    """Whether the newest baseline says anything of this session: not while another session works from it."""
+    opened = run.open_iteration if run is not None else None
+    last = run.last_iteration if run is not None else None
+    heard_of = known is not None and known.started_at is not None
+    if opened is None:
+        return heard_of or (last is not None and None is not last.session == heard.session)
+    if opened.session in (None, heard.session):
+        return True
+    return heard_of and (_has_ended(opened.session, hooks) or is_gone(opened.process))
+
+
+def _has_ended(session: str | None, hooks: Hooks | None) -> bool:
+    sessions = hooks.sessions if hooks is not None else ()
+    return any(one.ended for one in sessions if one.session == session)
+
+
+def _files(
+    guard: Invocation, iteration: Iteration, known: HookSession | None, seconds: float
+) -> tuple[str, ...]:
+    settings, before = guard.settings(iteration.frozen), iteration.baseline
+    moment = moment_of(guard.clock)
+    limit = min(settings.completion_check.git_timeout_seconds, seconds)
+    now = dirty(guard.repository, guard.environ, limit, like=before.dirty)
+    left = changed_since(before.dirty, now.files)
+    if known is not None and not was_set_back(known, moment):
+        meanwhile = _changed_in(known.away, guard.repository.root, left, now)
+        left = tuple(file for file in left if file.path not in meanwhile)
+    last = last_check(guard, iteration)
+    aside = {*not_the_agents(guard.repository, before, left, guard.environ, limit)}
+    aside |= set(last.aside) if last is not None else set()
+    allowed = settings.rescue.allow_secrets
+    return tuple(
+        file.path for file in left if file.path not in aside and not _is_secret(file, allowed)
+    )
+
+
+def _changed_in(
+    away: tuple[Absence, ...], root: Path, files: tuple[DirtyFile, ...], now: Dirty
+) -> set[str]:
+    """The paths of what changed last while the session was not there."""
+    found: set[str] = set()
+    for absence in away:
+        since = absence.since.timestamp() if absence.since is not None else -math.inf
+        until = absence.until.timestamp() - _SLACK_SECONDS
+        found |= changed_after(root, files, now, since) - changed_after(root, files, now, until)
+    return found
+
+
+def _is_secret(file: DirtyFile, allowed: str) -> bool:
+    """Nobody is asked to commit what a rescue would hold back for its name."""
+    return has_sensitive_name(unspelled(file.path)) and not is_allowed(
+        SENSITIVE_NAME, file.path, allowed
+    )

@@ -1,0 +1,88 @@
+"""The start of a session: its id becomes known, and a baseline is taken if an iteration begins with it."""
+
+from datetime import datetime
+
+from guard.context.ids import new_id
+from guard.context.invocation import Invocation
+from guard.core.base.moment import Moment
+from guard.core.base.text import shortened, valid
+from guard.core.events import HookSessionStarted
+from guard.core.hooks.payload import Heard
+from guard.core.hooks.session_start import began_it, is_real_start, over_since
+from guard.core.hooks.state import HOOKS, Hooks
+from guard.core.iteration.run import RUN, Run
+from guard.errors import GuardError, Refused
+from guard.hooks.agent.host import host, is_gone
+from guard.hooks.watchdog import TimeIsUp
+from guard.iteration.begin import begin
+from guard.iteration.current import key_of, told_of_session
+from guard.iteration.process_watch import MARK
+from guard.team import moment_of
+
+_LONGEST = 400
+
+
+def started(guard: Invocation, heard: Heard) -> None:
+    """Record the start; what kept the baseline from being taken is recorded with it, and raised."""
+    if heard.helper is not None:
+        return  # A helper's: the session has started before.
+    moment, hooks = moment_of(guard.clock), guard.store.view(HOOKS, key_of(guard))
+    trouble: GuardError | OSError | TimeIsUp | None = None
+    detail, began = "", False
+    try:
+        detail, began = _begun(guard, heard, hooks, moment.now)
+    except (GuardError, OSError, TimeIsUp) as error:
+        trouble, detail = error, str(error)
+    if heard.session is not None:
+        mark = guard.environ.get(MARK)
+        told_of_session(guard, heard.agent, heard.session, mark=mark, process=host())
+    _record(guard, heard, hooks, moment, detail, began)
+    if trouble is not None:
+        raise trouble
+
+
+def _begun(guard: Invocation, heard: Heard, hooks: Hooks | None, at: datetime) -> tuple[str, bool]:
+    """What was done at the start, and whether an iteration began."""
+    if not is_real_start(heard):
+        return "no session begins with it", False
+
+    def over(run: Run | None) -> datetime | None:
+        opened = run.open_iteration if run is not None else None
+        return over_since(opened, hooks, at, gone=opened is not None and is_gone(opened.process))
+
+    def refuse(run: Run | None) -> None:
+        if run is not None and run.open_iteration is not None and over(run) is None:
+            raise Refused(f"iteration {run.open_iteration.number} of run {run.run} is open")
+
+    try:
+        ended = over(guard.store.view(RUN, key_of(guard)))
+        begun = begin(guard, refuse=refuse, over_since=ended)
+    except Refused as error:
+        return error.message, False
+    return f"iteration {begun.number} of run {begun.run} begins", True
+
+
+def _record(
+    guard: Invocation, heard: Heard, hooks: Hooks | None, moment: Moment, detail: str, began: bool
+) -> None:
+    known = hooks.session(heard.agent, heard.session) if hooks is not None else None
+    with guard.writable_store.change() as change:
+        run = change.view(RUN, key_of(guard))
+        opened = run.open_iteration if run is not None else None
+        change.append(
+            HookSessionStarted(
+                at=moment.now,
+                id=new_id(),
+                run=run.run if run is not None and opened is not None else None,
+                iteration=opened.number if opened is not None else None,
+                worktree=key_of(guard),
+                agent=heard.agent,
+                event=heard.event,
+                session=heard.session,
+                source=heard.source,
+                began=began or began_it(opened, known),
+                detail=shortened(valid(detail), _LONGEST),
+                boot_seconds=moment.boot_seconds,
+                boot_id=moment.boot_id,
+            )
+        )

@@ -1,0 +1,68 @@
+"""One call of an agent's hook: what it is told is spooled, or answered. The exit code is always 0; git's hooks go elsewhere.
+
+To some agents' programs another exit code means that the session must go on, and a fault of guard must never trap it. So
+everything that goes wrong here is noted, and let go.
+"""
+
+import os
+
+from guard.core.hooks.event_kinds import ANSWERED, KINDS, PROBE
+from guard.hooks import faults, spool, stdin
+from guard.hooks.agent import payload as document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_OFF = ("", "0", "false")
+
+
+def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
+    """Do what a hook of this agent, for this event, is there for."""
+    if environ.get(PROBE, "").lower() not in _OFF:
+        return 0
+    environ = {name: value for name, value in environ.items() if name != PROBE}
+    if list(words[:1]) == ["git"]:
+        from guard.hooks.git.call import call as call_of_git
+
+        return call_of_git(words[1:], environ)
+    try:
+        _call(words, environ)
+    except BaseException as error:
+        # The boundary: also a Ctrl-C in the agent's terminal must not look like an answer.
+        faults.tell(environ, f"guard hook {' '.join(words)}: {type(error).__name__}: {error}")
+    return 0
+
+
+def _call(words: "Sequence[str]", environ: "Mapping[str, str]") -> None:
+    kind = document.kind_of(*words) if len(words) == 2 else None
+    if kind is None:
+        faults.tell(environ, f"guard hook {' '.join(words)}: {_unknown(words)}")
+        return
+    agent, event = words
+    data = stdin.read()
+    if kind in ANSWERED:
+        _answer(agent, event, data, environ)
+    else:
+        spool.put(environ, document.read(agent, event, data, environ))
+
+
+def _answer(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> None:
+    from importlib import import_module
+
+    from guard.system.startup import prepare
+
+    prepare()
+    answer = import_module("guard.hooks.agent.boundary").answer
+    text: str = answer(agent, event, data, environ)
+    view = memoryview(text.encode())
+    while view:
+        view = view[os.write(1, view) :]
+
+
+def _unknown(words: "Sequence[str]") -> str:
+    if len(words) != 2:
+        return "an agent and an event are wanted"
+    if words[0] not in KINDS:
+        return f"this guard knows the agents {', '.join(KINDS)}"
+    return "this guard does not know this event"

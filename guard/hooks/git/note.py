@@ -1,0 +1,144 @@
+"""What git's observing hooks leave: one small file for each commit, until somebody takes it in.
+
+The files lie in the state home, one folder for each work tree. That `pre-commit` has passed is a file there, too, named after
+the git process: it is the same one that calls `post-commit`, if the commit was not made past its checks.
+"""
+
+import os
+import time
+
+from guard.core.hooks.git.hook_names import CHECKED_FIRST
+from guard.hooks import spool
+from guard.hooks.agent import payload as document
+from guard.hooks.faults import state_home
+from guard.hooks.git.ancestors import calling_git
+from guard.hooks.git.location import Place, here, is_oid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER = "commits.d"
+MARK = "GUARD_ITERATION"
+PASSED = "passed-"
+SEEN = "pre-commit.seen"
+"""Its time is when `pre-commit` was last called here: only where it is called can it be missed."""
+SEEN_SECONDS = 14 * 86400.0
+MOST_REWRITES = 500
+_MOST_LINE = 512
+_HOWS = {
+    "commit": "commit",
+    "commit (initial)": "initial",
+    "commit (amend)": "amend",
+    "commit (merge)": "merge",
+    "commit (cherry-pick)": "cherry-pick",
+}
+_BEGINNINGS = ("cherry-pick", "revert", "rebase", "pull", "am")
+
+
+def committed(environ: "Mapping[str, str]") -> None:
+    """Note the commit that HEAD stands at."""
+    home, place = where(environ)
+    if home is None or place is None:
+        return
+    oid, branch = place.head()
+    if oid is None:
+        oid = _asked(environ)
+    if oid is None:
+        return
+    move = place.last_move()
+    previous, how = (move[0], _how(move[2])) if move and move[1] == oid else (None, "other")
+    folder = os.path.join(home, FOLDER, spool.key(place.root))
+    told = _note(environ, "post-commit")
+    told |= {"oid": oid, "branch": _line(branch), "how": how}
+    told["previous"] = previous if previous and previous.strip("0") else None
+    told["verified"] = _is_verified(folder, how)
+    spool.leave(folder, spool.next_name(), told)
+
+
+def rewritten(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
+    """Note which commits took the place of which, as git tells on standard input."""
+    home, place = where(environ)
+    if home is None or place is None:
+        return
+    lines = (line.split(" ") for line in data.decode("ascii", "replace").splitlines())
+    pairs = [
+        [words[0], words[1]] for words in lines if len(words) > 1 and all(map(is_oid, words[:2]))
+    ]
+    if not pairs:
+        return  # Some programs that call hooks keep git's words to themselves.
+    told = _note(environ, "post-rewrite")
+    told |= {"command": _line(command) or "", "count": len(pairs)}
+    told["rewrites"] = pairs[-MOST_REWRITES:]
+    folder = os.path.join(home, FOLDER, spool.key(place.root))
+    spool.leave(folder, spool.next_name(), told)
+
+
+def passed(environ: "Mapping[str, str]") -> None:
+    """Note that the commit which is being made has come through guard's checks."""
+    home, place = where(environ)
+    if home is not None and place is not None:
+        expect_checks(home, place.root)
+        git = calling_git()
+        if git is not None:
+            folder = os.path.join(home, FOLDER, spool.key(place.root))
+            spool.leave(folder, PASSED + git, {})
+
+
+def expect_checks(home: str, root: str) -> None:
+    """From now on a commit without `pre-commit` is one that was made past it."""
+    spool.leave(os.path.join(home, FOLDER, spool.key(root)), SEEN, {})
+
+
+def where(environ: "Mapping[str, str]") -> tuple[str | None, Place | None]:
+    """The state home, and the work tree that the hook was called for, from whichever folder of it."""
+    home = state_home(environ)
+    root = spool.root_of(home, os.getcwd()) if home is not None else None
+    return home, here(environ, root) if root is not None else None
+
+
+def _note(environ: "Mapping[str, str]", event: str) -> document.Document:
+    return {
+        "schema": "guard/noted-commit/1",
+        "event": event,
+        **document.moment(),
+        "mark": _line(environ.get(MARK)),
+    }
+
+
+def _how(words: str) -> str:
+    action = words.partition(":")[0]
+    if action in _HOWS:
+        return _HOWS[action]
+    return next((one for one in _BEGINNINGS if action.split(" ")[0] == one), "other")
+
+
+def _is_verified(folder: str, how: str) -> bool | None:
+    """Whether `pre-commit` came first; None where it would not have, or nobody can tell."""
+    git = calling_git()
+    if git is not None:
+        try:
+            os.unlink(os.path.join(folder, PASSED + git))
+            return True
+        except OSError:
+            pass
+    if git is None or how not in CHECKED_FIRST:
+        return None
+    try:
+        seen = os.stat(os.path.join(folder, SEEN), follow_symlinks=False).st_mtime
+    except OSError:
+        return None
+    return False if time.time() - seen <= SEEN_SECONDS else None
+
+
+def _asked(environ: "Mapping[str, str]") -> str | None:
+    """Where refs are no plain files, git has to be asked."""
+    from guard.hooks.git.query import ask
+
+    oid = (ask(environ, "rev-parse", "--verify", "--quiet", "HEAD") or b"").decode().strip()
+    return oid if is_oid(oid) else None
+
+
+def _line(text: str | None) -> str | None:
+    """Shortened, and without the halves of characters that no file can hold."""
+    return None if text is None else text[:_MOST_LINE].encode("utf-8", "replace").decode()

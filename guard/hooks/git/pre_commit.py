@@ -1,0 +1,78 @@
+"""`pre-commit`: guard's own files are checked as they would be committed, not as they lie in the work tree.
+
+Most commits have none of them. Which files are staged is asked of git in the hook's own surroundings, because a commit with
+`-a` or of single paths has an index of its own.
+"""
+
+import os
+import sys
+
+from guard.hooks.git.note import passed
+from guard.hooks.git.query import ask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NAMED = (b"guard.toml", b"pyproject.toml", b"AGENT_REGISTRY.json", b"GLOBAL_REGISTRY.json")
+"""What is guard's by its name; other documents say themselves that they are."""
+_MAY_BE = (b".json", b".jsonl")
+_STAGED = ("diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", "--no-ext-diff", "--")
+_MOST_FILES = 2000
+_BYPASS = "skip it once: git commit --no-verify, or GUARD_SKIP=pre-commit"
+
+
+def checked(environ: "Mapping[str, str]") -> int:
+    """Refuse the commit if a staged file of guard's does not fit its schema."""
+    listed = ask(environ, *_STAGED)
+    if listed is None:
+        return 0
+    names = [name for name in listed.split(b"\0") if name and _may_be_guards(name)]
+    names.sort(key=lambda name: not _is_named(name))
+    findings = _findings(environ, names[:_MOST_FILES]) if names else []
+    if len(names) > _MOST_FILES:
+        left = f"{len(names) - _MOST_FILES} of {len(names)} staged JSON files were not looked at"
+        sys.stderr.write(f"guard: {left}; later: guard validate FILE\n")
+    for line in findings:
+        sys.stderr.write(f"guard: {line}\n")
+    if findings:
+        sys.stderr.write(f"guard: commit refused; {_BYPASS}\n")
+        return 1
+    passed(environ)
+    return 0
+
+
+def _may_be_guards(name: bytes) -> bool:
+    return _is_named(name) or name.endswith(_MAY_BE)
+
+
+def _is_named(name: bytes) -> bool:
+    return name.rpartition(b"/")[2] in _NAMED
+
+
+def _findings(environ: "Mapping[str, str]", names: list[bytes]) -> list[str]:
+    data = {name: _content(environ, name) for name in names}
+    ours = {
+        name: text for name, text in data.items() if text is not None and _is_guards(name, text)
+    }
+    if not ours:
+        return []
+    from guard.core.base.text import visible
+    from guard.schemas.validate import problems
+
+    return [
+        visible(f"{os.fsdecode(name)}: {f'{place} ' if place else ''}{problem}")
+        for name, text in ours.items()
+        for place, problem in problems(os.fsdecode(name), text)
+    ]
+
+
+def _content(environ: "Mapping[str, str]", name: bytes) -> bytes | None:
+    return ask(environ, "cat-file", "blob", f":0:{os.fsdecode(name)}")
+
+
+def _is_guards(name: bytes, text: bytes) -> bool:
+    if _is_named(name):
+        return True
+    head = text[:4096].replace(b" ", b"")
+    return b'"schema":"guard/' in head or (name.endswith(b".jsonl") and head.startswith(b'{"v":'))

@@ -1,0 +1,107 @@
+"""`pre-push`: the state of the work tree and of the run, looked at without changing anything."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from guard import team as teams
+from guard.context.invocation import Invocation
+from guard.core.base.text import visible
+from guard.core.breaker import BREAKER
+from guard.core.check.last_check import LAST_CHECK
+from guard.core.hooks.git.push_gate import Seen, findings
+from guard.errors import GuardError
+from guard.git.dirty import dirty
+from guard.git.reader import Reader
+from guard.hooks import faults
+from guard.hooks.git.note import where
+from guard.hooks.git.stashed_by_framework import are_changes_hidden, is_committing
+from guard.iteration.current import key_of, team_scope
+from guard.system.startup import prepare
+
+_BYPASS = "skip it once: git push --no-verify, or GUARD_SKIP=pre-push"
+_RESCUES = "refs/heads/guard/rescue/"
+
+
+def pushed(told: bytes, environ: Mapping[str, str]) -> int:
+    """Refuse the push if something speaks against it."""
+    _, place = where(environ)
+    if _only_deletes(told) or place is None:
+        return 0
+    prepare()
+    found = findings(look(Invocation(repo=Path(place.root), environ=environ), environ))
+    for finding in found:
+        line = visible(f"{finding.found} (to do: {finding.hint})")
+        sys.stderr.write(f"guard: {line}\n")
+    if found:
+        sys.stderr.write(f"guard: refused; {_BYPASS}\n")
+    return 1 if found else 0
+
+
+def look(guard: Invocation, environ: Mapping[str, str]) -> Seen:
+    """What is there to be seen. `environ` is the hook's own."""
+    hidden = _hidden(environ)
+    seen = Seen(
+        uncommitted=() if hidden else _uncommitted(guard),
+        unverifiable=hidden,
+        rescues=_rescues(Reader(guard.repository, guard.environ)),
+    )
+    try:
+        return _with_state(guard, seen)
+    except GuardError as error:
+        # What git tells counts all the same.
+        faults.tell(environ, f"guard hook git pre-push: the state was not looked at: {error}")
+        return seen
+
+
+def _with_state(guard: Invocation, seen: Seen) -> Seen:
+    key = key_of(guard)
+    breaker, last = guard.store.view(BREAKER, key), guard.store.view(LAST_CHECK, key)
+    scope, team = teams.holding(guard.store, team_scope(guard), teams.moment_of(guard.clock))
+    count = team.active_teammate_count if team is not None else 0
+    refused = last is not None and last.reason == "rescue_refused" and bool(last.left)
+    is_open = breaker is not None and breaker.state == "open"
+    return replace(
+        seen,
+        breaker_open=(breaker.reason or "opened by hand") if breaker and is_open else None,
+        refused_rescue=last.detail if last is not None and refused else None,
+        held_by=(team.active_team_name or scope.session or "the session", count)
+        if team is not None and count
+        else None,
+    )
+
+
+def _only_deletes(told: bytes) -> bool:
+    """Whether nothing is pushed but the deletion of refs: `local-ref local-oid remote-ref remote-oid`."""
+    lines = [line.split(b" ") for line in told.splitlines() if line]
+    return bool(lines) and all(len(line) > 1 and not line[1].strip(b"0") for line in lines)
+
+
+def _hidden(environ: Mapping[str, str]) -> str | None:
+    if is_committing(environ):
+        return "while a commit is being made, unstaged changes may be hidden"
+    if are_changes_hidden(environ, time.time()):
+        return "unstaged changes were put aside by the program that calls the hooks"
+    return None
+
+
+def _uncommitted(guard: Invocation) -> tuple[str, ...]:
+    """As the check has it: also what git was told not to look at, and what is left in submodules."""
+    found = dirty(guard.repository, guard.environ)
+    return tuple(map(os.fsdecode, found.paths(found.files)))
+
+
+def _rescues(git: Reader) -> tuple[str, ...]:
+    """Rescue branches with commits that no other branch has."""
+    refs = git.ask("for-each-ref", "--format=%(refname)", _RESCUES).decode(errors="replace").split()
+    return tuple(
+        ref.removeprefix("refs/heads/") for ref in refs if ref.isprintable() and _is_alone(git, ref)
+    )
+
+
+def _is_alone(git: Reader, ref: str) -> bool:
+    others = (f"--exclude={_RESCUES.removeprefix('refs/heads/')}*", "--branches", "--remotes")
+    return git.line("rev-list", "--count", "--max-count=1", ref, "--not", *others) == "1"

@@ -1,0 +1,56 @@
+"""For `guard doctor`: which of git's hooks are guard's, whether they are current, and what came past them."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from guard.context.invocation import Invocation
+from guard.core.hooks.git.hook_names import EVENTS
+from guard.core.log.reports import DoctorCheck
+from guard.hooks.git.missed_commits import noticed
+from guard.install import git_scripts
+from guard.install.git_hooks import folder_in_use
+
+_NAME = "git hooks"
+_TOLD = {
+    "older": "of another version of guard",
+    "newer": "of a newer guard",
+    "changed": "changed by hand",
+}
+
+
+def git_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
+    """One line for all hooks, and one for what was committed past them."""
+    repository = guard.repository_if_any
+    if repository is None or not repository.git_dir_exists:
+        return
+    folder = folder_in_use(repository, guard.environ)
+    present = [event for event in EVENTS if (folder / event).is_file()]
+    scripts = {event: git_scripts.read(event, _data(folder / event)) for event in present}
+    ours = [event for event, script in scripts.items() if script.kind != "other"]
+    others = [event for event in present if event not in ours]
+    found = (
+        f"guard's: {', '.join(ours) or 'none'}; others: {', '.join(others) or 'none'} ({folder})"
+    )
+    odd = [f"{event} is {_TOLD[one.kind]}" for event, one in scripts.items() if one.kind in _TOLD]
+    odd += [
+        f"{event} calls {one.program}, which is not there"
+        for event, one in scripts.items()
+        if one.program and shutil.which(one.program, path=guard.environ.get("PATH", "")) is None
+    ]
+    if odd:
+        yield DoctorCheck.of(_NAME, "warning", "; ".join([found, *odd]), "guard install git")
+    else:
+        yield DoctorCheck.of(_NAME, "ok", found)
+    for sentence in noticed(guard).sentences():
+        yield DoctorCheck.of(_NAME, "ok", sentence)
+
+
+def _data(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            return file.read(1024 * 1024)
+    except OSError:
+        return b""

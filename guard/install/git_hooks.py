@@ -1,0 +1,180 @@
+"""Git's hooks: guard's scripts put where git looks for them, and taken away again.
+
+A hook that was there is kept beside guard's, and called first. Each change is planned before anything is written.
+"""
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from guard.errors import ConfigProblem, Refused, RepositoryProblem
+from guard.git.locate import Repository
+from guard.git.run import config_value
+from guard.install import git_scripts
+from guard.install import settings_file as writing
+from guard.install.base import Environ
+
+KEPT = ".before-guard"
+_MODE = 0o755
+_MOST_BYTES = 1024 * 1024
+
+Step = Literal["install", "upgrade", "unchanged", "remove", "restore", "absent", "left"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is to be done about one hook."""
+
+    event: str
+    step: Step
+    chained: bool
+    """Whether a hook of somebody else's is kept beside it, and called first."""
+    why: str = ""
+    """Why it is left as it is."""
+
+
+def folder_in_use(repository: Repository, environ: Environ) -> Path:
+    """Where git looks for the hooks, whoever else does."""
+    told = config_value("core.hooksPath", repository.git_dir, environ, "path")
+    return repository.root / told if told else repository.common_dir / "hooks"
+
+
+def folder_of(repository: Repository, environ: Environ, *, shared: bool) -> Path:
+    """The folder for the hooks of this work tree; an error where guard has no business."""
+    if not repository.git_dir_exists:
+        raise RepositoryProblem(f"{repository.git_dir} is gone", "bring it back first")
+    folder = Path(os.path.realpath(folder_in_use(repository, environ)))
+    owned = (repository.root, repository.common_dir)
+    if not shared and not any(folder.is_relative_to(os.path.realpath(one)) for one in owned):
+        raise Refused(
+            f"core.hooksPath leads to {folder}, which other repositories may share",
+            "`--shared` installs there all the same; or unset core.hooksPath for this repository",
+        )
+    if folder.exists() and not folder.is_dir():
+        raise ConfigProblem(f"{folder} is not a folder", "move it away, or unset core.hooksPath")
+    if (folder / "h").is_file() and folder.name == "_":
+        raise Refused(
+            f"{folder} is written by husky, and its hooks go by their names",
+            f'put `guard hook git NAME "$@"` into {folder.parent}/NAME instead',
+        )
+    return folder
+
+
+def planned(folder: Path, events: Sequence[str], program: str) -> list[Planned]:
+    """What an installation would do; an error, before anything is changed, for what guard does not know."""
+    return [_planned(folder, event, program) for event in events]
+
+
+def _planned(folder: Path, event: str, program: str) -> Planned:
+    path, kept = folder / event, folder / (event + KEPT)
+    chained = os.path.lexists(kept)
+    if not os.path.lexists(path):
+        return Planned(event, "install", chained)
+    script = _script(path, event)
+    if script.kind == "other":
+        if chained:
+            raise Refused(
+                f"{path} is not guard's, and {kept.name} is there too",
+                f"move {kept} away if nobody needs it, then install again",
+            )
+        return Planned(event, "install", chained=True)
+    if script.kind == "newer":
+        raise Refused(f"{path} was written by a newer guard", "upgrade guard")
+    if script.kind == "changed":
+        raise Refused(
+            f"{path} is guard's, but was changed by hand since",
+            f"move your lines to {kept.name}, delete {path}, and install again",
+        )
+    is_same = script.kind == "current" and script.program == program
+    return Planned(event, "unchanged" if is_same else "upgrade", chained)
+
+
+def install(folder: Path, events: Sequence[str], program: str) -> tuple[Planned, ...]:
+    """Put the scripts there."""
+    writing.make_folders(writing.folders_to_make(folder / "any"))
+    with writing.alone(folder):
+        plan = planned(folder, events, program)
+        for one in plan:
+            if one.step in ("install", "upgrade"):
+                _put(folder, one, program)
+    return tuple(plan)
+
+
+def _put(folder: Path, one: Planned, program: str) -> None:
+    path, kept = folder / one.event, folder / (one.event + KEPT)
+    temporary = folder / f".{one.event}.guard.tmp"
+    try:
+        temporary.unlink(missing_ok=True)
+        temporary.write_bytes(git_scripts.made(one.event, program))
+        temporary.chmod(_MODE)
+        if one.step == "install" and os.path.lexists(path):
+            # Renamed, so that bytes, mode and links stay as they are.
+            os.rename(path, kept)
+        os.replace(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise ConfigProblem(
+            f"cannot write {path}: {error.strerror}", "check its permissions"
+        ) from None
+
+
+def removal(folder: Path, events: Sequence[str]) -> list[Planned]:
+    """What taking the scripts away would do."""
+    return [_removal(folder, event) for event in events]
+
+
+def _removal(folder: Path, event: str) -> Planned:
+    path, kept = folder / event, folder / (event + KEPT)
+    chained = os.path.lexists(kept)
+    if not os.path.lexists(path):
+        # An installation that was cut off had put the hook aside already.
+        return Planned(event, "restore" if chained else "absent", chained)
+    kind = _script(path, event).kind
+    if kind == "other" and chained:
+        # Another program was installed over guard's, and may have kept guard's under a name of its own.
+        return Planned(event, "left", chained, f"it is not guard's, and {kept.name} is there too")
+    if kind == "other":
+        return Planned(event, "absent", chained=False)
+    if kind in ("changed", "newer"):
+        why = "it was changed by hand" if kind == "changed" else "a newer guard wrote it"
+        return Planned(event, "left", chained, why)
+    return Planned(event, "restore" if chained else "remove", chained)
+
+
+def uninstall(folder: Path, events: Sequence[str]) -> tuple[Planned, ...]:
+    """Take the scripts away; what was there before them is there again."""
+    if not folder.is_dir():
+        return tuple(Planned(event, "absent", chained=False) for event in events)
+    with writing.alone(folder):
+        plan = removal(folder, events)
+        for one in plan:
+            path = folder / one.event
+            try:
+                if one.step == "remove":
+                    path.unlink()
+                elif one.step == "restore":
+                    os.replace(folder / (one.event + KEPT), path)
+            except OSError as error:
+                raise ConfigProblem(f"cannot change {path}: {error.strerror}") from None
+    return tuple(plan)
+
+
+def _script(path: Path, event: str) -> git_scripts.Script:
+    """What lies there; a link is somebody else's, wherever it leads."""
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        return git_scripts.Script("other")
+    if not stat.S_ISREG(status.st_mode):
+        raise Refused(f"{path} is not a file", "move it away")
+    try:
+        with path.open("rb") as file:
+            return git_scripts.read(event, file.read(_MOST_BYTES))
+    except OSError as error:
+        raise ConfigProblem(
+            f"cannot read {path}: {error.strerror}", "check its permissions"
+        ) from None

@@ -1,0 +1,123 @@
+"""`guard install git` and `guard uninstall git`: what the options ask for, and what is said about it."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from guard.context.config import state_home
+from guard.context.invocation import Invocation
+from guard.core.base.text import valid, visible
+from guard.core.hooks.git.hook_names import EVENTS
+from guard.core.install.git_report import GitHookLine, GitHooksReport
+from guard.errors import WrongUsage
+from guard.hooks import spool
+from guard.hooks.git.note import FOLDER, SEEN, expect_checks
+from guard.install import git_hooks, program
+from guard.install.git_hooks import Planned
+
+AGENT = "git"
+_DONE = {
+    "install": "installed",
+    "upgrade": "upgraded",
+    "unchanged": "nothing to change",
+    "remove": "removed",
+    "restore": "removed; the hook from before is back",
+    "absent": "not guard's",
+    "left": "left as it is",
+}
+
+
+def put(
+    guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool, told: str | None
+) -> GitHooksReport:
+    """Install the hooks, or say what that would do."""
+    events = [event for event in EVENTS if event in named or not named]
+    folder = git_hooks.folder_of(guard.repository, guard.environ, shared=shared)
+    called = _program(guard, told)
+    if dry_run:
+        plan: Sequence[Planned] = git_hooks.planned(folder, events, called)
+    else:
+        plan = git_hooks.install(folder, events, called)
+        _expect_checks(guard, events)
+    return _report("install", folder, plan, dry_run, called, _notes(guard, folder))
+
+
+def take(guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool) -> GitHooksReport:
+    """Take the hooks away, or say what that would do."""
+    events = [event for event in EVENTS if event in named or not named]
+    folder = git_hooks.folder_of(guard.repository, guard.environ, shared=shared)
+    if dry_run:
+        plan: Sequence[Planned] = git_hooks.removal(folder, events)
+    else:
+        plan = git_hooks.uninstall(folder, events)
+        _expect_none(guard, events)
+    return _report("uninstall", folder, plan, dry_run, None, ())
+
+
+def _program(guard: Invocation, told: str | None) -> str:
+    """One path or name: the scripts look for it before they call it."""
+    words = shlex.split(program.checked(told) if told else program.by_path(guard.environ))
+    if len(words) > 1 and told:
+        raise WrongUsage("--command should be one program for git's hooks", "name a script")
+    return words[0] if len(words) == 1 else "guard"
+
+
+def _expect_checks(guard: Invocation, events: Sequence[str]) -> None:
+    if "pre-commit" in events:
+        with suppress(OSError, spool.NotSpooled):
+            expect_checks(str(state_home(guard.environ)), str(guard.repository.root))
+
+
+def _expect_none(guard: Invocation, events: Sequence[str]) -> None:
+    if "pre-commit" in events:
+        folder = state_home(guard.environ) / FOLDER / spool.key(str(guard.repository.root))
+        with suppress(OSError):
+            (folder / SEEN).unlink()
+
+
+def _notes(guard: Invocation, folder: Path) -> tuple[str, ...]:
+    root, common = map(os.path.realpath, (guard.repository.root, guard.repository.common_dir))
+    if folder.is_relative_to(root) and not folder.is_relative_to(common):
+        return (f"{folder} lies in the work tree: the scripts name a path of this machine",)
+    return ()
+
+
+def _report(
+    action: str,
+    folder: Path,
+    plan: Sequence[Planned],
+    dry_run: bool,
+    called: str | None,
+    notes: tuple[str, ...],
+) -> GitHooksReport:
+    lines = [
+        GitHookLine.model_validate(
+            {"hook": one.event, "step": one.step, "chained": one.chained, "detail": one.why}
+        )
+        for one in plan
+    ]
+    return GitHooksReport(
+        action="install" if action == "install" else "uninstall",
+        folder=valid(folder),
+        hooks=tuple(lines),
+        changed=any(one.step in ("install", "upgrade", "remove", "restore") for one in plan),
+        dry_run=dry_run,
+        program=valid(called) if called else None,
+        notes=tuple(map(valid, notes)),
+    )
+
+
+def text(report: GitHooksReport) -> str:
+    """The report for people."""
+    would = "would be " if report.dry_run else ""
+    lines = [f"{report.folder}:"]
+    for one in report.hooks:
+        changes = one.step in ("install", "upgrade", "remove", "restore")
+        after = "; the hook that is there is called first" if one.chained and changes else ""
+        after = after if report.action == "install" else ""
+        why = f": {one.detail}" if one.detail else ""
+        lines.append(f"  {one.hook}: {would if changes else ''}{_DONE[one.step]}{why}{after}")
+    lines += [f"note: {note}" for note in report.notes]
+    return "\n".join(map(visible, lines))

@@ -1,0 +1,93 @@
+"""The scripts for git's hooks: how guard's are written, and told from others, from older ones and from changed ones.
+
+The second line names guard, the hook, the version and, once installed, a digest of all other lines: what a person has changed
+since is not guard's to overwrite.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from guard.context.resources import folder
+from guard.core.hooks.git.hook_names import EVENTS
+
+MARKER = "completion-guard hook"
+_LINE = re.compile(
+    rb"^# completion-guard hook: (?P<name>[a-z-]+) (?P<version>[0-9]{1,6})(?: (?P<digest>[0-9a-f]{16}))?$",
+    re.MULTILINE,
+)
+_PROGRAM = re.compile(rb"^program=.*$", re.MULTILINE)
+_BY_HAND = frozenset(
+    {
+        *("e335f89f7ac41f0b", "ff614f2ad1815c5b", "6642c11a2e9e4b88"),
+        *("ac73ae70a7081fe4", "f8f1ea18f34353b0", "4706daf02c02d62b"),
+    }
+)
+"""Digests of older scripts that were meant to be copied by hand, and so have none in them."""
+
+Kind = Literal["current", "older", "newer", "changed", "other"]
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a file in the place of a hook is."""
+
+    kind: Kind
+    program: str | None = None
+    """What it calls, if it is guard's."""
+
+
+def made(event: str, program: str) -> bytes:
+    """The script for a hook, calling guard by this path."""
+    template = _template(event)
+    line = b"program=" + shlex.quote(program).encode("utf-8", "surrogateescape")
+    text = _PROGRAM.sub(lambda _found: line, template, count=1)
+    found = _LINE.search(text)
+    assert found is not None
+    return text[: found.end()] + b" " + _digest(text).encode() + text[found.end() :]
+
+
+def read(event: str, data: bytes) -> Script:
+    """What these bytes are."""
+    found = _LINE.search(data[:1024])
+    if found is None or found["name"].decode() != event:
+        return Script("other")
+    ours = _LINE.search(_template(event))
+    assert ours is not None
+    version, known = int(found["version"]), int(ours["version"])
+    if version > known:
+        return Script("newer")
+    told = (found["digest"] or b"").decode()
+    is_whole = told == _digest(data) if told else _is_by_hand(event, data)
+    if not is_whole:
+        return Script("changed")
+    program = _program(data)
+    is_current = version == known and data == made(event, program or "guard")
+    return Script("current" if is_current else "older", program)
+
+
+def _template(event: str) -> bytes:
+    assert event in EVENTS
+    return (folder("hooks") / event).read_bytes()
+
+
+def _digest(data: bytes) -> str:
+    """Over all lines but the one that holds it."""
+    return sha256(_LINE.sub(b"", data, count=1)).hexdigest()[:16]
+
+
+def _is_by_hand(event: str, data: bytes) -> bool:
+    return data == _template(event) or _digest(data) in _BY_HAND
+
+
+def _program(data: bytes) -> str | None:
+    found = _PROGRAM.search(data)
+    if found is None:
+        return None
+    try:
+        words = shlex.split(found[0].decode("utf-8", "surrogateescape").partition("=")[2])
+    except ValueError:
+        return None
+    return words[0] if words else None

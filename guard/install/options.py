@@ -1,0 +1,162 @@
+"""The options that `guard install` and `guard uninstall` share, and what they ask for together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from guard.context.invocation import Invocation
+from guard.core.base.text import valid, visible
+from guard.core.hooks.git.hook_names import EVENTS
+from guard.core.install.report import InstallReport
+from guard.errors import WrongUsage
+from guard.install import program
+from guard.install.agents import HOSTS, Scope, file_of, piece_of
+from guard.install.apply import Change
+from guard.install.base import Host
+from guard.install.files import Piece, claude_plugin
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One agent and one scope."""
+
+    host: Host
+    scope: Scope
+    root: Path | None
+    """The repository, for what has to stay in it."""
+    pieces: tuple[Piece, ...]
+    command: str
+    notes: tuple[str, ...]
+
+
+def where_options(function: F) -> F:
+    """The agent, for whom, and whether anything is to be changed."""
+    for option in reversed(
+        (
+            click.argument("agent", metavar="AGENT|git", type=click.Choice([*HOSTS, "git"])),
+            click.option("--user", is_flag=True, help="For all projects of this user."),
+            click.option(
+                "--project", is_flag=True, help="For all who work in this repository: the default."
+            ),
+            click.option(
+                "--local",
+                is_flag=True,
+                help="For this user in this repository: .claude/settings.local.json (claude only).",
+            ),
+            click.option(
+                "--plugin",
+                type=click.Path(file_okay=False, path_type=Path),
+                metavar="DIR",
+                help="As a plugin folder instead of settings (claude only).",
+            ),
+            click.option(
+                "--hook",
+                "hooks",
+                multiple=True,
+                type=click.Choice(EVENTS),
+                help="Only this hook, instead of all; may be repeated (git only).",
+            ),
+            click.option(
+                "--shared",
+                is_flag=True,
+                help="Also where core.hooksPath leads out of the repository (git only).",
+            ),
+            click.option(
+                "--dry-run", is_flag=True, help="Show what would change, and change nothing."
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def asked(
+    guard: Invocation,
+    agent: str,
+    scopes: dict[str, bool],
+    plugin: Path | None,
+    command: str | None = None,
+) -> Asked:
+    """What the options ask for; an error if they contradict each other."""
+    host, scope = HOSTS[agent], _scope(agent, scopes, plugin)
+    told, notes = _command(guard, scope, command)
+    if scope == "plugin":
+        assert plugin is not None
+        pieces = claude_plugin(plugin.absolute(), told)
+        return Asked(host, scope, plugin.absolute(), pieces, told, notes + host.notes(scope))
+    root = None if scope == "user" else guard.repository.root
+    path = file_of(host, scope, root, guard.environ)
+    pieces = (piece_of(host, path, told),)
+    return Asked(host, scope, root, pieces, told, notes + host.notes(scope))
+
+
+def refuse_strangers(agent: str, scopes: dict[str, bool], plugin: Path | None, git: bool) -> None:
+    """Options that are for git's hooks alone, or for agents' alone."""
+    told = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
+    if agent == "git" and told:
+        raise WrongUsage(f"--{told[0]} is not for git", "git's hooks are those of the repository")
+    if agent != "git" and git:
+        raise WrongUsage("--hook and --shared are for git only", "leave them out")
+
+
+def _scope(agent: str, scopes: dict[str, bool], plugin: Path | None) -> Scope:
+    told = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
+    if len(told) > 1:
+        raise WrongUsage(f"--{told[0]} and --{told[1]} exclude each other", "choose one of them")
+    if told and told[0] in ("local", "plugin") and agent != "claude":
+        raise WrongUsage(f"--{told[0]} is for claude only", "leave it out, or use --user")
+    scopes_by_name: dict[str, Scope] = {"user": "user", "local": "local", "plugin": "plugin"}
+    return scopes_by_name.get(told[0], "project") if told else "project"
+
+
+def _command(guard: Invocation, scope: Scope, told: str | None) -> tuple[str, tuple[str, ...]]:
+    """How the hooks call guard, and what to say about that."""
+    if told is not None:
+        return program.checked(told), ()
+    if scope in ("user", "local"):
+        return program.by_path(guard.environ), ()
+    name = program.by_name(guard.environ)
+    if name is not None:
+        return name, ()
+    path = program.by_path(guard.environ)
+    note = f"`guard` on the search path is not this installation: the hooks name {path}, on this machine only"
+    return path, (f"{note}; `--command` names another",)
+
+
+def report(asked: Asked, changes: list[Change], action: str, *, dry_run: bool) -> InstallReport:
+    """What was done, or would be."""
+    installing = action == "install"
+    changed = any(change.is_one for change in changes)
+    notes = [note for change in changes for note in change.notes]
+    diffs = [change.diff for change in changes if change.is_one]
+    return InstallReport(
+        action="install" if installing else "uninstall",
+        agent=asked.host.agent,
+        scope=asked.scope,
+        paths=tuple(valid(change.path) for change in changes),
+        changed=changed,
+        dry_run=dry_run,
+        diff="\n".join(diffs),
+        events=tuple(dict.fromkeys(event for change in changes for event in change.events)),
+        command=valid(asked.command) if installing else None,
+        notes=tuple(map(valid, [*(asked.notes if installing else ()), *notes])),
+    )
+
+
+def text(report: InstallReport) -> str:
+    """The report for people: the difference first."""
+    lines = [visible(line.replace("\t", "    ")) for line in report.diff.split("\n") if line]
+    done = {True: "written", False: "removed from it"}[report.action == "install"]
+    if not report.changed:
+        done = "nothing to change"
+    elif report.dry_run:
+        done = f"would be {done}"
+    listed = f" ({', '.join(report.events)})" if report.events else ""
+    lines += [visible(f"{path}: {done}{listed}") for path in report.paths]
+    lines += [visible(f"note: {note}") for note in report.notes]
+    return "\n".join(lines)

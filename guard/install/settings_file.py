@@ -1,0 +1,180 @@
+"""Settings files on the disk: read whole, replaced at once, and never outside of where they may lie."""
+
+import errno
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from guard.errors import ConfigProblem, GuardError, StoreUnavailable
+from guard.system.private_files import close, write_all
+
+MOST_BYTES = 1024 * 1024
+_LOCK_SECONDS, _PAUSE_SECONDS = 10.0, 0.02
+_MADE_MODE = 0o644
+
+Transform = Callable[[str | None], str | None]
+
+
+def real(path: Path, root: Path | None) -> Path:
+    """Where a file really lies; links are followed, but for a project's not out of it."""
+    try:
+        found = Path(os.path.realpath(path))
+        if root is not None and not found.is_relative_to(os.path.realpath(root)):
+            raise ConfigProblem(
+                f"{path} leads to {found}, which is not in the repository",
+                "replace the link by a file, or install for the user: --user",
+            )
+    except (OSError, ValueError) as error:
+        raise ConfigProblem(f"{path}: {error}", "mend it, or move it away") from None
+    return found
+
+
+def read(path: Path) -> str | None:
+    """The text of a settings file, or None if there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _cannot("read", path, error) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        close(descriptor)
+        raise ConfigProblem(f"{path} is not a regular file", "mend it, or move it away")
+    with open(descriptor, "rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ConfigProblem(f"{path} is larger than {MOST_BYTES} bytes", "mend it, or move it away")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigProblem(f"{path} is not UTF-8: {error.reason}", "mend it") from None
+
+
+def folders_to_make(path: Path) -> tuple[Path, ...]:
+    """The folders above a file that are not there yet, the outermost first."""
+    missing = [folder for folder in path.parents if not folder.exists()]
+    return tuple(reversed(missing))
+
+
+def make_folders(folders: tuple[Path, ...]) -> None:
+    """Make them; one that appeared meanwhile is as good."""
+    for folder in folders:
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise _cannot("make", folder, error) from None
+
+
+def remove_folders(folders: tuple[Path, ...]) -> None:
+    """Remove those that are empty, the innermost first."""
+    for folder in reversed(folders):
+        with suppress(OSError):
+            folder.rmdir()
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other calls of guard away from the files of a folder, by a lock that leaves nothing behind."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _cannot("open", folder, error) from None
+    try:
+        _lock(descriptor, folder)
+        yield
+    finally:
+        close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.EINTR):
+                raise _cannot("lock", folder, error) from None
+        if time.monotonic() >= deadline:
+            raise StoreUnavailable(f"{folder} is locked by another process", "try again")
+        time.sleep(_PAUSE_SECONDS)
+
+
+def replace(path: Path, before: str | None, after: str | None) -> None:
+    """Put the new text in the place of the old one at once, or remove the file; whoever reads sees the one or the other."""
+    status = _status(path)
+    if status is not None and not status.st_mode & 0o222:
+        raise ConfigProblem(f"{path} is read-only", f"make it writable: chmod u+w {path}")
+    if read(path) != before:
+        raise StoreUnavailable(f"{path} was changed by somebody else meanwhile", "try again")
+    try:
+        if after is None:
+            path.unlink(missing_ok=True)
+        else:
+            _write(path, after.encode(), status)
+        _sync(path.parent)
+    except OSError as error:
+        raise _cannot("write", path, error) from None
+
+
+def _write(path: Path, data: bytes, status: os.stat_result | None) -> None:
+    # A fixed name, under the lock: what a killed writer left is used again.
+    temporary = path.with_name(f".{path.name}.guard.tmp")
+    temporary.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, _MADE_MODE)
+    try:
+        try:
+            if status is not None:
+                _take_over(descriptor, path, status)
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            close(descriptor)
+        os.replace(temporary, path)
+    except (OSError, GuardError):
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _take_over(descriptor: int, path: Path, status: os.stat_result) -> None:
+    """Owner and permissions of the file that is replaced."""
+    own = os.fstat(descriptor)
+    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
+        try:
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+        except PermissionError:
+            raise ConfigProblem(
+                f"{path} belongs to user {status.st_uid}, group {status.st_gid}",
+                "run guard as its owner",
+            ) from None
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _cannot("read", path, error) from None
+
+
+def _sync(folder: Path) -> None:
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            close(descriptor)
+
+
+def _cannot(what: str, path: Path, error: OSError) -> ConfigProblem:
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "make room on its disk" if is_full else "check its permissions"
+    return ConfigProblem(f"cannot {what} {path}: {error.strerror}", hint)

@@ -1,0 +1,168 @@
+"""Whether an agent's program calls hooks that it found: what its own files say about trust. Guard only reads them."""
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from guard.errors import GuardError
+from guard.install import jsonc
+from guard.install import settings_file as writing
+from guard.install.agents import Scope
+from guard.install.base import Environ, Host, handlers
+
+_CODEX_HINT = "open `codex` here and approve them in `/hooks`"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How it stands with hooks, and what to do about it where something stands in their way."""
+
+    told: str
+    hint: str | None = None
+
+
+def trust(
+    host: Host, scope: Scope, path: Path, root: Path | None, environ: Environ
+) -> Standing | None:
+    """Whether the hooks in a file are trusted; None where no trust is asked for."""
+    if host.agent == "codex":
+        return _codex(host, scope, path, root, environ)
+    if scope == "user" or root is None:
+        return None
+    if host.agent == "gemini":
+        return _gemini(host, root, environ)
+    if host.agent == "qwen":
+        return _qwen(host, root, environ)
+    if host.agent == "copilot":
+        return _copilot(host, root, environ)
+    return None
+
+
+def _codex(
+    host: Host, scope: Scope, path: Path, root: Path | None, environ: Environ
+) -> Standing | None:
+    config = _toml(host.user_folder(environ) / "config.toml")
+    if _under(config, "features", "hooks") is False:
+        return Standing("hooks are switched off", "take `hooks = false` out of Codex's config.toml")
+    if scope == "project":
+        level = _under(config, "projects", str(root), "trust_level")
+        if level != "trusted":
+            return Standing("project not trusted", "open `codex` here and trust the folder")
+    states = _under(config, "hooks", "state")
+    known = states if isinstance(states, dict) else {}
+    hashes = [(known.get(key), wanted) for key, wanted in _codex_hooks(host, path)]
+    if any(isinstance(state, dict) and state.get("enabled") is False for state, _ in hashes):
+        return Standing("switched off in Codex", "switch them on again in `/hooks`")
+    trusted = [
+        state.get("trusted_hash") if isinstance(state, dict) else None for state, _ in hashes
+    ]
+    if None in trusted:
+        return Standing("not trusted", _CODEX_HINT)
+    if any(found != wanted for found, (_, wanted) in zip(trusted, hashes, strict=True)):
+        return Standing("changed since they were approved", _CODEX_HINT)
+    return Standing("trusted")
+
+
+def _codex_hooks(host: Host, path: Path) -> Iterator[tuple[str, str]]:
+    """Guard's hooks in a file by the keys that Codex gives them, with the hashes by which it knows them."""
+    text = writing.read(path)
+    hooks = jsonc.parse(text).root.data.get("hooks", {}) if text else {}
+    for event, groups in hooks.items():
+        label = "".join(f"_{one.lower()}" if one.isupper() else one for one in event).lstrip("_")
+        for group_number, group in enumerate(groups if isinstance(groups, list) else ()):
+            for number, handler in enumerate(handlers(host, group)):
+                if host.is_ours(handler):
+                    yield (
+                        f"{path}:{label}:{group_number}:{number}",
+                        _codex_hash(label, group, handler),
+                    )
+
+
+def _codex_hash(label: str, group: dict[str, Any], handler: dict[str, Any]) -> str:
+    kept = {key: handler[key] for key in ("command", "timeout", "type") if key in handler}
+    known: dict[str, Any] = {"event_name": label, "hooks": [{"async": False, **kept}]}
+    if group.get("matcher"):
+        known["matcher"] = group["matcher"]
+    text = json.dumps(known, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+
+
+def _gemini(host: Host, root: Path, environ: Environ) -> Standing:
+    folder = host.user_folder(environ)
+    told = environ.get("GEMINI_CLI_TRUST_WORKSPACE")
+    if told == "true":
+        return Standing("trusted by GEMINI_CLI_TRUST_WORKSPACE")
+    enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
+    if told != "false" and enabled is False:
+        return Standing("trusted: folder trust is switched off")
+    rules = environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or folder / "trustedFolders.json"
+    if told != "false" and _by_rules(_json(Path(rules)), root):
+        return Standing("trusted")
+    hint = "trust the folder in an interactive session, or set GEMINI_CLI_TRUST_WORKSPACE=true"
+    return Standing("folder not trusted", hint)
+
+
+def _qwen(host: Host, root: Path, environ: Environ) -> Standing | None:
+    folder = host.user_folder(environ)
+    enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
+    if enabled is not True:
+        return None
+    if _by_rules(_json(folder / "trustedFolders.json"), root):
+        return Standing("trusted")
+    return Standing("folder not trusted", "trust the folder in an interactive session")
+
+
+def _copilot(host: Host, root: Path, environ: Environ) -> Standing:
+    config = _json(host.user_folder(environ) / "config.json")
+    # Older versions write the one name, newer ones the other.
+    listed = [_under(config, name) for name in ("trusted_folders", "trustedFolders")]
+    folders = [folder for found in listed if isinstance(found, list) for folder in found]
+    if any(isinstance(folder, str) and _is_within(root, folder) for folder in folders):
+        return Standing("trusted")
+    hint = "trust the folder in an interactive session, or start with `--trust-folder`"
+    return Standing("folder not trusted", hint)
+
+
+def _by_rules(rules: Any, root: Path) -> bool:
+    """By the rule for the longest path that holds the folder."""
+    best, trusted = -1, False
+    for folder, level in rules.items() if isinstance(rules, dict) else ():
+        effective = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
+        if len(folder) > best and _is_within(root, effective):
+            best, trusted = len(folder), level in ("TRUST_FOLDER", "TRUST_PARENT")
+    return trusted
+
+
+def _is_within(root: Path, folder: str) -> bool:
+    try:
+        return os.path.isabs(folder) and Path(os.path.realpath(root)).is_relative_to(
+            os.path.realpath(folder)
+        )
+    except (OSError, ValueError):
+        return False
+
+
+def _under(data: Any, *keys: str) -> Any:
+    """What stands under these keys, one below the other."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _json(path: Path) -> Any:
+    try:
+        return jsonc.parse(writing.read(path) or "{}").root.data
+    except (GuardError, ValueError):
+        return None
+
+
+def _toml(path: Path) -> Any:
+    try:
+        return tomllib.loads(writing.read(path) or "")
+    except (GuardError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,1 @@
+"""One iteration: its baseline, its processes and output, and which work is its own."""

@@ -1,0 +1,183 @@
+"""The baseline of a work tree: taken from the repository, pinned, recorded, and found again."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from guard.context.ids import new_id
+from guard.core.base.text import visible
+from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
+from guard.core.iteration.baseline import BASELINE, Baseline
+from guard.core.work.count import Work
+from guard.core.work.history import EMPTY_TREES
+from guard.core.work.uncommitted import attributed
+from guard.errors import RepositoryProblem
+from guard.git.dirty import dirty
+from guard.git.gitdir_files import shallow_digest
+from guard.git.locate import Repository
+from guard.git.pins import baseline_ref, lost_ref, pin
+from guard.git.reader import Reader
+from guard.git.reflogs import lengths, stash
+from guard.git.refs import commit_of, read_refs, tree_of
+from guard.git.run import TIME_LIMIT_SECONDS
+from guard.store import Store
+
+__all__ = [
+    "Baseline",
+    "from_revision",
+    "keep_lost",
+    "load",
+    "moved",
+    "prepare",
+    "take",
+]
+
+EMPTY = "empty"
+"""The baseline of a repository without a commit."""
+UNRECORDED = "unrecorded"
+"""The run of a baseline that was only named."""
+MOST_REFS = 10_000
+_LONGEST = 512
+_BRANCHES = "refs/heads/"
+
+
+def take(
+    repository: Repository,
+    environ: Mapping[str, str],
+    time_limit: float = TIME_LIMIT_SECONDS,
+    carried: Sequence[DirtyFile] = (),
+    like: Sequence[DirtyFile] = (),
+) -> Standing:
+    """What the repository is now; nothing is pinned yet."""
+    git = Reader(repository, environ, time_limit)
+    refs = read_refs(git)
+    ordered = sorted(refs.names, key=lambda name: (not name.startswith(_BRANCHES), name))
+    return Standing(
+        head=refs.head,
+        tree=tree_of(git, refs.head) if refs.head else None,
+        branch=refs.branch,
+        refs={name: refs.names[name] for name in ordered},
+        refs_omitted=0,
+        stash=stash(repository, refs.names.get("refs/stash")),
+        shallow=shallow_digest(repository),
+        reflogs=lengths(repository),
+        dirty=attributed(dirty(repository, environ, time_limit, (*carried, *like)).files, carried),
+        pin=None,
+        pinned=None,
+        warnings=(),
+    )
+
+
+def prepare(
+    repository: Repository,
+    worktree: str,
+    environ: Mapping[str, str],
+    now: datetime,
+    *,
+    run: str,
+    iteration: int,
+    carried: Sequence[DirtyFile] = (),
+    like: Sequence[DirtyFile] = (),
+    time_limit: float = TIME_LIMIT_SECONDS,
+) -> BaselineRecorded:
+    """Take a baseline and pin it; the event is for the caller to record, together with the start of the iteration.
+
+    `carried` are files that an earlier iteration left uncommitted: unchanged since, they are not taken for the user's. `like`
+    is what the baseline before had listed.
+    """
+    found = take(repository, environ, time_limit, carried, like)
+    changes = _pinned(Reader(repository, environ, time_limit), found, worktree, now)
+    changes["refs"] = dict(islice(found.refs.items(), MOST_REFS))
+    changes["refs_omitted"] = max(0, len(found.refs) - MOST_REFS)
+    fields = {name: getattr(found, name) for name in Standing.model_fields} | changes
+    return BaselineRecorded(
+        at=now,
+        id=new_id(),
+        run=run,
+        iteration=iteration,
+        worktree=worktree,
+        baseline=new_id(),
+        **fields,
+    )
+
+
+def _pinned(git: Reader, found: Standing, worktree: str, now: datetime) -> dict[str, Any]:
+    """The pin of a baseline. A repository that cannot be written to, such as one that is only to be looked at, has none."""
+    tips = [found.head, *found.refs.values(), *found.stash]
+    known = [oid for oid in tips if oid is not None]
+    if not known:
+        return {}
+    ref = baseline_ref(worktree)
+    try:
+        oid = pin(git, ref, known, now, f"Baseline of {worktree}")
+    except RepositoryProblem as error:
+        return {"warnings": (f"the baseline could not be pinned: {error.message}"[:_LONGEST],)}
+    return {"pin": ref, "pinned": oid}
+
+
+def load(store: Store, worktree: str) -> Baseline | None:
+    """The newest baseline that was recorded for a work tree."""
+    return store.view(BASELINE, worktree)
+
+
+def from_revision(
+    repository: Repository,
+    revision: str,
+    environ: Mapping[str, str],
+    time_limit: float = TIME_LIMIT_SECONDS,
+) -> Baseline:
+    """A baseline that is named afterwards: HEAD is compared with it, and everything dirty is the iteration's."""
+    git = Reader(repository, environ, time_limit)
+    empty = revision == EMPTY or revision in EMPTY_TREES
+    head = None if empty else commit_of(git, revision)
+    return Baseline(
+        run=UNRECORDED,
+        iteration=1,
+        at=None,
+        baseline=new_id(),
+        revision=visible(revision)[:_LONGEST],
+        head=head,
+        tree=tree_of(git, head) if head else None,
+        branch=read_refs(git).branch,
+        refs={},
+        refs_omitted=0,
+        stash=(),
+        shallow=shallow_digest(repository),
+        reflogs={},
+        dirty=(),
+        pin=None,
+        pinned=None,
+        warnings=(),
+    )
+
+
+def moved(recorded: Baseline, named: Baseline) -> Baseline:
+    """The named revision as the baseline of the recorded iteration: what was dirty before stays the user's."""
+    kept = ("run", "iteration", "at", "baseline", "dirty", "kept")
+    return named.model_copy(update={name: getattr(recorded, name) for name in kept})
+
+
+def keep_lost(
+    repository: Repository,
+    baseline: Baseline,
+    work: Work,
+    environ: Mapping[str, str],
+    now: datetime,
+    time_limit: float = TIME_LIMIT_SECONDS,
+) -> str | None:
+    """Pin the commits that no ref leads to any more; the ref, or None if there are none or it could not be made.
+
+    What was pinned there before stays pinned.
+    """
+    if not work.lost_tips:
+        return None
+    git = Reader(repository, environ, time_limit)
+    ref = lost_ref(baseline.baseline)
+    before = git.line("rev-parse", "--quiet", "--verify", f"{ref}^{{commit}}")
+    tips = [*work.lost_tips, *([before] if before else [])]
+    with suppress(RepositoryProblem):
+        pin(git, ref, tips, now, "Commits that were lost in an iteration")
+        return ref
+    return None

@@ -1,0 +1,162 @@
+"""An iteration begins: with a baseline, with all that is there kept, and beside no other."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from guard.context.ids import new_id
+from guard.context.invocation import Invocation
+from guard.core.base.text import shortened, visible
+from guard.core.check.last_check import LAST_CHECK
+from guard.core.events import IterationStarted, RunStarted
+from guard.core.events.baseline import BaselineRecorded, DirtyFile
+from guard.core.events.run import Process
+from guard.core.events.snapshot import Occasion
+from guard.core.iteration.baseline import Baseline
+from guard.core.iteration.report import BaselineReport
+from guard.core.iteration.run import RUN, Run
+from guard.core.work.uncommitted import changed_since
+from guard.errors import GuardError
+from guard.git.dirty import dirty
+from guard.iteration import baseline as baselines
+from guard.iteration.attribution import changed_after, not_the_agents, unwatched
+from guard.iteration.current import (
+    Iteration,
+    Terms,
+    current,
+    key_of,
+    last_check,
+    refuse_beside_another,
+)
+from guard.iteration.kept_output import left_alone_since
+
+_LONGEST_WORD = 200
+_MOST_WORDS = 64
+
+
+def begin(
+    guard: Invocation,
+    supervisor: Process | None = None,
+    command: tuple[str, ...] = (),
+    new_run: bool = False,
+    refuse: Callable[[Run | None], None] = refuse_beside_another,
+    over_since: datetime | None = None,
+) -> Iteration:
+    """Take a baseline and open an iteration with it: of the run that goes on, or of a new one.
+
+    What an earlier iteration left, and nobody touched since, stays the agent's, whatever run it was. `refuse` raises if
+    nothing may begin beside what is open; `over_since` is when the session of an open iteration ended that no guard watched.
+    """
+    key, now = key_of(guard), guard.clock.now()
+    store, words = guard.writable_store, _recorded(command)
+    run = store.view(RUN, key)
+    refuse(run)
+    _finish_rescues(guard)
+    before = baselines.load(store, key)
+    recorded = baselines.prepare(
+        guard.repository,
+        key,
+        guard.environ,
+        now,
+        run=run.run if run else new_id(),
+        iteration=1,
+        carried=_left_before(guard, run, before, over_since),
+        like=before.dirty if before else (),
+        time_limit=_git_limit(guard),
+    )
+    recorded = _with_all_kept(guard, recorded)
+    with store.change() as change:
+        run = change.view(RUN, key)
+        refuse(run)  # Another may have begun while the baseline was taken.
+        goes_on = run is not None and _goes_on(run, words, new_run)
+        name = run.run if run is not None and goes_on else new_id()
+        number = run.iterations + 1 if run is not None and goes_on else 1
+        common: dict[str, Any] = {"at": now, "run": name, "worktree": key}
+        started = IterationStarted(
+            **common,
+            id=new_id(),
+            iteration=number,
+            supervisor=supervisor,
+            frozen=dict(guard.config.from_project),
+        )
+        opened = () if goes_on else (RunStarted(**common, id=new_id(), command=words),)
+        pinned = recorded.model_copy(update={"run": name, "iteration": number})
+        change.append(*opened, started, pinned)
+    return current(guard, Terms())
+
+
+def _recorded(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The command as the log has it: a prompt may be one of its words, and a pattern may have become thousands."""
+    words = [shortened(visible(word), _LONGEST_WORD) for word in command]
+    rest = "\0".join(command[_MOST_WORDS:])
+    return (*words[:_MOST_WORDS], *([shortened(visible(rest), _LONGEST_WORD)] if rest else []))
+
+
+def _git_limit(guard: Invocation) -> float:
+    return guard.config.settings.completion_check.git_timeout_seconds
+
+
+def _left_before(
+    guard: Invocation, run: Run | None, before: Baseline | None, over_since: datetime | None
+) -> tuple[DirtyFile, ...]:
+    """What the last check saw the agent leave; of one whose guard or session ended without a check, all that it changed."""
+    opened = run.open_iteration if run is not None else None
+    ended = opened is not None and (opened.supervisor is not None or over_since is not None)
+    if not ended or before is None:
+        last = guard.store.view(LAST_CHECK, key_of(guard))
+        return last.left if last else ()
+    now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
+    left = changed_since(before.dirty, now.files)
+    iteration = current(guard, Terms())
+    root, alone = guard.repository.root, left_alone_since(guard, iteration)
+    last = last_check(guard, iteration)
+    aside = set(last.aside) if last else set()
+    if over_since is not None:
+        # Its end is told when all is written, so that there is no doubt to be had in its favour.
+        aside |= changed_after(root, left, now, over_since.timestamp())
+    elif alone is not None:
+        aside |= unwatched(root, left, now, alone)
+    held = not_the_agents(guard.repository, before, left, guard.environ, _git_limit(guard))
+    return tuple(file for file in left if file.path not in held and file.path not in aside)
+
+
+def _finish_rescues(guard: Invocation) -> None:
+    """What a killed rescue left half done would be taken for the user's."""
+    from guard.rescue import mended
+
+    mended(guard.repository, guard.workspace.path, guard.environ, _git_limit(guard))
+
+
+def _with_all_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
+    """A snapshot before an agent may destroy anything: also what is uncommitted, ignored or stashed is the user's."""
+    try:
+        taken = guard.keep(Occasion("baseline", recorded.at))
+    except GuardError as error:
+        guard.output.warn(f"what is in the work tree could not be kept: {error.message}")
+        return recorded
+    return recorded.model_copy(update={"kept": taken.recover})
+
+
+def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:
+    """Whether the next iteration belongs to this run: it has not ended, and its agent is called in the same way."""
+    return not new_run and run.ended_at is None and run.command == command
+
+
+def report_of(begun: Iteration, worktree: str) -> BaselineReport:
+    """The beginning of an iteration as scripts read it."""
+    found = begun.baseline
+    return BaselineReport(
+        baseline=found.baseline,
+        run=begun.run,
+        iteration=begun.number,
+        worktree=worktree,
+        head=found.head or baselines.EMPTY,
+        branch=found.branch,
+        refs=len(found.refs) + found.refs_omitted,
+        stashes=len(found.stash),
+        shallow=found.shallow is not None,
+        dirty=len(found.dirty),
+        left_by_iterations=sum(file.left_by == "iteration" for file in found.dirty),
+        pin=found.pin,
+        warnings=found.warnings,
+    )

@@ -1,0 +1,224 @@
+"""An iteration: found again in the log, its processes watched."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from guard.context.ids import new_id
+from guard.context.invocation import Invocation
+from guard.core.check.evidence import Living, Policy
+from guard.core.check.last_check import LAST_CHECK, LastCheck
+from guard.core.config.settings import Settings
+from guard.core.events import SessionSeen
+from guard.core.events.run import Process
+from guard.core.iteration.run import RUN, OpenIteration, Run
+from guard.core.team.state import Scope
+from guard.errors import GuardError, Refused, RepositoryProblem
+from guard.iteration import baseline as baselines
+from guard.iteration.process_watch import Marked, Watch
+from guard.system.process_identity import is_alive
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How an iteration is to be checked: what the caller asked for."""
+
+    baseline: str | None = None
+    spec: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    probe: bool = True
+    wait: bool = True
+    rescue: bool = True
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    """Settings given on the command line, by their dotted keys."""
+
+    def policy(self, settings: Settings) -> Policy:
+        check = settings.completion_check
+        return Policy(
+            max_probes=check.max_probes,
+            probe_interval_seconds=check.probe_interval_seconds,
+            final_rescue_attempt=check.final_rescue_attempt,
+            progress_window_seconds=check.progress_window_seconds,
+            max_wait_seconds=check.max_wait_seconds,
+            probe=self.probe,
+            wait=self.wait,
+            rescue=self.rescue,
+        )
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration of one work tree, and the baseline it began with."""
+
+    run: str
+    number: int
+    baseline: baselines.Baseline
+    opened: OpenIteration | None
+    """What the log knows of it while it is open."""
+    frozen: Mapping[str, Any] | None = None
+    """The project's settings when it began; None if that was not recorded."""
+
+    @property
+    def mark(self) -> str:
+        """The value by which its processes are known."""
+        return f"{self.run}/{self.number}"
+
+
+def key_of(guard: Invocation) -> str:
+    """What names the work tree in the log."""
+    guard.repository  # noqa: B018  Without one there is no work tree, and this says so.
+    key = guard.workspace.worktree_key
+    assert key is not None
+    return key
+
+
+def team_scope(guard: Invocation, session: str | None = None) -> Scope:
+    """Whose team is meant: the session that was named, else that of the iteration that is open in the work tree."""
+    key = key_of(guard)
+    run = guard.store.view(RUN, key)
+    opened = run.open_iteration if run is not None else None
+    if run is None or opened is None:
+        return Scope(key, session)
+    return Scope(key, session or opened.session, run.run, opened.number)
+
+
+def refuse_beside_another(run: Run | None) -> None:
+    """Nothing begins in a work tree while another guard watches over an iteration there."""
+    opened = run.open_iteration if run is not None else None
+    if opened is not None and lives_elsewhere(opened.supervisor):
+        assert opened.supervisor is not None
+        raise Refused(
+            f"iteration {opened.number} is running already in this work tree "
+            f"(guard is pid {opened.supervisor.pid})",
+            "wait for it, or give the other agent a work tree of its own: `git worktree add`",
+        )
+
+
+def lives_elsewhere(supervisor: Process | None) -> bool:
+    """Whether a guard other than this one is watching."""
+    if supervisor is None or supervisor.pid == os.getpid():
+        return False
+    return is_alive(supervisor.pid, supervisor.start)
+
+
+def agent_has_ended(iteration: Iteration) -> bool:
+    """Whether the agent that guard started for it is known to have ended; without a guard nobody knows."""
+    opened = iteration.opened
+    if opened is None or opened.supervisor is None:
+        return False
+    if opened.process is None:
+        return not lives_elsewhere(opened.supervisor)
+    return not is_alive(opened.process.pid, opened.process.start)
+
+
+def current(guard: Invocation, terms: Terms) -> Iteration:
+    """The newest iteration of the work tree; with `--baseline REV` one can do without a recorded baseline."""
+    store, key = guard.store, key_of(guard)
+    recorded = baselines.load(store, key)
+    if terms.baseline is not None:
+        limit = guard.settings(None, terms.flags).completion_check.git_timeout_seconds
+        named = baselines.from_revision(guard.repository, terms.baseline, guard.environ, limit)
+        recorded = named if recorded is None else baselines.moved(recorded, named)
+    if recorded is None:
+        raise RepositoryProblem(
+            "no baseline has been recorded for this work tree",
+            "run `guard baseline` before the agent, or name a revision with --baseline",
+        )
+    run = store.view(RUN, key)
+    known = [run.open_iteration, run.last_iteration] if run and run.run == recorded.run else []
+    this = next((one for one in known if one and one.number == recorded.iteration), None)
+    return Iteration(
+        recorded.run,
+        recorded.iteration,
+        recorded,
+        opened=this if isinstance(this, OpenIteration) else None,
+        frozen=this.frozen if this else None,
+    )
+
+
+def session_seen(
+    guard: Invocation,
+    iteration: Iteration,
+    agent: str | None,
+    session: str | None,
+    process: Process | None,
+) -> Iteration:
+    """Record the agent's process or session, so that whoever comes after a crash can ask and wait.
+
+    An agent is at work: if it cannot be recorded, that is said, and nothing stops.
+    """
+    event = SessionSeen(
+        at=guard.clock.now(),
+        id=new_id(),
+        run=iteration.run,
+        iteration=iteration.number,
+        worktree=key_of(guard),
+        agent=agent,
+        session=session,
+        process=process,
+    )
+    try:
+        with guard.writable_store.change() as change:
+            change.append(event)
+    except GuardError as error:
+        guard.output.warn(f"the agent's session could not be recorded: {error.message}")
+    opened = iteration.opened
+    return replace(iteration, opened=opened.with_session(event)) if opened else iteration
+
+
+def told_of_session(
+    guard: Invocation,
+    agent: str,
+    session: str,
+    *,
+    mark: str | None = None,
+    process: Process | None = None,
+) -> None:
+    """Let the open iteration know its session, if it knows of none, and the process that the session lives in now.
+
+    One that a guard watches over is told only by what bears its mark, and is of its agent; its process it knows itself.
+    """
+    run = guard.store.view(RUN, key_of(guard))
+    opened = run.open_iteration if run is not None else None
+    if run is None or opened is None:
+        return
+    news = opened.session is None
+    if opened.supervisor is not None:
+        process = None
+        news = news and mark == f"{run.run}/{opened.number}" and opened.agent in (None, agent)
+    elif opened.session == session:
+        news = process not in (None, opened.process)
+    if news:
+        session_seen(guard, current(guard, Terms()), agent, session, process)
+
+
+def session_told(guard: Invocation, iteration: Iteration) -> str | None:
+    """The session of an open iteration, by whomever it was told meanwhile."""
+    run = guard.store.view(RUN, key_of(guard))
+    opened = run.opened(iteration.run, iteration.number) if run is not None else None
+    return opened.session if opened is not None else None
+
+
+def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:
+    """The newest check of this very iteration, if one was made."""
+    last = guard.store.view(LAST_CHECK, key_of(guard))
+    ours = last is not None and (last.run, last.iteration) == (iteration.run, iteration.number)
+    return last if ours else None
+
+
+def watch_of(guard: Invocation, iteration: Iteration) -> Watch:
+    """A watch over the iteration's processes, which goes on from what an earlier check of it saw."""
+    opened = iteration.opened
+    if opened is not None and opened.supervisor is not None:
+        marked = Marked(value=iteration.mark, agent=opened.process)
+    else:
+        since = iteration.baseline.at.timestamp() if iteration.baseline.at else 0.0
+        marked = Marked(root=guard.repository.root, since=since)
+    watch = Watch(marked)
+    last = last_check(guard, iteration)
+    if last is not None:
+        ago = (guard.clock.now() - last.at).total_seconds()
+        watch.recall((Living.model_validate(one, strict=False) for one in last.living), ago)
+    return watch

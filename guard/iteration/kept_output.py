@@ -1,0 +1,140 @@
+"""What a guard that died leaves to the next one: what the agent printed, and until when somebody watched over it.
+
+Both are in the files of `output.d` in the workspace: the output is what they hold, and their time is that of guard's last look.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from guard.context.invocation import Invocation
+from guard.core.classify import Classification, reader
+from guard.iteration.current import Iteration, agent_has_ended, last_check, lives_elsewhere
+
+if TYPE_CHECKING:
+    from guard.core.classify import Reader
+
+FOLDER = "output.d"
+_KEEP = 10
+_CHUNK = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class KeptOutput:
+    """The two files of one iteration; the newest few are kept."""
+
+    folder: Path
+    name: str
+
+    @classmethod
+    def of(cls, guard: Invocation, iteration: Iteration) -> "KeptOutput":
+        """Where the output of this iteration is kept."""
+        return cls(guard.workspace.path / FOLDER, f"{iteration.run}.{iteration.number:06d}")
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        """The files for stdout and stderr; without room for them the agent runs all the same."""
+        with suppress(OSError):
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            self._delete_oldest()
+        files = _created(self._path("stdout")), _created(self._path("stderr"))
+        try:
+            yield files
+        finally:
+            for file in files:
+                # What did not fit is written once more at the end, and fails once more.
+                with suppress(OSError):
+                    file.close()
+
+    def read(self, agent: str | None) -> "Reader | None":
+        """A reader that has read what was kept; None if nothing was."""
+        if not self.exists():
+            return None
+        words = reader(agent)
+        for data in _chunks(self._path("stdout")):
+            words.feed(data)
+        for data in _chunks(self._path("stderr")):
+            words.feed_error(data)
+        return words
+
+    def touch(self) -> None:
+        """Guard is watching: the time of the file says so, whatever becomes of guard."""
+        with suppress(OSError):
+            os.utime(self._path("stdout"))
+
+    def exists(self) -> bool:
+        """Whether guard has watched over this iteration, and not too many since."""
+        return self._path("stdout").exists()
+
+    def watched_until(self) -> float:
+        """When guard last was; the beginning of time if nothing tells."""
+        try:
+            return self._path("stdout").stat().st_mtime
+        except OSError:
+            return 0.0
+
+    def _path(self, stream: str) -> Path:
+        return self.folder / f"{self.name}.{stream}"
+
+    def _delete_oldest(self) -> None:
+        files = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in files[: -2 * _KEEP]:
+            path.unlink()
+
+
+def output_left_by(guard: Invocation, iteration: Iteration) -> Classification | None:
+    """What the output means of an iteration that no guard watches over any more; None if one does, or none did.
+
+    A guard that saw the agent end has told more than the output alone can.
+    """
+    opened = iteration.opened
+    if opened is None or opened.supervisor is None or lives_elsewhere(opened.supervisor):
+        return None
+    last = last_check(guard, iteration)
+    if last is not None and last.output is not None:
+        return Classification.model_validate(last.output, strict=False)
+    words = KeptOutput.of(guard, iteration).read(opened.agent)
+    if words is None:
+        return None
+    # Nobody saw how the process ended.
+    found = words.finish(None, guard.clock.now().astimezone())
+    # The helpers of one that lives are open, not killed.
+    return None if found.killed and not agent_has_ended(iteration) else found
+
+
+def helpers_left_by(guard: Invocation, iteration: Iteration) -> tuple[str, ...]:
+    """The helpers that the output of an iteration told of, and no end of them."""
+    agent = iteration.opened.agent if iteration.opened else None
+    words = KeptOutput.of(guard, iteration).read(agent)
+    return words.team.members if words is not None and words.team is not None else ()
+
+
+def left_alone_since(guard: Invocation, iteration: Iteration) -> float | None:
+    """When the guard that watched over an iteration was gone.
+
+    None if none did, if one does, and if it left with the verdict that something goes on: then that is what changes files.
+    """
+    opened, kept = iteration.opened, KeptOutput.of(guard, iteration)
+    if opened is not None and lives_elsewhere(opened.supervisor):
+        return None
+    if not kept.exists():
+        return None if opened is None or opened.supervisor is None else 0.0
+    last = last_check(guard, iteration)
+    return None if last is not None and last.left_open else kept.watched_until()
+
+
+def _created(path: Path) -> BinaryIO:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return open(os.open(path, flags, 0o600), "wb")
+    except OSError:
+        return open(os.devnull, "wb")
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with suppress(OSError), open(path, "rb") as file:
+        while data := file.read(_CHUNK):
+            yield data

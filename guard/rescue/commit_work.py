@@ -1,0 +1,306 @@
+"""From a snapshot that is safe to commits, as far as the state of the repository allows them."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from guard.core.base.paths import unspelled
+from guard.core.base.text import plural, visible
+from guard.core.events.snapshot import (
+    MOST_NAMED,
+    HeldBack,
+    PlannedCommit,
+    Rescue,
+    Snapshot,
+    State,
+    capped_held,
+    cut,
+    is_mass_deletion,
+    obstacle,
+    shown,
+    snapshot_only,
+    trailer,
+)
+from guard.core.rescue.grouping import Group, untangled
+from guard.errors import RepositoryProblem, StoreUnavailable
+from guard.rescue.commits import (
+    Change,
+    Committer,
+    Proven,
+    changes,
+    empty_tree,
+    prove,
+    put_into_index,
+    tree_of,
+    written_tree,
+)
+from guard.rescue.describe import described
+from guard.rescue.move_branch import IndexLocked, with_index
+from guard.rescue.order import Orders
+from guard.rescue.repo_hooks import HookRefused, Hooks
+from guard.rescue.select import Plan, Planner
+from guard.rescue.task_boxes import Ticks, ticks
+from guard.snapshots.collect import UNSTEADY
+from guard.snapshots.project import Project
+from guard.snapshots.shadow import Shadow, scratch
+from guard.snapshots.take import Taken
+from guard.snapshots.walk import SPECIAL
+
+
+class Rewritten(Exception):
+    """A hook rewrote what was to be committed: it takes a new snapshot to go on."""
+
+    def __init__(self, before: Snapshot) -> None:
+        super().__init__(before.id)
+        self.before = before
+
+
+class Attempt:
+    """One try at committing what a snapshot has; whatever stops it, the snapshot is named."""
+
+    def __init__(
+        self, project: Project, shadow: Shadow, taken: Taken, orders: Orders, last: bool = True
+    ) -> None:
+        self._project, self._shadow, self._taken = project, shadow, taken
+        self._orders, self._last = orders, last
+        self._held_back = orders.held
+        self._groups: Sequence[Group] = ()
+        self._messages: Sequence[bytes] = ()
+        self._ticks: Ticks | None = None
+        self._notes: list[str] = []
+
+    def commit(self) -> Rescue:
+        """What became of it; `Rewritten` if a hook made another attempt necessary, and this is not the last one."""
+        try:
+            state = self._project.state(self._orders.baseline_branch)
+        except RepositoryProblem as error:
+            return self._result("not_plain:git", error.message)
+        what = obstacle(state)
+        if what is not None and snapshot_only(state, what):
+            return self._only_snapshot(what)
+        try:
+            self._project = self._project.unfiltered()
+            with scratch(self._shadow.path.parent) as folder:
+                own = self._project.with_index(folder / "index")
+                own = own.writing_objects_to(folder / "objects") if self._orders.dry else own
+                return self._committed(own, state, folder)
+        except (RepositoryProblem, StoreUnavailable) as error:
+            return self._result("refused", error.message)
+        except OSError as error:
+            return self._result("refused", f"no room for an index: {error.strerror}")
+
+    def _committed(self, own: Project, state: State, folder: Path) -> Rescue:
+        branch = os.fsdecode(unspelled(state.branch)) if state.branch else None
+        head = own.commit_of(branch or "HEAD")
+        gone = head is None and self._orders.baseline_head is not None
+        head = own.commit_of(f"{self._orders.baseline_head}") if gone else head
+        own.call("read-tree", head or "--empty")
+        before = own.tree(head)
+        known = (own, self._shadow, self._taken, before)
+        planner = Planner(*known, self._orders.limits, self._orders.since)
+        plan = planner.plan(self._orders.paths)
+        self._held_back = (*self._orders.held, *plan.held_back, *self._not_saved(plan))
+        if plan.ignored:
+            files = plural(plan.ignored, "ignored file")
+            self._notes.append(f"{files} written since the baseline in the snapshot only")
+        if is_mass_deletion(len(plan.delete) - plan.moved, len(before)):
+            return self._only_snapshot("mass_deletion")
+        tree = tree_of(own, plan) if plan.add or plan.delete else None
+        changed = changes(own, head, tree) if tree else []
+        if tree is None or not changed:
+            return self._nothing(own, state, head, plan, tree)
+        prove(own, self._shadow, self._taken, plan, changed)
+        proven = Proven(head, tree, changed)
+        asked = "on_branch" if self._orders.on_branch else None
+        what = obstacle(state) or ("branch_gone" if gone else asked)
+        self._group(own, proven, what)
+        if self._orders.dry:
+            return self._planned(branch, what)
+        if self._orders.hooks and what is None:
+            what = self._asked_hooks(own, plan, proven, folder)
+        else:
+            self._notes.append("no hook was run")
+        if what is not None or branch is None:
+            return self._put_on_new_branch(own, proven, f"{what}")
+        return self._put_on_branch(own, proven, branch)
+
+    def _not_saved(self, plan: Plan) -> list[HeldBack]:
+        """What could not be read: git does not see what is in it either."""
+        named = {one.path for one in plan.held_back}
+        return [
+            HeldBack(path=shown(path), why=cut(f"not_saved: {why}"))
+            for path, why in sorted(self._taken.unread.items())
+            if shown(path) not in named and why not in (SPECIAL, UNSTEADY)
+        ]
+
+    def _group(self, own: Project, proven: Proven, what: str | None) -> None:
+        """In commits of one thought each; boxes are ticked only where the work is."""
+        before = proven.head or empty_tree(own)
+        self._groups = untangled(self._orders.grouping(described(own, before, proven.tree)))
+        if self._orders.tasks is None or what is not None:
+            return
+        self._ticks = ticks(
+            self._project, own, self._shadow, self._taken, proven, self._orders.tasks
+        )
+
+    def _planned(self, branch: str | None, what: str | None) -> Rescue:
+        plain = what is None and branch
+        where = f"on {visible(_short(branch))}" if plain else f"on a branch of its own ({what})"
+        return self._result("planned", f"{plural(len(self._groups), 'commit')} {where}")
+
+    def _asked_hooks(self, own: Project, plan: Plan, proven: Proven, folder: Path) -> str | None:
+        """Whether the repository's hooks refuse; one that rewrites files is asked once more with what it wrote."""
+        own.call("update-index", "-q", "--refresh", codes=(0, 1))
+        hooks = Hooks(own, folder / "index")
+        refused = None
+        try:
+            hooks.allow()
+            mark = trailer(self._orders.run, self._orders.iteration)
+            committer = self._committer(own)
+            self._messages = hooks.worded([*map(committer.message, self._all_groups())], mark)
+        except HookRefused as error:
+            self._notes.append(str(error))
+            refused = "hook_refused"
+        else:
+            self._notes.append(f"{' and '.join(dict.fromkeys(hooks.ran)) or 'no hook'} was run")
+        return self._after_hooks(own, plan, proven) or refused
+
+    def _after_hooks(self, own: Project, plan: Plan, proven: Proven) -> str | None:
+        """Whether what was to be committed is still there; what a hook deleted is not committed as deleted."""
+        root = os.fsencode(self._project.repository.root)
+        gone = [path for path in plan.add if not os.path.lexists(os.path.join(root, path))]
+        if gone:
+            self._notes.append(f"a hook deleted {shown(gone[0])}; the snapshot has it")
+            return "hook_refused"
+        own.call("read-tree", proven.head or "--empty")
+        if tree_of(own, plan) == proven.tree:
+            return None
+        if not self._last:
+            raise Rewritten(self._taken.snapshot)
+        self._notes.append("a hook rewrites files each time")
+        return "hook_refused"
+
+    def _put_on_new_branch(self, own: Project, proven: Proven, what: str) -> Rescue:
+        committer = self._committer(own)
+        self._ticks = None
+        commits = self._chain(own, committer, proven)
+        other = committer.new_branch(commits[-1])
+        reason = what if what == "on_branch" else f"not_plain:{what}"
+        why = "as asked" if what == "on_branch" else _words(what)
+        return self._result(reason, f"{why}: committed on {other}", commits, other)
+
+    def _put_on_branch(self, own: Project, proven: Proven, branch: str) -> Rescue:
+        committer = self._committer(own)
+        commits = self._chain(own, committer, proven)
+        changed = self._with_ticks(own, committer, proven, commits)
+        try:
+            with committer.moving(branch, commits[-1], proven.head) as words:
+                trouble = with_index(self._project, proven.head, changed, words)
+        except (RepositoryProblem, IndexLocked) as error:
+            if self._ticks is not None:
+                self._ticks.take_back(self._project)
+            if isinstance(error, IndexLocked):
+                return self._put_on_new_branch(own, proven, "index_lock")
+            self._ticks = None
+            raise
+        if trouble is not None:
+            self._notes.append(f"its index still has the state before: {trouble}")
+        files = plural(len(proven.changed), "file")
+        return self._result("rescued", f"{files} committed on {visible(_short(branch))}", commits)
+
+    def _committer(self, own: Project) -> Committer:
+        return Committer(own, self._shadow.path, self._orders.run, self._orders.iteration)
+
+    def _chain(self, own: Project, committer: Committer, proven: Proven) -> list[str]:
+        """Commits that add up to what was proven; nothing names them yet."""
+        messages = self._messages[: len(self._groups)]
+        commits = committer.chain(self._groups, proven.changed, proven.head, messages)
+        if written_tree(own) != proven.tree:
+            raise RepositoryProblem("the commits do not add up to what was proven", "try again")
+        if committer.unsigned:
+            self._notes.append(f"not signed: {committer.unsigned}")
+        return commits
+
+    def _with_ticks(
+        self, own: Project, committer: Committer, proven: Proven, commits: list[str]
+    ) -> Sequence[Change]:
+        """One more commit, if boxes can be ticked; first in the work tree, so that a guard that is killed unticks none."""
+        ticks = self._ticks
+        if ticks is None:
+            return proven.changed
+        put_into_index(own, [ticks.change])
+        message = (*self._messages[len(self._groups) :], committer.message(ticks.group))[0]
+        commit = committer.commit(written_tree(own), commits[-1], message)
+        if not ticks.write(self._project):
+            self._notes.append("the task file was changed meanwhile: nothing is ticked in it")
+            self._ticks = None
+            return proven.changed
+        commits.append(commit)
+        return [*(one for one in proven.changed if one.path != ticks.change.path), ticks.change]
+
+    def _nothing(
+        self, own: Project, state: State, head: str | None, plan: Plan, tree: str | None
+    ) -> Rescue:
+        mends = head is not None and tree is not None and obstacle(state) is None
+        if mends and not self._orders.dry:
+            with suppress(RepositoryProblem):
+                self._mend_index(own, f"{head}", plan, f"{tree}")
+        if not self._held_back:
+            return self._result("nothing", "nothing was left to commit")
+        return self._result("held_back", "nothing else to commit")
+
+    def _mend_index(self, own: Project, head: str, plan: Plan, tree: str) -> None:
+        """A rescue that was killed after its commit left the index behind, which shows the work as deleted."""
+        differing = self._project.call("diff-index", "--cached", "-z", "--name-only", head)
+        behind = set(plan.add) & set(differing.split(b"\0"))
+        if behind:
+            there = [change for change in changes(own, None, tree) if change.path in behind]
+            with suppress(IndexLocked):
+                with_index(self._project, head, there, ("rev-parse", "--git-dir"))
+
+    def _only_snapshot(self, what: str) -> Rescue:
+        return self._result(f"not_plain:{what}", f"{_words(what)}: kept in the snapshot only")
+
+    def _result(
+        self,
+        reason: str,
+        detail: str,
+        commits: Sequence[str] = (),
+        branch: str | None = None,
+    ) -> Rescue:
+        held = self._held_back
+        if held:
+            self._notes.append(f"{plural(len(held), 'path')} held back: {held[0].why}")
+        return Rescue(
+            commits=tuple(commits),
+            snapshot=self._taken.snapshot,
+            held_back=capped_held(held),
+            branch=branch,
+            reason=reason,
+            detail=cut("; ".join([detail, *self._notes])),
+            plan=self._plan(),
+            ticked=tuple(cut(task) for task in self._ticks.tasks) if self._ticks else (),
+        )
+
+    def _plan(self) -> tuple[PlannedCommit, ...]:
+        """What each commit says and has."""
+        return tuple(
+            PlannedCommit(
+                subject=cut(group.subject),
+                files=len(group.changes),
+                paths=tuple(shown(one.path) for one in group.changes[:MOST_NAMED]),
+            )
+            for group in self._all_groups()
+        )
+
+    def _all_groups(self) -> list[Group]:
+        return [*self._groups, *([self._ticks.group] if self._ticks else [])]
+
+
+def _short(branch: str | None) -> str:
+    return (branch or "").removeprefix("refs/heads/")
+
+
+def _words(what: str) -> str:
+    return f"no commit on the branch ({what.replace('_', ' ')})"

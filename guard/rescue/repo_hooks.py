@@ -1,0 +1,88 @@
+"""The repository's own hooks, where the user lets them have a say: `pre-commit` once, `commit-msg` for each commit."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from guard.core.base.text import visible
+from guard.core.events.snapshot import cut
+from guard.git.run import config_value
+from guard.snapshots.project import Project
+from guard.system.processes import run
+
+_SHARE = 0.5
+_MOST_WORDS = 4096
+_MOST_MESSAGE = 64 * 1024
+
+
+class HookRefused(Exception):
+    """A hook said no; its words are the argument."""
+
+
+class Hooks:
+    """Asked about what is in an index of our own; the project's index is not theirs to add to."""
+
+    def __init__(self, project: Project, index: Path) -> None:
+        self._project, self._index = project, index
+        self.ran: list[str] = []
+
+    def allow(self) -> None:
+        """Ask `pre-commit`."""
+        self._run("pre-commit")
+
+    def worded(self, messages: Sequence[bytes], mark: str) -> list[bytes]:
+        """Ask `commit-msg` about each message; as it leaves them, unless that takes guard's own mark away."""
+        path = self._index.with_name("COMMIT_EDITMSG")
+        found = []
+        for message in messages:
+            path.write_bytes(message)
+            self._run("commit-msg", os.fspath(path))
+            edited = path.read_bytes() if path.is_file() else b""
+            found.append(edited if self._is_marked(edited, mark) else message)
+        return found
+
+    def _is_marked(self, message: bytes, mark: str) -> bool:
+        if len(message) > _MOST_MESSAGE or b"\0" in message:
+            return False
+        trailers = self._project.call("interpret-trailers", "--parse", stdin=message)
+        return mark.encode() in trailers.splitlines()
+
+    def _run(self, name: str, *words: str) -> None:
+        program = _program(self._project, name)
+        if program is None:
+            return
+        self.ran.append(name)
+        try:
+            done = run(
+                [program, *words],
+                environ=_environ(self._project, self._index),
+                time_limit=self._project.deadline.left() * _SHARE,
+                cwd=self._project.repository.root,
+                most_stderr=_MOST_WORDS,
+                leaves_nothing=True,
+            )
+        except OSError as error:
+            raise HookRefused(f"{name} does not start: {error.strerror}") from None
+        if done.code != 0:
+            said = visible(" ".join((done.stderr or done.stdout).decode(errors="replace").split()))
+            ended = "did not end in time" if done.code is None else f"said no ({done.code})"
+            raise HookRefused(cut(f"{name} {ended}: {said[-300:]}" if said else f"{name} {ended}"))
+
+
+def _program(project: Project, name: str) -> str | None:
+    repository = project.repository
+    told = config_value("core.hooksPath", repository.git_dir, project.environ, "path")
+    folder = repository.root / told if told else repository.common_dir / "hooks"
+    program = os.fspath(folder / name)
+    return program if os.path.isfile(program) and os.access(program, os.X_OK) else None
+
+
+def _environ(project: Project, index: Path) -> Mapping[str, str]:
+    """As git would call it: with the index that is to be committed, and with no editor.
+
+    The repository is where it runs. Were it named here, whatever a hook does in another repository (a test that makes one)
+    would be done to this one.
+    """
+    callers = project.callers or project.environ
+    plain = {name: text for name, text in callers.items() if not name.startswith("GIT_")}
+    return {**plain, "GIT_INDEX_FILE": os.fspath(index), "GIT_EDITOR": ":", "GIT_PREFIX": ""}

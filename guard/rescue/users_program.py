@@ -1,0 +1,86 @@
+"""A rescue by somebody else's program: a snapshot before it, and its commits held against that afterwards."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.core.events.snapshot import HeldBack, Occasion, Snapshot, shown
+from guard.git.locate import Repository
+from guard.rescue.commits import Change, is_as_kept
+from guard.rescue.select import Plan, Planner
+from guard.snapshots.fast_import import Listing
+from guard.snapshots.limits import Limits
+from guard.snapshots.project import Project
+from guard.snapshots.shadow import Shadow
+from guard.snapshots.take import Taken, promote, ready, take
+from guard.system.deadline import Deadline
+
+_BY = "by the rescue command"
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What such a program has to do."""
+
+    repository: Repository
+    workspace: Path
+    environ: Mapping[str, str]
+    occasion: Occasion
+    limits: Limits
+    time_limit: float
+
+    def before(self, paths: Sequence[bytes]) -> "Expected":
+        """Keep the work tree, and find out what may be committed of it."""
+        project = self._project()
+        with ready(project, self.workspace, self.occasion) as shadow:
+            wanted = sorted({path.rstrip(b"/") for path in paths})
+            taken = take(project, shadow, self.occasion, wanted, self.limits)
+            committed = project.tree(project.commit_of("HEAD"))
+            plan = Planner(project, shadow, taken, committed, self.limits).plan(wanted)
+        return Expected(self, taken, plan)
+
+    def _project(self) -> Project:
+        return Project(self.repository, self.environ, Deadline(self.time_limit))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the commits must have."""
+
+    by: Foreign
+    taken: Taken
+    plan: Plan
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The work tree as it was before."""
+        return self.taken.snapshot
+
+    def missing(self, ref: str) -> tuple[HeldBack, ...]:
+        """What this ref does not have as it was, and what it should not have."""
+        project = self.by._project()
+        with ready(project, self.by.workspace, self.by.occasion) as shadow:
+            tree = project.tree(project.commit_of(ref))
+            return tuple(self._missing(project, shadow, tree))
+
+    def settle(self) -> None:
+        """All of it is committed."""
+        with ready(self.by._project(), self.by.workspace, self.by.occasion) as shadow:
+            promote(shadow, self.snapshot)
+
+    def _missing(self, project: Project, shadow: Shadow, tree: Listing) -> Iterator[HeldBack]:
+        for path in self.plan.add:
+            mode, oid = tree.get(path, (b"", ""))
+            if not oid:
+                yield HeldBack(path=shown(path), why=f"not_committed: {_BY}")
+            elif not is_as_kept(project, shadow, self.taken, Change("M", mode, oid, path)):
+                yield HeldBack(path=shown(path), why=f"not_as_it_was: changed {_BY}")
+        for path in self.plan.delete:
+            if path in tree:
+                yield HeldBack(path=shown(path), why=f"not_committed: its deletion, {_BY}")
+        there = frozenset(map(shown, tree))
+        for held in self.plan.held_back:
+            if held.path not in there:
+                yield held
+            elif held.why.startswith("secret"):
+                yield HeldBack(path=held.path, why=f"committed {_BY}: {held.why}"[:512])

@@ -1,0 +1,196 @@
+"""The ways by which a prompt reaches an agent, each proved possible before anything is recorded or sent."""
+
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from guard.agents.liveness import look
+from guard.agents.report import age_of
+from guard.core.agents.agent import Agent
+from guard.core.base.text import valid
+from guard.core.events.activity import ResumeWay
+from guard.core.iteration.run import RUN
+from guard.resume import cli_session as sessions
+from guard.resume import inbox
+from guard.resume import tmux_pane as pane
+from guard.resume.evidence import Gathering
+from guard.system import tmux
+from guard.system.host import here, same_place
+from guard.system.processes import run
+
+_MOST_OUTPUT = 1024 * 1024
+
+
+class CannotDeliver(Exception):
+    """Nothing was sent; the text is a sentence that says why."""
+
+
+class MayHaveArrived(Exception):
+    """Something was sent, and it did not end as it should."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One way that is open now."""
+
+    way: ResumeWay
+    deliver: Callable[[str], str]
+    """Sends the prompt, and says in a few words where it went."""
+
+
+def prepare(gathered: Gathering, by: str) -> Prepared:
+    """The way that was asked for, or the first that is open; CannotDeliver if there is none.
+
+    A session is resumed only where that was asked for: it starts a program.
+    """
+    refused = []
+    for way in _AUTOMATIC if by == "auto" else (by,):
+        try:
+            return _WAYS[way](gathered)
+        except CannotDeliver as error:
+            refused.append(f"{way}: {error}")
+    raise CannotDeliver("; ".join(refused))
+
+
+def _tmux(gathered: Gathering) -> Prepared:
+    agent = gathered.agent
+    if agent.tmux_session is None:
+        raise CannotDeliver("no tmux session of it is recorded")
+    if same_place(agent.host, here()) != "here":
+        raise CannotDeliver("it runs on another machine")
+    try:
+        server = tmux.server(agent.tmux_socket or tmux.socket_path(None, gathered.guard.environ))
+        session = server.find(agent.tmux_session, agent.tmux_identity)
+        if session is None or agent.tmux_identity is None:
+            raise CannotDeliver(
+                f"the tmux session {agent.tmux_session} that was recorded is not there"
+            )
+        place = pane.find(session, _process(gathered))
+    except (tmux.TmuxUnknown, pane.CannotPaste) as error:
+        raise CannotDeliver(str(error)) from None
+    return Prepared("tmux", lambda text: _pasted(place, text))
+
+
+def _process(gathered: Gathering) -> tuple[int, str]:
+    """The process that was recorded with its start: its own, or that of the iteration which its guard runs."""
+    agent = gathered.agent
+    if agent.pid is not None and agent.pid_start is not None:
+        return agent.pid, agent.pid_start
+    keeper = (agent.keeper_pid, agent.keeper_start)
+    for one in gathered.guard.store.views(RUN).values() if agent.keeper_pid else ():
+        opened = one.open_iteration
+        watch = opened.supervisor if opened is not None else None
+        if opened and opened.process and watch and (watch.pid, watch.start) == keeper:
+            return opened.process.pid, opened.process.start
+    raise CannotDeliver("no process of it is recorded with its start: register it with --pid")
+
+
+def _pasted(place: pane.Pane, text: str) -> str:
+    try:
+        pane.paste(place, text)
+    except pane.HalfPasted as error:
+        raise MayHaveArrived(f"pasted, but the Enter key was not sent: {error}") from None
+    except (pane.CannotPaste, tmux.TmuxUnknown) as error:
+        raise CannotDeliver(str(error)) from None
+    return f"pasted into the pane {place.pane_id}"
+
+
+def _session(gathered: Gathering) -> Prepared:
+    guard, agent, root = gathered.guard, gathered.agent, gathered.root
+    seen = look(agent.whereabouts, age_seconds=age_of(guard, agent), here=here())
+    if seen.state == "alive":
+        raise CannotDeliver(f"it runs, and a session has one process at a time: {seen.detail}")
+    if root is None:
+        raise CannotDeliver("its work tree is not known")
+    try:
+        known = sessions.session_of(guard, agent)
+    except sessions.NoSession as error:
+        raise CannotDeliver(str(error)) from None
+
+    def deliver(text: str) -> str:
+        try:
+            sessions.start(guard, agent, root, known, text)
+        except (sessions.NoSession, OSError) as error:
+            raise CannotDeliver(str(error)) from None
+        return f"{known[0]} resumes the session {known[1]}"
+
+    return Prepared("session", deliver)
+
+
+def _inbox(gathered: Gathering) -> Prepared:
+    agent, root = gathered.agent, gathered.root
+    patterns = gathered.guard.config.settings.resume.inbox_folders
+    levels = inbox.find(root, patterns, agent.agent_id, agent.task_id) if root else None
+    if root is None or levels is None:
+        raise CannotDeliver("it has no inbox: none of `resume.inbox_folders` exists")
+
+    def deliver(text: str) -> str:
+        digest = sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
+        try:
+            name = inbox.put(
+                root, levels, f"resume-{gathered.now:%Y%m%dT%H%M%SZ}-{digest}.md", text
+            )
+        except OSError as error:
+            raise CannotDeliver(f"its inbox takes no file: {error.strerror or error}") from None
+        return "/".join((*levels, name))
+
+    return Prepared("inbox", deliver)
+
+
+def _command(gathered: Gathering) -> Prepared:
+    settings = gathered.guard.config.settings.resume
+    try:
+        words = shlex.split(settings.command)
+    except ValueError as error:
+        raise CannotDeliver(f"`resume.command` cannot be split into words: {error}") from None
+    if not words:
+        raise CannotDeliver("`resume.command` is not set")
+    if shutil.which(words[0], path=gathered.guard.environ.get("PATH")) is None:
+        raise CannotDeliver(f"there is no program {words[0]}")
+
+    def deliver(text: str) -> str:
+        environ = {**gathered.guard.environ, **_ids(gathered.agent)}
+        limit, data = settings.command_seconds, valid(text).encode()
+        try:
+            done = run(
+                words,
+                environ=environ,
+                time_limit=limit,
+                stdin=data,
+                most_stdout=_MOST_OUTPUT,
+                most_stderr=_MOST_OUTPUT,
+            )
+        except OSError as error:
+            raise CannotDeliver(f"{words[0]} cannot be started: {error.strerror}") from None
+        if done.code is None:
+            why = "printed too much" if done.overflowed else f"took longer than {limit:g} s"
+            raise MayHaveArrived(f"{words[0]} {why}, and was ended")
+        if done.code != 0:
+            said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+            raise MayHaveArrived(f"{words[0]} ended with {done.code}: {said}")
+        return f"{words[0]} has taken it"
+
+    return Prepared("command", deliver)
+
+
+def _ids(agent: Agent) -> dict[str, str]:
+    """By which a program finds the agent."""
+    told = {
+        "GUARD_TASK_ID": agent.task_id,
+        "GUARD_AGENT_ID": agent.agent_id,
+        "GUARD_AGENT_INCARNATION": str(agent.incarnation),
+        "GUARD_AGENT_TMUX_SESSION": agent.tmux_session,
+        "GUARD_AGENT_PID": str(agent.pid) if agent.pid is not None else None,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+_WAYS: dict[str, Callable[[Gathering], Prepared]] = {
+    "tmux": _tmux,
+    "session": _session,
+    "inbox": _inbox,
+    "command": _command,
+}
+_AUTOMATIC = ("tmux", "inbox", "command")

@@ -1,0 +1,110 @@
+"""An agent's own CLI, started again with its recorded session and a prompt; never with "the latest" session.
+
+It runs under `guard run`, detached: so it is registered, watched, judged and stopped by the breaker like every other
+iteration. The CLI has the rights that the user's own settings give it, and no more.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.context.invocation import Invocation
+from guard.core.agents.agent import Agent
+from guard.core.hooks.event_kinds import PROBE
+from guard.core.iteration.run import RUN
+from guard.probe.base import UUID
+from guard.probe.environment import environment, found
+from guard.system.signals import deferred
+
+_OWN = frozenset(
+    {PROBE, "GUARD_ITERATION", "GUARD_TASK_ID", "GUARD_AGENT_ID", "GUARD_AGENT_INCARNATION"}
+)
+_started: list[subprocess.Popen[bytes]] = []
+
+
+@dataclass(frozen=True)
+class Resumable:
+    """One CLI: what it is called with, after its name."""
+
+    words: Callable[[str, str], list[str]]
+    """From the session's id and the prompt."""
+    sessions: re.Pattern[str] = UUID
+    by_stdin: bool = False
+
+
+CLIS: dict[str, Resumable] = {
+    "claude": Resumable(lambda session, text: ["-p", text, "--resume", session]),
+    "codex": Resumable(lambda session, text: ["exec", "resume", session, "--json", text]),
+    "qwen": Resumable(lambda session, text: ["-p", text, "-r", session]),
+    "copilot": Resumable(lambda session, text: ["-p", text, f"--resume={session}"]),
+    "opencode": Resumable(
+        lambda session, _text: ["run", "--format", "json", "-s", session],
+        re.compile(r"ses_[A-Za-z0-9]{1,64}"),
+        by_stdin=True,
+    ),
+}
+"""Gemini CLI is not among them: resuming by id can make it delete the session."""
+
+
+class NoSession(Exception):
+    """The agent's session cannot be resumed; the text is a sentence that says why."""
+
+
+def session_of(guard: Invocation, agent: Agent) -> tuple[str, str]:
+    """Which CLI it runs, and the id of its session there; NoSession if that was not recorded, or cannot be resumed."""
+    for name, session in _recorded(guard, agent):
+        if name not in CLIS:
+            raise NoSession(f"a session of {name} cannot be resumed by its id")
+        if not CLIS[name].sessions.fullmatch(session):
+            raise NoSession(f"{session[:80]!r} is no session id of {name}")
+        return name, session
+    raise NoSession("no session of it is recorded")
+
+
+def _recorded(guard: Invocation, agent: Agent) -> Iterator[tuple[str, str]]:
+    """Of its own run, or of the iteration that has its process."""
+    for run in guard.store.views(RUN).values():
+        opened, ended = run.open_iteration, run.last_iteration
+        process = opened.process if opened is not None else None
+        same = process is not None and (process.pid, process.start) == (agent.pid, agent.pid_start)
+        for one in (opened, ended) if run.run == agent.run else (opened,) if same else ():
+            if one is not None and one.agent and one.session:
+                yield one.agent, one.session
+
+
+def start(guard: Invocation, agent: Agent, root: Path, known: tuple[str, str], text: str) -> None:
+    """Start it and do not wait for it; NoSession if there is no such program, an OSError if it cannot be started."""
+    name, session = known
+    cli = CLIS[name]
+    environ = environment(guard.environ, root)
+    program = found(name, environ, root)
+    if program is None:
+        raise NoSession(f"there is no program {name}")
+    argv = [sys.executable, "-m", "guard", "-q", "--repo", str(root)]
+    argv += ["--workspace", str(guard.workspace.path), "run", "--agent", name, "--session", session]
+    argv += ["--task", agent.task_id, "--agent-id", agent.agent_id]
+    argv += ["--", program, *cli.words(session, text)]
+    _detached(argv, root, environ, text.encode() if cli.by_stdin else b"")
+
+
+def _detached(argv: list[str], root: Path, environ: Mapping[str, str], stdin: bytes) -> None:
+    kept = {name: value for name, value in environ.items() if name not in _OWN}
+    with tempfile.TemporaryFile() as given, deferred():
+        given.write(stdin)
+        given.seek(0)
+        process = subprocess.Popen(  # noqa: S603
+            argv,
+            stdin=given,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=kept,
+            cwd=os.fspath(root),
+            start_new_session=True,
+        )
+    # Whoever goes on, as the monitor does, has to wait for those that have ended.
+    _started[:] = [one for one in _started if one.poll() is None] + [process]

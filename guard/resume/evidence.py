@@ -1,0 +1,189 @@
+"""The evidence for a prompt: from the registries, the last check, the breaker, the team, the findings, and git.
+
+What cannot be found out is left out and said on stderr: a prompt with less in it is better than none.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from guard.activity.assess import KnownAgents
+from guard.context.invocation import Invocation
+from guard.context.workspace import worktree_key
+from guard.core.activity.file_patterns import split
+from guard.core.activity.noise import is_noise
+from guard.core.activity.report import ActivityReport
+from guard.core.agents.agent import Agent
+from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
+from guard.core.agents.findings import FINDINGS
+from guard.core.base.paths import unspelled
+from guard.core.breaker.state import BREAKER
+from guard.core.check.last_check import LAST_CHECK
+from guard.core.resume.evidence import (
+    Evidence,
+    Failure,
+    Finding,
+    LeftFiles,
+    LostHelper,
+    Mission,
+    NextTask,
+    Silence,
+)
+from guard.core.resume.prompt import MOST_FILES, MOST_LINES
+from guard.core.team.state import TEAM
+from guard.core.work.uncommitted import changed_since
+from guard.errors import GuardError
+from guard.git.dirty import dirty
+from guard.git.locate import Repository, at
+
+_FINE = frozenset({"complete", "working"})
+_LOST = frozenset({"killed", "failed", "lease_expired"})
+_MOST_NAMES = 1000
+
+
+@dataclass
+class Gathering:
+    """One agent, and where it works."""
+
+    guard: Invocation
+    agent: Agent
+    now: datetime
+
+    def evidence(
+        self, report: ActivityReport | None, task: NextTask | None, number: int, of: int
+    ) -> Evidence:
+        """All that is known."""
+        findings = self._findings
+        return Evidence(
+            agent=self.agent,
+            now=self.now,
+            silence=self._silence(report),
+            task=task,
+            mission=self._mission(),
+            priorities=split(self.guard.config.settings.resume.priorities),
+            left=self._left(),
+            lost=tuple(self._lost())[:MOST_LINES],
+            failures=self.failures,
+            findings=findings[-MOST_LINES:],
+            findings_more=max(0, len(findings) - MOST_LINES),
+            number=number,
+            of=of,
+        )
+
+    @cached_property
+    def retry_at(self) -> datetime | None:
+        """Until when the agent cannot work, if a limit says so."""
+        limits = [one.retry_at for one in self.failures if one.kind == "limited" and one.retry_at]
+        return max((one for one in limits if one > self.now), default=None)
+
+    @cached_property
+    def failures(self) -> tuple[Failure, ...]:
+        """How its last iteration went wrong, and what stopped its run."""
+        return (*self._failed_check(), *self._open_breaker())
+
+    @cached_property
+    def _known(self) -> KnownAgents:
+        return KnownAgents(self.guard)
+
+    @cached_property
+    def root(self) -> Path | None:
+        """The work tree in which it works; that of the call where it is not known."""
+        known, here = self._known.root_of(self.agent), self.guard.repository_if_any
+        root = Path(os.fsdecode(unspelled(known))) if known else here.root if here else None
+        return root if root is not None and root.is_dir() else None
+
+    @cached_property
+    def _key(self) -> str | None:
+        return worktree_key(self.root) if self.root is not None else None
+
+    @cached_property
+    def _alone(self) -> bool:
+        return self._known.is_alone(self._known.root_of(self.agent))
+
+    def _is_its(self, run: str | None) -> bool:
+        """Whether what was recorded for a run is this agent's."""
+        return self._alone if self.agent.run is None else run == self.agent.run
+
+    def _silence(self, report: ActivityReport | None) -> Silence:
+        if report is not None and report.inactivity_minutes is not None:
+            return Silence(report.inactivity_minutes, report.reasons)
+        passed = max(0.0, (self.now - self.agent.updated_at).total_seconds()) / 60
+        return Silence(
+            passed, ("its last word to guard's registry", *(report.reasons if report else ()))
+        )
+
+    def _mission(self) -> Mission | None:
+        agent = self.agent
+        if agent.message.strip() and not is_noise(agent.message):
+            return Mission(agent.message, agent.updated_at, agent.progress)
+        for one in reversed(self._known.reports_of(agent)):
+            # A finding is told by itself.
+            is_report = one.detail.startswith("reported")
+            if is_report and one.message.strip() and not is_noise(one.message):
+                said = datetime.fromtimestamp(one.seconds, self.now.tzinfo)
+                return Mission(one.message, said, agent.progress)
+        return None
+
+    def _failed_check(self) -> Iterator[Failure]:
+        check = self.guard.store.view(LAST_CHECK, self._key) if self._key else None
+        if check is None or check.status in _FINE or not self._is_its(check.run):
+            return
+        meant = check.output or {}
+        said = meant.get("reason") if meant.get("outcome") not in (None, "ok") else None
+        detail = str(said or check.detail)
+        yield Failure(f"{check.status}: {check.reason}", check.status, detail, check.retry_at)
+
+    def _open_breaker(self) -> Iterator[Failure]:
+        breaker = self.guard.store.view(BREAKER, self._key) if self._key else None
+        if breaker is not None and breaker.state == "open" and (self.agent.run or self._alone):
+            yield Failure(
+                f"the breaker is open: {breaker.reason or 'no reason'}",
+                "breaker",
+                retry_at=breaker.retry_at,
+            )
+
+    def _lost(self) -> Iterator[LostHelper]:
+        for team in self.guard.store.views(TEAM).values():
+            for one in team.members if team.worktree == self._key else ():
+                since = one.left_at is not None and one.joined_at >= self.agent.spawned_at
+                if since and one.left_because in _LOST and self._is_its(one.run):
+                    why = one.left_detail or one.description
+                    yield LostHelper(
+                        one.member, one.kind, f"{one.left_because}{f': {why}' if why else ''}"
+                    )
+
+    @cached_property
+    def _findings(self) -> tuple[Finding, ...]:
+        found = self.guard.store.view(FINDINGS, self.agent.task_id)
+        own = (self.agent.agent_id, self.agent.incarnation)
+        return tuple(
+            Finding(one.severity, one.text, one.file)
+            for one in (found.findings if found else ())
+            if (one.agent_id, one.incarnation) == own
+        )
+
+    def _left(self) -> LeftFiles | None:
+        if self.root is None:
+            return None
+        try:
+            names = self._dirty(at(self.root))
+        except GuardError as error:
+            self.guard.output.warn(f"what is uncommitted could not be found out: {error.message}")
+            return None
+        return (
+            LeftFiles(names[:MOST_FILES], max(0, len(names) - MOST_FILES), self._alone)
+            if names
+            else None
+        )
+
+    def _dirty(self, repository: Repository) -> tuple[str, ...]:
+        """What is uncommitted, without what was so when the agent began, where that is known."""
+        agent = self.agent
+        begun = self.guard.store.view(AGENT_BASELINE, baseline_key(agent.task_id, agent.agent_id))
+        before = begun.dirty if begun is not None and begun.incarnation == agent.incarnation else ()
+        seconds = self.guard.users_config.settings.completion_check.git_timeout_seconds
+        now = dirty(repository, self.guard.environ, seconds, before)
+        return tuple(one.path for one in changed_since(before, now.files))[:_MOST_NAMES]

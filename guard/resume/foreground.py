@@ -1,0 +1,139 @@
+"""Who would read what is typed on a terminal: told by the kernel, not by names that tmux shows.
+
+A terminal has one foreground process group, and only that reads from it. A shell that an agent left behind is in the foreground
+as soon as the agent has ended, so what is not proved is refused.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.system.process_identity import start_time
+from guard.system.processes import run
+
+_SHELLS = frozenset(
+    re.findall(
+        r"\w+",
+        "ash bash busybox csh dash elvish fish ion ksh mksh nu osh pdksh powershell pwsh rbash rc sh tcsh xonsh yash zsh",
+    )
+)
+_STOPPED = frozenset("Tt")
+_ENDED = frozenset("ZXx")
+_SECONDS = 5.0
+_PS_LINE = re.compile(r"\s*(\d+)\s+(\d+)\s+(-?\d+)\s+(\S)\S*\s+(\S+)\s+(.*)")
+
+
+class NotInForeground(Exception):
+    """It is not proved that the process would read what is typed; the text is a sentence that says why."""
+
+
+@dataclass(frozen=True)
+class OnTerminal:
+    """One living process that has a terminal."""
+
+    pid: int
+    group: int
+    foreground: int
+    """The group that reads from its terminal now."""
+    state: str
+    name: str
+    terminal: str
+    """The device, as `4:2` or as `ps` names it."""
+
+
+def prove(pid: int, start: str, terminal: str) -> None:
+    """Raise NotInForeground unless this process, and no other of that number, reads from this terminal now."""
+    if start_time(pid) != start:
+        raise NotInForeground(f"process {pid} has ended, or is another one now")
+    found = {one.pid: one for one in on_terminals()}
+    own = found.get(pid)
+    if own is None or own.terminal not in _names_of(terminal):
+        raise NotInForeground(f"process {pid} does not run on {terminal}")
+    if own.group != own.foreground:
+        who = _named(one for one in found.values() if _reads(one, own))
+        raise NotInForeground(f"process {pid} is not in the foreground of its terminal: {who} is")
+    if own.state in _STOPPED:
+        raise NotInForeground(f"process {pid} is stopped")
+    if all(one.name.lstrip("-") in _shells() for one in found.values() if _reads(one, own)):
+        raise NotInForeground(
+            f"nothing but a shell ({own.name}) is in the foreground: it would run the text"
+        )
+    # A number that was given away while the processes were listed would show here.
+    if start_time(pid) != start:
+        raise NotInForeground(f"process {pid} has ended")
+
+
+def _reads(one: OnTerminal, other: OnTerminal) -> bool:
+    return one.terminal == other.terminal and one.group == other.foreground
+
+
+def _named(found: Iterable[OnTerminal]) -> str:
+    return ", ".join(f"{one.pid} ({one.name})" for one in found) or "nobody"
+
+
+def on_terminals() -> Iterator[OnTerminal]:
+    """Every living process that has a terminal."""
+    if os.path.exists("/proc/self/stat"):
+        for name in os.listdir("/proc"):
+            found = _from_proc(name) if name.isdecimal() else None
+            if found is not None:
+                yield found
+    else:
+        yield from from_ps()
+
+
+def _from_proc(pid: str) -> OnTerminal | None:
+    try:
+        text = Path("/proc", pid, "stat").read_bytes().decode(errors="replace")
+    except OSError:
+        return None
+    opened, closed = text.find("("), text.rfind(")")
+    words = text[closed + 2 :].split()
+    if opened < 0 or len(words) < 6 or words[0] in _ENDED or words[4] == "0":
+        return None
+    device = int(words[4])
+    major, minor = (device >> 8) & 0xFFF, (device & 0xFF) | ((device >> 12) & 0xFFF00)
+    name = text[opened + 1 : closed]
+    return OnTerminal(int(pid), int(words[2]), int(words[5]), words[0], name, f"{major}:{minor}")
+
+
+def from_ps() -> Iterator[OnTerminal]:
+    """The same from `ps`, where there is no `/proc`."""
+    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+    argv = ("ps", "-axo", "pid=,pgid=,tpgid=,stat=,tty=,comm=")
+    try:
+        done = run(argv, environ=environ, time_limit=_SECONDS)
+    except OSError:
+        return
+    for line in done.stdout.decode(errors="replace").splitlines():
+        found = _PS_LINE.fullmatch(line)
+        if found is not None and found[4] not in _ENDED and found[5].strip("?-"):
+            yield OnTerminal(
+                int(found[1]),
+                int(found[2]),
+                int(found[3]),
+                found[4],
+                os.path.basename(found[6].strip()),
+                found[5],
+            )
+
+
+def _names_of(terminal: str) -> set[str]:
+    """How a process may name the terminal at this path."""
+    try:
+        device = os.stat(terminal).st_rdev
+    except (OSError, ValueError):
+        return set()
+    return {f"{os.major(device)}:{os.minor(device)}", terminal.removeprefix("/dev/")}
+
+
+def _shells() -> frozenset[str]:
+    """The programs that run what they read, as far as they are known or this machine names them."""
+    try:
+        listed = Path("/etc/shells").read_bytes()[:65536].decode(errors="replace").splitlines()
+    except OSError:
+        listed = []
+    told = [os.environ.get("SHELL", ""), *(line for line in listed if line.startswith("/"))]
+    return _SHELLS | {os.path.basename(path.strip()) for path in told if path}

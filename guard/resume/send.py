@@ -1,0 +1,221 @@
+"""One agent brought back: looked at, the prompt written, and sent within the budget of its silence.
+
+A prompt is recorded before it is sent: a guard that dies in between has lost a prompt, and none is ever sent twice or beyond
+the budget, however many monitors there are.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from guard.activity.assess import KnownAgents, find, subject_of
+from guard.activity.look import look
+from guard.activity.shared_scan import Shared
+from guard.activity.should_resume import Decision, decide
+from guard.agents import records
+from guard.context.invocation import Invocation
+from guard.core.activity.assess import Signal
+from guard.core.activity.noise import is_noise
+from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
+from guard.core.agents.agent import Agent
+from guard.core.agents.baseline import baseline_key
+from guard.core.agents.lifecycle import ACTIVE
+from guard.core.base.text import valid
+from guard.core.events import ResumeSent
+from guard.core.resume.evidence import NextTask
+from guard.core.resume.prompt import prompt
+from guard.core.resume.report import Outcome, ResumeReport
+from guard.core.resume.stall import Budget, Permission, Stall, permission, stall_of
+from guard.resume.channels import CannotDeliver, MayHaveArrived, Prepared, prepare
+from guard.resume.evidence import Gathering
+from guard.resume.next_task import next_task
+from guard.system.process_identity import boot_id
+from guard.system.signals import deferred
+
+_LONGEST_LOOKBACK = 43200.0
+_NOT_LOOKED_AT = Decision(True, "its activity was not looked at")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the caller wants."""
+
+    task_id: str | None = None
+    lookback_minutes: float | None = None
+    claims: bool = True
+    """Whether the next task may be claimed for the agent, if the settings say so too."""
+    sends: bool = False
+    by: str | None = None
+    validates: bool = True
+
+
+def resume(guard: Invocation, agent_id: str, wish: Wish) -> ResumeReport:
+    """Write the prompt, and send it if that is wished; the report says what became of it."""
+    agent = find(guard, agent_id, wish.task_id)
+    return _Resuming(guard, agent, wish, guard.clock.now()).go()
+
+
+class _Refused(Exception):
+    def __init__(self, outcome: Outcome, reason: str, retry_at: datetime | None = None) -> None:
+        super().__init__(reason)
+        self.outcome: Outcome = outcome
+        self.retry_at = retry_at
+
+
+@dataclass
+class _Resuming:
+    guard: Invocation
+    agent: Agent
+    wish: Wish
+    now: datetime
+    decision: Decision = _NOT_LOOKED_AT
+    stall: Stall | None = None
+    way: Prepared | None = None
+    task: NextTask | None = None
+    text: str | None = None
+
+    def __post_init__(self) -> None:
+        self.settings = self.guard.config.settings.resume
+        self.budget = Budget(
+            self.settings.max_per_stall, timedelta(minutes=self.settings.pause_minutes)
+        )
+        self.gathered = Gathering(self.guard, self.agent, self.now)
+
+    def go(self) -> ResumeReport:
+        try:
+            self._validate()
+            signals = self._signals_since_the_last()
+            self.stall = self._stall(self._watched(), signals)
+            if self.wish.sends:
+                self._may_send()
+                self.way = prepare(self.gathered, self.wish.by or self.settings.by)
+            self._write()
+            if self.way is None:
+                return self._report("written", self.decision.reason)
+            self._record(self.way, signals)
+            with deferred():
+                return self._report("sent", self.way.deliver(self.text or ""))
+        except _Refused as refused:
+            return self._report(refused.outcome, str(refused), refused.retry_at)
+        except CannotDeliver as error:
+            return self._report("undeliverable", str(error))
+        except MayHaveArrived as error:
+            return self._report("failed", str(error))
+
+    def _validate(self) -> None:
+        if not (self.wish.validates and self.settings.validate_activity):
+            return
+        self.decision = decide(
+            self.guard,
+            self.agent.agent_id,
+            task_id=self.agent.task_id,
+            lookback_minutes=self.wish.lookback_minutes,
+        )
+        if not self.decision.allowed:
+            ended = self.agent.status not in ACTIVE
+            raise _Refused("ended" if ended else "active", self.decision.reason)
+
+    def _watched(self) -> WatchedAgent | None:
+        key = baseline_key(self.agent.task_id, self.agent.agent_id)
+        return self.guard.store.view(WATCHED_AGENT, key)
+
+    def _signals_since_the_last(self) -> tuple[Signal, ...]:
+        """What was seen of the agent since it was sent a prompt, however long ago that was."""
+        watched = self._watched()
+        own = (
+            [one for one in watched.resumes if one.incarnation == self.agent.incarnation]
+            if watched
+            else []
+        )
+        if not own:
+            return ()
+        settings = self.guard.config.settings.activity
+        passed = (self.now - own[-1].at).total_seconds() / 60 + 1
+        reach = min(max(passed, settings.lookback_minutes), _LONGEST_LOOKBACK)
+        subject = subject_of(self.guard, self.agent, settings, KnownAgents(self.guard), Shared())
+        seen = look(subject, option=reach, all_sources=True)
+        noise = seen.terms.noise_patterns
+        return tuple(one for one in seen.collected.signals if not is_noise(one.message, noise))
+
+    def _stall(self, watched: WatchedAgent | None, signals: tuple[Signal, ...]) -> Stall:
+        report = self.decision.report
+        since = (report.last_activity if report else None) or self.agent.updated_at
+        sent = watched.resumes if watched is not None else ()
+        return stall_of(self.agent.incarnation, since, sent, signals, self.now)
+
+    def _may_send(self) -> None:
+        if self.agent.status not in ACTIVE and (self.wish.by or self.settings.by) != "session":
+            raise _Refused("ended", f"it has ended: {self.agent.status}")
+        assert self.stall is not None
+        _check(permission(self.stall, self.budget, self.now))
+        until = self.gathered.retry_at
+        if until is not None:
+            raise _Refused("limited", f"a limit holds it until {until:%Y-%m-%d %H:%M} UTC", until)
+
+    def _write(self) -> None:
+        # A prompt that is only shown brings nobody back who has ended.
+        returns = self.agent.status in ACTIVE or self.way is not None
+        claims = returns and self.wish.claims and self.settings.auto_claim_tasks
+        self.task = next_task(self.guard, self.agent, claims=claims)
+        number = self.stall.sent + 1 if self.stall else 1
+        of = max(number, self.budget.max_per_stall)
+        self.text = prompt(self.gathered.evidence(self.decision.report, self.task, number, of))
+
+    def _record(self, way: Prepared, signals: tuple[Signal, ...]) -> None:
+        """Under the lock, by what the log says then: of two that want to send the last prompt, one may."""
+        agent = self.agent
+        names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
+        with self.guard.writable_store.change() as change:
+            now = records.known(change, agent.task_id, agent.agent_id)
+            if _standing(now) != _standing(agent):
+                raise _Refused("active", "it has reported since it was looked at")
+            watched = change.view(WATCHED_AGENT, baseline_key(agent.task_id, agent.agent_id))
+            self.stall = self._stall(watched, signals)
+            _check(permission(self.stall, self.budget, self.now))
+            change.append(records.made(ResumeSent, self.now, names, **self._fields(way)))
+        self.stall = replace(self.stall, sent=self.stall.sent + 1)
+
+    def _fields(self, way: Prepared) -> dict[str, Any]:
+        assert self.stall is not None
+        report, settings = self.decision.report, self.guard.config.settings.activity
+        text = (self.text or "").encode(errors="backslashreplace")
+        return {
+            "way": way.way,
+            "stall": self.stall.name,
+            "last_activity": report.last_activity if report else None,
+            "lookback_minutes": report.lookback_minutes if report else settings.lookback_minutes,
+            "prompt": sha256(text).hexdigest(),
+            "reason": valid(self.decision.reason)[:512],
+            "boot_seconds": self.guard.clock.boot(),
+            "boot_id": boot_id(),
+        }
+
+    def _report(
+        self, outcome: Outcome, reason: str, retry_at: datetime | None = None
+    ) -> ResumeReport:
+        agent = self.agent
+        return ResumeReport(
+            at=self.now,
+            task_id=agent.task_id,
+            agent_id=agent.agent_id,
+            status=agent.status,
+            outcome=outcome,
+            reason=valid(reason)[:512],
+            prompt=self.text,
+            way=self.way.way if self.way is not None else None,
+            sent_in_stall=self.stall.sent if self.stall is not None else 0,
+            max_per_stall=self.budget.max_per_stall,
+            next_task=self.task.task if self.task is not None else None,
+            claimed=self.task is not None and self.task.claimed,
+            retry_at=retry_at,
+        )
+
+
+def _standing(agent: Agent) -> tuple[object, ...]:
+    return agent.incarnation, agent.status, agent.updates, agent.whereabouts
+
+
+def _check(found: Permission) -> None:
+    if found.answer != "due":
+        raise _Refused(found.answer, found.reason)

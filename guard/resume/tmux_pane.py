@@ -1,0 +1,153 @@
+"""A prompt pasted into the tmux pane of an agent: only while its recorded process reads there.
+
+The process (number and start) is proved before anything is sent, again right before the paste, and again before the Enter key;
+that the pane is alive, in no mode, synchronised with no other and open to input, the server itself compares in the step of the
+paste. What is left is the moment between the last look and the read: a process that ends just then leaves the text to whoever
+reads next. It is one bracketed paste there, and the Enter key that would run it is not sent.
+"""
+
+import os
+from dataclasses import dataclass
+from time import monotonic_ns, sleep
+
+from guard.core.base.text import valid
+from guard.resume.foreground import NotInForeground, prove
+from guard.system import tmux
+
+_SETTLE_SECONDS = 0.3
+"""A program that gets the key together with the paste may take it for a part of that."""
+_STATE = (
+    "pid",
+    "start_time",
+    "pane_id",
+    "pane_dead",
+    "pane_in_mode",
+    "pane_synchronized",
+    "pane_input_off",
+    "pane_tty",
+)
+_BRACKETS = "#{bracket_paste_flag}"
+_WRONG = {
+    "pane_dead": "it is dead",
+    "pane_in_mode": "somebody reads in it (copy mode)",
+    "pane_synchronized": "what is typed there goes to other panes, too (synchronize-panes)",
+    "pane_input_off": "it takes no input",
+}
+
+
+class CannotPaste(Exception):
+    """Nothing was typed; the text is a sentence that says why."""
+
+
+class HalfPasted(Exception):
+    """The text went there, and the key that sends it did not."""
+
+
+@dataclass(frozen=True)
+class Pane:
+    """The pane in which the recorded process reads."""
+
+    socket_path: str
+    state: tuple[str, ...]
+    """As it has to be when something is typed: the server compares it."""
+    process: tuple[int, str]
+
+    @property
+    def pane_id(self) -> str:
+        return self.state[2]
+
+    @property
+    def terminal(self) -> str:
+        return self.state[-1]
+
+
+def find(session: tmux.Session, process: tuple[int, str]) -> Pane:
+    """The pane of the session in which this process is in the foreground; CannotPaste if there is none."""
+    refused = [f"session {session.name} has no living pane"]
+    for pane in session.panes:
+        state = _state(session.socket_path, pane)
+        try:
+            prove(*process, state[-1])
+        except NotInForeground as error:
+            refused.append(str(error))
+            continue
+        _check(session, state)
+        return Pane(session.socket_path, state, process)
+    raise CannotPaste(_clearest(refused))
+
+
+def _check(session: tmux.Session, state: tuple[str, ...]) -> None:
+    told = dict(zip(_STATE, state, strict=True))
+    wrong = [why for name, why in _WRONG.items() if told[name] != "0"]
+    pane = f"the pane {told['pane_id']} of session {session.name}"
+    if wrong:
+        raise CannotPaste(f"{pane} is left alone: {wrong[0]}")
+    if list(state[:2]) != session.identity.split("/")[:2]:
+        raise CannotPaste("another tmux server answers now")
+    # Known since tmux 3.7; earlier ones answer nothing.
+    asked = tmux.call(session.socket_path, "display-message", "-p", "-t", state[2], _BRACKETS)
+    if asked.stdout.strip() == b"0":
+        raise CannotPaste(f"the program in {pane} takes no paste, and would read it line by line")
+
+
+def _clearest(refused: list[str]) -> str:
+    """Of several panes, what was said of the one that the process runs in."""
+    told = [one for one in refused if "does not run on" not in one]
+    return told[-1] if len(told) > 1 else refused[-1]
+
+
+def _state(socket_path: str, pane: str) -> tuple[str, ...]:
+    words = "\t".join(f"#{{{name}}}" for name in _STATE)
+    done = tmux.call(socket_path, "display-message", "-p", "-t", pane, words)
+    told = tuple(done.stdout.decode(errors="replace").rstrip("\n").split("\t"))
+    if done.code != 0 or len(told) != len(_STATE) or told[2] != pane:
+        raise CannotPaste(f"tmux does not tell how the pane {pane} is")
+    # An empty answer is what an old tmux gives for a name that it does not know.
+    return tuple(one or "0" for one in told)
+
+
+def paste(pane: Pane, text: str) -> None:
+    """Type the text as one bracketed paste, then the Enter key. CannotPaste: nothing was typed. HalfPasted: no key."""
+    name = f"guard-{os.getpid()}-{monotonic_ns()}"
+    data = valid(text).rstrip("\n").encode()
+    loaded = tmux.call(pane.socket_path, "load-buffer", "-b", name, "-", stdin=data)
+    if loaded.code != 0:
+        raise CannotPaste("tmux did not take the text")
+    try:
+        _proved(pane)
+        # -p: brackets, if the program asked for them; -r: line feeds stay what they are, which no program takes for Enter.
+        _typed(pane, f"paste-buffer -d -p -r -b {name} -t '{pane.pane_id}'")
+    except CannotPaste:
+        tmux.call(pane.socket_path, "delete-buffer", "-b", name)
+        raise
+    sleep(_SETTLE_SECONDS)
+    try:
+        _proved(pane)
+        _typed(pane, f"send-keys -t '{pane.pane_id}' Enter")
+    except (CannotPaste, tmux.TmuxUnknown) as error:
+        raise HalfPasted(str(error)) from None
+
+
+def _proved(pane: Pane) -> None:
+    try:
+        prove(*pane.process, pane.terminal)
+    except NotInForeground as error:
+        raise CannotPaste(str(error)) from None
+
+
+def _typed(pane: Pane, command: str) -> None:
+    """The server does it if it and the pane are what they were, and else says so."""
+    told = "/".join(f"#{{?{name},#{{{name}}},0}}" for name in _STATE)
+    condition = f"#{{==:{told},{'/'.join(pane.state)}}}"
+    done = tmux.call(
+        pane.socket_path,
+        "if-shell",
+        "-F",
+        "-t",
+        pane.pane_id,
+        condition,
+        command,
+        "display-message -p changed",
+    )
+    if done.code != 0 or done.stdout.strip() or done.stderr.strip():
+        raise CannotPaste("the pane has changed while it was looked at")

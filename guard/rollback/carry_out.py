@@ -1,0 +1,159 @@
+"""A revert carried out: put ready, announced, brought into the work tree, and made part of the branch as the last thing."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.core.base.paths import spelled
+from guard.core.events.snapshot import Snapshot, shown
+from guard.core.rollback.journal import REFS, RollbackJournal
+from guard.rescue.commits import Committer
+from guard.rescue.stale_locks import noted
+from guard.rollback.errors import Stopped
+from guard.rollback.move_branch import index_held, index_name, move
+from guard.rollback.place import Place
+from guard.rollback.preflight import Standing
+from guard.rollback.prepare import Order, Prepared, prepared
+from guard.rollback.recover import settle, work_tree
+from guard.rollback.revert import revert_message
+from guard.rollback.stage import Staged, begin, stage
+from guard.rollback.work_tree_files import Meanwhile, bring
+from guard.snapshots.project import Project
+
+Keep = Callable[[], Snapshot]
+"""Takes a snapshot of the work tree."""
+Announce = Callable[[str, str], None]
+"""Told where the branch stands and where it is to go, before anything is touched."""
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """A task that is reverted."""
+
+    task_id: str
+    head: str
+    to_sha: str
+    """The revert; the commit before where there was nothing to revert."""
+    files: tuple[str, ...]
+    snapshot: str | None
+    unsigned: str = ""
+    """Why the revert is not signed, though the user signs."""
+
+
+def roll_back(place: Place, order: Order, lock: int, keep: Keep, announce: Announce) -> RolledBack:
+    """Revert a task's commits; `Stopped`, with everything as it was, if that cannot be.
+
+    Whoever calls it has the lock of all rollbacks, and has seen to those that were killed.
+    """
+    with prepared(place, [order], dry=False) as ready:
+        head = ready.standing.head
+        if not ready.changed:
+            announce(head, head)
+            return RolledBack(order.task_id, head, head, (), None)
+        snapshot = keep().id
+        made = _Making(place, order, ready)
+        staged = made.staged(snapshot)
+    announce(head, staged.journal.to_sha)
+    _carry_out(place, staged, ready, lock)
+    files = tuple(shown(change.path) for change in ready.changed)
+    return RolledBack(order.task_id, head, staged.journal.to_sha, files, snapshot, made.unsigned)
+
+
+class _Making:
+    """The revert as a commit, and its files in a folder."""
+
+    def __init__(self, place: Place, order: Order, ready: Prepared) -> None:
+        self._place, self._order, self._ready = place, order, ready
+        self.unsigned = ""
+
+    def staged(self, snapshot: str) -> Staged:
+        project, head = self._place.project(), self._ready.standing.head
+        commit = self._commit(project)
+        self._place.journals.mkdir(mode=0o700, exist_ok=True)
+        folder = self._place.journals / f"{self._order.task_id}.{os.urandom(6).hex()}"
+        paths = [change.path for change in self._ready.changed]
+        with closing(work_tree(self._place)) as target:
+            stage(project, folder, paths, commit, target)
+        journal = RollbackJournal(
+            task_id=self._order.task_id,
+            worktree=spelled(os.fsencode(self._place.repository.root)),
+            ref=spelled(os.fsencode(self._ready.standing.ref)),
+            head=head,
+            to_sha=commit,
+            index=index_name(),
+            snapshot=snapshot,
+            paths=tuple(map(spelled, paths)),
+            new_folders=tuple(map(spelled, self._new_folders(paths))),
+        )
+        return begin(folder, journal)
+
+    def _commit(self, project: Project) -> str:
+        """Pinned at once, so that nobody's `git gc` takes it away."""
+        order, ready = self._order, self._ready
+        committer = Committer(
+            project.with_index(project.repository.git_dir / "index"),
+            self._place.shadow,
+            order.task_id,
+            0,
+        )
+        message = revert_message(order.task_id, order.name, order.title, order.commits)
+        made = committer.commit(ready.tree, ready.standing.head, message)
+        self.unsigned = committer.unsigned
+        project.call("update-ref", "--no-deref", "-m", "guard: pin", f"{REFS}/{made}", made)
+        return made
+
+    def _new_folders(self, paths: Sequence[bytes]) -> list[bytes]:
+        root = os.fsencode(self._place.repository.root)
+        folders = {
+            b"/".join(parts[:size])
+            for parts in (path.split(b"/")[:-1] for path in paths)
+            for size in range(1, len(parts) + 1)
+        }
+        return sorted(one for one in folders if not os.path.isdir(os.path.join(root, one)))
+
+
+def _carry_out(place: Place, staged: Staged, ready: Prepared, lock: int) -> None:
+    """Whatever happens, it is settled while the index is still held, so that nobody commits what is half done."""
+    trouble: str | None = None
+    with ExitStack() as stack:
+        try:
+            project = place.project()
+            held = stack.enter_context(index_held(project, staged.journal.index, ready.changed))
+            _refuse_moved(project, ready.standing)
+            trouble = _brought(place, project, staged, ready.standing, (held, lock))
+        except Meanwhile as error:
+            raise Stopped("changed_meanwhile", f"{error}", "try again") from None
+        finally:
+            settled = settle(place, staged)
+    if not settled.moved:
+        raise Stopped("changed_meanwhile", f"the branch was not moved: {trouble}", "try again")
+
+
+def _brought(
+    place: Place, project: Project, staged: Staged, standing: Standing, lends: Sequence[int]
+) -> str | None:
+    with closing(work_tree(place)) as target:
+        bring(staged, target)
+    journal = staged.journal
+    with noted(place.shadow, _locks(place, standing), journal.to_sha):
+        return move(project, _moving(standing, journal), lends)
+
+
+def _refuse_moved(project: Project, standing: Standing) -> None:
+    if project.commit_of(standing.ref) != standing.head:
+        raise Stopped("changed_meanwhile", "somebody committed meanwhile", "try again")
+
+
+def _moving(standing: Standing, journal: RollbackJournal) -> Sequence[str]:
+    where = ("--no-deref", "HEAD") if standing.ref == "HEAD" else (standing.ref,)
+    reason = f"guard: rollback {journal.task_id}"
+    return "update-ref", "-m", reason, *where, journal.to_sha, journal.head
+
+
+def _locks(place: Place, standing: Standing) -> list[Path]:
+    head = place.repository.git_dir / "HEAD.lock"
+    if standing.ref == "HEAD":
+        return [head]
+    return [place.repository.common_dir / f"{standing.ref}.lock", head]

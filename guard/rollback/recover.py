@@ -1,0 +1,139 @@
+"""What a rollback left, whole or killed anywhere: finished if the branch has moved, else undone."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.core.base.paths import unspelled
+from guard.core.rollback.journal import REFS, RollbackJournal
+from guard.errors import RepositoryProblem
+from guard.git.locate import at
+from guard.rescue.commits import Change, changes, put_into_index
+from guard.rescue.stale_locks import sweep_locks
+from guard.rollback.move_branch import settle_index
+from guard.rollback.place import Place
+from guard.rollback.stage import Staged, under_way
+from guard.rollback.work_tree_files import take_back, tidy
+from guard.snapshots.project import Project
+from guard.snapshots.restore import identities
+from guard.snapshots.safe_writer import Target
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of a rollback."""
+
+    task_id: str
+    head: str
+    to_sha: str
+    moved: bool
+    """Whether the revert is on the branch; else all is as it was."""
+    left: tuple[str, ...] = ()
+    """Files that somebody changed since, and that are as they were left."""
+    snapshot: str | None = None
+    """The work tree as it was before, where that is known."""
+
+
+def settle_all(place: Place) -> list[Settled]:
+    """See to every rollback that was killed; whoever calls it has the lock of all rollbacks."""
+    found = under_way(place.journals)
+    settled = [settle(_place_of(place, staged.journal), staged) for staged in found]
+    _sweep_pins(place)
+    return settled
+
+
+def _sweep_pins(place: Place) -> None:
+    """Reverts that were pinned, and whose rollback was killed before it was under way."""
+    with suppress(RepositoryProblem):
+        git = place.project()
+        for ref in git.line("for-each-ref", "--format=%(refname)", REFS).splitlines():
+            git.call("update-ref", "--no-deref", "-d", ref)
+
+
+def _place_of(place: Place, journal: RollbackJournal) -> Place:
+    """It may have been in another work tree of the repository."""
+    root = Path(os.fsdecode(unspelled(journal.worktree)))
+    if root == place.repository.root:
+        return place
+    try:
+        return place.at(at(root))
+    except RepositoryProblem:
+        raise RepositoryProblem(
+            f"a rollback of {journal.task_id} was killed in {root}, which is gone",
+            f"bring it back, or delete what is in {place.journals}",
+        ) from None
+
+
+def settle(place: Place, staged: Staged) -> Settled:
+    """Finish it or undo it, and forget it."""
+    journal = staged.journal
+    if (place.shadow / "guard.locks").is_dir():
+        sweep_locks(place.shadow)
+    project = place.project()
+    moved = _has_moved(project, journal)
+    left: list[str] = []
+    with closing(work_tree(place)) as target:
+        if not moved:
+            left = take_back(staged, target, _committed_since(project, journal))
+        settle_index(place.repository.git_dir, journal.index, moved=moved)
+        if moved:
+            _mend_index(project, journal)
+            tidy(staged, target)
+    with suppress(RepositoryProblem):
+        pin = f"{REFS}/{journal.to_sha}"
+        project.call("update-ref", "--no-deref", "-d", pin, journal.to_sha)
+    staged.forget()
+    return Settled(
+        journal.task_id, journal.head, journal.to_sha, moved, tuple(left), journal.snapshot
+    )
+
+
+def work_tree(place: Place) -> Target:
+    """The files of the work tree, to be changed."""
+    repository = place.repository
+    forbidden = identities([place.workspace, repository.git_dir, repository.common_dir])
+    return Target(repository.root, forbidden=forbidden, durable=True)
+
+
+def has_revert(project: Project, ref: str, to_sha: str) -> bool:
+    """Whether the revert is on the branch, whatever came after it."""
+    tip = project.commit_of(ref)
+    if tip is None:
+        return False
+    try:
+        return project.line("merge-base", to_sha, tip) == to_sha
+    except RepositoryProblem:
+        return False
+
+
+def _has_moved(project: Project, journal: RollbackJournal) -> bool:
+    return has_revert(project, os.fsdecode(unspelled(journal.ref)), journal.to_sha)
+
+
+def _committed_since(project: Project, journal: RollbackJournal) -> frozenset[bytes]:
+    """Paths that the branch has otherwise by now: somebody committed them as they are."""
+    tip = project.commit_of("HEAD")
+    if tip is None or tip == journal.head:
+        return frozenset()
+    return frozenset(change.path for change in changes(project, journal.head, tip))
+
+
+def _mend_index(project: Project, journal: RollbackJournal) -> None:
+    """Where the index was not swapped, the paths in it that still are as before get what the revert has."""
+    behind = list(_behind(project, changes(project, journal.head, journal.to_sha)))
+    if behind:
+        put_into_index(project, behind)
+
+
+def _behind(project: Project, changed: list[Change]) -> Iterator[Change]:
+    staged: dict[bytes, tuple[bytes, str]] = {}
+    for line in project.call("ls-files", "-z", "--stage").split(b"\0")[:-1]:
+        about, _, path = line.partition(b"\t")
+        mode, oid, _stage = about.split()
+        staged[path] = (mode, oid.decode())
+    for change in changed:
+        before = (change.old_mode, change.old_oid) if change.letter != "A" else None
+        if staged.get(change.path) == before:
+            yield change

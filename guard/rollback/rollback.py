@@ -1,0 +1,236 @@
+"""A task rolled back: what the plan allows, carried out in the repository, and recorded."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from guard.context.invocation import Invocation
+from guard.coordinator.facts import terms_of
+from guard.coordinator.record import change_state, current, loaded, used_for_another
+from guard.core.base.fields import is_id
+from guard.core.base.text import valid
+from guard.core.coordinator.decide_upkeep import rollback_order
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.terms import Draft, called
+from guard.core.events.plan import CoordinatorEvent
+from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
+from guard.core.events.snapshot import MOST_NAMED, Occasion, Snapshot, cut, shown
+from guard.core.rollback.report import RollbackReport, RolledBackTask
+from guard.errors import GuardError, Refused
+from guard.git.reader import Reader
+from guard.rollback.carry_out import RolledBack, roll_back
+from guard.rollback.errors import Stopped
+from guard.rollback.journals import announced
+from guard.rollback.outcome import end_of, outcome
+from guard.rollback.place import Place, alone
+from guard.rollback.prepare import Order, prepared
+from guard.rollback.recover import Settled, settle_all
+from guard.rollback.report import aborted, finished_now, refused, repeated, taken_back
+from guard.rollback.retry import attempts
+from guard.rollback.task_commits import commits_of_task
+from guard.store import Change
+
+_LONGEST_REASON = 60_000
+Tell = Callable[[RolledBackTask], None]
+"""Told of each task before it is rolled back."""
+
+
+def rollback(
+    guard: Invocation,
+    task_id: str,
+    reason: str,
+    *,
+    cascade: bool,
+    dry: bool,
+    tell: Tell,
+    event_id: str | None = None,
+) -> RollbackReport:
+    """Roll a completed task back, and with `cascade` those that were built on it, the latest first.
+
+    Under an id by which it was rolled back before, nothing is done, whatever became of the task since.
+    """
+    loaded(guard)
+    place = place_of(guard)
+    with alone(place.workspace) as lock:
+        before = loaded(guard)
+        settled = _settled(guard, place)
+        state = loaded(guard)
+        task_id = _id_of(state, task_id)
+        tried = attempts(guard.store, task_id, event_id) if event_id is not None else None
+        finished = next((one for one in settled if one.moved and one.task_id == task_id), None)
+        if finished is not None and task_id not in state.completed_tasks:
+            return finished_now(before, state, finished, dry=dry)
+        if tried is not None and tried.done is not None:
+            return repeated(tried.done, dry=dry)
+        order = rollback_order(state, task_id, cascade=cascade)
+        if order.refusal is not None:
+            return _refused(guard, state, order.refusal, dry=dry)
+        own = tried.next_id if tried is not None else None
+        run = _Run(guard, place, lock, valid(reason)[:_LONGEST_REASON], dry, own)
+        return run.all(state, order.tasks, tell)
+
+
+def finish_or_undo(guard: Invocation) -> None:
+    """See to a rollback that was killed: `pending` knows whether there is one."""
+    place = place_of(guard)
+    with alone(place.workspace):
+        _settled(guard, place)
+
+
+def place_of(guard: Invocation) -> Place:
+    """Where this call of guard would roll back."""
+    guard.writable_store  # noqa: B018  Its folder has the lock.
+    limit = guard.config.settings.rescue.time_limit_seconds
+    return Place(guard.repository, guard.workspace.path, guard.environ, limit)
+
+
+def _id_of(state: Coordinator, told: str) -> str:
+    """A task may be called as the plan spells it, and one that the plan has no more by its id."""
+    found = next((task.id for task in state.tasks if told in (task.id, task.name)), told)
+    if not is_id(found):
+        hint = "`guard plan show` lists what there is"
+        raise Refused(f"the plan has no task {valid(told)[:200]}", hint)
+    return found
+
+
+def _settled(guard: Invocation, place: Place) -> list[Settled]:
+    settled = settle_all(place)
+    for one in settled:
+        _tell_killed(guard, one.task_id, moved=one.moved)
+        for line in one.left:
+            guard.output.warn(f"left as it is: {line}")
+    begun = announced(guard)
+    if begun is not None:
+        found = outcome(place, begun, settled)
+        _append(guard, end_of(begun, found))
+        if found not in settled:
+            _tell_killed(guard, found.task_id, moved=found.moved)
+            settled.append(found)
+    return settled
+
+
+def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
+    word = "finished" if moved else "undone"
+    state = current(guard)
+    name = called(state, task_id) if state is not None else task_id
+    guard.output.warn(f"a rollback of {name} that was killed is {word}")
+
+
+def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> None:
+    terms = terms_of(guard, event_id)
+
+    def decided(_state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...]:
+        if event_id is not None and (known := change.recorded(event_id)) is not None:
+            raise used_for_another(known, event_id)
+        return terms.events([draft])
+
+    change_state(guard, terms, decided)
+
+
+def _refused(guard: Invocation, state: Coordinator, draft: Draft, *, dry: bool) -> RollbackReport:
+    """What the plan does not allow is recorded as well, unless somebody only asks."""
+    fields = dict(draft[1])
+    if not dry:
+        _append(guard, draft)
+    return refused(state, fields, dry=dry)
+
+
+@dataclass
+class _Run:
+    """One or several tasks, one after the other."""
+
+    guard: Invocation
+    place: Place
+    lock: int
+    reason: str
+    dry: bool
+    event_id: str | None
+    """What the beginning is recorded under of the task that was asked for."""
+    done: list[RolledBackTask] = field(default_factory=list)
+
+    def all(self, state: Coordinator, tasks: Sequence[str], tell: Tell) -> RollbackReport:
+        """Nothing is begun unless all of them can be taken back."""
+        orders: list[Order] = []
+        try:
+            orders += [self._order(state, task) for task in tasks]
+            with prepared(self.place, orders, dry=True) as ready:
+                changed = tuple(shown(change.path) for change in ready.changed[:MOST_NAMED])
+        except GuardError as error:
+            return self._stopped(tasks[-1], tasks[-1], error)
+        for order in orders:
+            tell(self._told(state, order))
+            if self.dry:
+                self.done.append(self._told(state, order))
+                continue
+            try:
+                self._one(state, order, self.event_id if order is orders[-1] else None)
+            except GuardError as error:
+                return self._stopped(tasks[-1], order.task_id, error)
+        return self._report(state, tasks[-1], "planned" if self.dry else "rolled_back", changed)
+
+    def _order(self, state: Coordinator, task_id: str) -> Order:
+        commit, task = state.task_commits[task_id], state.task(task_id)
+        recorded = list(state.task_commits)
+        before = recorded[: recorded.index(task_id)]
+        earlier = [state.task_commits[one].commit_sha for one in before]
+        git = Reader(self.place.repository, self.place.environ, self.place.time_limit)
+        commits = commits_of_task(git, commit.base_sha, commit.commit_sha, earlier)
+        name, title = (task.name, task.title) if task else (task_id, "")
+        return Order(task_id, name, title, commit.branch, commits)
+
+    def _told(
+        self, state: Coordinator, order: Order, made: RolledBack | None = None
+    ) -> RolledBackTask:
+        commit = state.task_commits[order.task_id]
+        to_sha, snapshot = (made.to_sha, made.snapshot) if made else (None, None)
+        return taken_back(order.task_id, commit, order.commits, to_sha, snapshot)
+
+    def _one(self, state: Coordinator, order: Order, event_id: str | None) -> None:
+        fields = {"task_id": order.task_id, "reason": self.reason}
+
+        def announce(head: str, to_sha: str) -> None:
+            begun = {"head": head, "to_sha": to_sha, "commits": order.commits}
+            draft = (RollbackStarted, {**fields, **begun, "branch": order.branch})
+            _append(self.guard, draft, event_id)
+
+        def keep() -> Snapshot:
+            return self.guard.keep(Occasion("rollback", self.guard.clock.now()))
+
+        made = roll_back(self.place, order, self.lock, keep, announce)
+        ended = {"from_sha": made.head, "to_sha": made.to_sha}
+        _append(self.guard, (TaskRolledBack, {**fields, **ended}))
+        if made.unsigned:
+            self.guard.output.warn(f"the revert is not signed: {made.unsigned}")
+        self.done.append(self._told(state, order, made))
+
+    def _stopped(self, task_id: str, at: str, error: GuardError) -> RollbackReport:
+        """Stopped by the repository: a result with its word; anything else is an error, once it is recorded.
+
+        After an error in the middle the branch may have moved: the next command looks, and records the end.
+        """
+        if not isinstance(error, Stopped) and announced(self.guard):
+            raise error
+        why = error.why if isinstance(error, Stopped) else "error"
+        if not self.dry:
+            _append(self.guard, (RollbackFailed, {"task_id": at, "reason": why}))
+        if not isinstance(error, Stopped):
+            raise error
+        report = self._report(None, task_id, why, error.paths)
+        said = f"{error.message} ({error.hint})" if error.hint else error.message
+        return report.model_copy(update={"detail": cut(said)})
+
+    def _report(
+        self, state: Coordinator | None, task_id: str, reason: str, paths: Sequence[str]
+    ) -> RollbackReport:
+        return RollbackReport(
+            done=state is not None and not self.dry,
+            dry_run=self.dry,
+            task_id=task_id,
+            reason=reason,
+            detail="",
+            tasks=tuple(self.done),
+            dependents=(),
+            aborted=aborted(state, current(self.guard))
+            if state is not None and not self.dry
+            else (),
+            paths=tuple(paths),
+        )

@@ -1,0 +1,1 @@
+"""Run the agent: one iteration, or one after another until the work is done."""

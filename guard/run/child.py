@@ -1,0 +1,270 @@
+"""The agent as a child: in a process group of its own, its output passed on unchanged and read on the way.
+
+What it prints is also kept, up to a cap, so that a guard that dies leaves enough for the next one to judge by. Signals that
+guard gets go to the agent's whole group. On a terminal guard stays in the foreground, so that Ctrl-C is known to have been
+pressed; an agent that wants to read keys is lent the terminal when it asks.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO, TypeVar
+
+from guard.core.classify import Classification, Reader
+from guard.core.events.run import Process
+from guard.errors import WrongUsage
+from guard.system.pipes import Outlet
+from guard.system.process_identity import start_time
+from guard.system.signals import handled
+from guard.system.terminal import Terminal
+
+T = TypeVar("T")
+_CHUNK = 65536
+_MOST_KEPT_BYTES = 64 * 1024 * 1024
+_LOOK_SECONDS = 0.05
+_GRACE_SECONDS = 10.0
+_DRAIN_SECONDS = 1.0
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the agent's process ended."""
+
+    code: int
+    """Its exit code, negative for a signal."""
+    stopped_by: int | None
+    """The signal by which a person stopped it."""
+
+
+@dataclass
+class _Stopping:
+    """Which signal came first, how often one came, and when the agent is ended by force."""
+
+    first: int | None = None
+    count: int = 0
+    deadline: float | None = None
+
+
+class Supervised:
+    """One agent process, from its start to its end: `with Supervised(...) as child: child.wait(...)`.
+
+    From before the start until the end of the block no signal ends guard alone, and an error ends the agent too.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        environ: Mapping[str, str],
+        cwd: Path,
+        reader: Reader,
+        kept: tuple[BinaryIO, BinaryIO],
+        to_stderr: bool,
+        stdin: bytes | None = None,
+    ) -> None:
+        self._start = partial(_started, argv, environ, cwd, stdin is not None)
+        self._reader = reader
+        self._kept = kept
+        self._to_stderr = to_stderr
+        self._stdin = stdin
+        self._lock = threading.Lock()
+        self._printed = time.monotonic()
+        self._stopping = _Stopping()
+        self._terminal = Terminal()
+        self._held = ExitStack()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._pumps: tuple[threading.Thread, ...] = ()
+        self._outlets: tuple[Outlet, ...] = ()
+
+    def __enter__(self) -> "Supervised":
+        with ExitStack() as held:
+            held.enter_context(handled(_FORWARDED, self._forward))
+            self._child = self._start()
+            self._held = held.pop_all()
+        self._held.callback(self._terminal.take_back)
+        self._pumps = self._pump_all(self._child)
+        if self._stdin is not None:
+            threading.Thread(target=self._give, args=(self._stdin,), daemon=True).start()
+        if self._stopping.first is not None:
+            self._signal(self._stopping.first)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._child is not None and self._child.poll() is None:
+            self._signal(signal.SIGKILL)
+            self._child.wait()
+        self._held.close()
+
+    @property
+    def process(self) -> Process:
+        """The agent's process, told from every other."""
+        pid = self._running.pid
+        return Process(pid=pid, start=start_time(pid) or f"ended@{pid}")
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._child is not None
+        return self._child
+
+    @property
+    def session(self) -> str | None:
+        """The session's id, as soon as the output has told it."""
+        return self.asked(lambda reader: reader.session)
+
+    def classified(self, exit_code: int | None, now: datetime) -> Classification:
+        """What the output and this exit code mean."""
+        return self.asked(lambda reader: reader.finish(exit_code, now))
+
+    def asked(self, question: Callable[[Reader], T]) -> T:
+        """What the reader of the output has to say, between two pieces of it."""
+        with self._lock:
+            return question(self._reader)
+
+    def wait(self, look: Callable[[], None]) -> Ended:
+        """Wait for the agent's end; `look` is called again and again meanwhile."""
+        while (code := self._ended()) is None:
+            look()
+            self._force_if_due()
+            if self._terminal.lent_to_reader(self._running.pid):
+                self._signal(signal.SIGCONT)
+        self._drain()
+        return Ended(code, self._stopped_by(code))
+
+    def end(self) -> None:
+        """End the agent, which has not asked for it: its group is told to, and forced after a while."""
+        if self._stopping.deadline is None:
+            self._stopping.deadline = time.monotonic() + _GRACE_SECONDS
+            self._signal(signal.SIGTERM)
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long ago it last printed something."""
+        return time.monotonic() - self._printed
+
+    @property
+    def held_up(self) -> bool:
+        """Whether what it prints waits for whoever reads it."""
+        return any(outlet.held_up for outlet in self._outlets)
+
+    @property
+    def can_read_terminal(self) -> bool:
+        """Whether a person may be at the keys: then it may wait for them as long as it likes."""
+        return self._stdin is None and self._terminal.is_there
+
+    def _stopped_by(self, code: int) -> int | None:
+        """The signal that guard got; or Ctrl-C, if the agent had the terminal and died of it."""
+        died = self._terminal.lent and code in (-signal.SIGINT, 128 + signal.SIGINT)
+        return self._stopping.first or (signal.SIGINT if died else None)
+
+    def _ended(self) -> int | None:
+        try:
+            return self._running.wait(timeout=_LOOK_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _forward(self, number: int, _frame: FrameType | None) -> None:
+        stopping = self._stopping
+        stopping.first = stopping.first or number
+        stopping.count += 1
+        if number != signal.SIGINT or stopping.count > 1:
+            stopping.deadline = stopping.deadline or time.monotonic() + _GRACE_SECONDS
+        self._signal(signal.SIGKILL if stopping.count > 2 else number)
+
+    def _force_if_due(self) -> None:
+        deadline = self._stopping.deadline
+        if deadline is not None and time.monotonic() >= deadline:
+            self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        if self._child is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._child.pid, number)
+
+    def _pump_all(self, child: subprocess.Popen[bytes]) -> tuple[threading.Thread, ...]:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        errors = Outlet(2)
+        output = errors if self._to_stderr else Outlet(1)
+        self._outlets = (output, errors)
+        streams = (
+            (child.stdout, output, self._kept[0], self._reader.feed),
+            (child.stderr, errors, self._kept[1], self._reader.feed_error),
+        )
+        pumps = tuple(
+            threading.Thread(target=self._pump, args=stream, daemon=True) for stream in streams
+        )
+        for pump in pumps:
+            pump.start()
+        return pumps
+
+    def _pump(
+        self, source: BinaryIO, outlet: Outlet, kept: BinaryIO, feed: Callable[[bytes], None]
+    ) -> None:
+        room = _MOST_KEPT_BYTES
+        with source:
+            while data := os.read(source.fileno(), _CHUNK):
+                self._printed = time.monotonic()
+                with self._lock:
+                    feed(data)
+                with suppress(OSError, ValueError):
+                    kept.write(data[:room])
+                    kept.flush()
+                room = max(0, room - len(data))
+                outlet.put(data)
+
+    def flush(self) -> None:
+        """Wait until whoever reads has taken all that was printed, or has gone."""
+        for outlet in self._outlets:
+            outlet.flush()
+
+    def _give(self, data: bytes) -> None:
+        """The prompt; an agent that does not read it to the end is its own affair."""
+        pipe = self._running.stdin
+        assert pipe is not None
+        with suppress(OSError), pipe:
+            pipe.write(data)
+
+    def _drain(self) -> None:
+        """What was printed before the end; a leftover process may hold the pipe open, and is not waited for."""
+        for outlet in self._outlets:
+            outlet.take_the_rest()
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        for pump in self._pumps:
+            pump.join(max(0.0, deadline - time.monotonic()))
+
+
+def _started(
+    argv: Sequence[str], environ: Mapping[str, str], cwd: Path, has_input: bool
+) -> subprocess.Popen[bytes]:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    try:
+        return subprocess.Popen(  # noqa: S603
+            list(argv),
+            stdin=subprocess.PIPE if has_input else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environ),
+            cwd=cwd,
+            process_group=0,
+        )
+    except FileNotFoundError:
+        raise WrongUsage(f"there is no program {argv[0]!r}", "check its name and PATH") from None
+    except (PermissionError, OSError) as error:
+        raise WrongUsage(
+            f"{argv[0]!r} cannot be started: {error.strerror}", "check that it is a program"
+        ) from None
+    except ValueError as error:
+        raise WrongUsage(f"the command cannot be started: {error}", "check it") from None

@@ -1,0 +1,198 @@
+"""Iterations until the work is done, a limit is reached, or a person is needed. What decides is in `core.looping`."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from guard.check.taskfile import boxes_in
+from guard.context.ids import new_id
+from guard.context.invocation import Invocation
+from guard.core.check.report import CheckReport
+from guard.core.events import RunEnded
+from guard.core.iteration.run import RUN
+from guard.core.run.loop import End, Limits, Next, after_iteration, before_iteration
+from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
+from guard.iteration.current import key_of
+from guard.run.order import Order
+from guard.run.run import StoppedByPerson, run_iteration, still_open
+from guard.system.signals import terminated_like_interrupted
+
+_MOST_PROMPT_BYTES = 4 * 1024 * 1024
+_PLACEHOLDER = "{prompt}"
+_TICK_SECONDS = 0.5
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Looped:
+    """How a loop went."""
+
+    reason: End
+    code: int
+    iterations: tuple[CheckReport, ...]
+    elapsed_seconds: float
+    fault: GuardError | OSError | None = None
+    """What guard could not go on after; the iterations before it stand."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do again and again, and until when."""
+
+    order: Order
+    limits: Limits
+    prompt_file: Path | None = None
+    tasks: Path | None = None
+
+
+class Loop:
+    """A loop while it runs."""
+
+    def __init__(self, guard: Invocation, plan: Plan, tell: Callable[[CheckReport], None]) -> None:
+        self._guard = guard
+        self._plan = plan
+        self._tell = tell
+        self._begun = time.monotonic()
+        self._reports: list[CheckReport] = []
+        self._limited = 0
+        self._code = 0
+
+    def run(self) -> Looped:
+        """Iterations until one of the ends is reached."""
+        fault = None
+        try:
+            with terminated_like_interrupted():
+                end = self._until_an_end()
+        except KeyboardInterrupt:
+            end = Next("stopped", INTERRUPTED)
+        except (GuardError, OSError) as error:
+            if not self._reports:
+                raise
+            code = error.exit_code if isinstance(error, GuardError) else StoreUnavailable.exit_code
+            end, fault = Next("fault", code), error
+        assert end.ends is not None
+        if fault is None:
+            self._end_run(end.ends)
+        return Looped(end.ends, end.code, tuple(self._reports), self._elapsed(), fault)
+
+    def _until_an_end(self) -> Next:
+        end = self._may_end()
+        while end is None:
+            step = self._iterate()
+            end = step if step.ends is not None else self._may_end()
+            if end is None:
+                self._sleep(step.seconds)
+                end = self._may_end()
+        return end
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._begun
+
+    def _may_end(self) -> Next | None:
+        left = self._open_tasks()
+        done = len({(report.run, report.iteration) for report in self._reports})
+        if self._reports and still_open(self._guard, self._reports[-1]):
+            done -= 1
+        unsaved = bool(self._reports) and self._reports[-1].uncommitted.any
+        return before_iteration(self._plan.limits, done, self._elapsed(), left, self._code, unsaved)
+
+    def _open_tasks(self) -> int | None:
+        file = self._plan.tasks
+        left = boxes_in(file) if file is not None else None
+        if file is not None and left is None:
+            if not self._reports:
+                raise WrongUsage(
+                    f"{file} has no boxes that can be read",
+                    "--until-tasks-done needs a markdown file with `- [ ]` boxes",
+                )
+            self._guard.output.warn(
+                f"{file} has no boxes that can be read any more: it ends nothing"
+            )
+        return left
+
+    def _iterate(self) -> Next:
+        begun = bool(self._reports)
+        order = replace(
+            self._with_prompt(),
+            new_run=not begun,
+            goes_on=begun,
+            in_loop=True,
+            max_seconds=self._time_left(),
+        )
+        try:
+            report = run_iteration(self._guard, order)
+        except StoppedByPerson as stop:
+            self._keep(stop.report)
+            return Next("stopped", INTERRUPTED)
+        except BreakerOpen as error:
+            self._guard.output.warn(error.message)
+            return Next("breaker_open", BreakerOpen.exit_code)
+        self._keep(report)
+        self._limited = self._limited + 1 if report.status == "limited" else 0
+        now = self._guard.clock.now()
+        step = after_iteration(report, now, self._limited, self._plan.tasks is not None)
+        self._code = step.code
+        return step
+
+    def _time_left(self) -> float | None:
+        limit = self._plan.limits.max_seconds
+        return None if limit is None else max(0.0, limit - self._elapsed())
+
+    def _keep(self, report: CheckReport) -> None:
+        self._reports.append(report)
+        self._tell(report)
+
+    def _with_prompt(self) -> Order:
+        """The order of the next iteration, with the prompt as its file says now."""
+        order, file = self._plan.order, self._plan.prompt_file
+        if file is None:
+            return order
+        data = _read(file)
+        if _PLACEHOLDER not in order.argv:
+            return replace(order, prompt=data)
+        words = tuple(os.fsdecode(data) if word == _PLACEHOLDER else word for word in order.argv)
+        return replace(order, argv=words, command=order.argv)
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait out a limit, as far as the loop's own time goes."""
+        left, live = self._time_left(), self._guard.output.live()
+        if left is not None:
+            seconds = min(seconds, left)
+        until = time.monotonic() + seconds
+        try:
+            while (left := until - time.monotonic()) > 0:
+                live.say(f"the next iteration waits; {left / 60:.1f} min more")
+                time.sleep(min(_TICK_SECONDS, left))
+        finally:
+            live.clear()
+
+    def _end_run(self, reason: str) -> None:
+        guard = self._guard
+        with guard.writable_store.change() as change:
+            run = change.view(RUN, key_of(guard))
+            if run is None or run.ended_at is not None or not self._reports:
+                return
+            if run.run != self._reports[-1].run or run.open_iteration is not None:
+                return
+            change.append(
+                RunEnded(
+                    at=guard.clock.now(),
+                    id=new_id(),
+                    run=run.run,
+                    worktree=key_of(guard),
+                    reason=reason,
+                )
+            )
+
+
+def _read(file: Path) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            data = opened.read(_MOST_PROMPT_BYTES + 1)
+    except OSError as error:
+        raise WrongUsage(f"{file}: {error.strerror}", "check --prompt-file") from None
+    if len(data) > _MOST_PROMPT_BYTES:
+        raise WrongUsage(f"{file} is larger than {_MOST_PROMPT_BYTES} bytes", "shorten it")
+    return data

@@ -1,0 +1,219 @@
+"""The agent of a run in the registries: there from the start of an iteration, with its end by the verdict.
+
+Where it runs is where guard runs: guard is there before the agent and after it, and ends with it.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal
+
+from guard.agents import registry as agents
+from guard.agents.liveness import look
+from guard.agents.report import age_of, ground_of, settings_of
+from guard.agents.whereabouts import place, surrounds
+from guard.context.invocation import Invocation
+from guard.core.agents.agent import Agent
+from guard.core.agents.lifecycle import ACTIVE, BY_VERDICT
+from guard.core.agents.registry import AGENT_REGISTRY
+from guard.core.agents.reports import AgentReport
+from guard.core.agents.text import transition_line
+from guard.core.base.text import shortened, valid
+from guard.core.check.report import CheckReport
+from guard.core.events import AgentStatus
+from guard.core.events.run import Process
+from guard.core.events.whereabouts import Placing, Whereabouts
+from guard.errors import GuardError, Refused
+from guard.system.host import here
+
+_KEEPER = ("host", "keeper_pid", "keeper_start")
+_MOST_ATTEMPTS = 20
+_LONGEST = 400
+
+Whose = Literal["ours", "ended", "nobody_knows", "taken"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One life of an agent, while this guard runs it."""
+
+    guard: Invocation
+    agent: Agent
+    """As it was when the iteration began."""
+    in_loop: bool
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The variables by which the agent can report of itself."""
+        return {
+            "GUARD_TASK_ID": self.agent.task_id,
+            "GUARD_AGENT_ID": self.agent.agent_id,
+            "GUARD_AGENT_INCARNATION": str(self.agent.incarnation),
+        }
+
+    def started(self, process: Process | None) -> None:
+        """The agent's own process is there: if guard is killed, the agent may live on."""
+        where = self.agent.whereabouts
+        if process is not None and where.pid is None and where.tmux_session is None:
+            told = where.model_copy(update={"pid": process.pid, "pid_start": process.start})
+            with suppress(GuardError):
+                placing = Placing(told, self.guard.clock.boot())
+                store, now = self.guard.writable_store, self.guard.clock.now()
+                agents.place(store, now, self.agent, placing)
+
+    def ends(self, report: CheckReport) -> None:
+        """What the verdict on the iteration says of the agent; one that waits or was limited goes on, with no guard over it
+        unless guard goes on too."""
+        status = BY_VERDICT.get(report.status, "working")
+        message = f"iteration {report.iteration}: {report.status}, {report.reason}"
+        left = status in ACTIVE and not self.in_loop
+        where = _users(self.agent.whereabouts, self.guard.environ) if left else None
+        self._report(status, message, where, report.run, report.iteration)
+
+    def fails(self, why: str) -> None:
+        """Guard could not go on, and nobody knows what became of the agent's work: that is no longer an active agent."""
+        with suppress(GuardError):
+            self._report("error", shortened(valid(why), _LONGEST), None)
+
+    def stopped(self, why: str) -> None:
+        """The agent was ended with its guard, by a person or by `guard agent kill`."""
+        agent = _known(self.guard, self.agent.task_id, self.agent.agent_id)
+        if agent is not None and agent.incarnation == self.agent.incarnation:
+            reason = shortened(f"guard was stopped: {valid(why)}", _LONGEST)
+            store, now = self.guard.writable_store, self.guard.clock.now()
+            _tell(self.guard, agents.killed(store, now, agent, reason, "ended by its guard"))
+
+    def _report(
+        self,
+        status: AgentStatus,
+        message: str,
+        where: Whereabouts | None,
+        run: str | None = None,
+        iteration: int | None = None,
+    ) -> None:
+        report = agents.update(
+            self.guard.writable_store,
+            self.guard.clock.now(),
+            task_id=self.agent.task_id,
+            agent_id=self.agent.agent_id,
+            status=status,
+            message=message,
+            incarnation=self.agent.incarnation,
+            place=Placing(where, self.guard.clock.boot()) if where is not None else None,
+            run=run,
+            iteration=iteration,
+        )
+        _tell(self.guard, report)
+
+
+def begins(
+    guard: Invocation, task: str, agent_id: str | None, kind: str, *, in_loop: bool = False
+) -> Entry:
+    """The agent works on the task from now on, again or for the first time.
+
+    One that goes on, because it waited or was limited, lives on. While another guard runs an agent, its name is taken: an
+    agent that was not named gets the next free one.
+    """
+    for name in [agent_id] if agent_id else _names(kind):
+        for _ in range(_MOST_ATTEMPTS):
+            known = _known(guard, task, name)
+            whose, detail = _whose(guard, known) if known is not None else ("ended", "")
+            if whose == "taken" and agent_id is None:
+                break
+            if whose == "taken":
+                raise Refused(
+                    f"agent {name} of task {task} is active already ({detail})",
+                    "give the agent of this run another name with --agent-id",
+                )
+            report = _joined(guard, task, name, kind, known, whose, detail)
+            if report is not None:
+                _tell(guard, report)
+                if agent_id is None and name != kind:
+                    guard.output.warn(f"{kind} is taken in task {task}: this agent is {name}")
+                return Entry(guard, report.agent, in_loop)
+    raise Refused(f"task {task} changes all the time", "try again")
+
+
+def _names(kind: str) -> Iterator[str]:
+    yield kind
+    for number in count(2):
+        yield f"{kind}-{number}"
+
+
+def _known(guard: Invocation, task: str, name: str) -> Agent | None:
+    registry = guard.store.view(AGENT_REGISTRY, task)
+    return registry.agent(name) if registry else None
+
+
+def _whose(guard: Invocation, known: Agent) -> tuple[Whose, str]:
+    """Whose an agent is that is registered already: to go on with, to begin anew, or another's."""
+    where = known.whereabouts
+    if known.status not in ACTIVE:
+        return "ended", ""
+    if not where.known or _is_us(where) or surrounds(where, guard.environ):
+        return "ours", ""
+    seen = look(where, age_seconds=age_of(guard, known), here=here())
+    if seen.state == "ended":
+        return "ended", seen.detail
+    return ("taken" if seen.state == "alive" else "nobody_knows"), seen.detail
+
+
+def _us() -> Whereabouts:
+    own, _ = place(None, None, os.getpid())
+    return Whereabouts(host=own.host, keeper_pid=own.pid, keeper_start=own.pid_start)
+
+
+def _is_us(where: Whereabouts) -> bool:
+    return all(getattr(where, name) == getattr(_us(), name) for name in _KEEPER)
+
+
+def _users(where: Whereabouts, environ: Mapping[str, str]) -> Whereabouts:
+    """What others said of where it runs: without its guard, and without a process that guard itself started."""
+    own = {"keeper_pid": None, "keeper_start": None}
+    if where.keeper_pid is not None and not surrounds(where, environ):
+        own |= {"pid": None, "pid_start": None}
+    return where.model_copy(update=own)
+
+
+def _joined(
+    guard: Invocation,
+    task: str,
+    name: str,
+    kind: str,
+    known: Agent | None,
+    whose: Whose,
+    detail: str,
+) -> AgentReport | None:
+    """The agent at work under this guard; None if it has to be looked at again, because it is not what it was."""
+    store, now, own = guard.writable_store, guard.clock.now(), _us()
+    if known is not None and whose == "ours":
+        update = {name: getattr(own, name) for name in _KEEPER}
+        where = _users(known.whereabouts, guard.environ).model_copy(update=update)
+        return agents.go_on(store, now, known, Placing(where, guard.clock.boot()))
+    if known is not None and known.status in ACTIVE and whose == "ended":
+        agents.end_detected(store, now, known, detail[:512], None)
+        return None
+    if known is not None and whose == "nobody_knows":
+        guard.output.warn(f"agent {name} of task {task} is taken over: {detail}")
+        agents.give_up(store, now, known, f"taken over by another run: {detail}"[:_LONGEST])
+        return None
+    try:
+        return agents.spawn(
+            store,
+            now,
+            task_id=task,
+            agent_id=name,
+            agent_type=kind,
+            keep_finished=settings_of(guard).registry.keep_finished,
+            place=Placing(own, guard.clock.boot()),
+            ground=ground_of(guard),
+        )
+    except Refused:
+        return None
+
+
+def _tell(guard: Invocation, report: AgentReport) -> None:
+    if report.recorded_as == "spawned" or report.previous_status != report.agent.status:
+        guard.output.note(transition_line(report))

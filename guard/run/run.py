@@ -1,0 +1,210 @@
+"""One iteration under guard's eyes: baseline, the agent as a child, the check, the breaker.
+
+An iteration that an earlier guard left open, because it was killed or because helpers were still at work, is finished
+first: it is judged by what is known of it, and nothing new begins beside something that is still alive.
+"""
+
+import os
+import signal
+from contextlib import ExitStack
+from dataclasses import replace
+
+from guard import breaker
+from guard.check.record import not_started, place_of
+from guard.check.verdict import judged, stopped
+from guard.context.invocation import Invocation
+from guard.core.check.report import CheckReport
+from guard.core.classify import Classification, reader
+from guard.core.iteration.run import RUN
+from guard.errors import BreakerOpen, GuardError, WrongUsage
+from guard.hooks.ingest import fold
+from guard.iteration.begin import begin
+from guard.iteration.current import (
+    Iteration,
+    Terms,
+    current,
+    key_of,
+    last_check,
+    refuse_beside_another,
+    session_seen,
+    session_told,
+    watch_of,
+)
+from guard.iteration.kept_output import KeptOutput, output_left_by
+from guard.iteration.process_watch import MARK
+from guard.run import registry_entry as registered
+from guard.run.child import Ended, Supervised
+from guard.run.limits import Limits, Watching
+from guard.run.order import Order, check_program, current_folder, named
+from guard.run.registry_entry import Entry
+from guard.run.team_feed import Following
+from guard.system.signals import terminated_like_interrupted
+
+
+class StoppedByPerson(Exception):
+    """The iteration was ended by a signal; it is recorded, and the next run goes on."""
+
+    def __init__(self, report: CheckReport) -> None:
+        super().__init__(report.detail)
+        self.report = report
+
+
+def run_iteration(guard: Invocation, order: Order) -> CheckReport:
+    """Run the agent once and say what became of it."""
+    with terminated_like_interrupted():
+        left = finish_what_was_left(guard, order.terms, order.goes_on)
+        if left is not None and (order.goes_on or still_open(guard, left)):
+            return left
+        if left is not None:
+            _tell_of(guard, left)
+        check_program(order.argv, guard.environ)
+        _ask_breaker(guard)
+        return _registered(guard, order)
+
+
+def _tell_of(guard: Invocation, left: CheckReport) -> None:
+    """What became of an iteration that is not what was asked for."""
+    guard.output.warn(f"iteration {left.iteration}: {left.status}: {left.reason} ({left.detail})")
+    for held in left.rescue.held_back if left.rescue else ():
+        guard.output.warn(f"held back: {held.path}: {held.why}")
+    if left.snapshot is not None:
+        guard.output.warn(f"safe in snapshot {left.snapshot.id}: {left.snapshot.recover}")
+
+
+def _registered(guard: Invocation, order: Order) -> CheckReport:
+    """The iteration, with its agent in the registries if it has a task there."""
+    if order.task is None:
+        return _iterate(guard, order)
+    kind = order.terms.agent or named(order.argv) or "agent"
+    entry = registered.begins(guard, order.task, order.agent_id, kind, in_loop=order.in_loop)
+    try:
+        report = _iterate(guard, order, entry)
+    except StoppedByPerson as stop:
+        entry.stopped(stop.report.detail or stop.report.reason)
+        raise
+    except KeyboardInterrupt:
+        entry.stopped("interrupted while it judged the iteration")
+        raise
+    except (GuardError, OSError) as error:
+        entry.fails(str(error))
+        raise
+    entry.ends(report)
+    return report
+
+
+def finish_what_was_left(
+    guard: Invocation, terms: Terms, watched: bool = False
+) -> CheckReport | None:
+    """Judge an iteration that was left open; None if there is none. `watched` says that this guard was there all the time."""
+    run = guard.store.view(RUN, key_of(guard))
+    opened = run.open_iteration if run is not None else None
+    if opened is None or opened.supervisor is None:
+        return None
+    refuse_beside_another(run)
+    iteration = current(guard, Terms())
+    guard.output.warn(f"iteration {opened.number} was left unfinished; it is judged first")
+    return judged(
+        guard,
+        iteration,
+        replace(
+            terms,
+            baseline=None,
+            agent=opened.agent or terms.agent,
+            session=opened.session or terms.session,
+        ),
+        watch=watch_of(guard, iteration),
+        output=output_left_by(guard, iteration),
+        alone=not watched,
+        feeds_breaker="always" if last_check(guard, iteration) else "with_work",
+    )
+
+
+def still_open(guard: Invocation, report: CheckReport) -> bool:
+    """Whether the iteration goes on after this report: something of it is waited for."""
+    run = guard.store.view(RUN, key_of(guard))
+    return run is not None and run.opened(report.run, report.iteration) is not None
+
+
+def _ask_breaker(guard: Invocation) -> None:
+    holder = breaker.process(os.getpid())
+    found = breaker.allow(guard.writable_store, place_of(guard), holder=holder, heir=True)
+    if found.allowed:
+        return
+    why = breaker.load(guard.store, key_of(guard)).reason or found.reason
+    when = f"; a trial is allowed from {found.retry_at:%Y-%m-%d %H:%M:%S} UTC on"
+    raise BreakerOpen(
+        f"the breaker is open: {why}{when if found.retry_at else ''}",
+        "`guard breaker show` says more, `guard breaker reset` closes it",
+    )
+
+
+def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> CheckReport:
+    agent = order.terms.agent or guard.config.settings.completion_check.agent or named(order.argv)
+    me, command, folder = (
+        breaker.process(os.getpid()),
+        order.command or order.argv,
+        current_folder(),
+    )
+    begin(guard, me, command, order.new_run)
+    iteration = current(guard, order.terms)
+    with ExitStack() as held:
+        output_files = KeptOutput.of(guard, iteration)
+        kept = held.enter_context(output_files.opened())
+        child = Supervised(
+            order.argv,
+            environ={**guard.environ, **(entry.identity if entry else {}), MARK: iteration.mark},
+            cwd=folder,
+            reader=reader(agent),
+            kept=kept,
+            to_stderr=order.to_stderr,
+            stdin=order.prompt,
+        )
+        try:
+            held.enter_context(child)
+        except WrongUsage as error:
+            not_started(guard, iteration, error.message)
+            raise
+        iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
+        if entry is not None:
+            entry.started(child.process)
+        limits = Limits.of(guard.config.settings.run, order.max_seconds)
+        watch = watch_of(guard, iteration)
+        team = Following(guard, iteration, child, order.terms.session)
+        touch = output_files.touch
+        watching = Watching(guard, iteration, child, watch, agent, limits, touch, team.look)
+        ended = child.wait(watching.look)
+        output = child.classified(ended.code, guard.clock.now().astimezone())
+        watching.note(output.session)
+        fold(guard)  # Helpers that only hooks have told of end with the agent, too.
+        session = watching.session or session_told(guard, iteration)
+        team.end(session)
+    session = order.terms.session or session
+    terms = replace(order.terms, agent=agent, session=session)
+    try:
+        return _judge(guard, iteration, terms, watching, output, ended)
+    finally:
+        child.flush()
+
+
+def _judge(
+    guard: Invocation,
+    iteration: Iteration,
+    terms: Terms,
+    watching: Watching,
+    output: Classification,
+    ended: Ended,
+) -> CheckReport:
+    watch = watching.watch
+    if ended.stopped_by is not None:
+        word = signal.Signals(ended.stopped_by).name
+        report = stopped(guard, iteration, terms, watch=watch, output=output, by=word)
+        raise StoppedByPerson(report)
+    return judged(
+        guard,
+        iteration,
+        terms,
+        watch=watch,
+        output=output,
+        ended_by_guard=watching.ended,
+        feeds_breaker="always",
+    )

@@ -1,0 +1,52 @@
+"""What an agent's output tells of its helpers while it runs, followed into the accounting of its team."""
+
+from guard.context.invocation import Invocation
+from guard.core.classify import Reader
+from guard.core.events.team_change import Change
+from guard.core.team.state import Scope
+from guard.gate.accounts import Accounts
+from guard.iteration.current import Iteration, key_of
+from guard.run.child import Supervised
+
+
+class Following:
+    """The helpers of one agent process, as its output tells of them. Output that tells of none costs nothing.
+
+    The threads that pass the output on never wait for the store: what they read is fetched here, look by look.
+    """
+
+    def __init__(
+        self, guard: Invocation, iteration: Iteration, child: Supervised, session: str | None
+    ) -> None:
+        self._guard = guard
+        self._iteration = iteration
+        self._child = child
+        self._named = self._session = session
+        self._accounts = Accounts(
+            guard, self._scope, "the team is counted without what the output tells of helpers"
+        )
+
+    def look(self, session: str | None) -> None:
+        """Record what has become known; what cannot be recorded now is tried again at the next look."""
+        self._session = self._named or session
+        if self._accounts.behind:
+            self._accounts.send()
+        if not self._accounts.behind:
+            self._accounts.record(self._child.asked(_news))
+
+    def end(self, session: str | None) -> None:
+        """The agent's process has ended, and with it the helpers that it still had."""
+        self._session = self._named or session
+        self._accounts.host_ended(self._child.asked(_news), self._child.asked(_members))
+
+    def _scope(self) -> Scope:
+        iteration = self._iteration
+        return Scope(key_of(self._guard), self._session, iteration.run, iteration.number)
+
+
+def _news(reader: Reader) -> tuple[Change, ...]:
+    return reader.team.news() if reader.team is not None else ()
+
+
+def _members(reader: Reader) -> tuple[str, ...]:
+    return reader.team.members if reader.team is not None else ()

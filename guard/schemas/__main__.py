@@ -1,0 +1,23 @@
+"""Write the schemas anew, or with `--check` say which are not current: `python -m guard.schemas`."""
+
+import sys
+
+from guard.context.resources import folder
+from guard.schemas.generate import generate, stale
+
+
+def _main(words: list[str]) -> int:
+    target = folder("schemas")
+    if "--check" in words:
+        for name in stale(target):
+            sys.stderr.write(f"{name} is not current: run `python -m guard.schemas`\n")
+        return 1 if stale(target) else 0
+    for name in stale(target):
+        (target / name).unlink(missing_ok=True)
+    for name, text in generate().items():
+        (target / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

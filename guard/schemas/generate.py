@@ -1,0 +1,205 @@
+"""JSON Schemas (Draft 2020-12), one per state file and per output document, generated from the models.
+
+`python -m guard.schemas` writes them; `python -m guard.schemas --check` says whether they are current.
+"""
+
+import json
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Discriminator, Field, TypeAdapter, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import DictSchema
+
+from guard.context.resources import folder
+from guard.context.workspace import WorktreeEntry
+from guard.core.activity.report import ActivityReport
+from guard.core.activity.status import StatusReport
+from guard.core.agents.reports import AgentDetailReport, AgentReport, AgentsReport, ImportReport
+from guard.core.base.docstrings import describe_all
+from guard.core.base.fields import Count, Digest, Seq
+from guard.core.base.report import Report
+from guard.core.breaker.report import BreakerReport
+from guard.core.catalogue import Checkpoint, view_kinds
+from guard.core.check.evidence import Evidence
+from guard.core.check.rejudge import JudgeReport
+from guard.core.check.report import CheckReport
+from guard.core.classify.report import ClassifyReport
+from guard.core.config.settings import Settings
+from guard.core.coordinator.ingest_report import PlanIngestReport
+from guard.core.coordinator.report import (
+    PlanChangeReport,
+    PlanGraphReport,
+    PlanNextReport,
+    PlanOutboxReport,
+)
+from guard.core.events import event_types
+from guard.core.events.snapshot import Manifest
+from guard.core.failures.report import FailuresReport, FailureWarningsReport
+from guard.core.github.report import StepReport, ToldReport
+from guard.core.install.git_report import GitHooksReport
+from guard.core.install.report import InstallReport
+from guard.core.iteration.report import BaselineReport
+from guard.core.log.migrations import RECORD_VERSION
+from guard.core.log.reports import (
+    ConfigReport,
+    DoctorReport,
+    InitReport,
+    LogReport,
+    RebuildReport,
+    SchemaList,
+    ValidateReport,
+    VerifyReport,
+    WhereReport,
+)
+from guard.core.metrics.report import MetricsReport
+from guard.core.probe.report import ProbeReport
+from guard.core.rescue.report import (
+    RescueReport,
+    RestoreDiffReport,
+    RestoreReport,
+    SnapshotReport,
+    SnapshotsReport,
+)
+from guard.core.resume.report import ResumeReport
+from guard.core.rollback.journal import RollbackJournal
+from guard.core.rollback.report import RollbackReport
+from guard.core.run.report import LoopReport
+from guard.core.team.report import TeamReport
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+OUTPUTS: tuple[type[Report], ...] = (
+    ActivityReport,
+    AgentDetailReport,
+    AgentReport,
+    AgentsReport,
+    BaselineReport,
+    BreakerReport,
+    CheckReport,
+    ClassifyReport,
+    ConfigReport,
+    DoctorReport,
+    FailureWarningsReport,
+    FailuresReport,
+    GitHooksReport,
+    ImportReport,
+    InitReport,
+    InstallReport,
+    JudgeReport,
+    LogReport,
+    LoopReport,
+    MetricsReport,
+    PlanChangeReport,
+    PlanGraphReport,
+    PlanIngestReport,
+    PlanNextReport,
+    PlanOutboxReport,
+    ProbeReport,
+    RebuildReport,
+    RescueReport,
+    RestoreDiffReport,
+    RestoreReport,
+    ResumeReport,
+    RollbackReport,
+    SchemaList,
+    SnapshotReport,
+    SnapshotsReport,
+    StatusReport,
+    StepReport,
+    TeamReport,
+    ToldReport,
+    ValidateReport,
+    VerifyReport,
+    WhereReport,
+)
+"""Every document that a command prints."""
+_SUFFIX = ".schema.json"
+_WRITTEN_BY_PEOPLE = frozenset({"evidence", "settings"})
+"""They may leave out what has a default; what guard itself writes is whole."""
+
+
+def record_adapter() -> TypeAdapter[Any]:
+    """A whole line of the log as a model."""
+    version = Annotated[int, Field(ge=RECORD_VERSION, le=RECORD_VERSION)]
+    models: list[Any] = [
+        create_model(
+            f"{cls.__name__}Record",
+            __base__=cls,
+            __doc__=cls.__doc__,
+            v=(version, ...),
+            seq=(Seq, ...),
+            more=(Count, ...),
+            prev=(Digest, ...),
+            hash=(Digest, ...),
+        )
+        for cls in event_types().values()
+    ]
+    union: Any = Annotated[reduce(or_, models), Discriminator("type")]
+    return TypeAdapter(union)
+
+
+def adapters() -> dict[str, TypeAdapter[Any]]:
+    """Every published document, by the kind in its `schema` field, or by what it is."""
+    documents: list[type[BaseModel]] = [kind.document for kind in view_kinds()]
+    documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, *OUTPUTS]
+    named = {_kind(document): TypeAdapter(document) for document in documents}
+    return {"event": record_adapter(), "settings": TypeAdapter(Settings), **named}
+
+
+def _kind(document: type[BaseModel]) -> str:
+    return str(document.model_fields["schema_"].default).split("/")[1]
+
+
+def generate() -> dict[str, str]:
+    """The text of every schema file, by file name."""
+    describe_all()
+    return {f"{kind}{_SUFFIX}": _text(kind, adapter) for kind, adapter in adapters().items()}
+
+
+class _Closed(GenerateJsonSchema):
+    """Keys that do not fit the pattern of a mapping's keys are refused, as the models do."""
+
+    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
+        made = super().dict_schema(schema)
+        return {**made, "additionalProperties": False} if "patternProperties" in made else made
+
+
+def _text(kind: str, adapter: TypeAdapter[Any]) -> str:
+    mode: Literal["validation", "serialization"] = (
+        "validation" if kind in _WRITTEN_BY_PEOPLE else "serialization"
+    )
+    schema = {
+        "$schema": DIALECT,
+        "$id": f"urn:completion-guard:{kind}:1",
+        "$comment": "Generated from the models by `python -m guard.schemas`; do not edit.",
+        **adapter.json_schema(mode=mode, by_alias=True, schema_generator=_Closed),
+    }
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
+
+
+def names() -> list[str]:
+    """The kinds that have a schema."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in folder("schemas").glob(f"*{_SUFFIX}"))
+
+
+def load(kind: str) -> dict[str, Any]:
+    """The published schema of a kind; LookupError if there is none."""
+    path = folder("schemas") / f"{kind}{_SUFFIX}"
+    if kind not in names():
+        raise LookupError(kind)
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return schema
+
+
+def stale(target: Path) -> list[str]:
+    """The files in a folder that differ from what the models say."""
+    wanted = generate()
+    present = {path.name for path in target.glob(f"*{_SUFFIX}")}
+    differing = {
+        name
+        for name, text in wanted.items()
+        if name not in present or (target / name).read_text(encoding="utf-8") != text
+    }
+    return sorted(differing | (present - set(wanted)))

@@ -1,0 +1,202 @@
+"""State and configuration files against the published schemas."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from guard.context.config import own_section
+from guard.core.base.strict_json import loads
+from guard.core.base.text import plural, valid
+from guard.core.log.record import BadRecord, unsealed
+from guard.core.log.reports import Finding
+from guard.schemas import generate as schemas
+
+MOST_BYTES = 64 * 1024 * 1024
+_NAMED = {
+    "AGENT_REGISTRY.json": "agent-registry",
+    "FINDINGS.json": "findings",
+    "GLOBAL_REGISTRY.json": "global-registry",
+    "agent-baseline.json": "agent-baseline",
+    "watched.json": "watched-agent",
+    "baseline.json": "baseline",
+    "breaker.json": "breaker",
+    "check.json": "last-check",
+    "checkpoint.json": "checkpoint",
+    "clocks.json": "machine-clocks",
+    "run.json": "run",
+}
+_SEGMENT = re.compile(r"events(\.\d{6})?\.jsonl")
+_HINT = "`guard schema {kind}` prints what is expected"
+
+
+def check(path: Path) -> Iterator[Finding]:
+    """Everything that is wrong with one file."""
+    try:
+        data = _read(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        yield Finding(file=valid(path), place="", problem=f"cannot be read: {reason}", hint=None)
+        return
+    for place, problem, kind in _checker(path)(path, data):
+        hint = _HINT.format(kind=kind) if kind else None
+        yield Finding(file=valid(path), place=valid(place), problem=valid(problem), hint=hint)
+
+
+def problems(name: str, data: bytes) -> Iterator[tuple[str, str]]:
+    """The same for bytes that lie in no file: where each problem is, and what it is."""
+    path = Path(name)
+    if len(data) > MOST_BYTES:
+        yield "", f"it has more than {plural(MOST_BYTES, 'byte')}"
+        return
+    for place, problem, _kind in _checker(path)(path, data):
+        yield place, problem
+
+
+Problem = tuple[str, str, str | None]
+
+
+def _checker(path: Path) -> Callable[[Path, bytes], Iterator[Problem]]:
+    if _SEGMENT.fullmatch(path.name):
+        return _check_log
+    return _check_toml if path.suffix == ".toml" else _check_json
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is not a regular file")
+        if status.st_size > MOST_BYTES:
+            raise ValueError(f"it has more than {plural(MOST_BYTES, 'byte')}")
+        return file.read(MOST_BYTES)
+
+
+def _check_json(path: Path, data: bytes) -> Iterator[Problem]:
+    try:
+        document = loads(data)
+    except (ValueError, RecursionError) as error:
+        yield "", f"not JSON: {error}", None
+        return
+    kind, problem = _kind(path, document)
+    if kind is None:
+        yield "$.schema", problem, None
+        return
+    yield from _against(kind, document)
+
+
+def _check_log(_path: Path, data: bytes) -> Iterator[Problem]:
+    """Each line by itself; the chain through them is for `guard verify`."""
+    *lines, _torn = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            unsealed(line)
+            record = loads(line)
+        except BadRecord as error:
+            yield f"line {number}", str(error), "event"
+            continue
+        except (ValueError, RecursionError) as error:
+            yield f"line {number}", f"not JSON: {error}", "event"
+            continue
+        for place, problem, kind in _against("event", record):
+            yield f"line {number} {place}", problem, kind
+
+
+def _check_toml(path: Path, data: bytes) -> Iterator[Problem]:
+    import tomllib
+
+    try:
+        document = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        yield "", f"not TOML: {error}", None
+        return
+    yield from _against("settings", own_section(path, document))
+
+
+def _kind(path: Path, document: Any) -> tuple[str | None, str]:
+    """The kind that the document names itself, else the one that its file name tells."""
+    named = document.get("schema") if isinstance(document, dict) else None
+    if isinstance(named, str):
+        words = named.split("/")
+        if len(words) == 3 and words[0] == "guard" and words[1] in schemas.names():
+            if words[2] == "1":
+                return words[1], ""
+            return None, f"{named!r} is a format that this guard does not know: it knows version 1"
+        return None, f"{named!r} is not a format of guard"
+    if path.name in _NAMED:
+        return _NAMED[path.name], ""
+    return None, "the document has no `schema` and its file name is none of guard's"
+
+
+def _against(kind: str, document: Any) -> Iterator[Problem]:
+    errors = [cause for error in validator(kind).iter_errors(document) for cause in _causes(error)]
+    for error in sorted(errors, key=lambda e: (list(map(str, e.absolute_path)), e.message)):
+        yield error.json_path, _shortened(error.message), kind
+
+
+def _causes(error: Any) -> Iterator[Any]:
+    """Where several forms were allowed, what is wrong with the one that was meant."""
+    branches: dict[int, list[Any]] = {}
+    for inner in error.context:
+        branches.setdefault(inner.schema_path[0], []).append(inner)
+    meant = [inner for inner in branches.values() if not any(map(_is_another_form, inner))]
+    if not meant:
+        yield error
+        return
+    for inner in min(meant, key=len):
+        yield from _causes(inner)
+
+
+def _is_another_form(error: Any) -> bool:
+    """An event of another type, or null where something was given."""
+    tagged = error.validator == "const" and list(error.relative_path) == ["type"]
+    return tagged or (error.validator == "type" and not error.relative_path)
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= 200 else f"{message[:120]} … {message[-70:]}"
+
+
+@cache
+def validator(kind: str) -> Any:
+    """The validator of a kind: Draft 2020-12, with `1.0` not an integer, times checked, and patterns that end where the
+    text ends."""
+    from jsonschema import Draft202012Validator, FormatChecker, validators
+
+    def whole(_checker: Any, value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    formats = FormatChecker(formats=())
+    formats.checks("date-time")(_is_instant)
+
+    def finite(_checker: Any, value: Any) -> bool:
+        return whole(None, value) or (isinstance(value, float) and isfinite(value))
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": whole, "number": finite})
+    extend: Any = validators.extend
+    strict = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=types)
+    return strict(schemas.load(kind), format_checker=formats)
+
+
+def _is_instant(value: object) -> bool:
+    if not isinstance(value, str):
+        return True
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
+    """Python's `$` also matches before a last newline; the standard's does not."""
+    from jsonschema import ValidationError
+
+    ended = re.sub(r"\$\Z", r"\\Z", pattern)
+    if isinstance(value, str) and re.search(ended, value) is None:
+        yield ValidationError(f"{value!r} does not match {pattern!r}")

@@ -1,0 +1,286 @@
+"""What goes into a snapshot, read from the project into the stream, with a note on everything that does not go in."""
+
+import os
+import re
+import stat
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from guard.core.base.paths import spelled
+from guard.core.events.snapshot import (
+    LogHead,
+    Manifest,
+    Occasion,
+    Skipped,
+    cut,
+    is_relative,
+    tree_path,
+)
+from guard.errors import GuardError, StoreUnavailable
+from guard.snapshots.fast_import import Stream
+from guard.snapshots.git_state import PutAside
+from guard.snapshots.limits import Limits
+from guard.snapshots.project import Project
+from guard.snapshots.read_file import Content, Large, read
+from guard.snapshots.shadow import Shadow
+from guard.snapshots.staged import GITLINK
+from guard.snapshots.stat_cache import Memory, is_same
+from guard.snapshots.tree_delta import Table, above
+from guard.snapshots.walk import FOLDER, Entry, Found, Walk, reached
+from guard.store.lock import read_mark
+from guard.system.private_files import Folder, close
+
+_USUAL_MODES = (0o100644, 0o100755)
+_WALK_SHARE = 0.6
+_LARGE_BYTES_PER_SECOND = 40e6
+UNSTEADY = "changed while it was read"
+_NO_TIME = "time limit: nothing from here on"
+_TOO_LARGE = "time limit: too large for what is left of it"
+_OFTEN = 256
+"""So many files are read between two words on how far it is."""
+_MEGABYTE = 1_000_000
+_MAY_BE_ESCAPED = re.compile(rb"\.[gG]|[gG][iI][tT]~1|escaped%")
+
+
+class Taking:
+    """One snapshot while it is made."""
+
+    def __init__(
+        self,
+        project: Project,
+        shadow: Shadow,
+        stream: Stream,
+        before: Memory,
+        wanted: Sequence[bytes],
+        limits: Limits,
+    ) -> None:
+        self._workspace = shadow.path.parent
+        place = os.stat(self._workspace)
+        self._own = frozenset({(place.st_dev, place.st_ino)})
+        self._deadline = project.deadline.part(_WALK_SHARE)
+        self.walk = Walk(project.repository.root, self._own, self._deadline)
+        looked = time.time_ns()
+        self.worktree = Table(stream, b"worktree/", before.worktree, looked)
+        self.nested = Table(stream, b"nested/", before.nested, looked)
+        self.modules = Table(stream, b"", before.modules, looked)
+        self.absent: set[bytes] = set()
+        self.unread: dict[bytes, str] = self.walk.not_read
+        self._unread_of_git: dict[bytes, str] = {}
+        self.folders: set[bytes] = set()
+        self._project, self._stream, self._limits = project, stream, limits
+        self._put_aside = PutAside(project, shadow, stream, self._unread_of_git)
+        self._wanted = frozenset(path for path in wanted if is_relative(path))
+        self._large: dict[bytes, None] = {}
+        self._walked: set[bytes] = set()
+        self._modes: dict[str, list[str]] = defaultdict(list)
+        self._escaped: dict[str, str] = {}
+        self._bytes = 0
+        self._read = 0
+
+    def everything(self) -> None:
+        """Small files first: should the time run out, the most is saved."""
+        self._limits.tell("saving the work tree")
+        for found in self.walk.folders():
+            self._look_into(found)
+        for path in sorted(self._wanted | self._left_out()):
+            if path not in self.worktree.now and path not in self.unread:
+                self._fetch(path)
+        self._put_aside.staged()
+        self._put_aside.stashed()
+        self._put_aside.set_aside()
+        self._put_aside.operation()
+        root, git_dir = self.walk.root, self._project.repository.git_dir
+        for path in self.walk.nested:
+            self._look_into_git(root, path + b"/.git", self.nested)
+        if b".git" not in self._unread_of_git:
+            self._look_into_git(git_dir, b"modules", self.modules)
+        for path in self._large:
+            self._fetch(path, large=True)
+        for table in self.tables:
+            table.sweep()
+
+    @property
+    def tables(self) -> tuple[Table, Table, Table]:
+        """What the next snapshot starts from."""
+        return self.worktree, self.nested, self.modules
+
+    def _look_into(self, found: Found) -> None:
+        """What is as it was takes no more than a look: with very many files nothing else counts."""
+        before, now, prefix = self.worktree.before, self.worktree.now, found.prefix
+        late = False
+        plain = not _MAY_BE_ESCAPED.search(prefix + b"/".join(found.files))
+        for name, status in found.files.items():
+            path = prefix + name
+            known = before.get(path)
+            if known is None or not is_same(known, status):
+                if not late and self._deadline.passed():
+                    self.unread[path], late = _NO_TIME, True
+                if not late:
+                    self._keep(found.entry(name, status))
+            else:
+                now[path] = known
+                if plain and status.st_mode in _USUAL_MODES:
+                    self._bytes += status.st_size
+                else:
+                    self._note(path, status)
+        self._walked.add(prefix[:-1])
+        self._tell_files()
+
+    def _tell_files(self) -> None:
+        self._limits.tell(f"saving the work tree; {len(self.worktree.now)} files")
+
+    def _keep(self, entry: Entry) -> None:
+        found = read(entry, self._limits.snapshot_max_file_bytes)
+        if isinstance(found, Large):
+            close(found.descriptor)
+            self._large[entry.path] = None
+        else:
+            self._put(entry.path, found)
+        self._read += 1
+        if self._read % _OFTEN == 0:
+            self._tell_files()
+
+    def _put(self, path: bytes, found: Content | str | None) -> None:
+        if isinstance(found, str):
+            self.unread[path] = found
+        elif found is not None:
+            self.worktree.put(path, found)
+            self._note(path, found.status)
+            if not found.steady:
+                self.unread[path] = UNSTEADY
+
+    def _note(self, path: bytes, status: os.stat_result) -> None:
+        self._bytes += status.st_size
+        if status.st_mode not in _USUAL_MODES and not stat.S_ISLNK(status.st_mode):
+            self._modes[f"{stat.S_IMODE(status.st_mode):o}"].append(spelled(path))
+        if _MAY_BE_ESCAPED.search(path) and (place := tree_path(path)) != path:
+            self._escaped[spelled(place)] = spelled(path)
+
+    def _left_out(self) -> set[bytes]:
+        """Tracked files in folders that the walk passed over: they are somebody's work."""
+        passed_over = self.walk.not_needed
+        try:
+            tracked = self._put_aside.index.tracked(sorted(passed_over))
+        except StoreUnavailable as error:
+            if self._project.deadline.passed():
+                raise
+            self._unread_of_git[b".git/index"] = error.message
+            return set()
+        paths = (entry.path for entry in tracked if entry.mode != GITLINK)
+        return {path for path in paths if any(folder in passed_over for folder in above(path))}
+
+    def _fetch(self, path: bytes, large: bool = False) -> None:
+        """One path by itself."""
+        with reached(self.walk.root, path) as found:
+            if found is None:
+                self.absent.add(path)
+            elif found == FOLDER:
+                self.folders.add(path)
+            elif isinstance(found, str):
+                self.unread[path] = found
+            elif path in self._walked or any(folder in self.worktree.now for folder in above(path)):
+                self.unread[path] = (
+                    UNSTEADY  # A folder became a file meanwhile, or a file a folder.
+                )
+            elif large:
+                self._keep_large(found[0])
+            elif self.worktree.knows(path, found[1]):
+                self._note(path, found[1])
+            elif path not in self._large:
+                self._keep(found[0])
+
+    def _keep_large(self, entry: Entry) -> None:
+        found = read(entry, self._limits.snapshot_max_file_bytes)
+        if not isinstance(found, Large):
+            self._put(entry.path, found)
+        elif self._put_large(self.worktree, entry.path, found):
+            self._note(entry.path, found.status)
+
+    def _put_large(self, table: Table, path: bytes, found: Large) -> bool:
+        """Whether there was time for it."""
+        size, name = found.status.st_size, spelled(path)
+
+        def tell(done: int) -> None:
+            far = f"{done // _MEGABYTE} of {size // _MEGABYTE} MB"
+            self._limits.tell(f"saving the work tree; {far} of {name}")
+
+        try:
+            if size > self._project.deadline.left() / 2 * _LARGE_BYTES_PER_SECOND:
+                self.unread[path] = _TOO_LARGE
+                return False
+            if not table.put_large(path, found, tell):
+                self.unread[path] = UNSTEADY
+            return True
+        finally:
+            close(found.descriptor)
+
+    def _look_into_git(self, root: Path, folder: bytes, table: Table) -> None:
+        """The git directory of a repository inside this one: its commits may be nowhere else."""
+        walk = Walk(root, self._own, self._deadline, folder)
+        for found in walk.folders():
+            self._limits.tell(f"saving a nested repository; {spelled(folder)}")
+            for name, status in found.files.items():
+                if not table.knows(found.prefix + name, status):
+                    self._keep_git(found.entry(name, status), table)
+        self._unread_of_git.update(walk.not_read)
+
+    def _keep_git(self, entry: Entry, table: Table) -> None:
+        found = read(entry, self._limits.snapshot_max_file_bytes)
+        if isinstance(found, Large):
+            self._put_large(table, entry.path, found)
+        elif isinstance(found, str):
+            self._unread_of_git[entry.path] = found
+        elif found is not None:
+            table.put(entry.path, found)
+            if not found.steady:
+                self._unread_of_git[entry.path] = UNSTEADY
+
+    def manifest(self, identity: str, occasion: Occasion, skipped: Sequence[Skipped]) -> bytes:
+        """What trees cannot say, as a document."""
+        manifest = Manifest(
+            id=identity,
+            at=occasion.at,
+            kind=occasion.kind,
+            run=occasion.run,
+            iteration=occasion.iteration,
+            worktree=spelled(os.fsencode(self._project.repository.root)),
+            log=_head_of_log(self._workspace),
+            files=len(self.worktree.now),
+            bytes=self._bytes,
+            whole=self.whole,
+            skipped=tuple(skipped),
+            modes={bits: tuple(paths) for bits, paths in sorted(self._modes.items())},
+            empty_folders=tuple(spelled(path) for path in self.walk.empty),
+            nested=tuple(spelled(path) for path in self.walk.nested),
+            escaped=self._escaped,
+        )
+        return manifest.model_dump_json(indent=1).encode() + b"\n"
+
+    def skipped(self) -> list[Skipped]:
+        """What is not in it, the losses before what is not needed."""
+        both = [*sorted(self.trouble.items()), *sorted(self.walk.not_needed.items())]
+        return [Skipped(path=spelled(path), why=cut(why)) for path, why in both]
+
+    @property
+    def trouble(self) -> dict[bytes, str]:
+        """Why a path is not in it, or not as it was."""
+        return {**self.unread, **self._unread_of_git}
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is missing that somebody could miss."""
+        return not self.trouble
+
+
+def _head_of_log(workspace: Path) -> LogHead | None:
+    """Where the log stands; a log that cannot be read is no reason to save nothing."""
+    with suppress(GuardError, OSError):
+        folder = Folder.open(os.fspath(workspace))
+        if folder is not None:
+            with folder:
+                mark = read_mark(folder)
+            return LogHead(seq=mark.seq, hash=mark.hash) if mark and mark.seq else None
+    return None

@@ -1,0 +1,116 @@
+"""What a restore would change in a folder, found without writing anything."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from guard.core.base.paths import spelled
+from guard.core.events.snapshot import cut
+from guard.core.rescue.report import Change
+from guard.core.snapshots.restore import File, There, asked_for, same, text_diff
+from guard.snapshots.contents import Contents
+from guard.snapshots.objects import LINK, Objects, Unreadable
+from guard.snapshots.safe_writer import Refused, Target
+from guard.snapshots.walk import Walk
+from guard.system.deadline import Deadline
+
+_MOST_BYTES = 128 * 1024
+_MOST_DIFFS = 100
+_TOO_LARGE = "too large to show"
+
+
+@dataclass
+class Comparison:
+    """The differences, in the order of their paths."""
+
+    changes: list[Change] = field(default_factory=list)
+    unchanged: int = 0
+    not_read: dict[bytes, str] = field(default_factory=dict)
+    damaged: bool = False
+    """Whether that is the snapshot's own fault."""
+
+
+@dataclass
+class Comparing:
+    """One comparison; a target of None is a folder that is not there yet."""
+
+    objects: Objects
+    target: Target | None
+    left_diffs: int = _MOST_DIFFS
+
+    def compare(
+        self,
+        contents: Contents,
+        wanted: Sequence[bytes],
+        leave_out: frozenset[tuple[int, int]],
+        deadline: Deadline,
+    ) -> Comparison:
+        """Against everything that is asked for; `leave_out` are folders that are guard's own."""
+        lost = contents.lost(wanted)
+        result = Comparison(not_read={**lost, **contents.refused}, damaged=bool(lost))
+        known = {file.path: file for file in contents.files}
+        others = self._others(known, leave_out, deadline, result)
+        for path in sorted({*known, *others}):
+            if asked_for(path, wanted):
+                self._one(path, known.get(path), result)
+        return result
+
+    def _others(
+        self,
+        known: dict[bytes, File],
+        leave_out: frozenset[tuple[int, int]],
+        deadline: Deadline,
+        result: Comparison,
+    ) -> set[bytes]:
+        if self.target is None:
+            return set()
+        walk = Walk(self.target.root, leave_out, deadline)
+        found = {entry.path for entry in walk.entries()} - set(known)
+        result.not_read.update(
+            (path, why) for path, why in walk.not_read.items() if path not in known
+        )
+        return found
+
+    def _one(self, path: bytes, file: File | None, result: Comparison) -> None:
+        if file is None:
+            result.changes.append(_change("D", path, None, "not in the snapshot: it is left alone"))
+            return
+        try:
+            there = self.target.look(path, file.oid) if self.target else None
+            if same(file, there):
+                result.unchanged += 1
+            else:
+                result.changes.append(self._difference(file, there))
+        except (Refused, Unreadable) as error:
+            result.not_read[path] = str(error)
+        except OSError as error:
+            result.not_read[path] = f"{error.strerror}"
+
+    def _difference(self, file: File, there: There | None) -> Change:
+        letter = "A" if there is None else "M"
+        if there is not None and there.oid == file.oid:
+            return _change(letter, file.path, None, _bits(there.mode, there.bits, file))
+        if self.left_diffs <= 0:
+            return _change(letter, file.path, None, f"more than {_MOST_DIFFS} files differ")
+        before = self.target.read(file.path, _MOST_BYTES) if there and self.target else b""
+        after = None
+        with suppress(Unreadable):
+            after = self.objects.read(file.oid, most=_MOST_BYTES)
+        if before is None or after is None:
+            return _change(letter, file.path, None, _TOO_LARGE)
+        self.left_diffs -= 1
+        text = text_diff(file.path, before, after)
+        note = "binary" if text is None else "a link" if file.mode == LINK else None
+        return _change(letter, file.path, text, note)
+
+
+def _bits(mode: bytes, bits: int, file: File) -> str:
+    if LINK in (mode, file.mode):
+        return "a file and a link with the same text"
+    return f"permissions {bits:o} become {file.bits:o}"
+
+
+def _change(letter: str, path: bytes, diff: str | None, note: str | None) -> Change:
+    return Change.model_validate(
+        {"letter": letter, "path": spelled(path), "diff": diff, "note": note and cut(note)}
+    )

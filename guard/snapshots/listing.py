@@ -1,0 +1,239 @@
+"""The snapshots that there are, read without writing anything: on a full or read-only disk, and while another guard writes."""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+from guard.core.base.fields import is_id, parsed
+from guard.core.base.text import visible
+from guard.core.events.snapshot import Anchor, Manifest, capped_lines, cut
+from guard.core.rescue.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
+from guard.errors import StateProblem, WrongUsage
+from guard.git.run import git
+from guard.snapshots.objects import Objects, Unreadable
+from guard.snapshots.shadow import LOCK, NAME, OPTIONS
+from guard.snapshots.take import REFS, UNPROMOTED, recovery
+from guard.system.private_files import Folder, close
+
+LATEST = "latest"
+_BROKEN = re.compile(rb"broken ref (\S+)")
+_MOST_NEAR = 5
+
+
+class Reference(NamedTuple):
+    """A snapshot by its name; `commit` is empty if even that cannot be read."""
+
+    id: str
+    commit: str
+    written_ns: int
+    unpromoted: bool
+
+
+class Inventory(NamedTuple):
+    """All snapshots, the oldest first, and those that cannot be read."""
+
+    entries: tuple[SnapshotEntry, ...]
+    damaged: tuple[DamagedSnapshot, ...]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The shadow repository, while it is read."""
+
+    path: Path
+    environ: Mapping[str, str]
+    time_limit: float
+
+    def objects(self) -> Objects:
+        """Its objects, for reading."""
+        return Objects(self.path, self.environ, self.time_limit)
+
+    def references(self) -> list[Reference]:
+        """Every snapshot by name, damaged ones too."""
+        if not self.path.is_dir():
+            return []
+        words = ("for-each-ref", "--format=%(objectname) %(refname)", REFS, UNPROMOTED)
+        answer = git(
+            *(*OPTIONS, *words),
+            environ=self.environ,
+            git_dir=self.path,
+            time_limit=self.time_limit,
+        )
+        if answer.code != 0:
+            said = visible(answer.stderr.decode(errors="replace").strip())
+            raise StateProblem(
+                cut(f"the snapshots in {visible(os.fspath(self.path))} cannot be read: {said}"),
+                f"`git --git-dir={self.path} fsck` says more; nothing was changed",
+            )
+        named = {ref.decode(): "" for ref in _BROKEN.findall(answer.stderr)}
+        for line in answer.stdout.decode(errors="replace").splitlines():
+            commit, _, ref = line.partition(" ")
+            named[ref] = commit
+        return sorted(self._of(named), key=lambda one: one.id)
+
+    def _of(self, named: Mapping[str, str]) -> Iterator[Reference]:
+        for ref, commit in named.items():
+            folder, _, identity = ref.rpartition("/")
+            if folder == REFS and is_id(identity):
+                unpromoted = f"{UNPROMOTED}/{identity}" in named
+                yield Reference(identity, commit, _written(self.path / ref), unpromoted)
+
+    def inventory(self) -> Inventory:
+        """What each snapshot says of itself."""
+        entries, damaged = [], []
+        with self.objects() as objects:
+            for one in self.references():
+                try:
+                    manifest = read_manifest(objects, one.commit)
+                except Unreadable as error:
+                    damaged.append(DamagedSnapshot(id=one.id, why=cut(str(error))))
+                else:
+                    entries.append((manifest.at, one.written_ns, self._entry(one, manifest)))
+        entries.sort(key=lambda entry: (*entry[:2], entry[2].id))
+        return Inventory(tuple(entry for *_, entry in entries), tuple(damaged))
+
+    def anchors(self) -> list[Anchor]:
+        """What the snapshots remember of the log, as far as they can be read."""
+        found = []
+        with self.objects() as objects:
+            for one in self.references():
+                with suppress(Unreadable):
+                    manifest = read_manifest(objects, one.commit)
+                    if manifest.log is not None:
+                        log = manifest.log
+                        found.append(Anchor(one.id, manifest.at, log.seq, log.hash))
+        return found
+
+    def report(self, worktree: str | None) -> SnapshotsReport:
+        """The snapshots of a work tree, or of all."""
+        entries, damaged = self.inventory()
+        return SnapshotsReport(
+            worktree=worktree,
+            snapshots=tuple(one for one in entries if worktree in (None, one.worktree)),
+            damaged=damaged,
+            pruned=(),
+            freed_bytes=0,
+            promoted=None,
+        )
+
+    def _entry(self, one: Reference, manifest: Manifest) -> SnapshotEntry:
+        return SnapshotEntry(
+            id=one.id,
+            at=manifest.at,
+            kind=manifest.kind,
+            run=manifest.run,
+            iteration=manifest.iteration,
+            worktree=manifest.worktree,
+            files=manifest.files,
+            bytes=manifest.bytes,
+            whole=manifest.whole,
+            skipped=capped_lines(manifest.skipped),
+            unpromoted=one.unpromoted,
+            recover=recovery(self.path, f"{REFS}/{one.id}", manifest.files),
+        )
+
+    def find(self, word: str, worktree: str | None) -> Reference:
+        """The snapshot of this id, or whose id alone begins so; `latest` is the newest of this work tree."""
+        known = {one.id: one for one in self.references()}
+        if not known:
+            raise WrongUsage(
+                f"there are no snapshots in {self.path.parent}", "`guard snapshot` takes one"
+            )
+        if word == LATEST:
+            return known[self._latest(worktree)]
+        fitting = [word] if word in known else [name for name in known if name.startswith(word)]
+        if not word or not fitting:
+            raise _unknown(word, list(known))
+        if len(fitting) > 1:
+            raise WrongUsage(
+                f"more than one snapshot begins with {word!r}: {_some(fitting)}",
+                "type more of the id",
+            )
+        return known[fitting[0]]
+
+    def _latest(self, worktree: str | None) -> str:
+        entries, damaged = self.inventory()
+        worktrees = {entry.worktree for entry in entries}
+        own = [entry for entry in entries if worktree in (None, entry.worktree)]
+        if worktree is None and len(worktrees) > 1:
+            raise WrongUsage(
+                f"{self.path.parent} has snapshots of {len(worktrees)} work trees",
+                "name one by its id, as `guard snapshots --all` lists them",
+            )
+        if not own:
+            broken = f"; {len(damaged)} cannot be read" if damaged else ""
+            raise WrongUsage(
+                f"there is no snapshot of this work tree{broken}",
+                "`guard snapshots --all` lists those of all work trees",
+            )
+        return own[-1].id
+
+
+def read_manifest(objects: Objects, commit: str) -> Manifest:
+    """The manifest of a snapshot; Unreadable if it is not there or cannot be understood."""
+    if not commit:
+        raise Unreadable("its ref is broken")
+    try:
+        return parsed(Manifest, objects.manifest(commit))
+    except ValueError as error:
+        raise Unreadable(f"manifest.json cannot be read: {error}") from None
+    except Unreadable as error:
+        raise Unreadable(f"manifest.json: {error}") from None
+
+
+@contextmanager
+def opened_shelf(
+    workspace: Path, environ: Mapping[str, str], *, time_limit: float
+) -> Iterator[Shelf]:
+    """The snapshots of a workspace; while they are read, nobody gives back the space of those that are being deleted."""
+    place = Folder.open(os.fspath(workspace))
+    descriptor = -1
+    if place is not None:
+        with place:
+            descriptor = _held(place)
+    try:
+        yield Shelf(workspace / NAME, environ, time_limit)
+    finally:
+        if descriptor >= 0:
+            close(descriptor)
+
+
+def _held(workspace: Folder) -> int:
+    """The lock, shared; a reader that cannot have it at once goes on without."""
+    with workspace.walk(f"{NAME}/{LOCK}") as (shadow, name):
+        if shadow is None or not shadow.exists(name):
+            return -1
+        descriptor = shadow.open_file(name)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        close(descriptor)
+        return -1
+    return descriptor
+
+
+def _written(ref: Path) -> int:
+    """When a ref was made: what tells two snapshots of the same moment apart."""
+    try:
+        return os.lstat(ref).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _unknown(word: str, known: list[str]) -> WrongUsage:
+    near = get_close_matches(word, known, n=_MOST_NEAR, cutoff=0.5)
+    meant = f"did you mean {_some(near)}? " if near else ""
+    return WrongUsage(
+        cut(f"there is no snapshot {word!r}"),
+        f"{meant}`guard snapshots --all` lists them; for one path: `guard restore latest PATH`",
+    )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_MOST_NEAR]) + (" …" if len(names) > _MOST_NEAR else "")

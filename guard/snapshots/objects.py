@@ -1,0 +1,142 @@
+"""The objects of the shadow repository, read piece by piece, each checked against its own id."""
+
+import hashlib
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from guard.git.run import git_asked
+from guard.snapshots.shadow import OPTIONS
+from guard.system.dialogue import Dialogue, Ended
+
+MISSING = "its object is missing"
+DAMAGED = "its object is damaged"
+TREE = b"40000"
+LINK = b"120000"
+_ALGORITHMS = {40: "sha1", 64: "sha256"}
+_IN_MEMORY = 8 * 1024**2
+"""Larger objects git hands out piece by piece."""
+_LONGEST_MANIFEST = 256 * 1024**2
+
+
+class Unreadable(Exception):
+    """An object that is not there, or not what it should be; the message says which."""
+
+
+class TreeEntry(NamedTuple):
+    """One name in a tree."""
+
+    mode: bytes
+    name: bytes
+    oid: str
+
+
+class Objects:
+    """One git that is asked for objects; a damaged one ends it, and the next question starts another."""
+
+    def __init__(self, shadow: Path, environ: Mapping[str, str], time_limit: float) -> None:
+        self._shadow, self._environ, self._time_limit = shadow, environ, time_limit
+        self._stack = ExitStack()
+        self._git: Dialogue | None = None
+
+    def __enter__(self) -> "Objects":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._hang_up()
+
+    def pieces(
+        self, name: str, kind: str = "blob", most: int | None = None
+    ) -> Generator[bytes, None, None]:
+        """The bytes of an object; that they were the right ones is known when the last has been had."""
+        oid, size = self._asked(name, kind, most)
+        digest = blob_digest(oid, size, kind)
+        finished = False
+        try:
+            assert self._git is not None
+            for piece in self._git.pieces(size):
+                digest.update(piece)
+                yield piece
+            self._git.line()
+            finished = True
+        except Ended:
+            raise Unreadable(DAMAGED) from None
+        finally:
+            if not finished:
+                self._hang_up()
+        if digest.hexdigest() != oid:
+            raise Unreadable(DAMAGED)
+
+    def _asked(self, name: str, kind: str, most: int | None) -> tuple[str, int]:
+        try:
+            git = self._git = self._git or self._called()
+            git.ask(name.encode() + b"\n")
+            said = git.line().split(b" ")
+        except Ended:
+            self._hang_up()
+            raise Unreadable(DAMAGED) from None
+        if len(said) != 3:
+            raise Unreadable(MISSING)
+        oid, size = said[0].decode(), int(said[2])
+        wrong = DAMAGED if said[1] != kind.encode() else None
+        too_large = f"larger than {most} bytes" if most is not None and size > most else None
+        if wrong or too_large:
+            self._hang_up()
+            raise Unreadable(wrong or too_large)
+        return oid, size
+
+    def _called(self) -> Dialogue:
+        return self._stack.enter_context(
+            git_asked(
+                *(*OPTIONS, "-c", f"core.bigFileThreshold={_IN_MEMORY}", "cat-file", "--batch"),
+                environ=self._environ,
+                git_dir=self._shadow,
+                time_limit=self._time_limit,
+            )
+        )
+
+    def _hang_up(self) -> None:
+        self._git = None
+        self._stack.close()
+
+    def read(self, name: str, kind: str = "blob", most: int | None = None) -> bytes:
+        """All bytes of an object at once."""
+        with closing(self.pieces(name, kind, most)) as pieces:
+            return b"".join(pieces)
+
+    def manifest(self, commit: str) -> bytes:
+        """The document that says of a snapshot what trees cannot."""
+        return self.read(f"{commit}:manifest.json", most=_LONGEST_MANIFEST)
+
+    def tree(self, name: str) -> list[TreeEntry]:
+        """What a tree has in it."""
+        try:
+            return list(_entries(self.read(name, "tree"), _id_bytes(name)))
+        except ValueError:
+            raise Unreadable(DAMAGED) from None
+
+
+def _entries(data: bytes, id_bytes: int) -> Iterator[TreeEntry]:
+    at = 0
+    while at < len(data):
+        space, end = data.index(b" ", at), data.index(b"\0", at)
+        oid = data[end + 1 : end + 1 + id_bytes].hex()
+        yield TreeEntry(data[at:space], data[space + 1 : end], oid)
+        at = end + 1 + id_bytes
+
+
+def blob_digest(oid: str, size: int, kind: str = "blob") -> "hashlib._Hash":
+    """The beginning of the hash that names an object of this size, of the sort that this id is."""
+    head = b"%s %d\0" % (kind.encode(), size)
+    return hashlib.new(_ALGORITHMS[len(oid)], head, usedforsecurity=False)
+
+
+def _id_bytes(name: str) -> int:
+    return len(name.partition("^")[0]) // 2

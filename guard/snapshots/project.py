@@ -1,0 +1,208 @@
+"""The project's repository, asked and told by plumbing commands only, with its index or with one of our own."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeGuard
+
+from guard.core.base.paths import spelled
+from guard.core.events.snapshot import State, full_ref
+from guard.errors import RepositoryProblem
+from guard.git.gitdir_files import contents
+from guard.git.locate import Repository
+from guard.git.reader import Reader
+from guard.git.run import config_value
+from guard.git.status import no_filters
+from guard.snapshots.fast_import import Listing
+from guard.system.deadline import Deadline
+
+_SETTINGS = {"core.safecrlf": "false", "i18n.commitEncoding": "UTF-8"}
+_OPERATIONS = {
+    "MERGE_HEAD": "merge",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "CHERRY_PICK_HEAD": "cherry_pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+    "sequencer": "sequencer",
+}
+_LOCKS = {"index.lock": "index_lock", "HEAD.lock": "head_lock"}
+_MOST_BYTES = 1024**3
+_BRIEF_SHARE = 0.1
+_OWN_IDENTITY = ("guard", "guard@localhost")
+_NO_PART_OF_A_NAME = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
+_FSCK = "see what `git fsck` says"
+
+
+@dataclass(frozen=True)
+class Project:
+    """One repository with the time that is left for it."""
+
+    repository: Repository
+    environ: Mapping[str, str]
+    deadline: Deadline
+    extra: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """More settings that win over the repository's."""
+    callers: Mapping[str, str] | None = None
+    """The environment for the repository's hooks, if they may run: with a search path that may lead into the work tree."""
+
+    def unfiltered(self) -> "Project":
+        """The same, so that no filter of the repository's runs: git looks again at files that it was not asked about."""
+        reader = Reader(self.repository, self.environ, self.deadline.left(), self.extra)
+        return replace(self, settings={**self.settings, **no_filters(reader)})
+
+    def with_index(self, path: Path) -> "Project":
+        """The same with another index, and with the identity that commits are made under."""
+        return self.with_variables(GIT_INDEX_FILE=os.fspath(path), **self._identity())
+
+    def with_variables(self, **extra: str) -> "Project":
+        """The same with more variables in git's environment."""
+        return replace(self, extra={**self.extra, **extra})
+
+    def writing_objects_to(self, folder: Path) -> "Project":
+        """The same, but whatever it writes goes to a folder of our own."""
+        folder.mkdir(mode=0o700)
+        usual = os.fspath(self.repository.common_dir / "objects")
+        quoted = usual.replace("\\", "\\\\").replace('"', '\\"')
+        return self.with_variables(
+            GIT_OBJECT_DIRECTORY=os.fspath(folder), GIT_ALTERNATE_OBJECT_DIRECTORIES=f'"{quoted}"'
+        )
+
+    @property
+    def committer(self) -> str:
+        """Under whose name commits are made, as git writes it."""
+        who = self._identity()
+        return f"{who['GIT_COMMITTER_NAME']} <{who['GIT_COMMITTER_EMAIL']}>"
+
+    def briefly(self) -> "Project":
+        """The same for a question that can stay unanswered: a repository that hangs must not use up the time."""
+        return replace(self, deadline=self.deadline.part(_BRIEF_SHARE))
+
+    def call(self, *words: str, stdin: bytes = b"", codes: Collection[int] = (0,)) -> bytes:
+        """What git answers; its own words as an error if it refuses."""
+        return self._reader().ask(*words, stdin=stdin, codes=codes)
+
+    def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
+        """A git command as a program with its environment."""
+        return self._reader().command(*words)
+
+    def _reader(self) -> Reader:
+        reader = Reader(self.repository, self.environ, self.deadline.left(), self.extra)
+        return reader.with_settings({**_SETTINGS, **self.settings})
+
+    def line(self, *words: str, stdin: bytes = b"") -> str:
+        """An answer of one line."""
+        return os.fsdecode(self.call(*words, stdin=stdin)).rstrip("\n")
+
+    def line_if_any(self, *words: str) -> str | None:
+        """An answer of one line, or None if git says no by its exit status alone."""
+        return os.fsdecode(self.call(*words, codes=(0, 1))).rstrip("\n") or None
+
+    def commit_of(self, name: str) -> str | None:
+        """The commit that HEAD or a branch names; None before the first one."""
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options")
+        found = self.line_if_any(*words, f"{name}^{{commit}}")
+        missing = self.line_if_any(*words, name) if found is None else None
+        if missing is not None and missing.strip("0"):
+            raise RepositoryProblem(f"{name} names a commit that is missing: {missing}", _FSCK)
+        return found
+
+    def tree(self, treeish: str | None) -> Listing:
+        """Every file of a commit, with its mode and object id; nothing for no commit."""
+        found: Listing = {}
+        if treeish is None:
+            return found
+        for line in self.call("ls-tree", "-r", "-z", "--full-tree", treeish).split(b"\0")[:-1]:
+            about, _, path = line.partition(b"\t")
+            mode, _kind, oid = about.split()
+            found[path] = (mode, oid.decode())
+        return found
+
+    def object_format(self) -> str:
+        """Which hash names the objects; the usual one where git cannot tell."""
+        try:
+            return self.briefly().line("rev-parse", "--show-object-format")
+        except RepositoryProblem:
+            return "sha1"
+
+    def state(self, baseline_branch: str | None) -> State:
+        """What decides whether a commit may be made."""
+        if not _is_folder(self.repository.git_dir):
+            return State(git_dir=False)
+        branch = self.line_if_any("symbolic-ref", "--quiet", "HEAD")
+        damaged = self._index_is_damaged()
+        return State(
+            branch=branch and spelled(os.fsencode(branch)),
+            baseline_branch=full_ref(baseline_branch),
+            operation=self._first(_OPERATIONS),
+            misplaced=self._misplaced(),
+            conflicts=not damaged and bool(self.call("ls-files", "--unmerged", "-z")),
+            lock=self._first(_LOCKS) or self._branch_lock(branch),
+            index_damaged=damaged,
+            elsewhere=branch is not None and self._checkouts(branch) > 1,
+        )
+
+    def _first(self, names: Mapping[str, str]) -> str | None:
+        there = (name for name in names if os.path.lexists(self.repository.git_dir / name))
+        return next((names[name] for name in there), None)
+
+    def _branch_lock(self, branch: str | None) -> str | None:
+        lock = self.repository.common_dir / f"{branch}.lock"
+        return "branch_lock" if branch is not None and os.path.lexists(lock) else None
+
+    def _index_is_damaged(self) -> bool:
+        """Git itself reads half an index as if it were one; the hash at its end tells, where there is one."""
+        path = self.repository.git_dir / "index"
+        found = contents(path, most=_MOST_BYTES)
+        if found is None:
+            return os.path.lexists(path)
+        digest = hashlib.new(self.object_format(), usedforsecurity=False)
+        end = max(0, len(found.data) - digest.digest_size)
+        digest.update(memoryview(found.data)[:end])
+        return found.data[end:] not in (digest.digest(), bytes(digest.digest_size))
+
+    def _misplaced(self) -> str | None:
+        """A linked work tree has its place by itself: only the main one is bound to these settings."""
+        place = self._config("core.worktree")
+        inside = self.repository.git_dir
+        if place is not None and os.path.realpath(inside / place) != os.fspath(
+            self.repository.root
+        ):
+            return "core_worktree"
+        main = inside == self.repository.common_dir
+        return "core_bare" if main and self._config("core.bare", "bool") == "true" else None
+
+    def _checkouts(self, branch: str) -> int:
+        listed = self.call("worktree", "list", "--porcelain").split(b"\n")
+        return listed.count(b"branch " + os.fsencode(branch))
+
+    def _config(self, key: str, kind: str = "") -> str | None:
+        return config_value(key, self.repository.git_dir, self.environ, kind)
+
+    def _identity(self) -> dict[str, str]:
+        name = self.environ.get("GIT_AUTHOR_NAME") or self._config("user.name")
+        mail = self.environ.get("GIT_AUTHOR_EMAIL") or self._config("user.email")
+        name, mail = (name, mail) if _is_name(name) and _is_name(mail) else _OWN_IDENTITY
+        return {
+            "GIT_AUTHOR_NAME": name,
+            "GIT_AUTHOR_EMAIL": mail,
+            "GIT_COMMITTER_NAME": name,
+            "GIT_COMMITTER_EMAIL": mail,
+        }
+
+
+def _is_name(text: str | None) -> TypeGuard[str]:
+    """Whether anything is left of it when git has taken away what may not stand at its ends."""
+    return bool(text and text.strip(_NO_PART_OF_A_NAME))
+
+
+def _is_folder(path: Path) -> bool:
+    """A link or a file in its place would lead to another repository."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,200 @@
+"""Old snapshots go, and the space that they took is given back; killed at any moment, every snapshot that stays is whole.
+
+First the refs go, in one transaction. Then git copies what the others need into a new pack, and only when that is on the disk
+it deletes the old ones. Nobody may write meanwhile: who cannot be alone leaves the space to the next time. Git itself holds
+the lock too, because it goes on when guard is killed: what it is about to delete a new snapshot would count on.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from guard.core.base.text import visible
+from guard.core.events.snapshot import cut
+from guard.core.rescue.report import SnapshotEntry
+from guard.core.snapshots.retention import Held, due, slack
+from guard.errors import GuardError, StoreUnavailable
+from guard.git.run import git
+from guard.snapshots.listing import Reference, opened_shelf
+from guard.snapshots.shadow import LOCK, NAME, OPTIONS
+from guard.snapshots.take import REFS, UNPROMOTED
+from guard.system.private_files import Folder, close
+
+_OWED = "guard.owed"
+"""Stands in the shadow while there may be packs with deleted snapshots in them."""
+_MOST_PACKS = 50
+_ASIDE_SHARE = 0.5
+_REPACK = ("-c", "repack.writeBitmaps=false", "repack", "-d", "-n", "-q", "--window=0")
+
+
+class Pruned(NamedTuple):
+    """What went, how much room that made, and why there may be more to come."""
+
+    ids: tuple[str, ...] = ()
+    freed_bytes: int = 0
+    left: str | None = None
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How many snapshots of each work tree stay, and for how long."""
+
+    snapshots: int
+    days: float
+
+
+def may_be_due(workspace: Path, keeping: Keeping) -> bool:
+    """Whether it is worth to look: there are more snapshots than are kept in any case, or very many packs."""
+    shadow = workspace / NAME
+    try:
+        snapshots, packs = os.listdir(shadow / REFS), os.listdir(shadow / "objects/pack")
+    except OSError:
+        return True
+    return len(snapshots) > keeping.snapshots or len(packs) > 2 * _MOST_PACKS
+
+
+def tidy(
+    workspace: Path,
+    environ: Mapping[str, str],
+    keeping: Keeping,
+    *,
+    now: datetime,
+    time_limit: float,
+) -> Pruned:
+    """Prune when it is worth it; for use after a snapshot, which no trouble here may spoil."""
+    try:
+        return prune(
+            workspace,
+            environ,
+            keeping,
+            now=now,
+            time_limit=time_limit,
+            at_least=slack(keeping.snapshots),
+        )
+    except GuardError as error:
+        return Pruned(left=error.message)
+
+
+def prune(
+    workspace: Path,
+    environ: Mapping[str, str],
+    keeping: Keeping,
+    *,
+    now: datetime,
+    time_limit: float,
+    at_least: int = 1,
+) -> Pruned:
+    """Delete what is due, if it is at least so many, and give back the space of whatever is gone."""
+    with opened_shelf(workspace, environ, time_limit=time_limit) as shelf:
+        entries, _damaged = shelf.inventory()
+        references = {one.id: one for one in shelf.references()}
+    shadow = Folder.open(os.fspath(workspace / NAME))
+    if shadow is None:
+        return Pruned()
+    held = [_held(entry) for entry in entries if entry.id in references]
+    ids = due(held, keep_snapshots=keeping.snapshots, keep_days=keeping.days, now=now)
+    with shadow:
+        work = _Work(workspace / NAME, shadow, environ, time_limit)
+        gone = ids if len(ids) >= at_least else ()
+        if gone:
+            work.delete([references[identity] for identity in gone])
+        freed, left = work.give_back()
+    return Pruned(gone, freed, left)
+
+
+def _held(entry: SnapshotEntry) -> Held:
+    return Held(entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline")
+
+
+def let_go(
+    workspace: Path, environ: Mapping[str, str], identity: str, *, time_limit: float
+) -> None:
+    """Let a snapshot go whose work has been taken over."""
+    words = ("update-ref", "--no-deref", "-d", f"{UNPROMOTED}/{identity}")
+    _call(workspace / NAME, environ, time_limit, words)
+
+
+@dataclass(frozen=True)
+class _Work:
+    path: Path
+    shadow: Folder
+    environ: Mapping[str, str]
+    time_limit: float
+
+    def delete(self, due_now: list[Reference]) -> None:
+        """Take their refs away, all or none; not if one was found to be somebody's only copy meanwhile."""
+        nothing = "0" * len(due_now[0].commit)
+        lines = ["start"]
+        for one in due_now:
+            lines += [f"verify {UNPROMOTED}/{one.id} {nothing}"]
+            lines += [f"delete {REFS}/{one.id} {one.commit}"]
+        lines += ["prepare", "commit", ""]
+        self.shadow.replace(_OWED, b"", locked=False)
+        words = ("update-ref", "--no-deref", "--stdin")
+        _call(self.path, self.environ, self.time_limit, words, "\n".join(lines).encode())
+
+    def give_back(self) -> tuple[int, str | None]:
+        """How many bytes were freed, and why no more."""
+        owed = self.shadow.exists(_OWED)
+        if not owed and self._packs() <= _MOST_PACKS:
+            return 0, None
+        with self._alone() as lock:
+            if lock is None:
+                return 0, "somebody else uses the snapshots; their space is given back next time"
+            before = self._bytes()
+            how = ("-a",) if owed else ("--geometric=2",)
+            limit = self.time_limit * _ASIDE_SHARE
+            _call(self.path, self.environ, limit, (*_REPACK, *how), lends=(lock,))
+            self.shadow.remove(_OWED)
+            return max(0, before - self._bytes()), None
+
+    def _packs(self) -> int:
+        names = os.listdir(self.path / "objects/pack")
+        return sum(name.endswith(".pack") for name in names)
+
+    def _bytes(self) -> int:
+        with os.scandir(self.path / "objects/pack") as found:
+            return sum(entry.stat(follow_symlinks=False).st_size for entry in found)
+
+    @contextmanager
+    def _alone(self) -> Iterator[int | None]:
+        """The lock, for as long as nobody else has it; None if somebody has."""
+        descriptor = self.shadow.open_file(LOCK, os.O_RDWR | os.O_CREAT)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield None
+            else:
+                yield descriptor
+        finally:
+            close(descriptor)
+
+
+def _call(
+    shadow: Path,
+    environ: Mapping[str, str],
+    time_limit: float,
+    words: tuple[str, ...],
+    stdin: bytes = b"",
+    lends: tuple[int, ...] = (),
+) -> None:
+    finished = git(
+        *(*OPTIONS, *words),
+        environ=environ,
+        git_dir=shadow,
+        time_limit=time_limit,
+        stdin=stdin,
+        lends=lends,
+    )
+    if finished.code != 0:
+        said = visible("; ".join(finished.stderr.decode(errors="replace").splitlines()))
+        raise StoreUnavailable(
+            cut(f"the snapshots in {visible(os.fspath(shadow))} could not be pruned: {said}"),
+            "none that should stay was touched; `guard snapshots` lists them",
+        )

@@ -1,0 +1,157 @@
+"""One snapshot, chosen to be brought back: to a new folder, in place, or only compared."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from guard.core.base.paths import spelled, unspelled
+from guard.core.events.snapshot import Occasion, Snapshot
+from guard.core.snapshots.restore import UnknownPath, within
+from guard.errors import RepositoryProblem, WrongUsage
+from guard.git.locate import Repository
+from guard.rescue import snapshot
+from guard.snapshots.contents import Contents, of_index, of_worktree
+from guard.snapshots.destination import made, new_folder
+from guard.snapshots.diff import Comparing, Comparison
+from guard.snapshots.limits import Limits
+from guard.snapshots.listing import Reference, Shelf, opened_shelf
+from guard.snapshots.objects import Objects
+from guard.snapshots.safe_writer import Target
+from guard.snapshots.write_files import Progress, Restored, Writing
+from guard.system.deadline import Deadline
+
+_USUAL = Limits()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where snapshots are, and which work tree is meant; there may be none."""
+
+    workspace: Path
+    repository: Repository | None
+    environ: Mapping[str, str]
+    silence_limit: float
+    """How long git may say nothing."""
+    limits: Limits = _USUAL
+
+    @property
+    def worktree(self) -> str | None:
+        """The work tree as manifests name it."""
+        return spelled(os.fsencode(self.repository.root)) if self.repository else None
+
+    def forbidden(self) -> frozenset[tuple[int, int]]:
+        """Folders that nothing is written to, by device and inode."""
+        places = [self.workspace]
+        if self.repository:
+            places += [self.repository.git_dir, self.repository.common_dir]
+        return identities(places)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A snapshot, open for reading."""
+
+    source: Source
+    shelf: Shelf
+    reference: Reference
+    objects: Objects
+    contents: Contents
+
+    def wanted(self, words: Sequence[str], here: Path | None) -> list[bytes]:
+        """The paths that a person typed, each one that the snapshot has; in their spelling, if not as they are."""
+        repository = self.source.repository
+        root = os.fspath(repository.root) if repository else os.sep
+        base = os.fspath(here) if here and repository else root
+        return [self._one(root, base, word) for word in words]
+
+    def _one(self, root: str, base: str, word: str) -> bytes:
+        other = os.fsdecode(unspelled(word)) if "\\" in word and word.isprintable() else word
+        try:
+            path = within(root, base, word)
+            try:
+                self.contents.check([path])
+            except UnknownPath:
+                if other == word:
+                    raise
+                path = within(root, base, other)
+                self.contents.check([path])
+        except UnknownPath as error:
+            raise WrongUsage(
+                str(error), f"`guard restore {self.reference.id} --diff` lists what differs"
+            ) from None
+        return path
+
+    def to_folder(
+        self, to: Path | None, here: Path | None, wanted: Sequence[bytes], progress: Progress
+    ) -> tuple[Path, Restored]:
+        """Into a new or an empty folder; where that is, and what came back."""
+        repository = self.source.repository
+        place = to or new_folder(self.reference.id, here, repository.root if repository else None)
+        real = made(place, self.source.forbidden())
+        with closing(Target(real)) as target:
+            return real, Writing(self.objects, target, progress).all_new(self.contents, wanted)
+
+    def in_place(
+        self, wanted: Sequence[bytes], now: datetime, time_limit: float, progress: Progress
+    ) -> tuple[Path, Restored]:
+        """Into the work tree, of which a snapshot is taken first."""
+        repository = self._repository()
+
+        def save(paths: list[bytes]) -> tuple[Snapshot, Contents]:
+            taken = snapshot(
+                repository,
+                self.source.workspace,
+                self.source.environ,
+                occasion=Occasion("restore", now),
+                time_limit=time_limit,
+                paths=paths,
+                limits=self.source.limits,
+            )
+            with self.shelf.objects() as objects:
+                return taken, of_worktree(objects, self.shelf.find(taken.id, None))
+
+        forbidden = self.source.forbidden()
+        with closing(Target(repository.root, forbidden=forbidden, durable=True)) as target:
+            writing = Writing(self.objects, target, progress)
+            return repository.root, writing.in_place(self.contents, wanted, save)
+
+    def compared(
+        self, to: Path | None, wanted: Sequence[bytes], time_limit: float
+    ) -> tuple[Path, Comparison]:
+        """Against the work tree, or against a folder, which need not exist."""
+        place = Path(os.path.realpath(to)) if to else self._repository().root
+        target = Target(place) if place.is_dir() else None
+        try:
+            return place, Comparing(self.objects, target).compare(
+                self.contents, wanted, identities([self.source.workspace]), Deadline(time_limit)
+            )
+        finally:
+            if target is not None:
+                target.close()
+
+    def _repository(self) -> Repository:
+        if self.source.repository is None:
+            raise RepositoryProblem(
+                "there is no work tree here", "go to one, name one with --repo, or use --to"
+            )
+        return self.source.repository
+
+
+@contextmanager
+def chosen(source: Source, word: str, *, staged: bool) -> Iterator[Chosen]:
+    """The snapshot that a person named; `staged` for what its index had instead of the work tree."""
+    limit = source.silence_limit
+    with opened_shelf(source.workspace, source.environ, time_limit=limit) as shelf:
+        reference = shelf.find(word, source.worktree)
+        with shelf.objects() as objects:
+            contents = (of_index if staged else of_worktree)(objects, reference)
+            yield Chosen(source, shelf, reference, objects, contents)
+
+
+def identities(places: Sequence[Path]) -> frozenset[tuple[int, int]]:
+    """Folders by device and inode, as far as they are there."""
+    found = [os.stat(place) for place in places if place.is_dir()]
+    return frozenset((status.st_dev, status.st_ino) for status in found)

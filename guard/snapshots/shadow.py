@@ -1,0 +1,289 @@
+"""The shadow repository in the workspace: a snapshot goes in as one stream, and is read back before it counts.
+
+It is guard's own: bare, with its own settings and attributes, so that nothing of the project's (filters, line ends, ignore
+rules, hooks) bears on what is kept. It is made beside its place and moved there, so that a half-made one is never used.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.core.base.text import visible
+from guard.core.events.snapshot import cut
+from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
+from guard.git.run import git, git_fed
+from guard.snapshots import packs
+from guard.snapshots.fast_import import Changes, Listing, Stream
+from guard.snapshots.stat_cache import FOLDER
+from guard.system.deadline import Deadline
+from guard.system.private_files import Folder, close
+from guard.system.processes import Finished
+
+NAME = "shadow.git"
+LOCK = "guard.store.lock"
+_ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
+_SETTINGS = {
+    "core.compression": "1",
+    "core.fsync": "all",
+    "core.ignoreCase": "false",
+    "core.protectHFS": "false",
+    "core.protectNTFS": "false",
+    "core.sharedRepository": "0600",
+    "fastimport.unpackLimit": "0",
+}
+OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}"))
+IMPORT = ("fast-import", "--quiet", "--done", "--date-format=now", "--depth=0")
+_OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_LEFTOVERS = (
+    *("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"),
+    f"{FOLDER}/.*.tmp",
+)
+_PAUSE = 0.01
+_TREE = b"040000"
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """The repository, while one snapshot is made or read."""
+
+    path: Path
+    environ: Mapping[str, str]
+    deadline: Deadline
+    object_format: str = "sha1"
+    lock: tuple[int, ...] = ()
+    """Held by git too while it imports: it may outlive a guard that is killed, and counts on objects not to be pruned."""
+
+    def call(
+        self, *words: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None
+    ) -> bytes:
+        """What git says about this repository; its failure is a snapshot that could not be made."""
+        try:
+            finished = git(
+                *OPTIONS,
+                *words,
+                environ=self.environ,
+                git_dir=self.path,
+                time_limit=self.deadline.left(),
+                stdin=stdin,
+                extra=extra,
+            )
+        except RepositoryProblem:
+            if not self.deadline.passed():
+                raise
+            finished = Finished(None, b"", b"")
+        return self._succeeded(words[0], finished).stdout
+
+    @contextmanager
+    def importing(self, ref: str) -> Iterator[Stream]:
+        """A stream into one new commit, which is there when the block has ended, and not before.
+
+        Without `--done` a stream that is cut off, as by a kill, would be taken for a whole one.
+        """
+        with git_fed(
+            *OPTIONS,
+            *IMPORT,
+            environ=self.environ,
+            git_dir=self.path,
+            time_limit=self.deadline.left(),
+            lends=self.lock,
+        ) as program:
+            with suppress(BrokenPipeError):
+                stream = Stream(program, self.object_format)
+                stream.begin(ref)
+                yield stream
+                program.write(b"done\n")
+            self._succeeded("fast-import", program.finish())
+
+    def _succeeded(self, word: str, finished: Finished) -> Finished:
+        if finished.code == 0:
+            return finished
+        if finished.code is None or self.deadline.passed():
+            raise unavailable(self.path, f"it took longer than {self.deadline.seconds:g} s")
+        said = visible("; ".join(finished.stderr.decode(errors="replace").splitlines()))
+        fatal = next((part for part in said.split("; ") if part.startswith("fatal: ")), said)
+        ended = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
+        raise unavailable(self.path, fatal or f"git {word} ended with {ended}")
+
+    def folders(self, commit: str) -> dict[bytes, str]:
+        """The trees at the top of a snapshot."""
+        return {
+            path: oid
+            for path, (mode, oid) in self._listing("ls-tree", "-z", commit).items()
+            if mode == _TREE
+        }
+
+    def _listing(self, *words: str) -> Listing:
+        found: Listing = {}
+        for line in self.call(*words).split(b"\0")[:-1]:
+            about, _, path = line.partition(b"\t")
+            mode, _kind, oid = about.split()
+            found[path] = (mode, oid.decode())
+        return found
+
+    def trees_of(self, commit: str, in_packs: Set[str]) -> dict[bytes, str] | None:
+        """The trees at the top of an earlier snapshot; None if not all of its objects are there any more."""
+        try:
+            if not in_packs or in_packs - self._read_back():
+                self.call("rev-list", "--objects", "--quiet", commit, "--")
+            return self.folders(commit)
+        except StoreUnavailable:
+            return None
+
+    def _read_back(self) -> Set[str]:
+        found, before = packs.stamps(self.path), packs.read_back(self.path)
+        return {name for name, stamp in found.items() if stamp == before.get(name)}
+
+    def verify(self, commit: str, changes: Changes, base: Mapping[bytes, str]) -> frozenset[str]:
+        """Read a new snapshot back: its tree against what was written, byte for byte every pack that is new or was touched.
+
+        What it has in common with the one that it starts from was read back then. It returns the packs that it is in.
+        """
+        found = packs.stamps(self.path)
+        new = sorted(found.keys() - self._read_back())
+        if new:
+            self._read_packs(new)
+        asked = "\n".join({oid for _mode, oid in changes.written.values()}).encode()
+        answers = self.call("cat-file", "--batch-check", stdin=asked)
+        if b" missing\n" in answers or self.changes(commit, base) != changes:
+            raise unavailable(self.path, "what was read back is not what was written")
+        packs.note_read_back(self.path, found)
+        return frozenset(found)
+
+    def _read_packs(self, names: Sequence[str]) -> None:
+        try:
+            self.call("verify-pack", *(packs.path_of(self.path, name) for name in names))
+        except StoreUnavailable as error:
+            if self.deadline.passed():
+                raise
+            raise StoreUnavailable(
+                error.message,
+                f"nothing in the project was changed; if {self.path} itself is damaged, move it away: "
+                "the next snapshot makes a new one, and what is whole in the old one can still be had",
+            ) from None
+
+    def changes(self, commit: str, base: Mapping[bytes, str]) -> Changes:
+        """What a snapshot has that the trees it starts from have not, and what it has no longer."""
+        written, deleted = dict[bytes, tuple[bytes, str]](), set[bytes]()
+        trees = self.folders(commit)
+        for name, before in base.items():
+            after = trees.pop(name, None) or self.empty_tree
+            if after == before:
+                continue
+            fields = self.call("diff-tree", "-r", "-z", "--no-renames", before, after).split(b"\0")
+            for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
+                _old_mode, mode, _old, oid, letter = about.split()
+                if letter == b"D":
+                    deleted.add(name + b"/" + path)
+                else:
+                    written[name + b"/" + path] = (mode, oid.decode())
+        words = ("ls-tree", "-r", "-z", commit, "--", *map(os.fsdecode, trees), "manifest.json")
+        return Changes(written | self._listing(*words), deleted)
+
+    @property
+    def empty_tree(self) -> str:
+        """The id of a tree with nothing in it."""
+        return hashlib.new(self.object_format, b"tree 0\0", usedforsecurity=False).hexdigest()
+
+
+def unavailable(path: Path, why: str) -> StoreUnavailable:
+    """The error of a snapshot that was not made."""
+    return StoreUnavailable(
+        cut(f"no snapshot could be written to {visible(os.fspath(path))}: {why}"),
+        "nothing in the project was changed; make room or mend the workspace, then try again",
+    )
+
+
+@contextmanager
+def opened(
+    workspace: Path, environ: Mapping[str, str], deadline: Deadline, object_format: str
+) -> Iterator[Shadow]:
+    """The shadow repository, made if there is none; what killed writers left is swept while nobody else writes."""
+    path = workspace / NAME
+    try:
+        if not os.path.lexists(path):
+            _make(workspace, environ, deadline, object_format)
+        _refuse_borrowed(workspace)
+        descriptor = os.open(path / LOCK, _OPEN_LOCK, 0o600)
+    except OSError as error:
+        raise unavailable(path, f"{error.strerror}") from None
+    try:
+        _sweep(workspace, descriptor)
+        while not _locked(descriptor, fcntl.LOCK_SH):
+            if deadline.passed():
+                raise unavailable(path, f"another process held it for {deadline.seconds:g} s")
+            time.sleep(_PAUSE)
+        found = Shadow(path, environ, deadline).call("rev-parse", "--show-object-format")
+        yield Shadow(path, environ, deadline, found.decode().strip(), (descriptor,))
+    finally:
+        _sweep(workspace, descriptor)
+        close(descriptor)
+
+
+def _make(
+    workspace: Path, environ: Mapping[str, str], deadline: Deadline, object_format: str
+) -> None:
+    path = workspace / NAME
+    try:
+        with scratch(workspace) as half:
+            words = ("init", "--quiet", "--bare", "--template=", f"--object-format={object_format}")
+            Shadow(half, environ, deadline).call(*words)
+            info = Folder.open(os.fspath(half / "info"), create=True)
+            assert info is not None
+            with info:
+                info.replace("attributes", _ATTRIBUTES, durable=True)
+            os.rename(half, path)
+    except (OSError, StoreUnavailable):
+        if not os.path.lexists(path):
+            raise
+
+
+@contextmanager
+def scratch(workspace: Path) -> Iterator[Path]:
+    """A folder of our own for a while; a killed process leaves it to the next sweep."""
+    folder = workspace / f".{NAME}.{os.urandom(6).hex()}.tmp"
+    os.mkdir(folder, 0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_borrowed(workspace: Path) -> None:
+    """Objects lent from elsewhere count as present when they are written, and vanish with their owner."""
+    folder = Folder.open(os.fspath(workspace))
+    if folder is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    with folder, folder.walk(f"{NAME}/objects/info/alternates") as (info, name):
+        if info is not None and info.exists(name):
+            raise StateProblem(
+                f"{info.named(name)} makes the snapshots depend on another repository",
+                "delete that file; snapshots made since it was there may not be whole",
+            )
+
+
+def _sweep(workspace: Path, descriptor: int) -> None:
+    if not _locked(descriptor, fcntl.LOCK_EX):
+        return
+    shadow = workspace / NAME
+    with suppress(OSError):
+        for pattern in _LEFTOVERS:
+            for leftover in shadow.glob(pattern):
+                leftover.unlink(missing_ok=True)
+        for half in workspace.glob(f".{NAME}.*.tmp"):
+            shutil.rmtree(half, ignore_errors=True)
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _locked(descriptor: int, mode: int) -> bool:
+    try:
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,202 @@
+"""What the last snapshot of a work tree found, so that the next one reads only files that may have changed.
+
+A file is taken for unchanged if its device, inode, size, mode, time of change and time of its inode's change are what they
+were, and if both times lie well before the look: a file that is written in the same tick of the clock as it is read looks the
+same afterwards. (A file that somebody goes on writing to through a map of memory that was there before the look shows no new
+time until the system has written it down; git itself cannot see that either.) The memory is never needed: without it, or if a
+byte of it is wrong, everything is read again.
+"""
+
+import hashlib
+import os
+import struct
+import time
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from guard.errors import GuardError
+from guard.snapshots.read_file import mode_of
+from guard.system.private_files import Folder
+
+_MOST = 2**64 - 1
+"""Times before 1970 do not fit, and so do not match: such a file is read every time."""
+_RACY_NS = 2_000_000_000
+_HEAD = "guard-memory-2"
+_FORGOTTEN_SECONDS = 30 * 86400
+FOLDER = "guard.memory"
+_MOST_BYTES = 1024**3
+
+
+Record = tuple[int, int, int, int, int, int, bytes]
+"""Device, inode, both times, size, mode and blob of a file. An inode of 0 matches no file: a change might not show."""
+Records = dict[bytes, Record]
+
+
+class Kept(NamedTuple):
+    """A file as it is in the snapshot."""
+
+    mode: bytes
+    oid: str
+    size: int
+
+
+def is_same(known: Record, status: os.stat_result) -> bool:
+    """Whether the file is as it was."""
+    dev, ino, mtime, ctime, size, mode, _oid = known
+    return (
+        0 != ino == status.st_ino
+        and ctime == status.st_ctime_ns
+        and mtime == status.st_mtime_ns
+        and size == status.st_size
+        and mode == status.st_mode
+        and dev == status.st_dev
+    )
+
+
+def kept(known: Record) -> Kept:
+    """The file as it is in the snapshot."""
+    *_stamp, size, mode, oid = known
+    return Kept(mode_of(mode), oid.hex(), size)
+
+
+def record(status: os.stat_result, size: int, oid: str, steady: bool, looked_ns: int) -> Record:
+    """What to remember of a file that was looked at in this moment."""
+    settled = max(status.st_mtime_ns, status.st_ctime_ns) < looked_ns - _RACY_NS
+    return (
+        status.st_dev,
+        status.st_ino if steady and settled else 0,
+        status.st_mtime_ns & _MOST,
+        status.st_ctime_ns & _MOST,
+        size,
+        status.st_mode,
+        bytes.fromhex(oid),
+    )
+
+
+class Files(Mapping[bytes, Kept]):
+    """Records as what they say; read one by one, because there may be very many."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def __getitem__(self, path: bytes) -> Kept:
+        return kept(self._records[path])
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def written_since(self, moment_ns: int) -> Iterator[bytes]:
+        """What was written, made or renamed at that moment or later."""
+        return (path for path, known in self._records.items() if known[3] >= moment_ns)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._records
+
+
+@dataclass
+class Memory:
+    """One snapshot by its commit, and the files in it: of the work tree, of nested git directories, of submodules' ones."""
+
+    commit: str = ""
+    packs: frozenset[str] = frozenset()
+    """Where its objects are."""
+    table: str = ""
+    """The hash of the table of files as it was found; that on the disk may be another's by now."""
+    worktree: Records = field(default_factory=dict)
+    nested: Records = field(default_factory=dict)
+    modules: Records = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[Records, Records, Records]:
+        """All that it has, in the order in which it is written."""
+        return self.worktree, self.nested, self.modules
+
+
+def recall(shadow: Path, root: Path, oid_size: int) -> Memory:
+    """What is remembered of the work tree at this path; nothing if it cannot be trusted."""
+    try:
+        folder = Folder.open(os.fspath(shadow / FOLDER))
+        if folder is None:
+            return Memory()
+        with folder:
+            commit, files = folder.read(_name(root)), folder.read(f"{_name(root)}.files")
+    except (GuardError, OSError):
+        return Memory()
+    return _decoded(commit or b"", files or b"", oid_size)
+
+
+def remember(shadow: Path, root: Path, memory: Memory, before: Memory) -> None:
+    """Keep it for the next snapshot. A memory that cannot be written is no trouble: a later one checks what it finds."""
+    table = before.table if before.tables == memory.tables else ""
+    try:
+        folder = Folder.open(os.fspath(shadow / FOLDER), create=True)
+        assert folder is not None
+        with folder:
+            if not table:
+                files = _encoded(memory)
+                table = hashlib.sha256(files).hexdigest()
+                folder.replace(f"{_name(root)}.files", files, locked=False)
+            pointer = _pointer(memory.commit, table, memory.packs)
+            folder.replace(_name(root), pointer, locked=False)
+            _forget(folder)
+    except (GuardError, OSError):
+        return
+
+
+def _forget(folder: Folder) -> None:
+    """Work trees come and go; what was not needed for long is not needed any more."""
+    long_ago = time.time() - _FORGOTTEN_SECONDS
+    for name in folder.names():
+        if os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_mtime < long_ago:
+            folder.remove(name)
+
+
+def _name(root: Path) -> str:
+    return hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+
+
+def _pointer(commit: str, table: str, packs: Set[str]) -> bytes:
+    """It names the table by its hash, and ends with its own."""
+    said = "\n".join((_HEAD, commit, table, *sorted(packs))).encode()
+    return said + b"\n" + hashlib.sha256(said).hexdigest().encode()
+
+
+def _layout(oid_size: int) -> struct.Struct:
+    return struct.Struct(f"<QQQQQI{oid_size}s")
+
+
+def _encoded(memory: Memory) -> bytes:
+    records = [record for table in memory.tables for record in table.values()]
+    layout = _layout(len(records[0][-1]) if records else 20)
+    packed = b"".join([layout.pack(*record) for record in records])
+    counts = (b"%d" % len(table) for table in memory.tables)
+    paths = (path for table in memory.tables for path in table)
+    return b"\0".join((*counts, *paths, packed))
+
+
+def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
+    try:
+        head, commit, table, *packs, _hash = pointer.decode().split("\n")
+    except ValueError:
+        return Memory()
+    said = Memory(commit, frozenset(packs), table)
+    if head != _HEAD or pointer != _pointer(commit, table, said.packs):
+        return Memory()
+    if len(files) > _MOST_BYTES or hashlib.sha256(files).hexdigest() != table:
+        return Memory()
+    *counts, rest = files.split(b"\0", len(said.tables))
+    *paths, packed = rest.split(b"\0", sum(map(int, counts)))
+    layout = _layout(oid_size)
+    if len(packed) != layout.size * len(paths):
+        return Memory()
+    records: Iterator[Any] = layout.iter_unpack(packed)
+    named = iter(paths)
+    for known, count in zip(said.tables, counts, strict=True):
+        known.update(zip(islice(named, int(count)), records, strict=False))
+    return said

@@ -1,0 +1,189 @@
+"""Taking a snapshot: the work tree, what only the index has, and the operation in progress, in one commit of the shadow.
+
+`worktree/` is the work tree byte for byte, `index/<stage>/` what is staged and not committed, `stash/<n>/` what was stashed,
+`nested/` the git directories of nested repositories, `modules/` those of submodules, `gitdir/` the small files that say which
+operation is in progress; `manifest.json` has what trees cannot say. The project is only read.
+"""
+
+import gc
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from guard.core.base.fields import is_id
+from guard.core.events.snapshot import LONGEST_LINE, Occasion, Snapshot, capped_lines
+from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
+from guard.snapshots.collect import Taking
+from guard.snapshots.limits import Limits
+from guard.snapshots.project import Project
+from guard.snapshots.shadow import Shadow, opened
+from guard.snapshots.stat_cache import Files, Memory, recall, remember
+
+REFS = "refs/guard/snapshot"
+UNPROMOTED = "refs/guard/unpromoted"
+"""A snapshot of a rescue has a second name here until all of its work is committed on its branch."""
+_LONGEST_NAME = 100
+_REMEMBERED = (b"worktree", b"nested", b"modules")
+_USUAL = Limits()
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A snapshot that was read back, with what a rescue has to know of it."""
+
+    snapshot: Snapshot
+    kept: Files
+    trouble: Mapping[bytes, str]
+    """Why a path is not in it, or not as it was."""
+    unread: Mapping[bytes, str]
+    """Of these, what is in the work tree; else it is in the git directory."""
+    absent: frozenset[bytes]
+    """Wanted paths that are not in the work tree."""
+    folders: frozenset[bytes]
+    """Wanted paths that are folders there."""
+    passed_over: Mapping[bytes, str]
+    """Folders that are rebuilt anyway."""
+
+
+def take(
+    project: Project,
+    shadow: Shadow,
+    occasion: Occasion,
+    wanted: Sequence[bytes] = (),
+    limits: Limits = _USUAL,
+) -> Taken:
+    """Make a snapshot, and read it back; `wanted` are paths that are in it even where the walk leaves a folder out.
+
+    It starts from the last one of the same work tree; if that turns out to be damaged, from nothing.
+    """
+    with _no_collecting():
+        return _take(project, shadow, occasion, wanted, limits)
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """With very many files the garbage collector would look through all of them again and again, and find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _take(
+    project: Project,
+    shadow: Shadow,
+    occasion: Occasion,
+    wanted: Sequence[bytes],
+    limits: Limits,
+) -> Taken:
+    root = project.repository.root
+    memory = recall(shadow.path, root, len(shadow.empty_tree) // 2)
+    trees = shadow.trees_of(memory.commit, memory.packs) if memory.commit else None
+    if trees is not None:
+        base = {name: trees.get(name, shadow.empty_tree) for name in _REMEMBERED}
+        identity = _identity(occasion)
+        try:
+            return _taken(project, shadow, occasion, identity, wanted, limits, memory, base)
+        except StoreUnavailable:
+            if shadow.deadline.passed():
+                raise
+        _withdraw(shadow, identity)
+    identity, none = _identity(occasion), dict.fromkeys(_REMEMBERED, shadow.empty_tree)
+    return _taken(project, shadow, occasion, identity, wanted, limits, Memory(), none)
+
+
+def _identity(occasion: Occasion) -> str:
+    return f"{occasion.name[:_LONGEST_NAME]}-{os.urandom(4).hex()}"
+
+
+def _withdraw(shadow: Shadow, identity: str) -> None:
+    """One that was written and is not what it should be must not be found."""
+    for folder in (UNPROMOTED, REFS):
+        with suppress(StoreUnavailable):
+            shadow.call("update-ref", "-d", f"{folder}/{identity}")
+
+
+def _taken(
+    project: Project,
+    shadow: Shadow,
+    occasion: Occasion,
+    identity: str,
+    wanted: Sequence[bytes],
+    limits: Limits,
+    before: Memory,
+    base: Mapping[bytes, str],
+) -> Taken:
+    ref = f"{REFS}/{identity}"
+    with shadow.importing(ref) as stream:
+        for name, tree in base.items():
+            if tree != shadow.empty_tree:
+                stream.start_from(name, tree)
+        taking = Taking(project, shadow, stream, before, wanted, limits)
+        taking.everything()
+        skipped = taking.skipped()
+        stream.put(b"manifest.json", b"100644", taking.manifest(identity, occasion, skipped))
+        if occasion.kind == "rescue":
+            stream.name_too(f"{UNPROMOTED}/{identity}", ref)
+        limits.tell("saving the work tree; waiting for the disk")
+    limits.tell("reading the snapshot back")
+    commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
+    packs = shadow.verify(commit, stream.changes, base)
+    now = Memory(commit, packs, "", *(table.now for table in taking.tables))
+    remember(shadow.path, project.repository.root, now, before)
+    kept = taking.worktree.files
+    return Taken(
+        snapshot=Snapshot(
+            id=identity,
+            ref=ref,
+            files=len(kept),
+            skipped=capped_lines(skipped),
+            whole=taking.whole,
+            recover=recovery(shadow.path, ref, len(kept)),
+        ),
+        kept=kept,
+        trouble=taking.trouble,
+        unread=taking.unread,
+        absent=frozenset(taking.absent),
+        folders=frozenset(taking.folders),
+        passed_over=taking.walk.not_needed,
+    )
+
+
+def promote(shadow: Shadow, snapshot: Snapshot) -> None:
+    """All of a rescue's work is committed: its snapshot is one like others from now on."""
+    with suppress(StoreUnavailable):
+        shadow.call("update-ref", "-d", f"{UNPROMOTED}/{snapshot.id}")
+
+
+@contextmanager
+def ready(project: Project, workspace: Path, occasion: Occasion) -> Iterator[Shadow]:
+    """The shadow repository, once it is clear that a snapshot of this name can be taken."""
+    name = occasion.name
+    if not is_id(name[:_LONGEST_NAME]):
+        raise WrongUsage(f"{name[:40]!r} cannot name a snapshot", "use letters, digits and hyphens")
+    if not project.repository.root.is_dir():
+        raise RepositoryProblem(
+            f"the work tree {project.repository.root} is gone", "earlier snapshots are still there"
+        )
+    object_format = project.object_format()
+    with opened(workspace, project.environ, project.deadline, object_format) as shadow:
+        yield shadow
+
+
+def recovery(shadow: Path, ref: str, files: int) -> str:
+    """The command that brings a snapshot back into a folder.
+
+    The attributes in the shadow repository see to it that `git archive` converts nothing.
+    """
+    tree = f"{ref}:worktree" if files else ref
+    place = shlex.quote(f"--git-dir={shadow}")
+    command = f"git {place} archive {tree} | tar -x -C DIR"
+    if len(command) <= LONGEST_LINE and command.isprintable():
+        return command
+    return f'git --git-dir="$(guard where)/{shadow.name}" archive {tree} | tar -x -C DIR'

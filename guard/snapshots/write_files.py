@@ -1,0 +1,188 @@
+"""The files of a snapshot, written into a new folder, or over what differs in the work tree and is safe in a snapshot."""
+
+import errno
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TypeVar
+
+from guard.core.base.text import plural
+from guard.core.events.snapshot import MOST_NAMED, Snapshot, cut, shown
+from guard.core.rescue.report import NotRestored
+from guard.core.snapshots.restore import File, There, asked_for, git_folder, same
+from guard.errors import StoreUnavailable
+from guard.snapshots.contents import Contents
+from guard.snapshots.objects import LINK, Objects, Unreadable
+from guard.snapshots.safe_writer import Refused, Target
+
+_NEEDED_BY_GIT = (b"/refs", b"/objects")
+"""Without these folders, empty or not, git takes a directory for no repository."""
+_LONGEST_LINK = 65536
+_SAY_EVERY = 0.1
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_NOT_SAVED = "it is not in the snapshot that was taken first"
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+"""Called now and then with how many files are done, of how many."""
+
+
+@dataclass
+class Restored:
+    """What came back, and what did not."""
+
+    written: int = 0
+    unchanged: int = 0
+    trouble: dict[bytes, str] = field(default_factory=dict)
+    """What the snapshot should have and cannot give."""
+    refused: dict[bytes, str] = field(default_factory=dict)
+    """What may not or could not be written."""
+    left: list[bytes] = field(default_factory=list)
+    snapshot: Snapshot | None = None
+
+    def not_restored(self) -> tuple[NotRestored, ...]:
+        """Both, the first of them, with one more entry that says how many there are."""
+        return named({**self.trouble, **self.refused})
+
+    def left_lines(self) -> tuple[str, ...]:
+        """The first of what was left alone; one more line says how many there are."""
+        lines = [shown(path) for path in sorted(self.left)[:MOST_NAMED]]
+        more = len(self.left) - len(lines)
+        return (*lines, f"and {plural(more, 'more path')}") if more else tuple(lines)
+
+
+def named(found: Mapping[bytes, str]) -> tuple[NotRestored, ...]:
+    """Paths with reasons, as many as a result lists."""
+    lines = [
+        NotRestored(path=shown(path), why=cut(why))
+        for path, why in sorted(found.items())[:MOST_NAMED]
+    ]
+    more = len(found) - len(lines)
+    rest = [NotRestored(path="…", why=f"and {plural(more, 'more path')}")] if more else []
+    return (*lines, *rest)
+
+
+@dataclass(frozen=True)
+class Writing:
+    """One restore: where from, where to, and who hears of it."""
+
+    objects: Objects
+    target: Target
+    progress: Progress
+
+    def all_new(self, contents: Contents, wanted: Sequence[bytes]) -> Restored:
+        """Into a folder that has nothing in it."""
+        result = _begun(contents, wanted)
+        for file in self._told([file for file in contents.files if asked_for(file.path, wanted)]):
+            self._write(file, None, result)
+        self._nested(contents, wanted, result)
+        self._folders(contents, wanted, result)
+        return result
+
+    def in_place(
+        self,
+        contents: Contents,
+        wanted: Sequence[bytes],
+        save: Callable[[list[bytes]], tuple[Snapshot, Contents]],
+    ) -> Restored:
+        """Over what differs; `save` takes a snapshot first, and says what is in it."""
+        result = _begun(contents, wanted)
+        differing = self._differing(contents, wanted, result)
+        if differing:
+            result.snapshot, safe = save([file.path for file, _ in differing])
+            self._replace(differing, safe, result)
+            known = {file.path for file in contents.files}
+            rest = (file.path for file in safe.files if file.path not in known)
+            result.left = [path for path in rest if asked_for(path, wanted)]
+        self._nested(contents, wanted, result)
+        self._folders(contents, wanted, result)
+        return result
+
+    def _nested(self, contents: Contents, wanted: Sequence[bytes], result: Restored) -> None:
+        """Git directories of nested repositories that are not there any more; one that is there is left as it is."""
+        asked = [file for file in contents.nested if asked_for(file.path, wanted)]
+        folders = {git_folder(file.path) for file in asked}
+        gone = {folder for folder in folders if not self.target.has(folder)}
+        for file in self._told([file for file in asked if git_folder(file.path) in gone]):
+            self._write(file, None, result)
+        for folder in gone:
+            self._make([folder + name for name in _NEEDED_BY_GIT], result)
+
+    def _replace(
+        self, differing: list[tuple[File, There | None]], safe: Contents, result: Restored
+    ) -> None:
+        kept = {file.path: file.oid for file in safe.files}
+        for file, before in self._told(differing):
+            if before is not None and kept.get(file.path) != before.oid:
+                result.refused[file.path] = _NOT_SAVED
+            else:
+                self._write(file, before, result)
+
+    def _differing(
+        self, contents: Contents, wanted: Sequence[bytes], result: Restored
+    ) -> list[tuple[File, There | None]]:
+        found = []
+        for file in contents.files:
+            if not asked_for(file.path, wanted):
+                continue
+            try:
+                there = self.target.look(file.path, file.oid)
+            except Refused as error:
+                result.refused[file.path] = str(error)
+            except OSError as error:
+                result.refused[file.path] = f"{error.strerror}"
+            else:
+                if same(file, there):
+                    result.unchanged += 1
+                else:
+                    found.append((file, there))
+        return found
+
+    def _write(self, file: File, before: There | None, result: Restored) -> None:
+        try:
+            if file.mode == LINK:
+                text = self.objects.read(file.oid, most=_LONGEST_LINK)
+                self.target.link(file.path, text, before)
+            elif before is not None and before[:2] == file[1:3]:
+                self.target.set_bits(file.path, file.bits)
+            else:
+                with closing(self.objects.pieces(file.oid)) as content:
+                    self.target.put(file.path, file.bits, content, before)
+            result.written += 1
+        except Unreadable as error:
+            result.trouble[file.path] = str(error)
+        except Refused as error:
+            result.refused[file.path] = str(error)
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise StoreUnavailable(
+                    f"{self.target.root}: {error.strerror}; {plural(result.written, 'file')} written",
+                    "name another folder with --to",
+                ) from None
+            result.refused[file.path] = f"{error.strerror}"
+
+    def _folders(self, contents: Contents, wanted: Sequence[bytes], result: Restored) -> None:
+        self._make([path for path in contents.empty_folders if asked_for(path, wanted)], result)
+
+    def _make(self, folders: Sequence[bytes], result: Restored) -> None:
+        for path in folders:
+            try:
+                self.target.make_folder(path)
+            except Refused as error:
+                result.refused[path] = str(error)
+            except OSError as error:
+                result.refused[path] = f"{error.strerror}"
+
+    def _told(self, files: Sequence[T]) -> Iterator[T]:
+        last = monotonic()
+        for done, file in enumerate(files, 1):
+            yield file
+            if done < len(files) and monotonic() - last >= _SAY_EVERY:
+                self.progress(done, len(files))
+                last = monotonic()
+
+
+def _begun(contents: Contents, wanted: Sequence[bytes]) -> Restored:
+    refused = {path: why for path, why in contents.refused.items() if asked_for(path, wanted)}
+    return Restored(trouble=contents.lost(wanted), refused=refused)

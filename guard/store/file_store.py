@@ -1,0 +1,210 @@
+"""The store in a folder of files.
+
+A change takes the lock, catches up from the log, appends with one synced write (the commit point), and then replaces the
+views by rename. Views are never synced: whatever a power loss leaves of them is told by their hash and folded again. When
+another process already waits for the lock, the views are left to it, so that contention costs appends and not files; the
+mark in the lock file says up to where all views on disk are known to be current.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from time import sleep
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from guard.core.catalogue import paths_touched
+from guard.core.config.settings import StoreSettings
+from guard.core.events.snapshot import Anchor
+from guard.core.log.record import START, Entry, Position
+from guard.core.log.view import ViewDocument, ViewKind
+from guard.errors import StoreUnavailable
+from guard.store.change import FileChange, Memory
+from guard.store.lock import LOCK, Lock, locked, read_mark
+from guard.store.log import LIVE, Log
+from guard.store.segments import BrokenLog
+from guard.store.views import Recent, ViewFiles
+from guard.system.private_files import Folder
+
+if TYPE_CHECKING:
+    from guard.core.log.reports import RebuildReport, VerifyReport
+
+D = TypeVar("D", bound=ViewDocument)
+T = TypeVar("T")
+_DEFAULTS = StoreSettings.model_construct()
+_READ_ATTEMPTS, _READ_PAUSE = 4, 0.02
+
+
+def _silent(_message: str) -> None:
+    return
+
+
+class FileStore:
+    """A workspace folder. It remembers what it has read, so that a long-lived process only reads what is new."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        lock_timeout_seconds: float = _DEFAULTS.lock_timeout_seconds,
+        segment_max_bytes: int = _DEFAULTS.segment_max_bytes,
+        notice: Callable[[str], None] = _silent,
+    ) -> None:
+        self.path = path
+        self._lock_timeout = lock_timeout_seconds
+        self._segment_max = segment_max_bytes
+        self._notice = notice
+        self._memory = Memory()
+        self._threads = threading.Lock()
+
+    def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
+        """The view as of now, without a lock and without writing anything."""
+
+        def load(folder: Folder) -> D | None:
+            mark = read_mark(folder)
+            fold = ViewFiles(folder, Log(folder), self._notice).load(kind, key, mark)
+            return fold.document() if fold else None
+
+        return self._reading(load)
+
+    def entries(self, after: Position = START) -> Iterator[Entry]:
+        """The records after a place, in order."""
+        at, failures = after, 0
+        with _opened(self.path) as folder:
+            mark = read_mark(folder) if folder else None
+            while folder is not None:
+                try:
+                    for entry in Log(folder).entries(at):
+                        yield entry
+                        at, failures = entry.position, 0
+                    if mark and mark.seq > at.seq:
+                        why = f"the log ends before it, but {LOCK} remembers {mark.seq}"
+                        raise BrokenLog(LIVE, at.offset, at.seq + 1, f"{why}: records were cut off")
+                except BrokenLog:
+                    failures += 1
+                    if failures == _READ_ATTEMPTS:
+                        raise
+                    sleep(_READ_PAUSE)
+                else:
+                    return
+
+    def recent(self) -> list[Entry]:
+        """The records of the live segment: the newest part of the log, however long that is."""
+
+        def read(folder: Folder) -> list[Entry]:
+            log = Log(folder)
+            return list(log.entries(log.live_start()))
+
+        return self._reading(read) or []
+
+    def views(self, kind: ViewKind[D, Any]) -> dict[str, D]:
+        """Every view of a kind by its key, with one reading of the live segment for all."""
+
+        def load(folder: Folder) -> dict[str, D]:
+            log, mark = Log(folder), read_mark(folder)
+            files, base = ViewFiles(folder, log, self._notice), log.live_start()
+            touched = _touched(log, base)
+            folds = {
+                key: files.load(kind, key, mark, Recent(base, touched.get(kind.path(key), [])))
+                for key in files.keys(kind, touched)
+            }
+            return {key: fold.document() for key, fold in folds.items() if fold is not None}
+
+        return self._reading(load) or {}
+
+    def verify(self, anchors: Sequence[Anchor] = ()) -> "VerifyReport":
+        """What a check of the whole log and of every view finds, also against what snapshots remember of it."""
+        from guard.core.log.reports import VerifyReport
+        from guard.store.verify import verify
+
+        report = self._reading(lambda folder: verify(folder, anchors))
+        return report or VerifyReport(
+            ok=True,
+            segments=0,
+            records=0,
+            head=START.hash,
+            views=0,
+            behind=(),
+            torn_bytes=0,
+            findings=(),
+        )
+
+    def rebuild(self) -> "RebuildReport":
+        """Make every view again from the log."""
+        from guard.store.rebuild import rebuild
+
+        with self._exclusive() as (folder, lock):
+            return rebuild(folder, lock)
+
+    def salvage(self, now: datetime, event_id: str) -> "RebuildReport":
+        """Go on without what is damaged; everything that is given up is kept under another name."""
+        from guard.store.rebuild import salvage
+
+        with self._exclusive() as (folder, lock):
+            return salvage(folder, lock, now, event_id)
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[tuple[Folder, Lock]]:
+        with self._one_at_a_time(), _opened(self.path, create=True) as folder:
+            assert folder is not None
+            with locked(folder, self._lock_timeout) as lock:
+                self._memory.forget()
+                yield folder, lock
+
+    def _reading(self, read: Callable[[Folder], T]) -> T | None:
+        """Without the lock a writer may be seen half-way: what looks broken is read again before it is believed."""
+        with _opened(self.path) as folder:
+            if folder is None:
+                return None
+            for attempt in range(_READ_ATTEMPTS):
+                try:
+                    return read(folder)
+                except BrokenLog:
+                    if attempt == _READ_ATTEMPTS - 1:
+                        raise
+                    sleep(_READ_PAUSE)
+        raise AssertionError("unreachable")
+
+    @contextmanager
+    def change(self) -> Iterator[FileChange]:
+        """Hold the lock; when the change ends the views are written, unless somebody waits who will write them."""
+        with self._one_at_a_time(), _opened(self.path, create=True) as folder:
+            assert folder is not None
+            with locked(folder, self._lock_timeout) as lock:
+                change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
+                with change:
+                    yield change
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Threads that share a store wait for each other here: what it remembers is not theirs to change at once."""
+        if not self._threads.acquire(timeout=self._lock_timeout):
+            raise StoreUnavailable(
+                f"another thread of this process has held {self.path} for {self._lock_timeout:g} s",
+                "let its change end first",
+            )
+        try:
+            yield
+        finally:
+            self._threads.release()
+
+
+def _touched(log: Log, base: Position) -> dict[str, list[Entry]]:
+    """The records after a place, by the views that they touch."""
+    found: dict[str, list[Entry]] = {}
+    for entry in log.entries(base):
+        for path in paths_touched(entry.event):
+            found.setdefault(path, []).append(entry)
+    return found
+
+
+@contextmanager
+def _opened(path: Path, *, create: bool = False) -> Iterator[Folder | None]:
+    folder = Folder.open(os.fspath(path), create=create)
+    try:
+        yield folder
+    finally:
+        if folder is not None:
+            folder.close()

@@ -1,0 +1,161 @@
+"""The lock of a workspace: who may change it now, who waits, and how far the views have been written.
+
+`flock` on a file that is never deleted or replaced. It also tells the holder's name, for those who wait in vain, and the mark
+up to which every view on disk is known to be current. Without the mark more has to be read; a mark that the log does not reach
+shows that records were cut off. Those who wait hold a shared lock on a second file, so that the holder can see that somebody is
+next.
+"""
+
+import fcntl
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, lru_cache
+from zlib import crc32
+
+from guard.core.log.record import Position
+from guard.errors import StoreUnavailable
+from guard.system.private_files import Folder, close
+
+LOCK, QUEUE = "workspace.lock", "workspace.queue"
+_HOLDER_BYTES, _MARK_BYTES = 256, 256
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
+
+
+class Lock:
+    """One holding of the lock."""
+
+    def __init__(self, descriptor: int, queue: int) -> None:
+        self._descriptor = descriptor
+        self._queue = queue
+
+    def others_wait(self) -> bool:
+        """Whether another process has asked for the lock and does not have it yet."""
+        try:
+            fcntl.flock(self._queue, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        with suppress(OSError):
+            fcntl.flock(self._queue, fcntl.LOCK_UN)
+        return False
+
+    def mark(self) -> Position | None:
+        """The place up to which every view on disk is current, if that is known."""
+        return _parse_mark(os.pread(self._descriptor, _MARK_BYTES, _HOLDER_BYTES))
+
+    def set_mark(self, position: Position) -> None:
+        """Say that every view on disk is current up to here. Losing the mark costs time, not truth."""
+        _write_hint(self._descriptor, _format_mark(position), _HOLDER_BYTES, _MARK_BYTES)
+
+    def clear_mark(self) -> None:
+        """Say that nothing is known of the views."""
+        _write_hint(self._descriptor, b"", _HOLDER_BYTES, _MARK_BYTES)
+
+
+@contextmanager
+def locked(folder: Folder, timeout: float) -> Iterator[Lock]:
+    """Hold the workspace's lock, waiting for at most `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    descriptor = folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
+    queue = -1
+    try:
+        queue = folder.open_file(QUEUE, os.O_RDWR | os.O_CREAT)
+        _acquire(descriptor, queue, folder, timeout)
+        while not folder.is_same(descriptor, LOCK):
+            # Somebody deleted the lock file meanwhile: the lock of the file that is there now is the one that counts.
+            close(descriptor)
+            descriptor = folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
+            _acquire(descriptor, queue, folder, deadline - time.monotonic())
+        _write_hint(descriptor, _describe(os.getpid()), 0, _HOLDER_BYTES)
+        yield Lock(descriptor, queue)
+    finally:
+        # Let go by name, not only by closing: a child that was forked meanwhile holds the descriptor too.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        close(descriptor)
+        if queue >= 0:
+            close(queue)
+
+
+def read_mark(folder: Folder) -> Position | None:
+    """The same mark, for one who only reads."""
+    try:
+        descriptor = folder.open_file(LOCK)
+    except FileNotFoundError:
+        return None
+    try:
+        return _parse_mark(os.pread(descriptor, _MARK_BYTES, _HOLDER_BYTES))
+    finally:
+        close(descriptor)
+
+
+def _acquire(descriptor: int, queue: int, folder: Folder, timeout: float) -> None:
+    if _try(descriptor):
+        return
+    # Polling, because a blocking flock has no time limit. The pauses grow so long that among many writers each makes a row
+    # of changes in its turn: to change hands after every one costs all of them more than it gives.
+    deadline, pause, queued = time.monotonic() + timeout, _SHORTEST_PAUSE, False
+    while not _try(descriptor):
+        queued = queued or _try(queue, fcntl.LOCK_SH)
+        if time.monotonic() >= deadline:
+            holder = (
+                os.pread(descriptor, _HOLDER_BYTES, 0).rstrip(b"\0\n ").decode(errors="replace")
+            )
+            raise StoreUnavailable(
+                f"the lock {folder.named(LOCK)} was not free within {timeout:g} s; "
+                f"it is held by {holder or 'an unknown process'}",
+                "try again; if that process hangs, end it: the lock goes with it",
+            )
+        time.sleep(random.uniform(pause / 2, pause))  # noqa: S311
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+    fcntl.flock(queue, fcntl.LOCK_UN)
+
+
+def _try(descriptor: int, mode: int = fcntl.LOCK_EX) -> bool:
+    try:
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@cache
+def _describe(pid: int) -> bytes:
+    command = " ".join(os.path.basename(word) for word in sys.argv[:3])
+    safe = "".join(c if c.isprintable() else "?" for c in command)
+    return f"pid {pid} ({safe[:180]})".encode("ascii", "replace")
+
+
+def _write_hint(descriptor: int, text: bytes, offset: int, size: int) -> None:
+    try:
+        os.pwrite(descriptor, text[: size - 1].ljust(size - 1) + b"\n", offset)
+    except OSError:
+        return
+
+
+def _format_mark(position: Position) -> bytes:
+    text = f"{boot_id()} {position.segment} {position.offset} {position.seq} {position.hash}"
+    return f"{text} {crc32(text.encode()):08x}".encode()
+
+
+@lru_cache(maxsize=4)
+def _parse_mark(data: bytes) -> Position | None:
+    """After a restart of the machine the mark may have reached the disk before the views did: then it says nothing."""
+    text, _, check = data.decode("ascii", "replace").strip("\0\n ").rpartition(" ")
+    words = text.split(" ")
+    if len(words) != 5 or check != f"{crc32(text.encode()):08x}" or words[0] != boot_id():
+        return None
+    return Position(int(words[1]), int(words[2]), int(words[3]), words[4])
+
+
+@cache
+def boot_id() -> str:
+    """What tells this boot of the machine from every other."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return f"boot-{int(time.time() - time.monotonic())}"

@@ -1,0 +1,1 @@
+"""Everything guard asks of the operating system: processes, clocks, terminals, files, tmux."""

@@ -1,0 +1,98 @@
+"""A program that is asked one thing after another and answers on its stdout, as much of it at a time as is wanted."""
+
+import os
+import select
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from time import monotonic
+
+from guard.system.processes import end_group
+from guard.system.signals import deferred
+
+_PIECE = 1024**2
+_LONGEST_LINE = 65536
+
+
+class Ended(Exception):
+    """The program has ended, or said nothing for as long as it may."""
+
+
+class Dialogue:
+    """One question is answered to its end before the next one is asked: so neither side waits for the other."""
+
+    def __init__(self, process: subprocess.Popen[bytes], time_limit: float) -> None:
+        self._process = process
+        self._time_limit = time_limit
+        self._heard = bytearray()
+
+    def ask(self, question: bytes) -> None:
+        """Send a short question, with whatever ends it."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(question)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise Ended from None
+
+    def line(self) -> bytes:
+        """The next line, without what ends it."""
+        while b"\n" not in self._heard:
+            if len(self._heard) > _LONGEST_LINE:
+                raise Ended
+            self._heard += self._more(_LONGEST_LINE)
+        line, _, rest = self._heard.partition(b"\n")
+        self._heard = bytearray(rest)
+        return bytes(line)
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """The next bytes, this many of them."""
+        while size:
+            piece = bytes(self._heard[:size]) or self._more(min(_PIECE, size))
+            del self._heard[: len(piece)]
+            size -= len(piece)
+            yield piece
+
+    def _more(self, most: int) -> bytes:
+        assert self._process.stdout is not None
+        descriptor, end = self._process.stdout.fileno(), monotonic() + self._time_limit
+        ready = select.poll()
+        ready.register(descriptor, select.POLLIN)
+        while not ready.poll(max(0, (end - monotonic()) * 1000)):
+            if monotonic() >= end:
+                raise Ended
+        piece = os.read(descriptor, most)
+        if not piece:
+            raise Ended
+        return piece
+
+
+@contextmanager
+def asked(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    time_limit: float,
+    cwd: str | os.PathLike[str] | None = None,
+) -> Iterator[Dialogue]:
+    """Run a program that answers; it does not outlive the block, nor a silence of `time_limit` seconds."""
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with deferred():
+            process = subprocess.Popen(  # noqa: S603
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env=dict(environ),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        yield Dialogue(process, time_limit)
+    finally:
+        if process is not None:
+            with suppress(OSError):
+                if process.stdin is not None:
+                    process.stdin.close()
+            end_group(process)

@@ -1,0 +1,290 @@
+"""Other programs: started as argv lists in a process group of their own, and ended as a group at their limits.
+
+A program that ends while something of its own still holds its output is not waited for: what it said by then counts.
+"""
+
+import fcntl
+import os
+import selectors
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from time import monotonic
+
+from guard.system.signals import deferred
+
+_LOOK_SECONDS = 0.05
+_GRACE_SECONDS = 0.5
+_DEATH_SECONDS = 5.0
+_PIECE = 65536
+_MOST_PIECES = 256
+_PIPE_BYTES = 1024**2
+"""Two programs that hand on much work take turns less often."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a program ended; `code` is None if it had to be killed, at its time limit or for all that it printed."""
+
+    code: int | None
+    stdout: bytes
+    stderr: bytes
+    overflowed: bool = False
+    """Whether it printed more than was allowed."""
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    time_limit: float,
+    cwd: str | os.PathLike[str] | None = None,
+    stdin: bytes | None = None,
+    most_stdout: int | None = None,
+    most_stderr: int | None = None,
+    leaves_nothing: bool = False,
+    lends: Sequence[int] = (),
+) -> Finished:
+    """Run a program to its end; FileNotFoundError if there is none of that name.
+
+    It is killed if it prints more than `most_stdout` bytes, and of its stderr the last `most_stderr` bytes are kept. With
+    `leaves_nothing` whatever it left running in its group ends with it; else that is its own affair. Descriptors that it
+    `lends` stay open as long as the program runs, so that a lock on one outlives a guard that is killed.
+    """
+    deadline = monotonic() + time_limit
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with deferred():
+            process = subprocess.Popen(  # noqa: S603
+                list(argv),
+                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env=dict(environ),
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=lends,
+            )
+        with _Pipes(process, stdin or b"", most_stdout, most_stderr) as pipes:
+            ended = _listen(process, pipes, deadline)
+            if not ended or pipes.held or leaves_nothing:
+                end_group(process)
+            code = process.returncode if ended else None
+            return Finished(code, bytes(pipes.stdout), bytes(pipes.stderr), pipes.overflowed)
+    except BaseException:
+        if process is not None:
+            end_group(process)
+        raise
+
+
+def passed_on(
+    argv: Sequence[str], *, environ: Mapping[str, str], time_limit: float | None
+) -> int | None:
+    """Run a program to its end with all that it prints on our stderr; its exit code, None if its time was over."""
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with deferred():
+            process = subprocess.Popen(  # noqa: S603
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                env=dict(environ),
+                start_new_session=True,
+            )
+        return process.wait(time_limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process is not None:
+            end_group(process)
+
+
+def _listen(process: subprocess.Popen[bytes], pipes: "_Pipes", deadline: float) -> bool:
+    """Whether the program ended by itself, in time and with no more output than it may have."""
+    while pipes.open and not pipes.overflowed:
+        left = deadline - monotonic()
+        if process.poll() is not None:
+            # Whatever it wrote is in the pipe already; only a child that it left behind can hold the pipe open.
+            deadline = min(deadline, monotonic() + _GRACE_SECONDS)
+        if left <= 0:
+            if process.returncode is not None:
+                pipes.empty()
+                pipes.held = pipes.open
+            return process.returncode is not None
+        pipes.turn(min(left, _LOOK_SECONDS))
+    if pipes.overflowed:
+        return False
+    try:
+        process.wait(max(0.0, deadline - monotonic()))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+class _Pipes:
+    """The three pipes of a program, served as they become ready; nothing blocks, and no more is kept than is wanted."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        stdin: bytes,
+        most_stdout: int | None,
+        most_stderr: int | None,
+    ) -> None:
+        self.stdout, self.stderr = bytearray(), bytearray()
+        self.overflowed = self.held = False
+        self._pipes = [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe]
+        self._unsent = memoryview(stdin)
+        self._most_stdout, self._most_stderr = most_stdout, most_stderr
+        self._selector = selectors.DefaultSelector()
+        for pipe, events, serve in (
+            (process.stdin, selectors.EVENT_WRITE, self._send),
+            (process.stdout, selectors.EVENT_READ, self._hear_stdout),
+            (process.stderr, selectors.EVENT_READ, self._hear_stderr),
+        ):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                self._selector.register(pipe, events, serve)
+
+    @property
+    def open(self) -> bool:
+        return bool(self._selector.get_map())
+
+    def turn(self, seconds: float) -> bool:
+        """Serve whatever is ready within this time; whether anything was."""
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
+            with suppress(BlockingIOError):
+                if not key.data(key.fd):
+                    self._selector.unregister(key.fileobj)
+                    key.fileobj.close()  # type: ignore[union-attr]
+        return bool(ready)
+
+    def empty(self) -> None:
+        """Take what is in the pipes of a program that has ended: an answer that was cut would look like a whole one."""
+        for _ in range(_MOST_PIECES):
+            if not self.open or not self.turn(0):
+                return
+
+    def _send(self, descriptor: int) -> bool:
+        try:
+            sent = os.write(descriptor, self._unsent[:_PIECE]) if self._unsent else 0
+        except BrokenPipeError:
+            return False
+        self._unsent = self._unsent[sent:]
+        return bool(self._unsent)
+
+    def _hear_stdout(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, _PIECE)
+        self.stdout += piece
+        if self._most_stdout is not None and len(self.stdout) > self._most_stdout:
+            self.overflowed = True
+            del self.stdout[self._most_stdout :]
+        return bool(piece)
+
+    def _hear_stderr(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, _PIECE)
+        self.stderr += piece
+        if self._most_stderr is not None and len(self.stderr) > self._most_stderr:
+            del self.stderr[: -self._most_stderr]
+        return bool(piece)
+
+    def __enter__(self) -> "_Pipes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._selector.close()
+        for pipe in self._pipes:
+            pipe.close()
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program with everything in its group, and take its pipes from it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        # A process that hangs in the kernel does not die; it is left to the kernel.
+        process.wait(_DEATH_SECONDS)
+    # A grandchild in a session of its own may hold the other end; it is not waited for.
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+class Fed:
+    """A program that is given its input piece by piece; what it prints on stdout is not wanted."""
+
+    def __init__(self, process: subprocess.Popen[bytes], time_limit: float) -> None:
+        self.pid = process.pid
+        self._process = process
+        self._expired = False
+        self._timer = threading.Timer(time_limit, self._expire)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def write(self, data: bytes) -> None:
+        """Hand over some input; BrokenPipeError once the program has ended."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(data)
+
+    def finish(self) -> Finished:
+        """Close its input and wait for its end."""
+        _, stderr = self._process.communicate()
+        return Finished(None if self._expired else self._process.returncode, b"", stderr)
+
+    def end(self) -> None:
+        """Kill it if it still runs."""
+        self._timer.cancel()
+        if self._process.poll() is None:
+            end_group(self._process)
+        for pipe in (self._process.stdin, self._process.stderr):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+    def _expire(self) -> None:
+        if self._process.poll() is None:
+            self._expired = True
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def fed(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    time_limit: float,
+    cwd: str | os.PathLike[str] | None = None,
+    lends: Sequence[int] = (),
+) -> Iterator[Fed]:
+    """Run a program that reads what is written to it; it does not outlive the block."""
+    process: subprocess.Popen[bytes] | None = None
+    program: Fed | None = None
+    try:
+        with deferred():
+            process = subprocess.Popen(  # noqa: S603
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                bufsize=_PIPE_BYTES,
+                env=dict(environ),
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=lends,
+            )
+        assert process.stdin is not None
+        with suppress(OSError, AttributeError):
+            fcntl.fcntl(process.stdin, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        program = Fed(process, time_limit)
+        yield program
+    finally:
+        if program is not None:
+            program.end()
+        elif process is not None:
+            end_group(process)

@@ -1,0 +1,247 @@
+"""The only module that runs tmux: which sessions a server has, told from later ones of the same name.
+
+Names are compared here and never given to tmux, which would take `agent-1` for the beginning of `agent-1-long`.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from guard.errors import WrongUsage
+from guard.system.process_identity import start_time
+from guard.system.processes import Finished, run
+
+_SECONDS = 5.0
+_LONGEST_NAME = 256
+_LONGEST_SOCKET = 107
+_MOST_BYTES = 16 * 1024 * 1024
+_ROW = "/".join(
+    f"#{{{name}}}"
+    for name in (
+        "pid",
+        "start_time",
+        "session_id",
+        "session_created",
+        "pane_id",
+        "pane_pid",
+        "pane_dead",
+        "session_name",
+    )
+)
+_ABSENT = re.compile(
+    r"no server running on .*|error connecting to .* \(No such file or directory\)|"
+    r"no current target|no sessions|can't find session: .*",
+    re.DOTALL,
+)
+_EMPTY = ("no current target", "no sessions")
+"""What a server says that outlives its sessions (`exit-empty off`)."""
+_NUMBERS = re.compile(r"[0-9]+/[0-9]*/\$[0-9]+/[0-9]*/%[0-9]+/[0-9]+")
+_CHANGED_BY_TMUX = re.compile(r"[:.\\$\x00-\x1f\x7f-\x9f\ud800-\udfff]|#[A-Zh#,({\[]")
+"""What `new-session -s` replaces, escapes or expands."""
+
+
+class TmuxUnknown(Exception):
+    """tmux did not answer what was asked; the text is a sentence that says why."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session of a server."""
+
+    name: str
+    socket_path: str
+    identity: str
+    """Opaque; `same` compares it."""
+    server_pid: int
+    session_id: str
+    panes: Mapping[str, int]
+    """The living panes by their ids, with the process that each began with."""
+    dead: frozenset[str] = frozenset()
+    """Panes that show only what a process left behind (`remain-on-exit`); its number may be a stranger's by now."""
+
+    shared: frozenset[str] = frozenset()
+    """Panes of windows that are linked into another session, too, and stay there when this one is closed."""
+
+    @property
+    def own(self) -> list[int]:
+        """The processes that began the living panes which are in no other session."""
+        return [pid for pane, pid in self.panes.items() if pane not in self.shared]
+
+    @property
+    def all_dead(self) -> bool:
+        """Whether no pane has a process."""
+        return not self.panes
+
+
+@dataclass(frozen=True)
+class Server:
+    """What a socket has behind it."""
+
+    answered: bool
+    sessions: Mapping[str, Session]
+    """By name."""
+    pid: int | None = None
+    """The process that answered; None if it did not tell."""
+
+    def find(self, name: str, identity: str | None) -> Session | None:
+        """The session of this identity, whatever it is called now; the name counts only where none is known."""
+        if identity is None:
+            return self.sessions.get(name)
+        alike = (one for one in self.sessions.values() if same(one.identity, identity))
+        return next(alike, None)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that a session of tmux cannot have: it would never be found."""
+    if not 0 < len(name) <= _LONGEST_NAME or _CHANGED_BY_TMUX.search(name):
+        raise WrongUsage(
+            f"a tmux session cannot be called {name[:120]!r}",
+            "tmux changes such names; give the one that `tmux list-sessions` shows",
+        )
+
+
+def check_socket(path: str) -> None:
+    """Refuse a path that no system lets a socket have."""
+    if len(os.fsencode(path)) > _LONGEST_SOCKET or not path.isprintable():
+        raise WrongUsage(f"a tmux socket cannot be {path[:120]!r}", "give a shorter, plain path")
+
+
+def socket_path(socket: str | None, environ: Mapping[str, str] = os.environ) -> str:
+    """The path of a server's socket by tmux's own rules: a path, the name of one, or that of the caller's server."""
+    if socket and "/" in socket:
+        return os.path.abspath(socket)
+    inside = environ.get("TMUX", "").partition(",")[0]
+    if not socket and inside:
+        return inside
+    told = environ.get("TMUX_TMPDIR")
+    base = os.path.realpath(told if told and os.path.isdir(told) else "/tmp")  # noqa: S108
+    return os.path.join(base, f"tmux-{os.getuid()}", socket or "default")
+
+
+def server(path: str) -> Server:
+    """The server on this socket with its sessions; TmuxUnknown if nobody can tell whether there is one."""
+    done = call(path, "list-panes", "-a", "-F", _ROW)
+    said = done.stderr.decode(errors="replace").strip()
+    if done.code is None:
+        raise TmuxUnknown(f"tmux did not answer within {_SECONDS:g} s")
+    if done.code != 0 and _ABSENT.fullmatch(said):
+        return Server(True, {}, _pid(path)) if said in _EMPTY else Server(False, {})
+    # A server that does not let us in says so, and calls it a success.
+    if done.code != 0 or said:
+        raise TmuxUnknown(f"tmux says: {_line(said) or f'exit code {done.code}'}")
+    found: dict[str, Session] = {}
+    starts: dict[int, str | None] = {}
+    for row in done.stdout.decode(errors="replace").splitlines():
+        _add(found, _session(row, path, starts))
+    pids = {one.server_pid for one in found.values()}
+    return Server(True, _with_shared(found), pids.pop() if len(pids) == 1 else None)
+
+
+def find(
+    session: str, socket: str | None, environ: Mapping[str, str] = os.environ
+) -> Session | None:
+    """The session of exactly this name; None if there clearly is none."""
+    return server(socket_path(socket, environ)).sessions.get(session)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two identities are of the same session."""
+    return _told_by_tmux(one) == _told_by_tmux(other)
+
+
+def server_of(identity: str) -> tuple[int, str] | None:
+    """The number and the start of the server's process, where both are known."""
+    parts = identity.split("/", 4)
+    told = len(parts) == 5 and parts[0].isdecimal() and parts[4]
+    return (int(parts[0]), parts[4]) if told else None
+
+
+def holds_caller(session: Session, environ: Mapping[str, str]) -> bool:
+    """Whether the caller stands in one of its panes, however far it has gone from the pane's own process."""
+    server = environ.get("TMUX", "").split(",")[1:2]
+    panes = {*session.panes, *session.dead}
+    return server == [str(session.server_pid)] and environ.get("TMUX_PANE") in panes
+
+
+def last_output(session: Session) -> float | None:
+    """When something last happened in one of its windows, in seconds since the epoch."""
+    words = ("list-windows", "-t", session.session_id, "-F", "#{window_activity}")
+    told = call(session.socket_path, *words).stdout.split()
+    return max((float(one) for one in told if one.isdigit()), default=None)
+
+
+def ask(session: Session) -> None:
+    """Close the session, which hangs up on its processes; nothing if it is gone.
+
+    The server itself compares who it is: one that was started since has other sessions of the same ids.
+    """
+    pid, started = session.identity.split("/")[:2]
+    is_it = f"#{{==:#{{pid}}/#{{start_time}},{pid}/{started}}}"
+    done = call(
+        session.socket_path, "if-shell", "-F", is_it, f"kill-session -t '{session.session_id}'"
+    )
+    said = done.stderr.decode(errors="replace").strip()
+    if done.code is None or (said and not _ABSENT.fullmatch(said)):
+        raise TmuxUnknown(f"tmux did not close the session: {_line(said) or 'no answer'}")
+
+
+def call(path: str, *words: str, stdin: bytes | None = None) -> Finished:
+    """What the server on this socket answers; TmuxUnknown if tmux cannot be run."""
+    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
+    argv = ("tmux", "-u", "-S", path, *words)
+    try:
+        return run(argv, environ=environ, time_limit=_SECONDS, stdin=stdin, most_stdout=_MOST_BYTES)
+    except FileNotFoundError:
+        raise TmuxUnknown("tmux is not installed") from None
+    except (OSError, ValueError) as error:
+        raise TmuxUnknown(f"tmux cannot be started: {error}") from None
+
+
+def _pid(path: str) -> int | None:
+    """The process of a server without sessions."""
+    told = call(path, "display-message", "-p", "#{pid}").stdout.strip()
+    return int(told) if told.isdigit() else None
+
+
+def _session(row: str, path: str, starts: dict[int, str | None]) -> Session:
+    parts = row.split("/", 7)
+    if len(parts) < 8 or not _NUMBERS.fullmatch("/".join(parts[:6])):
+        raise TmuxUnknown("tmux answered in a way that guard does not understand")
+    server = int(parts[0])
+    if server not in starts:
+        starts[server] = start_time(server)
+    pane, is_dead = parts[4], parts[6] == "1"
+    return Session(
+        name=parts[7],
+        socket_path=path,
+        identity="/".join([*parts[:4], starts[server] or ""]),
+        server_pid=server,
+        session_id=parts[2],
+        panes={} if is_dead else {pane: int(parts[5])},
+        dead=frozenset([pane] if is_dead else []),
+    )
+
+
+def _add(found: dict[str, Session], pane: Session) -> None:
+    known = found.get(pane.name)
+    if known is not None:
+        pane = replace(known, panes={**known.panes, **pane.panes}, dead=known.dead | pane.dead)
+    found[pane.name] = pane
+
+
+def _with_shared(found: Mapping[str, Session]) -> dict[str, Session]:
+    times = Counter(pane for one in found.values() for pane in one.panes)
+    return {
+        name: replace(one, shared=frozenset(pane for pane in one.panes if times[pane] > 1))
+        for name, one in found.items()
+    }
+
+
+def _told_by_tmux(identity: str) -> list[str]:
+    return identity.split("/")[:4]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:400]
