@@ -19,9 +19,10 @@ from guard.core.work.count import CommitLine, count_work
 from guard.errors import GuardError
 from guard.git.dirty import Dirty
 from guard.git.history import history
-from guard.rescue import rescue, snapshot
+from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.rescue.users_program import Expected, Foreign
+from guard.snapshots.keep import snapshot
 from guard.snapshots.limits import Limits
 from guard.system.processes import run
 

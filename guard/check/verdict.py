@@ -37,6 +37,7 @@ from guard.iteration.kept_output import (
     output_left_by,
 )
 from guard.iteration.process_watch import MARK, Watch
+from guard.snapshots.keep import keep
 from guard.team import Standing, host_ended, moment_of, standing
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _kept_or_current(guard: Invocation, terms: Terms) -> Iteration:
     try:
         return current(guard, terms)
     except RepositoryProblem as error:
-        kept = guard.keep(Occasion("by_hand", guard.clock.now()))
+        kept = keep(guard, Occasion("by_hand", guard.clock.now()))
         hint = f"{error.hint}; the work tree is safe: guard restore {kept.id}"
         raise RepositoryProblem(error.message, hint) from None
 

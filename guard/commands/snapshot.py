@@ -7,6 +7,7 @@ from guard.context.output import format_option
 from guard.core.base.text import plural, visible
 from guard.core.events.snapshot import Occasion
 from guard.core.rescue.report import SnapshotReport
+from guard.snapshots.keep import keep
 
 _MOST_LINES = 20
 
@@ -21,7 +22,7 @@ def command(guard: Invocation, form: str) -> int:
     `.git` too. It is read back before it counts as saved. `guard restore` brings it back. Exit code 1 if something could not
     be saved: it is named.
     """
-    taken = guard.keep(Occasion("by_hand", guard.clock.now()), tells=form == "text")
+    taken = keep(guard, Occasion("by_hand", guard.clock.now()), tells=form == "text")
     report = SnapshotReport(**dict(taken))
     guard.output.document(report, form, _text)
     return 0 if report.whole else 1

@@ -11,7 +11,6 @@ from guard.context import config, workspace
 from guard.context.output import Output
 from guard.context.workspace import Workspace
 from guard.core.config.settings import Resolved, Settings, nested
-from guard.core.events.snapshot import Occasion, Snapshot
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.store.file_store import FileStore
@@ -99,22 +98,3 @@ class Invocation:
             )
         workspace.ensure(place, self.environ)
         return self.store
-
-    def keep(self, occasion: Occasion, *, tells: bool = True) -> Snapshot:
-        """A snapshot of the work tree, with the live line while it is taken, unless nobody wants to be told."""
-        from guard.rescue import snapshot
-        from guard.snapshots.limits import Limits
-
-        self.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
-        settings, live = self.config.settings.rescue, self.output.live()
-        try:
-            return snapshot(
-                self.repository,
-                self.workspace.path,
-                self.environ,
-                occasion=occasion,
-                time_limit=settings.time_limit_seconds,
-                limits=Limits.of(settings, live.far if tells else None),
-            )
-        finally:
-            live.clear()

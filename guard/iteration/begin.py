@@ -29,6 +29,7 @@ from guard.iteration.current import (
     refuse_beside_another,
 )
 from guard.iteration.kept_output import left_alone_since
+from guard.snapshots.keep import keep
 
 _LONGEST_WORD = 200
 _MOST_WORDS = 64
@@ -130,7 +131,7 @@ def _finish_rescues(guard: Invocation) -> None:
 def _with_all_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
     """A snapshot before an agent may destroy anything: also what is uncommitted, ignored or stashed is the user's."""
     try:
-        taken = guard.keep(Occasion("baseline", recorded.at))
+        taken = keep(guard, Occasion("baseline", recorded.at))
     except GuardError as error:
         guard.output.warn(f"what is in the work tree could not be kept: {error.message}")
         return recorded

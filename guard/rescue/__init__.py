@@ -4,18 +4,18 @@ The snapshot never touches the project. The commit appears on the branch by one 
 state that is not plain (an operation in progress, another branch than at the baseline) on a branch of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guard.core.events.snapshot import Occasion, Rescue, Snapshot
+from guard.core.events.snapshot import Occasion, Rescue
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.search_path import outside
-from guard.snapshots.limits import Limits
+from guard.snapshots.keep import tidy
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import NAME as SHADOW
 from guard.snapshots.shadow import Shadow
@@ -27,25 +27,6 @@ if TYPE_CHECKING:
     from guard.rescue.order import Orders
 
 _SNAPSHOT_SHARE = 0.6
-_USUAL = Limits()
-
-
-def snapshot(
-    repository: Repository,
-    workspace_path: Path,
-    environ: Mapping[str, str],
-    *,
-    occasion: Occasion,
-    time_limit: float,
-    paths: Sequence[bytes] = (),
-    limits: Limits = _USUAL,
-) -> Snapshot:
-    """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
-    project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
-    with ready(project, workspace_path, occasion) as shadow:
-        taken = take(project, shadow, occasion, paths, limits).snapshot
-    _tidy(project, workspace_path, limits, occasion.at)
-    return taken
 
 
 def rescue(
@@ -77,7 +58,7 @@ def rescue(
         if done.reason in ("rescued", "nothing") and not done.held_back:
             for one in filter(None, (before, done.snapshot)):
                 promote(shadow, one)
-    _tidy(project, workspace_path, orders.limits, at)
+    tidy(project, workspace_path, orders.limits, at)
     return done
 
 
@@ -114,13 +95,3 @@ def _attempted(
     hurried = replace(project, deadline=early), replace(shadow, deadline=early)
     taken = take(*hurried, occasion, orders.paths, orders.limits)
     return Attempt(project, shadow, taken, orders, last).commit()
-
-
-def _tidy(project: Project, workspace_path: Path, limits: Limits, now: datetime) -> None:
-    """Old snapshots go, as far as there is time for it, and only if there may be any to go."""
-    from guard.snapshots import prune as retention
-
-    keeping = retention.Keeping(limits.keep_snapshots, limits.keep_days)
-    if not project.deadline.passed() and retention.may_be_due(workspace_path, keeping):
-        left = project.deadline.left()
-        retention.tidy(workspace_path, project.environ, keeping, now=now, time_limit=left)

@@ -27,6 +27,7 @@ from guard.rollback.recover import Settled, settle_all
 from guard.rollback.report import aborted, finished_now, refused, repeated, taken_back
 from guard.rollback.retry import attempts
 from guard.rollback.task_commits import commits_of_task
+from guard.snapshots.keep import keep
 from guard.store import Change
 
 _LONGEST_REASON = 60_000
@@ -192,10 +193,10 @@ class _Run:
             draft = (RollbackStarted, {**fields, **begun, "branch": order.branch})
             _append(self.guard, draft, event_id)
 
-        def keep() -> Snapshot:
-            return self.guard.keep(Occasion("rollback", self.guard.clock.now()))
+        def keep_work_tree() -> Snapshot:
+            return keep(self.guard, Occasion("rollback", self.guard.clock.now()))
 
-        made = roll_back(self.place, order, self.lock, keep, announce)
+        made = roll_back(self.place, order, self.lock, keep_work_tree, announce)
         ended = {"from_sha": made.head, "to_sha": made.to_sha}
         _append(self.guard, (TaskRolledBack, {**fields, **ended}))
         if made.unsigned:

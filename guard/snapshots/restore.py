@@ -12,10 +12,10 @@ from guard.core.events.snapshot import Occasion, Snapshot
 from guard.core.snapshots.restore import UnknownPath, within
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.locate import Repository
-from guard.rescue import snapshot
 from guard.snapshots.contents import Contents, of_index, of_worktree
 from guard.snapshots.destination import made, new_folder
 from guard.snapshots.diff import Comparing, Comparison
+from guard.snapshots.keep import snapshot
 from guard.snapshots.limits import Limits
 from guard.snapshots.listing import Reference, Shelf, opened_shelf
 from guard.snapshots.objects import Objects

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from guard.git.locate import find
-from guard.rescue import snapshot
 from guard.schemas.validate import validator
 from guard.snapshots import restore as restoring
+from guard.snapshots.keep import snapshot
 from guard.snapshots.restore import Source, chosen
 from tests.rescue.states import start
 from tests.support import Result, commit, git, run, write

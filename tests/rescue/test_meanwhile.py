@@ -72,7 +72,7 @@ SHUT_OUT = """
 import os, sys
 from pathlib import Path
 from guard.git.locate import find
-from guard.rescue import snapshot
+from guard.snapshots.keep import snapshot
 from tests.support.rescuing import BY_HAND
 root, workspace = map(Path, sys.argv[1:])
 known = find(root, lambda _: None)

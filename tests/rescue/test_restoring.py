@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guard.git.locate import find
-from guard.rescue import snapshot
+from guard.snapshots.keep import snapshot
 from guard.snapshots.restore import Chosen, Source, chosen
 from tests.rescue.states import STATES, State, start
 from tests.support import TIME_LIMIT

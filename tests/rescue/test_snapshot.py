@@ -20,8 +20,8 @@ from guard.core.events.snapshot import (
 )
 from guard.errors import RepositoryProblem, StateProblem, WrongUsage
 from guard.git.locate import find
-from guard.rescue import snapshot
 from guard.schemas.validate import validator
+from guard.snapshots.keep import snapshot
 from guard.snapshots.read_file import read
 from guard.snapshots.walk import Entry
 from tests.rescue.states import STATES, start

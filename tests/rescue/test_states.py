@@ -13,8 +13,9 @@ from guard.core.events.snapshot import Rescue, Snapshot
 from guard.core.rescue.commit_message import is_conventional
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find
-from guard.rescue import rescue, snapshot
+from guard.rescue import rescue
 from guard.rescue.order import Orders
+from guard.snapshots.keep import snapshot
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import ANYTHING
 from tests.support import TIME_LIMIT, git

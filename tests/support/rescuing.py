@@ -11,8 +11,9 @@ from typing import Any
 
 from guard.core.events.snapshot import Occasion, Rescue, Snapshot
 from guard.git.locate import find
-from guard.rescue import rescue, snapshot
+from guard.rescue import rescue
 from guard.rescue.order import Orders
+from guard.snapshots.keep import snapshot
 from tests.support import TIME_LIMIT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
