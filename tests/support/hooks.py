@@ -13,7 +13,7 @@ from guard.hooks.agent import payload as document_of_hook
 from guard.hooks.agent.boundary import answer
 from guard.hooks.faults import LOG
 from guard.iteration.current import key_of
-from tests.agent_hooks.documents import data
+from tests.hooks.agent.documents import data
 
 STARTS = dict.fromkeys(("claude", "codex", "gemini", "qwen"), "SessionStart") | {
     "copilot": "sessionStart"
