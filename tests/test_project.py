@@ -1,10 +1,12 @@
 """The files around the code: what linters and schemas say of them, and whether they agree with each other."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 import yaml
@@ -16,7 +18,10 @@ FORMS = sorted(GITHUB.glob("ISSUE_TEMPLATE/*.yml"))
 WORKFLOWS = sorted(GITHUB.glob("workflows/*.yml"))
 
 
-def program(*words: str | Path) -> "subprocess.CompletedProcess[str]":
+Done: TypeAlias = "subprocess.CompletedProcess[str]"
+
+
+def program(*words: str | Path) -> Done:
     """Run a program of the virtual environment of the tests."""
     path = Path(sys.executable).with_name(str(words[0]))
     return subprocess.run([path, *words[1:]], capture_output=True, text=True, check=False)
@@ -43,7 +48,7 @@ def test_files_for_github_fit_their_schemas(path: Path) -> None:
 
 
 def test_zizmor_finds_nothing() -> None:
-    done = program("zizmor", "--offline", "--no-progress", GITHUB)
+    done = program("zizmor", "--offline", "--no-progress", "--persona=pedantic", GITHUB)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -91,7 +96,7 @@ def test_a_hook_runs_and_refuses(name: str, repository: Path) -> None:
     (repository / ".github" / "dependabot.yml").write_text(good)
     (repository / "good.py").write_text("VALUE = 1\n")
 
-    def run() -> "subprocess.CompletedProcess[str]":
+    def run() -> Done:
         git(repository, "add", "-A")
         pre_commit = str(Path(sys.executable).with_name("pre-commit"))
         words = [pre_commit, "run", name, "--all-files"]
@@ -103,3 +108,118 @@ def test_a_hook_runs_and_refuses(name: str, repository: Path) -> None:
     (repository / path).write_text(text)
     refused = run()
     assert (refused.returncode, "Failed" in refused.stdout) == (1, True), refused.stdout
+
+
+def test_every_action_is_pinned_to_a_commit_with_its_version() -> None:
+    for path in WORKFLOWS:
+        for line in path.read_text().splitlines():
+            if "uses:" in line:
+                pinned = r"\s+- uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+                assert re.fullmatch(pinned, line), line
+
+
+def test_ci_runs_on_every_python_and_system_that_the_package_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    job = read_yaml(GITHUB / "workflows" / "ci.yml")["jobs"]["ci"]
+    classifiers = "\n".join(project["classifiers"])
+    matrix = job["strategy"]["matrix"]
+    assert matrix["python"] == re.findall(r"Python :: (3\.\d+)", classifiers)
+    assert project["requires-python"] == f">={matrix['python'][0]}"
+    systems = {*matrix["os"], *(leg["os"] for leg in matrix["include"])}
+    assert systems == {"ubuntu-latest", "macos-latest"}
+    assert re.findall(r"Operating System :: (.*)", classifiers) == ["MacOS", "POSIX :: Linux"]
+    assert job["timeout-minutes"] <= 30
+
+
+def test_the_portable_tests_of_ci_exist() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    paths = re.findall(r"(?<= )tests/[\w/.]+", script)
+    assert paths
+    for path in paths:
+        assert (ROOT / path).exists(), path
+
+
+def test_only_the_job_that_publishes_may_ask_for_an_identity() -> None:
+    workflow = read_yaml(GITHUB / "workflows" / "release.yml")
+    assert workflow["permissions"] == {}
+    jobs = workflow["jobs"]
+    assert [name for name, job in jobs.items() if "id-token" in job["permissions"]] == ["publish"]
+    assert jobs["publish"]["environment"]["name"] == "release"
+    # It runs nothing but actions: no code of the repository or of its dependencies gets near the identity.
+    assert all("uses" in step for step in jobs["publish"]["steps"])
+    assert [job.get("needs") for job in jobs.values()] == [None, "build", "publish"]
+
+
+CHANGES = """# Changelog
+
+## [Unreleased]
+
+- not yet
+
+## [1.1.0] - 2026-02-01
+
+### Added
+
+- the new thing
+
+## [1.0.0rc1] - 2026-01-01
+
+- the first thing
+"""
+BUILT = ("completion_guard-1.1.0-py3-none-any.whl", "completion_guard-1.1.0.tar.gz")
+CANDIDATE = tuple(name.replace("1.1.0", "1.0.0rc1") for name in BUILT)
+
+
+def release_notes(folder: Path, tag: str, built: tuple[str, ...], changes: str) -> Done:
+    script = folder / ".ci" / "release.py"
+    script.parent.mkdir()
+    script.write_bytes((ROOT / ".ci" / "release.py").read_bytes())
+    (folder / "CHANGELOG.md").write_text(changes)
+    (folder / "dist").mkdir()
+    for name in built:
+        (folder / "dist" / name).touch()
+    words = [sys.executable, str(script), tag, str(folder / "dist")]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("tag", "built", "notes"),
+    [
+        ("v1.1.0", BUILT, "### Added\n\n- the new thing\n"),
+        ("v1.0.0rc1", CANDIDATE, "- the first thing\n"),
+    ],
+)
+def test_the_notes_of_a_release_are_its_section(
+    tmp_path: Path, tag: str, built: tuple[str, ...], notes: str
+) -> None:
+    done = release_notes(tmp_path, tag, built, CHANGES)
+    assert (done.returncode, done.stdout) == (0, notes), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("tag", "built", "changes", "why"),
+    [
+        ("1.1.0", BUILT, CHANGES, "is not v and a version"),
+        ("v1.1", BUILT, CHANGES, "is not v and a version"),
+        ("v1.1.0/x", BUILT, CHANGES, "is not v and a version"),
+        ("v1.2.0", BUILT, CHANGES, "does not fit the built files"),
+        ("v1.1.0", BUILT[:1], CHANGES, "does not fit the built files"),
+        ("v1.1.0", (*BUILT, "other.whl"), CHANGES, "does not fit the built files"),
+        ("v1.1.0", BUILT, CHANGES.replace("[1.1.0]", "[1.1.1]"), "has no section"),
+        ("v1.1.0", BUILT, CHANGES.replace("1.1.0] - 2026-02-01", "1.1.0]"), "has no section"),
+        ("v1.1.0", BUILT, "## [1.1.0] - 2026-02-01\n\n## [1.0.0] - 2026-01-01\n", "has no section"),
+    ],
+)
+def test_a_release_that_does_not_fit_is_refused(
+    tmp_path: Path, tag: str, built: tuple[str, ...], changes: str, why: str
+) -> None:
+    done = release_notes(tmp_path, tag, built, changes)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert why in done.stderr
+
+
+def test_the_changelog_is_in_the_format_that_a_release_reads() -> None:
+    headings = re.findall(r"^## .*$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == "## [Unreleased]"
+    for heading in headings[1:]:
+        assert re.fullmatch(r"## \[\d+\.\d+\.\d+((a|b|rc)\d+)?\] - \d{4}-\d\d-\d\d", heading)
