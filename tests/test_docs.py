@@ -69,6 +69,24 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert {name_of(page) for page in PAGES} <= {name_of(page) for page in reached}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_of_the_project_that_are_named_exist(page: Path) -> None:
+    text = page.read_text()
+    files = re.findall(
+        r"`((?:guard|tests|docs|benchmarks|examples)/[\w/.-]+\.\w+|\.ci/[\w.]+)`", text
+    )
+    modules = re.findall(r"`(guard\.\w+\.[\w.]+)`|python -m (guard\.[\w.]+)", text)
+    names = [*files, *(f"{''.join(name).replace('.', '/')}" for name in modules)]
+    missing = [n for n in names if not (ROOT / n).exists() and not (ROOT / f"{n}.py").exists()]
+    assert missing == []
+
+
+def test_pages_that_the_code_names_exist() -> None:
+    for path in [*(ROOT / "guard").rglob("*.py"), ROOT / "action.yml"]:
+        for name in re.findall(r"\bdocs/[\w/.-]+\.md", path.read_text()):
+            assert (ROOT / name).is_file(), f"{path} names {name}"
+
+
 def test_every_state_file_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "state.md").read_text()
     for kind in view_kinds():

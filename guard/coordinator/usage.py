@@ -51,15 +51,15 @@ def _read(data: bytes) -> Usage:
         told: Any = loads(data)
     except ValueError as error:
         raise Refused(
-            f"the usage command printed no JSON: {error}", "see `docs/coordinator.md`"
+            f"the usage command printed no JSON: {error}", "see `docs/guide/coordinator.md`"
         ) from None
     if not isinstance(told, dict):
-        raise Refused("the usage command printed no JSON object", "see `docs/coordinator.md`")
+        raise Refused("the usage command printed no JSON object", "see `docs/guide/coordinator.md`")
     found = {name: told.get(name, told.get(name.removeprefix("session_"))) for name in _NAMES}
     try:
         return Usage.model_validate({k: v for k, v in found.items() if v is not None}, strict=False)
     except ValidationError as error:
         raise Refused(
             f"the usage command printed something else: {first_problem(error)}",
-            "see `docs/coordinator.md`",
+            "see `docs/guide/coordinator.md`",
         ) from None

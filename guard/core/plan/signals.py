@@ -1,4 +1,4 @@
-"""What an agent printed, read for the signals of its protocol; `docs/agent-signals.md` has the grammar.
+"""What an agent printed, read for the signals of its protocol; `docs/reference/signals.md` has the grammar.
 
 A signal begins in the first column of a line of its own. It does not count in fenced or indented code, in a quotation, in code
 or a comment that spans lines, or in a block of HTML; where markdown leaves doubt about that, it does not count either.
