@@ -44,7 +44,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_that_are_named_exist(page: Path) -> None:
-    named = set(re.findall(r"(?:`|\$ |^)guard ([a-z]+)", page.read_text(), re.MULTILINE))
+    text = page.read_text()
+    blocks = re.findall(r"^```.*?^```|^    \$ .*$", text, re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [*"\n".join(blocks).splitlines(), *re.findall(r"`([^`]+)`", prose)]
+    named = {name for line in lines for name in re.findall(r"(?:^|\$ )guard ([a-z]+)", line)}
     assert named <= set(COMMANDS), named - set(COMMANDS)
 
 
