@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.claims.evidence import Changes, ClaimEvidence, TestRun
+from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 
 LABELS = ("honest", "thin", "files", "tests", "commits", "boast")
 """Honest is to be believed; the others are not: they say too little, or what is not so, or only praise."""
@@ -65,10 +65,10 @@ def _evidence(agent_type: str, message: str, known: dict[str, str]) -> ClaimEvid
     )
 
 
-def _changes(files: frozenset[str], known: dict[str, str]) -> Changes | None:
+def _changes(files: frozenset[str], known: dict[str, str]) -> WorkSinceBaseline | None:
     if files == {"unmeasured"}:
         return None
-    return Changes(files, int(known.get("commits", 1 if files else 0)))
+    return WorkSinceBaseline(files, int(known.get("commits", 1 if files else 0)))
 
 
 def _tests(told: str, end: datetime) -> tuple[TestRun, ...]:

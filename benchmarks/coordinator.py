@@ -10,7 +10,7 @@ from benchmarks.replay import parse, replay
 from guard.core.coordinator import requests
 from guard.core.coordinator.decide import decide
 from guard.core.coordinator.state import Coordinator, after, nothing_yet
-from guard.core.coordinator.terms import Limits, Refusal, Terms
+from guard.core.coordinator.terms import CoordinatorLimits, DecisionTerms, Refusal
 from guard.core.coordinator.tick import tick
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_model import Plan, PlanTask
@@ -64,7 +64,11 @@ def _asked(
 ) -> tuple[Coordinator, list[CoordinatorEvent]]:
     found: list[CoordinatorEvent] = []
     for number, request in enumerate(asked):
-        decided = decide(state, request, Terms(MOMENT, f"{request.type}-{number}", Limits(), None))
+        decided = decide(
+            state,
+            request,
+            DecisionTerms(MOMENT, f"{request.type}-{number}", CoordinatorLimits(), None),
+        )
         assert not isinstance(decided, Refusal), decided
         found += decided
         state = after(state, *decided)
@@ -81,6 +85,8 @@ def _ticking(tasks: int) -> float:
     request = requests.LoadPlan(plan_file="plan.md", plan=plan)
     begun = process_time()
     state, _ = _asked(nothing_yet(), request)
-    found = tick(state, Terms(MOMENT, "tick", Limits(), None), lambda _agent: False)
-    assert len(found) == Limits().active_developers
+    found = tick(
+        state, DecisionTerms(MOMENT, "tick", CoordinatorLimits(), None), lambda _agent: False
+    )
+    assert len(found) == CoordinatorLimits().active_developers
     return process_time() - begun

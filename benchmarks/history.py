@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from guard.core.claims.evidence import Changes, ClaimEvidence
+from guard.core.claims.evidence import ClaimEvidence, WorkSinceBaseline
 from guard.core.claims.policy import ClaimPolicy
 from guard.core.claims.validation import validate
 from guard.core.events import AgentClaimValidated, AgentSpawned, AgentUpdated, Event
@@ -64,7 +64,7 @@ def _validation() -> CompletionValidation:
         updates=2,
         working_updates=1,
         findings=0,
-        changes=Changes(files, 3),
+        changes=WorkSinceBaseline(files, 3),
         unmeasured=None,
     )
     return validate(evidence, ClaimPolicy())

@@ -229,9 +229,9 @@ def check(
 ) -> "CheckReport":
     """The completion check; `settings` are settings by their dotted keys, stronger than all others."""
     from guard.check.verdict import check as check_now
-    from guard.iteration.current import Terms
+    from guard.iteration.current import CheckTerms
 
-    terms = Terms(baseline, spec, agent, session, probe, wait, rescue, settings or {})
+    terms = CheckTerms(baseline, spec, agent, session, probe, wait, rescue, settings or {})
     return check_now(_invocation(workspace, repo), terms)
 
 
@@ -250,14 +250,14 @@ def run(
 
     `BreakerOpen` is raised where nothing may be run.
     """
-    from guard.iteration.current import Terms
-    from guard.run.order import Order
+    from guard.iteration.current import CheckTerms
+    from guard.run.order import RunOrder
     from guard.run.run import run_iteration
 
     flags = terms.pop("settings", None) or {}
-    order = Order(
+    order = RunOrder(
         tuple(command),
-        Terms(**terms, flags=flags),
+        CheckTerms(**terms, flags=flags),
         prompt=prompt,
         task=task,
         agent_id=agent_id,

@@ -15,9 +15,9 @@ from guard.core.breaker import (
     BREAKER,
     Breaker,
     BreakerFold,
+    BreakerPermission,
     BreakerPolicy,
     Moment,
-    Permission,
     Stamp,
     permission,
 )
@@ -26,7 +26,7 @@ from guard.core.events import BreakerEvent, Process, Status
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.head import has_new_commits, head
 from guard.git.locate import Repository
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.store import Change, Store
 from guard.system import process_identity as alive
 from guard.system.clock import Clock
@@ -35,7 +35,7 @@ _MOST_FINGERPRINT = 400
 
 
 @dataclass(frozen=True)
-class Place:
+class BreakerKey:
     """The work tree whose breaker it is, and what decides about it."""
 
     worktree: str
@@ -52,7 +52,7 @@ class Place:
     def head(self) -> str | None:
         """The commit that is checked out, as far as git can tell: the breaker can do without."""
         try:
-            return head(Reader(self.repository, self.environ))
+            return head(RepositoryReader(self.repository, self.environ))
         except RepositoryProblem:
             return None
 
@@ -62,7 +62,7 @@ class Place:
         if now is None or known is None or now == known:
             return known
         try:
-            is_new = has_new_commits(Reader(self.repository, self.environ), known, now)
+            is_new = has_new_commits(RepositoryReader(self.repository, self.environ), known, now)
         except RepositoryProblem:
             return known
         return now if is_new else known
@@ -89,7 +89,7 @@ def load(store: Store, worktree: str) -> Breaker:
     return store.view(BREAKER, worktree) or BreakerFold(worktree).document()
 
 
-def outlook(place: Place, state: Breaker, heir: bool = False) -> Permission:
+def outlook(place: BreakerKey, state: Breaker, heir: bool = False) -> BreakerPermission:
     """Whether an iteration may begin now; nothing is claimed. An heir makes the trial of a process that started it."""
     seen = place.head_after(state.head) if state.state == "open" else None
     holder = state.trial.holder if state.trial else None
@@ -107,11 +107,11 @@ def outlook(place: Place, state: Breaker, heir: bool = False) -> Permission:
 
 def allow(
     store: Store,
-    place: Place,
+    place: BreakerKey,
     *,
     holder: Process | None,
     heir: bool = False,
-) -> Permission:
+) -> BreakerPermission:
     """Whether an iteration may begin; a trial is claimed for the holder, under the lock, by one process only.
 
     `heir` is for the one who makes the trial: a claim of a process that started it is taken over.
@@ -139,7 +139,7 @@ def process(pid: int) -> Process | None:
     return None if start is None else Process(pid=pid, start=start)
 
 
-def decided(change: Change, place: Place, outcome: Outcome) -> tuple[BreakerEvent, ...]:
+def decided(change: Change, place: BreakerKey, outcome: Outcome) -> tuple[BreakerEvent, ...]:
     """What the end of an iteration means for the breaker, to be appended together with that end."""
     status, reason = outcome.status, outcome.reason
     with _usable():
@@ -157,13 +157,13 @@ def decided(change: Change, place: Place, outcome: Outcome) -> tuple[BreakerEven
         )
 
 
-def record(change: Change, place: Place, outcome: Outcome) -> Breaker:
+def record(change: Change, place: BreakerKey, outcome: Outcome) -> Breaker:
     """Record how an iteration ended, within a change that is under way; the breaker after it."""
     change.append(*decided(change, place, outcome))
     return _current(change, place)
 
 
-def trip(store: Store, place: Place, reason: str) -> Breaker:
+def trip(store: Store, place: BreakerKey, reason: str) -> Breaker:
     """Open it by hand."""
     seen, stamp = place.head(), Stamp(new_id())
     with store.change() as change, _usable():
@@ -174,7 +174,7 @@ def trip(store: Store, place: Place, reason: str) -> Breaker:
         return _current(change, place)
 
 
-def reset(store: Store, place: Place, reason: str) -> Breaker:
+def reset(store: Store, place: BreakerKey, reason: str) -> Breaker:
     """Close it by hand."""
     with store.change() as change, _usable():
         state, stamp = _current(change, place), Stamp(new_id())
@@ -182,7 +182,7 @@ def reset(store: Store, place: Place, reason: str) -> Breaker:
         return _current(change, place)
 
 
-def report(state: Breaker, found: Permission) -> BreakerReport:
+def report(state: Breaker, found: BreakerPermission) -> BreakerReport:
     """The breaker and a permission as one document."""
     past = state.retry_at if state.state == "open" else None
     return BreakerReport(
@@ -206,7 +206,7 @@ def _in_one_line(fingerprint: str) -> str:
     return shortened(valid(" ".join(fingerprint.split())), _MOST_FINGERPRINT)
 
 
-def _current(change: Change, place: Place) -> Breaker:
+def _current(change: Change, place: BreakerKey) -> Breaker:
     return change.fold(BREAKER, place.worktree).document()
 
 

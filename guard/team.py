@@ -10,11 +10,11 @@ from guard.context.ids import new_id
 from guard.core.base.fields import first_problem
 from guard.core.base.moment import Moment
 from guard.core.base.text import shortened
-from guard.core.check.evidence import Living, Team
+from guard.core.check.evidence import Living, TeamEvidence
 from guard.core.events import TeamEvent
-from guard.core.events.team_change import Change, Left
+from guard.core.events.team_change import Change, MemberLeft
 from guard.core.team import count as accounting
-from guard.core.team.count import Terms, as_of, quiet_seconds
+from guard.core.team.count import TeamTerms, as_of, quiet_seconds
 from guard.core.team.state import TEAM, Member, Scope, TeamState
 from guard.errors import WrongUsage
 from guard.store import Change as StoreChange
@@ -26,7 +26,7 @@ _MOST_LIVING_NAME = 200
 
 
 @dataclass(frozen=True)
-class Recorded:
+class TeamChangeResult:
     """What a change came to."""
 
     state: TeamState | None
@@ -46,13 +46,13 @@ def record(
     changes: Iterable[Change],
     *,
     lease_seconds: float,
-) -> Recorded:
+) -> TeamChangeResult:
     """Record what became known of the session's helpers, in one change."""
-    terms = Terms(scope, moment, new_id(), lease_seconds)
+    terms = TeamTerms(scope, moment, new_id(), lease_seconds)
     with store.change() as change, _usable():
         events = accounting.decide(_state(change, scope), changes, terms)
         change.append(*events)
-        return Recorded(_read(_state(change, scope), moment), events)
+        return TeamChangeResult(_read(_state(change, scope), moment), events)
 
 
 def host_ended(store: Store, scope: Scope, moment: Moment, members: Iterable[str]) -> None:
@@ -65,19 +65,19 @@ def host_ended(store: Store, scope: Scope, moment: Moment, members: Iterable[str
         for whose in dict.fromkeys((scope, replace(scope, session=None))):
             state = _state(change, whose)
             gone = [
-                Left(one.member, "killed", one.incarnation, detail)
+                MemberLeft(one.member, "killed", one.incarnation, detail)
                 for one in _counting(state)
                 if (one.told_by == "host" or one.member in named)
                 and (whose.session is not None or _is_of(one, scope))
             ]
-            terms = Terms(whose, moment, new_id(), 0)
+            terms = TeamTerms(whose, moment, new_id(), 0)
             change.append(*accounting.decide(state, gone, terms))
 
 
 def expire(change: StoreChange, scope: Scope, moment: Moment) -> None:
     """Record, within a change that is under way, whose lease has run out: of the session, and of its iteration."""
     for whose in dict.fromkeys((scope, replace(scope, session=None))):
-        terms = Terms(whose, moment, new_id(), 0)
+        terms = TeamTerms(whose, moment, new_id(), 0)
         change.append(*accounting.decide(_state(change, whose), (), terms))
 
 
@@ -91,7 +91,7 @@ def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamS
             event
             for one in whose
             for event in accounting.clear(
-                _state(change, one), detail, Terms(one, moment, new_id(), 0)
+                _state(change, one), detail, TeamTerms(one, moment, new_id(), 0)
             )
         ]
         change.append(*events)
@@ -102,7 +102,7 @@ def completion(store: Store, scope: Scope, moment: Moment, *, held: bool, reason
     """Log that a completion was held back for the team, or let go, and why."""
     with store.change() as change, _usable():
         state = _read(_state(change, scope), moment)
-        terms = Terms(scope, moment, new_id(), 0)
+        terms = TeamTerms(scope, moment, new_id(), 0)
         change.append(accounting.completion(state, held=held, reason=reason, terms=terms))
 
 
@@ -138,18 +138,18 @@ def _in_iteration(store: Store, scope: Scope, moment: Moment) -> TeamState | Non
 
 
 @dataclass(frozen=True)
-class Standing:
+class TeamStanding:
     """The team of an iteration at one look, for the evidence of a check."""
 
-    team: Team | None = None
+    team: TeamEvidence | None = None
     living: tuple[Living, ...] = ()
 
 
-def standing(store: Store, scope: Scope, moment: Moment) -> Standing:
+def standing(store: Store, scope: Scope, moment: Moment) -> TeamStanding:
     """The same as evidence for a check."""
     name, members = counting(store, scope, moment)
-    team = Team(name=name, active=len(members)) if name is not None else None
-    return Standing(team, tuple(_living(one, moment) for one in members))
+    team = TeamEvidence(name=name, active=len(members)) if name is not None else None
+    return TeamStanding(team, tuple(_living(one, moment) for one in members))
 
 
 def counting(store: Store, scope: Scope, moment: Moment) -> tuple[str | None, list[Member]]:

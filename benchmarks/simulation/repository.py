@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha1
 from itertools import count
 
-from guard.core.work.history import Change, Commit, History
+from guard.core.work.history import Commit, CommitChange, History
 
 MAIN = "refs/heads/main"
 Lines = tuple[str, ...]
@@ -162,14 +162,14 @@ class Repository:
         changes = {one.oid: self._described(one) for one in (*earlier, *written)}
         return replace(facts, earlier=frozenset(one.oid for one in earlier), changes=changes)
 
-    def _described(self, commit: Commit) -> Change:
+    def _described(self, commit: Commit) -> CommitChange:
         change = self._change(commit)
         before = self.files(commit.parents[0]) if commit.parents else {}
         patch = [
             (path, sorted(set(before.get(path, ())) ^ set(lines or ())))
             for path, lines in sorted(change.items())
         ]
-        return Change(frozenset(change), frozenset({_hash(patch)}))
+        return CommitChange(frozenset(change), frozenset({_hash(patch)}))
 
     def _change(self, commit: Commit) -> dict[str, Lines | None]:
         """What a commit changes: each path with its lines afterwards, None where it is gone."""

@@ -15,9 +15,9 @@ from guard.check.check import Checked
 from guard.core.breaker import (
     Breaker,
     BreakerFold,
+    BreakerPermission,
     BreakerPolicy,
     Moment,
-    Permission,
     Stamp,
     after_iteration,
     claim,
@@ -185,7 +185,7 @@ class Run:
         step = next_step(report, self._now, self._limited, True)
         self._now += timedelta(seconds=step.seconds)
 
-    def _permission(self) -> Permission:
+    def _permission(self) -> BreakerPermission:
         return permission(self._state(), self._policy, self._moment(), head=None, holder_alive=True)
 
     def _tell(self, *events: BreakerEvent) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from benchmarks.simulation.repository import Baseline, Lines, Repository
 from guard.check.wait import is_news
-from guard.core.check.evidence import Living, Policy, Team
+from guard.core.check.evidence import Living, Policy, TeamEvidence
 from guard.core.events.baseline import DirtyFile
 from guard.core.events.snapshot import HeldBack, Rescue, Snapshot, State, obstacle
 
@@ -123,12 +123,12 @@ class World:
         found = (actor.living(self.now) for actor in self.actors)
         return tuple(one for one in found if one is not None)
 
-    def accounted_team(self) -> Team | None:
+    def accounted_team(self) -> TeamEvidence | None:
         """What the team's accounting says: members whose lease has not run out."""
         if self.team is None:
             return None
         members = [one for one in self.living() if one.kind == "member"]
-        return Team(name=self.team, active=len(members))
+        return TeamEvidence(name=self.team, active=len(members))
 
     def helper_is_active(self) -> bool:
         return any(actor.is_active(self.now) for actor in self.actors)

@@ -6,7 +6,7 @@ Times are minutes since the simulation began, as a perfect clock would tell them
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from guard.core.activity.gaps import Reading
+from guard.core.activity.gaps import MachineClock
 
 BEGAN = datetime(2026, 1, 5, 6, 0, tzinfo=UTC)
 
@@ -42,13 +42,13 @@ class Machine:
         ahead = sum(by for when, by in self.set_forward if when <= at)
         return BEGAN + timedelta(minutes=at + ahead)
 
-    def read(self, at: float) -> Reading:
+    def read(self, at: float) -> MachineClock:
         """Its three clocks."""
         boots = [one.until for one in self.away if one.restarted and one.until <= at]
         booted = boots[-1] if boots else -1440.0
         slept = [one for one in self.away if not one.restarted and booted <= one.since < at]
         asleep = sum(min(one.until, at) - one.since for one in slept)
-        return Reading(
+        return MachineClock(
             at=self.wall(at),
             boot_seconds=(at - booted) * 60,
             awake_seconds=(at - booted - asleep) * 60,

@@ -10,8 +10,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from benchmarks.watching.lives import Life, Sign
-from guard.core.activity.assess import Signal, Terms, is_real
-from guard.core.activity.gaps import Gap, Reading, gaps
+from guard.core.activity.assess import ActivityTerms, Signal, is_real
+from guard.core.activity.gaps import Gap, MachineClock, gaps
 from guard.core.activity.judge import Given, judged
 from guard.core.activity.learn import lesson
 from guard.core.activity.lookback import MAX_LOOKBACK_MINUTES
@@ -84,7 +84,7 @@ class Monitor:
         self.agents = [Watched(life) for life in lives]
         self.rules = rules
         self.held: list[Outage] = []
-        self._readings: list[Reading] = []
+        self._readings: list[MachineClock] = []
 
     def watch(self, since: float, until: float, every: float) -> None:
         """Look at all agents, so often."""
@@ -141,7 +141,9 @@ def _seen(agent: Watched, at: float, now: datetime) -> list[Signal]:
     until = bisect_right(signs, at - agent.life.seen_after, key=lambda one: one.at)
     new = [_signal(one, agent.life) for one in signs[agent.reached : until]]
     agent.signals += new
-    agent.history += (one.at for one in new if one.source in _TIMED and is_real(one, now, Terms()))
+    agent.history += (
+        one.at for one in new if one.source in _TIMED and is_real(one, now, ActivityTerms())
+    )
     agent.reached = until
     found = list(_newest(agent.signals))
     if agent.life.shows_progress(at):

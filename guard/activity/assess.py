@@ -11,13 +11,13 @@ from guard.activity import learn as learning
 from guard.activity.clocks import gaps_here
 from guard.activity.look import HISTORY_MINUTES, Look, look
 from guard.activity.shared_scan import Reported, Shared
-from guard.activity.subject import Subject
+from guard.activity.subject import AgentSubject
 from guard.context.ids import checked_id
 from guard.context.invocation import Invocation
 from guard.coordinator.register_agents import INFRASTRUCTURE
 from guard.core.activity.gaps import Gap
 from guard.core.activity.plan_events import Claim, claims
-from guard.core.activity.report import ActivityReport, Seen, activity_report
+from guard.core.activity.report import ActivityLook, ActivityReport, activity_report
 from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
@@ -51,9 +51,9 @@ def activity_of(
     return activity_report(agent, _seen(seen), watched)
 
 
-def _seen(seen: Look) -> Seen:
+def _seen(seen: Look) -> ActivityLook:
     warnings, last = seen.collected.warnings, seen.last_seen
-    return Seen(seen.assessment, seen.terms, seen.lookback, seen.rhythm, warnings, last)
+    return ActivityLook(seen.assessment, seen.terms, seen.lookback, seen.rhythm, warnings, last)
 
 
 def taught(
@@ -181,11 +181,11 @@ class KnownAgents:
 
 def subject_of(
     guard: Invocation, agent: Agent, settings: Activity, known_agents: KnownAgents, shared: Shared
-) -> Subject:
+) -> AgentSubject:
     """The agent with the work tree in which it works; that of the call where it is not known."""
     known, here = known_agents.root_of(agent), guard.repository_if_any
     root = Path(os.fsdecode(unspelled(known))) if known else here.root if here else None
-    return Subject(
+    return AgentSubject(
         agent=agent,
         root=root if root is not None and root.is_dir() else None,
         alone=known_agents.is_alone(known),

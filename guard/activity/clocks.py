@@ -3,7 +3,7 @@
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.activity.clocks import MACHINE_CLOCKS, machine_key
-from guard.core.activity.gaps import Gap, Reading, gaps, needed
+from guard.core.activity.gaps import Gap, MachineClock, gaps, needed
 from guard.core.events import ClocksRead
 from guard.errors import GuardError
 from guard.system import process_identity as alive
@@ -20,7 +20,7 @@ def gaps_here(guard: Invocation) -> tuple[Gap, ...]:
     if boot is None:
         return ()
     clock, host = guard.clock, here()
-    now = Reading(
+    now = MachineClock(
         at=clock.now(), boot_seconds=clock.boot(), awake_seconds=clock.awake(), boot_id=boot
     )
     machine = host.machine or host.name
@@ -38,7 +38,7 @@ def _boot(clock: Clock) -> str | None:
     return None if clock.slept is None else "stopped"
 
 
-def _record(guard: Invocation, machine: str, now: Reading) -> None:
+def _record(guard: Invocation, machine: str, now: MachineClock) -> None:
     try:
         with guard.writable_store.change() as change:
             event = ClocksRead(id=new_id(), machine=machine, **dict(now))

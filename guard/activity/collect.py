@@ -12,8 +12,8 @@ from guard.activity import collect_machine as machine
 from guard.activity import collect_messages as messages
 from guard.activity import collect_work as work
 from guard.activity.plugins import custom_collectors
-from guard.activity.subject import Collector, Subject, Trouble
-from guard.core.activity.assess import Signal, Terms, is_real, unusable
+from guard.activity.subject import AgentSubject, Collector, PartialTrouble
+from guard.core.activity.assess import ActivityTerms, Signal, is_real, unusable
 from guard.core.activity.sources import SourceName
 from guard.core.base.text import valid
 
@@ -54,8 +54,8 @@ class Collected:
 
 
 def collect(
-    subject: Subject,
-    terms: Terms,
+    subject: AgentSubject,
+    terms: ActivityTerms,
     *,
     all_sources: bool = False,
     collectors: Iterable[Collector] | None = None,
@@ -81,12 +81,12 @@ def collect(
     )
 
 
-def _asked(collector: Collector, subject: Subject, warnings: list[str]) -> list[Signal]:
+def _asked(collector: Collector, subject: AgentSubject, warnings: list[str]) -> list[Signal]:
     """All that one source shows; what it showed before it failed counts."""
     found: list[Signal] = []
     try:
         for sign in collector.collect(subject):
-            if isinstance(sign, Trouble):
+            if isinstance(sign, PartialTrouble):
                 warnings.append(f"{collector.source}: {valid(sign.why)}"[:512])
             elif sign is not None:
                 found.append(sign)
@@ -96,7 +96,7 @@ def _asked(collector: Collector, subject: Subject, warnings: list[str]) -> list[
     return found
 
 
-def _is_enough(found: Iterable[Signal], subject: Subject, terms: Terms) -> bool:
+def _is_enough(found: Iterable[Signal], subject: AgentSubject, terms: ActivityTerms) -> bool:
     now = subject.now
     spoken = {one.source for one in found if one.tier == 1 and unusable(one, now, terms) is None}
     return len(spoken) >= _ENOUGH

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from guard.activity.shared_scan import Figures
-from guard.activity.subject import Sign, Subject
+from guard.activity.subject import AgentSubject, Sign
 from guard.core.events.whereabouts import Whereabouts
 from guard.install.agents import HOSTS
 from guard.system import tmux
-from guard.system.bounded_walk import Listing, Walk
+from guard.system.bounded_walk import BoundedWalk, FolderListing
 from guard.system.host import here, same_place
 from guard.system.process_identity import start_time
 
@@ -26,7 +26,7 @@ _TRANSCRIPTS = {
 """In the folder of each program, the one with its transcripts."""
 
 
-def processes(subject: Subject) -> Iterator[Sign]:
+def processes(subject: AgentSubject) -> Iterator[Sign]:
     """Whether its processes, or any that they started, do something just now: a look, a moment, another look."""
     roots = _roots(subject.agent.whereabouts)
     if not roots:
@@ -71,7 +71,7 @@ def _family(roots: dict[int, str], figures: Figures) -> list[int]:
     return sorted(ours)
 
 
-def terminal(subject: Subject) -> Iterator[Sign]:
+def terminal(subject: AgentSubject) -> Iterator[Sign]:
     """The last output in its tmux session."""
     place = subject.agent.whereabouts
     is_here = place.tmux_session is not None and same_place(place.host, here()) == "here"
@@ -81,7 +81,7 @@ def terminal(subject: Subject) -> Iterator[Sign]:
         yield subject.signal("TMUX_ACTIVITY", seconds, f"session {place.tmux_session}")
 
 
-def transcript(subject: Subject) -> Iterator[Sign]:
+def transcript(subject: AgentSubject) -> Iterator[Sign]:
     """The last growth of its session's transcript, where the agent's program keeps one."""
     if subject.session is None or not _SESSION.fullmatch(subject.session[1]):
         return
@@ -91,15 +91,15 @@ def transcript(subject: Subject) -> Iterator[Sign]:
         yield subject.signal("TRANSCRIPT_GROWTH", seconds, path.name)
 
 
-def _folder_of(kind: str, subject: Subject) -> Path | None:
+def _folder_of(kind: str, subject: AgentSubject) -> Path | None:
     if kind not in _TRANSCRIPTS:
         return None
     return HOSTS[kind].user_folder(subject.environ) / _TRANSCRIPTS[kind]
 
 
-def _files_of(folder: Path, session: str, subject: Subject) -> Iterator[tuple[Path, float]]:
+def _files_of(folder: Path, session: str, subject: AgentSubject) -> Iterator[tuple[Path, float]]:
     limit = subject.settings.collector_seconds
-    walk = Walk(folder, _entered, _MOST_ENTRIES, _MOST_DEPTH, limit)
+    walk = BoundedWalk(folder, _entered, _MOST_ENTRIES, _MOST_DEPTH, limit)
     short = session[:8]
     for listing in walk:
         for name, status in listing.files.items():
@@ -107,5 +107,5 @@ def _files_of(folder: Path, session: str, subject: Subject) -> Iterator[tuple[Pa
                 yield listing.folder / name, status.st_mtime
 
 
-def _entered(listing: Listing) -> Iterable[str]:
+def _entered(listing: FolderListing) -> Iterable[str]:
     return listing.folders

@@ -10,13 +10,13 @@ from guard.activity.file_patterns import matching, newest_first
 from guard.activity.foreign_json import (
     ACTORS,
     HOLDERS,
-    Unreadable,
+    NoDocument,
     document,
     exact_seconds_in,
     seconds_in,
     words_in,
 )
-from guard.activity.subject import Sign, Subject, Trouble
+from guard.activity.subject import AgentSubject, PartialTrouble, Sign
 from guard.core.activity.noise import is_acknowledgement, own_words
 from guard.core.activity.progress import is_meaningful_progress
 from guard.system.bounded_walk import contents
@@ -38,10 +38,10 @@ _CONTENT_KEYS = (
 )
 
 
-def events(subject: Subject) -> Iterator[Sign]:
+def events(subject: AgentSubject) -> Iterator[Sign]:
     """Events of the agent in files that others write; only those that are work."""
     for path, event in _naming(subject, subject.settings.event_files, ACTORS):
-        if isinstance(event, Trouble):
+        if isinstance(event, PartialTrouble):
             yield event
             continue
         seconds = seconds_in(event, subject.latest)
@@ -50,12 +50,12 @@ def events(subject: Subject) -> Iterator[Sign]:
             yield subject.signal("TELEMETRY_EVENT", seconds, detail, words_in(event))
 
 
-def claims(subject: Subject) -> Iterator[Sign]:
+def claims(subject: AgentSubject) -> Iterator[Sign]:
     """Tasks that the agent claimed: from the coordinator, and in documents that say so and when."""
     for claim in subject.claims:
         yield subject.signal("CONTRACT_CLAIMED", claim.seconds, claim.detail, claim.message)
     for path, found in _naming(subject, subject.settings.contract_files, HOLDERS):
-        if isinstance(found, Trouble):
+        if isinstance(found, PartialTrouble):
             yield found
             continue
         seconds = seconds_in(found, subject.latest)
@@ -65,10 +65,10 @@ def claims(subject: Subject) -> Iterator[Sign]:
             )
 
 
-def queue(subject: Subject) -> Iterator[Sign]:
+def queue(subject: AgentSubject) -> Iterator[Sign]:
     """Messages of its own in a queue."""
     for path, message in _naming(subject, subject.settings.queue_files, ACTORS):
-        if isinstance(message, Trouble):
+        if isinstance(message, PartialTrouble):
             continue  # A queue is written all the time, and may be caught half written.
         seconds = seconds_in(message, subject.latest)
         if seconds is not None:
@@ -76,41 +76,41 @@ def queue(subject: Subject) -> Iterator[Sign]:
 
 
 def _naming(
-    subject: Subject, patterns: str, keys: tuple[str, ...]
-) -> Iterator[tuple[Path, dict[str, Any] | Trouble]]:
+    subject: AgentSubject, patterns: str, keys: tuple[str, ...]
+) -> Iterator[tuple[Path, dict[str, Any] | PartialTrouble]]:
     """The objects in the newest files that name the agent; so many of each, the newest lines first."""
     for path, status in newest_first(matching(subject, patterns), _MOST_FILES):
         try:
             found = subject.shared.naming(path, status.st_size, keys)
-        except Unreadable as error:
-            yield path, Trouble(str(error))
+        except NoDocument as error:
+            yield path, PartialTrouble(str(error))
             continue
         ours = found.get(subject.agent.agent_id.casefold(), ())
         yield from ((path, one) for one in islice(ours, subject.settings.most_events))
 
 
-def status_file(subject: Subject) -> Iterator[Sign]:
+def status_file(subject: AgentSubject) -> Iterator[Sign]:
     """Its status file, if that says something; the time that it tells, but never one after the file was written."""
     for path, status in matching(subject, subject.settings.status_files):
         try:
             found = document(path, status.st_size)
-        except Unreadable as error:
-            yield Trouble(str(error))
+        except NoDocument as error:
+            yield PartialTrouble(str(error))
             continue
         if not isinstance(found, dict):
-            yield Trouble(f"{path.name} is no object")
+            yield PartialTrouble(f"{path.name} is no object")
         elif said := _said(found):
             seconds = _time(found, status)
             yield subject.signal("STATUS_UPDATE", seconds, f"{path.name} says something", said)
 
 
-def told_at(subject: Subject) -> float | None:
+def told_at(subject: AgentSubject) -> float | None:
     """When it last wrote its status file, whatever that says, in seconds since the epoch."""
     times = []
     for path, status in matching(subject, subject.settings.status_files):
         try:
             times.append(_time(document(path, status.st_size), status))
-        except Unreadable:
+        except NoDocument:
             times.append(status.st_mtime)
     return max(times, default=None)
 
@@ -130,7 +130,7 @@ def _said(found: dict[str, Any]) -> str:
     return said[:_MOST_WORDS] if len(said.split()) > 1 else ""
 
 
-def devlogs(subject: Subject) -> Iterator[Sign]:
+def devlogs(subject: AgentSubject) -> Iterator[Sign]:
     """What it wrote for people; a log that only quotes or acknowledges is noise."""
     for path, status in newest_first(matching(subject, subject.settings.devlog_files), _MOST_FILES):
         words = contents(path, _MOST_WORDS) or b""
@@ -139,7 +139,7 @@ def devlogs(subject: Subject) -> Iterator[Sign]:
         )
 
 
-def inbox(subject: Subject) -> Iterator[Sign]:
+def inbox(subject: AgentSubject) -> Iterator[Sign]:
     """Messages that it has taken from its inbox: who moves a file there changes its status, not its contents."""
     for path, status in matching(subject, subject.settings.inbox_files):
         yield subject.signal("INBOX_PROCESSING", status.st_ctime, f"{path.parent.name}/{path.name}")

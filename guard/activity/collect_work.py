@@ -6,12 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from guard.activity.file_patterns import folders, matching
-from guard.activity.subject import Sign, Subject, TooMuch, Trouble
+from guard.activity.subject import AgentSubject, PartialTrouble, Sign, TooMuch
 from guard.core.activity.assess import AHEAD
 from guard.core.activity.sources import SourceName
 from guard.git.authors import AuthoredCommit, commits_since
 from guard.git.locate import at
-from guard.system.bounded_walk import Listing, Walk
+from guard.system.bounded_walk import BoundedWalk, FolderListing
 
 _MOST_ENTRIES, _MOST_DEPTH = 20_000, 16
 _SKIPPED = frozenset(
@@ -28,7 +28,7 @@ _SKIPPED = frozenset(
 )
 
 
-def commits(subject: Subject) -> Iterator[Sign]:
+def commits(subject: AgentSubject) -> Iterator[Sign]:
     """Commits whose author or trailer names it, or that only branches of its own have; where it works alone, all of HEAD."""
     if subject.root is None:
         return
@@ -57,7 +57,7 @@ def _named(commit: AuthoredCommit) -> str:
     return f"{commit.oid[:12]} {commit.subject}"
 
 
-def runs_of_tests(subject: Subject) -> Iterator[Sign]:
+def runs_of_tests(subject: AgentSubject) -> Iterator[Sign]:
     """Traces of test runners in a work tree that is its alone, and runs that guard saw itself."""
     last = subject.agent.last_test
     if last is not None:
@@ -68,32 +68,32 @@ def runs_of_tests(subject: Subject) -> Iterator[Sign]:
         yield subject.signal("TEST_EXECUTION", run.at.timestamp(), f"{run.source}: {run.detail}")
 
 
-def changed_files(subject: Subject) -> Iterator[Sign]:
+def changed_files(subject: AgentSubject) -> Iterator[Sign]:
     """The newest change in the folders that are its own, or in a work tree that is its alone."""
     yield from _newest_in(_own_folders(subject), subject, "FILE_MODIFICATION", "st_mtime")
 
 
-def read_files(subject: Subject) -> Iterator[Sign]:
+def read_files(subject: AgentSubject) -> Iterator[Sign]:
     """The newest reading of a file in the folders that are its own, where the file system keeps that."""
     own = folders(subject, subject.settings.workspace_folders)
     yield from _newest_in(own, subject, "WORKSPACE_ACCESS", "st_atime")
 
 
 def _newest_in(
-    roots: Iterable[Path], subject: Subject, source: SourceName, time: str
+    roots: Iterable[Path], subject: AgentSubject, source: SourceName, time: str
 ) -> Iterator[Sign]:
     """One sign for each folder; what cannot be looked through does not hide the others."""
     for root in roots:
         try:
             found = _newest(root, subject, time, set(_told_elsewhere(subject)))
         except TooMuch as error:
-            yield Trouble(str(error))
+            yield PartialTrouble(str(error))
             continue
         if found is not None:
             yield subject.signal(source, *found)
 
 
-def _told_elsewhere(subject: Subject) -> Iterator[Path]:
+def _told_elsewhere(subject: AgentSubject) -> Iterator[Path]:
     """Files that are signs of other sources: one file is not two."""
     settings = subject.settings
     for patterns in (settings.status_files, settings.devlog_files, settings.inbox_files):
@@ -101,7 +101,7 @@ def _told_elsewhere(subject: Subject) -> Iterator[Path]:
             yield from (path for path, _ in matching(subject, patterns))
 
 
-def _own_folders(subject: Subject) -> Iterator[Path]:
+def _own_folders(subject: AgentSubject) -> Iterator[Path]:
     if subject.alone and subject.root is not None:
         yield subject.root
     else:
@@ -109,11 +109,13 @@ def _own_folders(subject: Subject) -> Iterator[Path]:
 
 
 def _newest(
-    root: Path, subject: Subject, time: str, left_out: Container[Path] = ()
+    root: Path, subject: AgentSubject, time: str, left_out: Container[Path] = ()
 ) -> tuple[float, str] | None:
     """The newest time of a file below a folder that is not in the future, and the file's name."""
     limit, spare = subject.settings.collector_seconds, subject.not_its
-    walk = Walk(root, lambda one: _entered(one, root, spare), _MOST_ENTRIES, _MOST_DEPTH, limit)
+    walk = BoundedWalk(
+        root, lambda one: _entered(one, root, spare), _MOST_ENTRIES, _MOST_DEPTH, limit
+    )
     now = subject.latest + AHEAD.total_seconds()
     best: tuple[float, str] | None = None
     for listing in walk:
@@ -131,7 +133,7 @@ def _newest(
     return best
 
 
-def _entered(listing: Listing, root: Path, spare: Path | None) -> list[str]:
+def _entered(listing: FolderListing, root: Path, spare: Path | None) -> list[str]:
     """All but what programs keep for themselves, what others send, other work trees, and what is guard's own."""
     if _is_nested(listing, root):
         return []
@@ -139,5 +141,5 @@ def _entered(listing: Listing, root: Path, spare: Path | None) -> list[str]:
     return [name for name in names if listing.folder / name != spare]
 
 
-def _is_nested(listing: Listing, root: Path) -> bool:
+def _is_nested(listing: FolderListing, root: Path) -> bool:
     return listing.folder != root and (".git" in listing.files or ".git" in listing.folders)

@@ -9,9 +9,9 @@ from fnmatch import translate
 from pathlib import Path
 from time import monotonic
 
-from guard.activity.subject import Subject, TooMuch
+from guard.activity.subject import AgentSubject, TooMuch
 from guard.core.activity.file_patterns import NAME_ENDS, filled
-from guard.system.bounded_walk import Listing, listing
+from guard.system.bounded_walk import FolderListing, listing
 
 _MOST_ENTRIES = 20_000
 _WILD = re.compile(r"[*?\[]")
@@ -19,14 +19,14 @@ _WILD = re.compile(r"[*?\[]")
 Found = tuple[Path, os.stat_result]
 
 
-def matching(subject: Subject, patterns: str) -> Iterator[Found]:
+def matching(subject: AgentSubject, patterns: str) -> Iterator[Found]:
     """Regular files, in no order."""
     for folder, names in _places(subject, patterns):
         for name in names.files:
             yield folder / name, names.files[name]
 
 
-def folders(subject: Subject, patterns: str) -> Iterator[Path]:
+def folders(subject: AgentSubject, patterns: str) -> Iterator[Path]:
     """Folders that patterns name."""
     for folder, names in _places(subject, patterns):
         for name in names.folders:
@@ -46,27 +46,29 @@ def newest_first(found: Iterator[Found], most: int) -> Iterator[Found]:
         raise cut
 
 
-def _places(subject: Subject, patterns: str) -> Iterator[tuple[Path, Listing]]:
+def _places(subject: AgentSubject, patterns: str) -> Iterator[tuple[Path, FolderListing]]:
     """Folders that the patterns lead to, each with what of it matches the last level."""
     if subject.root is None:
         return
     until, cut = monotonic() + subject.settings.collector_seconds, False
     for levels in filled(patterns, subject.agent.agent_id, subject.agent.task_id):
-        look = _Look(subject, _MOST_ENTRIES, until)
+        look = _PatternWalk(subject, _MOST_ENTRIES, until)
         yield from look.matching(subject.root, levels)
         cut = cut or look.cut
     if cut:
         raise TooMuch(f"more than {_MOST_ENTRIES} entries, or too slow")
 
 
-class _Look:
-    def __init__(self, subject: Subject, entries: int, until: float) -> None:
+class _PatternWalk:
+    def __init__(self, subject: AgentSubject, entries: int, until: float) -> None:
         self._subject = subject
         self._left = entries
         self._until = until
         self.cut = False
 
-    def matching(self, folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, Listing]]:
+    def matching(
+        self, folder: Path, levels: tuple[str, ...]
+    ) -> Iterator[tuple[Path, FolderListing]]:
         first, rest = levels[0], levels[1:]
         if not _WILD.search(first):
             if rest and _is_folder(folder / first):
@@ -80,8 +82,8 @@ class _Look:
         for name in found.folders if rest else ():
             yield from self.matching(folder / name, rest)
 
-    def _listed(self, folder: Path, pattern: str) -> Listing:
-        nothing = Listing(folder, [], {})
+    def _listed(self, folder: Path, pattern: str) -> FolderListing:
+        nothing = FolderListing(folder, [], {})
         if self._left <= 0 or monotonic() > self._until:
             self.cut = True
             return nothing
@@ -89,13 +91,13 @@ class _Look:
         self._left -= found.seen
         self.cut = self.cut or self._left <= 0
         fits = re.compile(translate(pattern).replace(NAME_ENDS, "(?![A-Za-z0-9])")).match
-        return Listing(
+        return FolderListing(
             folder,
             [name for name in found.folders if fits(name)],
             {name: status for name, status in found.files.items() if fits(name)},
         )
 
-    def _entries(self, folder: Path) -> Listing | None:
+    def _entries(self, folder: Path) -> FolderListing | None:
         """A folder of all agents is listed once for all; one of this agent's own is not kept."""
         subject, root = self._subject, os.fspath(self._subject.root or "")
         if subject.agent.agent_id in os.fspath(folder)[len(root) :]:
@@ -103,9 +105,9 @@ class _Look:
         return subject.shared.listing(folder, _MOST_ENTRIES)
 
 
-def _named(folder: Path, name: str) -> Listing:
+def _named(folder: Path, name: str) -> FolderListing:
     """One entry, without looking at all the others."""
-    found = Listing(folder, [], {})
+    found = FolderListing(folder, [], {})
     with suppress(OSError, ValueError):
         status = os.lstat(folder / name)
         if stat.S_ISDIR(status.st_mode):

@@ -22,18 +22,18 @@ _TEXT_KEYS = ("message", "text", "content", "summary", "description", "body")
 _MILLISECONDS = 1e11
 
 
-class Unreadable(Exception):
+class NoDocument(Exception):
     """A file that is no document, or too large for one."""
 
 
 def document(path: Path, size: int) -> Any:
     """The JSON in a file."""
     if size > MOST_BYTES:
-        raise Unreadable(f"{path.name} has {size} bytes, more than {MOST_BYTES}")
+        raise NoDocument(f"{path.name} has {size} bytes, more than {MOST_BYTES}")
     try:
         return loads(_end_of(path))
     except (OSError, ValueError, RecursionError) as error:
-        raise Unreadable(f"{path.name} cannot be read: {error}") from None
+        raise NoDocument(f"{path.name} cannot be read: {error}") from None
 
 
 def newest_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -41,7 +41,7 @@ def newest_lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         lines = _end_of(path).splitlines()
     except OSError as error:
-        raise Unreadable(f"{path.name} cannot be read: {error}") from None
+        raise NoDocument(f"{path.name} cannot be read: {error}") from None
     for line in reversed(lines):
         try:
             found = loads(line)

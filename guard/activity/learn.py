@@ -1,7 +1,7 @@
 """What is learned of an agent from prompts that it did not need: recorded once for each, and forgotten on demand."""
 
 from guard.activity.look import Look
-from guard.activity.subject import Subject
+from guard.activity.subject import AgentSubject
 from guard.agents import records
 from guard.context.invocation import Invocation
 from guard.core.activity.learn import Lesson, lesson, told
@@ -13,7 +13,7 @@ from guard.core.events import ActivityForgotten, FalseAlarmLearned
 from guard.errors import GuardError, Refused
 
 
-def learned(guard: Invocation, subject: Subject, seen: Look) -> WatchedAgent | None:
+def learned(guard: Invocation, subject: AgentSubject, seen: Look) -> WatchedAgent | None:
     """What is known from watching the agent, with what this look taught; it counts from the next look on."""
     watched, agent = subject.watched, subject.agent
     if watched is None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from guard.activity.collect import Collected, collect
-from guard.activity.subject import Subject
+from guard.activity.subject import AgentSubject
 from guard.core.activity.assess import assess
 from guard.core.activity.file_patterns import split
 from guard.core.activity.judge import Given, Judged, first_terms, judged
@@ -28,7 +28,7 @@ class Look(Judged):
         return self.collected.last_seen
 
 
-def look(subject: Subject, *, option: float | None = None, all_sources: bool = False) -> Look:
+def look(subject: AgentSubject, *, option: float | None = None, all_sources: bool = False) -> Look:
     """Look at an agent."""
     given = _given(subject, option)
     if subject.agent.status not in ACTIVE:
@@ -38,7 +38,7 @@ def look(subject: Subject, *, option: float | None = None, all_sources: bool = F
     return Look(**vars(found), collected=seen)
 
 
-def _given(subject: Subject, option: float | None) -> Given:
+def _given(subject: AgentSubject, option: float | None) -> Given:
     settings = subject.settings
     return Given(
         general_minutes=settings.lookback_minutes,
@@ -53,7 +53,7 @@ def _given(subject: Subject, option: float | None) -> Given:
     )
 
 
-def _over(subject: Subject, given: Given) -> Look:
+def _over(subject: AgentSubject, given: Given) -> Look:
     """Whoever has ended is not at work, whatever happens where it was."""
     found = judged((), (), subject.now, given)
     over = assess((), subject.now, found.terms)

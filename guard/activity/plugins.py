@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, cast
 
-from guard.activity.subject import Collector, Subject, Trouble
+from guard.activity.subject import AgentSubject, Collector, PartialTrouble
 from guard.activity.subject import Sign as OurSign
 from guard.collectors import GROUP, Sign
 from guard.collectors import Subject as TheirSubject
@@ -36,12 +36,12 @@ def custom_collectors(root: Path | None) -> tuple[Collector, ...]:
 
 
 @lru_cache(maxsize=16)
-def offered(root: Path | None, search: tuple[str, ...]) -> tuple["Offered", ...]:
+def offered(root: Path | None, search: tuple[str, ...]) -> tuple["CollectorPlugin", ...]:
     """What the installed packages offer, by the name of the source; looked up once for all agents of a work tree."""
     paths = _outside(root, search)
-    found: dict[str, Offered] = {}
+    found: dict[str, CollectorPlugin] = {}
     for package, entry in _entries(paths):
-        one = Offered(entry, package, paths)
+        one = CollectorPlugin(entry, package, paths)
         known = found.setdefault(one.source, one)
         if known is not one and known.package != package:
             known.trouble = f"{known.package} and {package} both offer it"
@@ -78,7 +78,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 @dataclass
-class Offered:
+class CollectorPlugin:
     """One collector of a package."""
 
     entry: EntryPoint
@@ -115,7 +115,7 @@ class Offered:
                 with _searching(self.paths):
                     self._within(LOAD_SECONDS, self._import, "could not be loaded")
 
-    def collect(self, subject: Subject) -> Iterator[OurSign]:
+    def collect(self, subject: AgentSubject) -> Iterator[OurSign]:
         """Its signs of one agent, and why there are no more."""
         heard: list[object] = []
         limit = subject.settings.collector_seconds
@@ -126,14 +126,14 @@ class Offered:
         for sign in tuple(heard):
             yield self._checked(sign, subject)
         if self.trouble is not None:
-            yield Trouble(f"{self.package}: {self.trouble}")
+            yield PartialTrouble(f"{self.package}: {self.trouble}")
 
     def _ask(self, theirs: TheirSubject, heard: list[object]) -> None:
         try:
             for sign in islice(self._loaded(theirs), _MOST_SIGNS):
                 heard.append(sign)  # noqa: PERF402  What it yields before it hangs counts.
         except Exception as error:
-            heard.append(Trouble(f"{self.package}: {_why(error)}"))
+            heard.append(PartialTrouble(f"{self.package}: {_why(error)}"))
 
     def _import(self) -> None:
         loaded = self.entry.load()
@@ -156,16 +156,18 @@ class Offered:
         if thread.is_alive():
             self.trouble = f"took more than {seconds:g} s, and is not asked again"
 
-    def _checked(self, sign: object, subject: Subject) -> OurSign:
-        if isinstance(sign, Trouble):
+    def _checked(self, sign: object, subject: AgentSubject) -> OurSign:
+        if isinstance(sign, PartialTrouble):
             return sign
         if not isinstance(sign, Sign) or getattr(sign.at, "tzinfo", None) is None:
-            return Trouble(f"{self.package}: what it yields is no sign with a time and a zone")
+            return PartialTrouble(
+                f"{self.package}: what it yields is no sign with a time and a zone"
+            )
         told = (sign.at.timestamp(), str(sign.detail), str(sign.message))
         return subject.signal(self.source, *told, tier=self.tier)
 
 
-def _public(subject: Subject) -> TheirSubject:
+def _public(subject: AgentSubject) -> TheirSubject:
     agent = subject.agent
     return TheirSubject(
         agent_id=agent.agent_id,
@@ -196,7 +198,7 @@ def _why(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def told_of(found: tuple[Offered, ...]) -> Mapping[str, str | None]:
+def told_of(found: tuple[CollectorPlugin, ...]) -> Mapping[str, str | None]:
     """Each collector with its package, and what is wrong with it; all are loaded for that."""
     for one in found:
         one.load()

@@ -16,7 +16,7 @@ from guard.claims.test_traces import test_runs
 from guard.core.claims.evidence import TestRun
 from guard.git.authors import AuthoredCommit, branches, by_name, commits_since
 from guard.git.locate import at
-from guard.system.bounded_walk import Listing, listing
+from guard.system.bounded_walk import FolderListing, listing
 from guard.system.process_table import Stat, table
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Shared:
         found = self._once(("named branches", root), lambda: by_name(names))
         return found.get(agent.lower(), [])
 
-    def listing(self, folder: Path, most: int) -> Listing | None:
+    def listing(self, folder: Path, most: int) -> FolderListing | None:
         """What is in a folder that several agents look into."""
         return self._once(("listing", folder), lambda: listing(folder, most))
 

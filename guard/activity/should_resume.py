@@ -10,7 +10,7 @@ from guard.errors import Refused, WrongUsage
 
 
 @dataclass(frozen=True)
-class Decision:
+class ResumeDecision:
     """Whether an agent gets a prompt, why, and what was seen of it; None if nobody could look."""
 
     allowed: bool
@@ -32,7 +32,7 @@ def should_resume(
 
 def decide(
     guard: Invocation, agent_id: str, *, task_id: str | None, lookback_minutes: float | None
-) -> Decision:
+) -> ResumeDecision:
     """The same, with what it is decided by."""
     try:
         report = activity_of(guard, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
@@ -42,12 +42,14 @@ def decide(
         Exception
     ) as error:  # Whatever goes wrong in looking must not keep a stalled agent asleep.
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return Decision(True, f"its activity could not be assessed ({why}): a prompt is allowed")
+        return ResumeDecision(
+            True, f"its activity could not be assessed ({why}): a prompt is allowed"
+        )
     if report.status not in ACTIVE:
-        return Decision(False, f"it has ended: {report.status}", report)
+        return ResumeDecision(False, f"it has ended: {report.status}", report)
     if report.is_active:
-        return Decision(False, f"it is active: {report.reasons[0]}", report)
+        return ResumeDecision(False, f"it is active: {report.reasons[0]}", report)
     if not report.validation_passed:
         reason = f"it is not known to be active: {'; '.join(report.reasons)}"
-        return Decision(True, reason, report)
-    return Decision(True, "; ".join(report.reasons), report)
+        return ResumeDecision(True, reason, report)
+    return ResumeDecision(True, "; ".join(report.reasons), report)

@@ -22,18 +22,18 @@ class TooMuch(Exception):
     """There was more to look through than a collector may; what it saw until then counts."""
 
 
-class Trouble(NamedTuple):
+class PartialTrouble(NamedTuple):
     """A part of a source that could not tell; the rest of it can."""
 
     why: str
 
 
-Sign = Signal | Trouble | None
+Sign = Signal | PartialTrouble | None
 """What a collector yields; None for what is too old to count."""
 
 
 @dataclass(frozen=True)
-class Subject:
+class AgentSubject:
     """One agent, the work tree in which it works, and the time that counts."""
 
     agent: Agent
@@ -118,7 +118,7 @@ class Subject:
         )
 
 
-Collect = Callable[[Subject], Iterable[Sign]]
+Collect = Callable[[AgentSubject], Iterable[Sign]]
 
 
 class Collector(NamedTuple):

@@ -9,7 +9,7 @@ from guard.activity.collect_messages import told_at
 from guard.activity.learn import learned
 from guard.activity.look import Look, look
 from guard.activity.shared_scan import Shared
-from guard.activity.subject import Subject
+from guard.activity.subject import AgentSubject
 from guard.agents.monitor import listed
 from guard.context.invocation import Invocation
 from guard.core.activity.gaps import left_out
@@ -23,7 +23,7 @@ from guard.core.config.settings import Activity
 from guard.hooks.ingest import fold
 
 _THREADS = 4
-_Looked = tuple[ListedAgent, Subject | None, Look | None]
+_Looked = tuple[ListedAgent, AgentSubject | None, Look | None]
 
 
 def survey(
@@ -114,7 +114,7 @@ def outage_rules(settings: Activity) -> OutageRules:
 
 
 def _one(
-    agent: ListedAgent, subject: Subject | None, seen: Look | None, down: Outage | None
+    agent: ListedAgent, subject: AgentSubject | None, seen: Look | None, down: Outage | None
 ) -> SurveyedAgent:
     age = _age_minutes(subject) if subject is not None else 0.0
     assessment = seen.assessment if seen is not None else None
@@ -134,7 +134,7 @@ def _one(
     )
 
 
-def _age_minutes(subject: Subject) -> float:
+def _age_minutes(subject: AgentSubject) -> float:
     """Since its status file, or since its last word to the registry where it has none; not while the machine slept."""
     try:
         told = told_at(subject)

@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol
 from guard.activity.assess import KnownAgents, subject_of
 from guard.activity.file_patterns import folders, matching
 from guard.activity.shared_scan import Shared
-from guard.activity.subject import Subject, TooMuch
+from guard.activity.subject import AgentSubject, TooMuch
 from guard.activity.survey import survey
 from guard.agents.monitor import news_of
 from guard.context.invocation import Invocation
@@ -43,7 +43,7 @@ class Sight(Protocol):
         ...
 
 
-class Heard(Output):
+class CollectedWarnings(Output):
     """Keeps the warnings of one look for whoever shows them."""
 
     def __init__(self, verbosity: int) -> None:
@@ -92,7 +92,7 @@ class Printed:
 
 def resurvey(guard: Invocation, sight: Sight, *, activity: bool) -> NoReturn:
     """Until somebody stops it. What fails at first is an error; what fails later is shown, and tried again."""
-    heard = Heard(guard.output.verbosity)
+    heard = CollectedWarnings(guard.output.verbosity)
     guard = replace(guard, output=heard)
     report: StatusReport | None = None
     existed = False
@@ -146,7 +146,7 @@ def _files(guard: Invocation) -> Iterator[Path]:
             yield from folders(subject, subject.settings.workspace_folders)
 
 
-def _subjects(guard: Invocation) -> Iterator[Subject]:
+def _subjects(guard: Invocation) -> Iterator[AgentSubject]:
     overall, known, shared = guard.store.view(GLOBAL_REGISTRY), KnownAgents(guard), Shared()
     for agent in overall.agents if overall else ():
         if agent.status in ACTIVE:

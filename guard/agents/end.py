@@ -30,7 +30,7 @@ _LOOK_FIRST = (
 
 
 @dataclass(frozen=True)
-class Ending:
+class AgentEnd:
     """How an agent ended."""
 
     how: How
@@ -43,13 +43,13 @@ def end(
     here: Host,
     grace_seconds: float = GRACE_SECONDS,
     environ: Mapping[str, str] = os.environ,
-) -> Ending:
+) -> AgentEnd:
     """End the process and the session of an agent; Refused where they are not provably its own, or do not end."""
     if not place.known:
-        return Ending("nothing_recorded", "nothing is recorded of its session or process")
+        return AgentEnd("nothing_recorded", "nothing is recorded of its session or process")
     where = same_place(place.host, here)
     if where == "restarted":
-        return Ending("gone_before", "the machine was restarted")
+        return AgentEnd("gone_before", "the machine was restarted")
     if where != "here":
         raise Refused(f"it cannot be ended from here: {elsewhere(place.host, here)}", _BY_HAND)
     process, session = _process(place), _session(place, environ)
@@ -165,7 +165,7 @@ def _is_closed(session: tmux.Session) -> bool:
         return False
 
 
-def _told(hows: list[How], place: Whereabouts, grace: float) -> Ending:
+def _told(hows: list[How], place: Whereabouts, grace: float) -> AgentEnd:
     pid = place.pid or place.keeper_pid
     parts = (
         f"process {pid}" if pid is not None else "",
@@ -173,7 +173,7 @@ def _told(hows: list[How], place: Whereabouts, grace: float) -> Ending:
     )
     what = " and ".join(part for part in parts if part)
     if not hows:
-        return Ending("gone_before", f"{what} had ended before")
+        return AgentEnd("gone_before", f"{what} had ended before")
     if "forced" in hows:
-        return Ending("forced", f"{what} did not end within {grace:g} s and was killed")
-    return Ending("asked", f"{what} ended when asked")
+        return AgentEnd("forced", f"{what} did not end within {grace:g} s and was killed")
+    return AgentEnd("asked", f"{what} ended when asked")

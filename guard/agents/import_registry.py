@@ -11,7 +11,7 @@ from guard.context.invocation import Invocation
 from guard.core.agents.import_registry import BadRegistry, ImportedAgent, read_registry
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.agents.reports import AgentName, ImportReport
-from guard.core.agents.roster import Counts
+from guard.core.agents.roster import AgentCounts
 from guard.core.agents.transitions import transition
 from guard.core.base.text import shortened, valid
 from guard.core.events import AgentImported, Event, RetentionSet
@@ -60,7 +60,7 @@ class _Taking:
     def __init__(self, change: Change, source: str) -> None:
         self._change = change
         self._source = source
-        self._tasks: dict[str, Counts] = {}
+        self._tasks: dict[str, AgentCounts] = {}
         self._overall = change.fold(GLOBAL_REGISTRY).counts()
 
     def knows(self, agent: ImportedAgent) -> bool:
@@ -75,10 +75,10 @@ class _Taking:
         task = self._tasks[agent.task_id]
         moved = transition(event, new_id(), None, task, self._overall)
         assert moved is not None
-        self._tasks[agent.task_id] = Counts(
+        self._tasks[agent.task_id] = AgentCounts(
             moved.active_count, moved.completed_count, task.spawned + 1
         )
-        self._overall = Counts(
+        self._overall = AgentCounts(
             moved.active_agents, moved.completed_agents, self._overall.spawned + 1
         )
         return [event, moved]

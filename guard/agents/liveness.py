@@ -15,7 +15,7 @@ START_GRACE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Seen:
+class LivenessLook:
     """What a look at an agent's whereabouts found."""
 
     state: State
@@ -31,7 +31,7 @@ def look(
     age_seconds: float,
     here: Host,
     start_grace: float = START_GRACE_SECONDS,
-) -> Seen:
+) -> LivenessLook:
     """Whether an agent that was registered so long ago is still there."""
     return look_all([(place, age_seconds)], here=here, start_grace=start_grace)[0]
 
@@ -41,7 +41,7 @@ def look_all(
     *,
     here: Host,
     start_grace: float = START_GRACE_SECONDS,
-) -> list[Seen]:
+) -> list[LivenessLook]:
     """The same for many, each with its age in seconds; every tmux server is asked once."""
     view = _View(here, start_grace)
     return [view.look(place, age) for place, age in places]
@@ -100,14 +100,14 @@ class _View:
     start_grace: float
     servers: _Servers = field(default_factory=_Servers)
 
-    def look(self, place: Whereabouts, age: float) -> Seen:
+    def look(self, place: Whereabouts, age: float) -> LivenessLook:
         if not place.known:
-            return Seen("unknown", "nothing is recorded of its session or process")
+            return LivenessLook("unknown", "nothing is recorded of its session or process")
         where = same_place(place.host, self.here)
         if where == "restarted":
-            return Seen("ended", "the machine was restarted")
+            return LivenessLook("ended", "the machine was restarted")
         if where != "here":
-            return Seen("unknown", elsewhere(place.host, self.here))
+            return LivenessLook("unknown", elsewhere(place.host, self.here))
         if place.keeper_pid is not None:
             kept = _look_at_process(place.keeper_pid, place.keeper_start)
             if kept.state != "ended" or (place.pid is None and place.tmux_session is None):
@@ -123,15 +123,17 @@ class _View:
             return replace(seen, learnt=self._look_at_session(place, age).learnt)
         return seen
 
-    def _look_at_session(self, place: Whereabouts, age: float) -> Seen:
+    def _look_at_session(self, place: Whereabouts, age: float) -> LivenessLook:
         try:
             server = self.servers.of(place)
         except tmux.TmuxUnknown as error:
-            return Seen("unknown", str(error))
+            return LivenessLook("unknown", str(error))
         return look_at_session(place, server, young=age < self.start_grace)
 
 
-def look_at_session(place: Whereabouts, server: tmux.Server, *, young: bool = False) -> Seen:
+def look_at_session(
+    place: Whereabouts, server: tmux.Server, *, young: bool = False
+) -> LivenessLook:
     """Whether the recorded session is one of this server's."""
     session = server.find(place.tmux_session or "", place.tmux_identity)
     if place.tmux_identity is None:
@@ -147,43 +149,43 @@ def elsewhere(host: Host | None, here: Host) -> str:
     return f"another container of {host.name}" if same_boot else f"another host: {host.name}"
 
 
-def _look_at_process(pid: int, start: str | None) -> Seen:
+def _look_at_process(pid: int, start: str | None) -> LivenessLook:
     match standing(pid, start):
         case "runs":
-            return Seen("alive", f"process {pid} runs")
+            return LivenessLook("alive", f"process {pid} runs")
         case "gone" if start is None:
-            return Seen("unknown", f"process {pid} was never seen")
+            return LivenessLook("unknown", f"process {pid} was never seen")
         case "gone":
-            return Seen("ended", f"process {pid} has ended")
+            return LivenessLook("ended", f"process {pid} has ended")
         case "reused":
-            return Seen("ended", f"process number {pid} belongs to another process now")
+            return LivenessLook("ended", f"process number {pid} belongs to another process now")
         case "hidden":
             known = "is not shown" if start is not None else "was not recorded"
-            return Seen("unknown", f"there is a process {pid}, but when it started {known}")
+            return LivenessLook("unknown", f"there is a process {pid}, but when it started {known}")
 
 
-def _found(session: tmux.Session) -> Seen:
+def _found(session: tmux.Session) -> LivenessLook:
     if session.all_dead:
-        return Seen("ended", f"all panes of tmux session {session.name} are dead")
-    return Seen("alive", f"tmux session {session.name} exists")
+        return LivenessLook("ended", f"all panes of tmux session {session.name} are dead")
+    return LivenessLook("alive", f"tmux session {session.name} exists")
 
 
-def _first_look(place: Whereabouts, session: tmux.Session | None, young: bool) -> Seen:
+def _first_look(place: Whereabouts, session: tmux.Session | None, young: bool) -> LivenessLook:
     """At a session that was not there when the agent was registered."""
     if session is None:
         detail = f"tmux session {place.tmux_session} was never seen"
-        return Seen("unknown", f"{detail} yet") if young else Seen("ended", detail)
+        return LivenessLook("unknown", f"{detail} yet") if young else LivenessLook("ended", detail)
     learnt = {"tmux_socket": session.socket_path, "tmux_identity": session.identity}
     return replace(_found(session), learnt=place.model_copy(update=learnt))
 
 
-def _gone(place: Whereabouts, identity: str, answer: tmux.Server) -> Seen:
+def _gone(place: Whereabouts, identity: str, answer: tmux.Server) -> LivenessLook:
     """Nobody answers for the session; but a server whose socket was deleted still has all that it had."""
     name, server = place.tmux_session, tmux.server_of(identity)
     lost = server if server is not None and answer.pid != server[0] else None
     if lost is not None and standing(*lost) in ("runs", "hidden"):
         detail = f"tmux server {lost[0]} of session {name} runs, but not on its socket"
-        return Seen("unknown", detail)
+        return LivenessLook("unknown", detail)
     if name in answer.sessions:
-        return Seen("ended", f"tmux session {name} is another one now")
-    return Seen("ended", f"tmux session {name} does not exist any more")
+        return LivenessLook("ended", f"tmux session {name} is another one now")
+    return LivenessLook("ended", f"tmux session {name} does not exist any more")

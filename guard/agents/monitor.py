@@ -9,7 +9,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from guard.agents import registry as agents
-from guard.agents.liveness import Seen, look_all, processes_of
+from guard.agents.liveness import LivenessLook, look_all, processes_of
 from guard.agents.report import age_of, known
 from guard.context.ids import checked_id
 from guard.context.invocation import Invocation
@@ -98,16 +98,16 @@ def _name(agent: Agent) -> tuple[str, str, int]:
     return agent.task_id, agent.agent_id, agent.incarnation
 
 
-def _listed(agent: Agent, seen: Seen | None) -> ListedAgent:
+def _listed(agent: Agent, seen: LivenessLook | None) -> ListedAgent:
     if agent.status not in ACTIVE:
-        seen = Seen("ended", agent.detail or f"reported as {agent.status}")
+        seen = LivenessLook("ended", agent.detail or f"reported as {agent.status}")
     elif seen is None:
-        seen = Seen("unknown", "nobody looked")
+        seen = LivenessLook("unknown", "nobody looked")
     fields = {name: getattr(agent, name) for name in Agent.model_fields}
     return ListedAgent(**fields, liveness=seen.state, seen=seen.detail[:512])
 
 
-def _look(guard: Invocation, found: Iterable[Agent]) -> dict[tuple[str, str, int], Seen]:
+def _look(guard: Invocation, found: Iterable[Agent]) -> dict[tuple[str, str, int], LivenessLook]:
     """Look at every active agent, and record what is found out: ends, and sessions seen for the first time."""
     active = [agent for agent in found if agent.status in ACTIVE]
     now = guard.clock.now()
@@ -128,7 +128,7 @@ def _look(guard: Invocation, found: Iterable[Agent]) -> dict[tuple[str, str, int
     return {_name(agent): seen for agent, seen in zip(active, looks, strict=True)}
 
 
-def _mark(guard: Invocation, agent: Agent, seen: Seen) -> None:
+def _mark(guard: Invocation, agent: Agent, seen: LivenessLook) -> None:
     from guard.claims.validate import validated
 
     now = guard.clock.now()

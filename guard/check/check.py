@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from guard.check.save import Saving
-from guard.check.subject import Subject
+from guard.check.subject import CheckSubject
 from guard.check.taskfile import open_tasks
 from guard.check.wait import until_news
 from guard.core.base.text import plural
@@ -31,7 +31,7 @@ from guard.git.refs import head_and_refs_stamp
 from guard.iteration.attribution import unwatched
 from guard.iteration.process_watch import Watch
 from guard.system.clock import Clock
-from guard.team import Standing
+from guard.team import TeamStanding
 
 if TYPE_CHECKING:
     from guard.check.leftovers import Leftovers
@@ -58,7 +58,7 @@ class Checked:
 class Check:
     """One completion check while it is made."""
 
-    subject: Subject
+    subject: CheckSubject
     settings: Settings
     policy: Policy
     watch: Watch
@@ -148,7 +148,7 @@ class Check:
             rescue=self._rescue,
         )
 
-    def _alive(self, team: Standing | None = None) -> tuple[Living, ...]:
+    def _alive(self, team: TeamStanding | None = None) -> tuple[Living, ...]:
         """Processes and members, the busiest first."""
         members = (team or self.subject.team()).living
         found = sorted((*self.watch.look(), *members), key=lambda one: one.idle_seconds)

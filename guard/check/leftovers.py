@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from guard.check.subject import Subject
+from guard.check.subject import CheckSubject
 from guard.check.taskfile import task_file
 from guard.core.base.text import plural
 from guard.core.config.settings import Settings
@@ -23,7 +23,7 @@ from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.rescue.users_program import Expected, Foreign
 from guard.snapshots.keep import snapshot
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from guard.system.processes import run
 
 _PLANNING_SHARE = 0.25
@@ -34,7 +34,9 @@ class _NoProgram(Exception):
     """The user's rescue program cannot be run."""
 
 
-def kept(subject: Subject, settings: Settings, now: datetime, kind: Kind = "check") -> Snapshot:
+def kept(
+    subject: CheckSubject, settings: Settings, now: datetime, kind: Kind = "check"
+) -> Snapshot:
     """A snapshot of the work tree as it is now."""
     return snapshot(
         subject.repository,
@@ -42,7 +44,7 @@ def kept(subject: Subject, settings: Settings, now: datetime, kind: Kind = "chec
         subject.environ,
         occasion=Occasion(kind, now, subject.run, subject.iteration),
         time_limit=settings.rescue.time_limit_seconds,
-        limits=Limits.of(settings.rescue),
+        limits=SnapshotLimits.of(settings.rescue),
     )
 
 
@@ -50,7 +52,7 @@ def kept(subject: Subject, settings: Settings, now: datetime, kind: Kind = "chec
 class Leftovers:
     """What an iteration left of all that is dirty; `held` are paths that are not the agent's alone, and why."""
 
-    subject: Subject
+    subject: CheckSubject
     settings: Settings
     left: tuple[DirtyFile, ...]
     dirty: Dirty
@@ -95,7 +97,7 @@ class Leftovers:
             dry=dry,
             hooks=settings.rescue_hooks == "run",
             tasks=self._task_file(),
-            limits=Limits.of(settings),
+            limits=SnapshotLimits.of(settings),
         )
         return rescue(
             subject.repository,
@@ -197,7 +199,7 @@ class Leftovers:
     def _expected(self, time_limit: float) -> Expected:
         subject = self.subject
         occasion = Occasion("rescue", self.now, subject.run, subject.iteration)
-        limits = Limits.of(self.settings.rescue)
+        limits = SnapshotLimits.of(self.settings.rescue)
         place = (subject.repository, subject.workspace, subject.environ)
         return Foreign(*place, occasion, limits, time_limit).before(self._paths())
 

@@ -8,7 +8,7 @@ from guard import breaker
 from guard import team as teams
 from guard.agents import registry as agents
 from guard.check.check import Check, Checked
-from guard.check.subject import Subject
+from guard.check.subject import CheckSubject
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.agents.lifecycle import BY_VERDICT
@@ -33,10 +33,10 @@ Feeds = Literal["never", "with_work", "always"]
 what ended with a guard that was killed is no stall."""
 
 
-def place_of(guard: Invocation) -> breaker.Place:
+def place_of(guard: Invocation) -> breaker.BreakerKey:
     """The work tree whose breaker it is."""
     policy = guard.users_config.settings.breaker
-    return breaker.Place(key_of(guard), guard.repository, policy, guard.clock, guard.environ)
+    return breaker.BreakerKey(key_of(guard), guard.repository, policy, guard.clock, guard.environ)
 
 
 def not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
@@ -119,7 +119,7 @@ def _ends(
     return not watched and (policy.wait or verdict.status == "complete")
 
 
-def _feed(guard: Invocation, change: Change, checked: Checked, subject: Subject) -> None:
+def _feed(guard: Invocation, change: Change, checked: Checked, subject: CheckSubject) -> None:
     """Tell the breaker of the work tree how the iteration ended."""
     output, verdict = checked.evidence.output, checked.verdict
     outcome = breaker.Outcome(
@@ -163,7 +163,7 @@ def _check_event(
     )
 
 
-def record_rescue(guard: Invocation, subject: Subject, rescue: Rescue) -> None:
+def record_rescue(guard: Invocation, subject: CheckSubject, rescue: Rescue) -> None:
     """A rescue that somebody asked for."""
     common = {
         "at": guard.clock.now(),
@@ -198,14 +198,14 @@ def _rescued_commits(checked: Checked) -> int:
     return len(checked.rescue.commits) if checked.rescue else checked.evidence.work.rescued
 
 
-def _past_the_hooks(guard: Invocation, subject: Subject) -> Iterator[Fact]:
+def _past_the_hooks(guard: Invocation, subject: CheckSubject) -> Iterator[Fact]:
     """Commits that came past guard's hooks in git: for information, no verdict goes by it."""
     with suppress(GuardError):
         for sentence in noticed(guard, subject.baseline).sentences():
             yield Fact(source="git hooks", fact=sentence)
 
 
-def report(guard: Invocation, subject: Subject, checked: Checked) -> CheckReport:
+def report(guard: Invocation, subject: CheckSubject, checked: Checked) -> CheckReport:
     """The verdict as scripts read it."""
     seen, verdict = checked.evidence, checked.verdict
     state = breaker.load(guard.store, key_of(guard))

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from guard.check.subject import Subject
+from guard.check.subject import CheckSubject
 from guard.core.base.text import plural
 from guard.core.config.settings import Settings
 from guard.core.events.baseline import DirtyFile
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Saving:
     """The ways in which a check keeps the work of its iteration safe."""
 
-    subject: Subject
+    subject: CheckSubject
     settings: Settings
     clock: Clock
     warn: Callable[[str], None]

@@ -12,14 +12,14 @@ from guard.core.classify import Classification
 from guard.core.config.settings import CompletionCheck
 from guard.git.locate import Repository
 from guard.iteration.baseline import Baseline
-from guard.team import Standing
+from guard.team import TeamStanding
 
 if TYPE_CHECKING:
-    from guard.probe import Question, Topic
+    from guard.probe import ProbeQuestion, Topic
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckSubject:
     """The iteration, where it happens, and whom to ask about it."""
 
     repository: Repository
@@ -42,17 +42,17 @@ class Subject:
     """What earlier checks found to have changed while nobody watched."""
     others: Callable[[], frozenset[str]] = frozenset
     """The refs on which other iterations work, as of now."""
-    team: Callable[[], Standing] = Standing
+    team: Callable[[], TeamStanding] = TeamStanding
     """The team of its session, as of now."""
 
     def question(
         self, check: CompletionCheck, now: datetime, most: float = inf, topic: "Topic | None" = None
-    ) -> "Question":
+    ) -> "ProbeQuestion":
         """What to ask its agent, in at most so many seconds: about the session's state, or about another topic."""
-        from guard.probe import Question
+        from guard.probe import ProbeQuestion
 
         assert self.agent is not None
-        return Question(
+        return ProbeQuestion(
             agent=self.agent,
             session=self.session,
             command=check.probe_command or None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from guard.check.check import Check
 from guard.check.other_worktrees import names_of_others
 from guard.check.record import Feeds, record, record_rescue, report
-from guard.check.subject import Subject
+from guard.check.subject import CheckSubject
 from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff
 from guard.core.check.judge import Verdict
@@ -22,8 +22,8 @@ from guard.core.team.state import Scope
 from guard.errors import RepositoryProblem
 from guard.hooks.ingest import fold
 from guard.iteration.current import (
+    CheckTerms,
     Iteration,
-    Terms,
     agent_has_ended,
     current,
     key_of,
@@ -38,13 +38,13 @@ from guard.iteration.kept_output import (
 )
 from guard.iteration.process_watch import MARK, Watch
 from guard.snapshots.keep import keep
-from guard.team import Standing, host_ended, moment_of, standing
+from guard.team import TeamStanding, host_ended, moment_of, standing
 
 if TYPE_CHECKING:
     from guard.core.rescue.report import RescueReport
 
 
-def check(guard: Invocation, terms: Terms) -> CheckReport:
+def check(guard: Invocation, terms: CheckTerms) -> CheckReport:
     """The completion check of the newest iteration, by whomever its agent was started."""
     guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
     iteration = current(guard, terms)
@@ -55,7 +55,7 @@ def check(guard: Invocation, terms: Terms) -> CheckReport:
 def judged(
     guard: Invocation,
     iteration: Iteration,
-    terms: Terms,
+    terms: CheckTerms,
     *,
     watch: Watch,
     output: Classification | None = None,
@@ -82,7 +82,7 @@ def judged(
 def stopped(
     guard: Invocation,
     iteration: Iteration,
-    terms: Terms,
+    terms: CheckTerms,
     *,
     watch: Watch,
     output: Classification,
@@ -98,7 +98,7 @@ def stopped(
     return report(guard, check.subject, checked)
 
 
-def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> "RescueReport":
+def rescued(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) -> "RescueReport":
     """Commit what the newest iteration left, because somebody asked for it."""
     from guard.core.rescue.report import RescueReport
 
@@ -121,7 +121,7 @@ def rescued(guard: Invocation, terms: Terms, *, dry: bool, on_branch: bool) -> "
     return RescueReport(run=subject.run, iteration=subject.iteration, dry_run=dry, **dict(rescue))
 
 
-def _kept_or_current(guard: Invocation, terms: Terms) -> Iteration:
+def _kept_or_current(guard: Invocation, terms: CheckTerms) -> Iteration:
     """The newest iteration; where there is none to tell whose the work is, it is kept all the same."""
     try:
         return current(guard, terms)
@@ -134,14 +134,14 @@ def _kept_or_current(guard: Invocation, terms: Terms) -> Iteration:
 def _subject(
     guard: Invocation,
     iteration: Iteration,
-    terms: Terms,
+    terms: CheckTerms,
     settings: Settings,
     output: Classification | None,
-) -> Subject:
+) -> CheckSubject:
     opened, baseline = iteration.opened, iteration.baseline
     agent = terms.agent or settings.completion_check.agent
     session = terms.session or (opened.session if opened else None)
-    return Subject(
+    return CheckSubject(
         repository=guard.repository,
         workspace=guard.workspace.path,
         environ={name: text for name, text in guard.environ.items() if name != MARK},
@@ -171,7 +171,7 @@ class _LookAtTeam:
     session: str | None
     _settled: bool = False
 
-    def __call__(self) -> Standing:
+    def __call__(self) -> TeamStanding:
         found = self._standing()
         if not found.living or self._settled or not agent_has_ended(self.iteration):
             return found
@@ -185,7 +185,7 @@ class _LookAtTeam:
     def _scope(self) -> Scope:
         return Scope(key_of(self.guard), self.session, self.iteration.run, self.iteration.number)
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> TeamStanding:
         fold(self.guard)
         return standing(self.guard.store, self._scope, moment_of(self.guard.clock))
 
@@ -193,10 +193,10 @@ class _LookAtTeam:
 @contextmanager
 def _prepared(
     guard: Invocation,
-    terms: Terms,
+    terms: CheckTerms,
     settings: Settings,
     watch: Watch,
-    subject: Subject,
+    subject: CheckSubject,
     last: LastCheck | None,
     beat: Callable[[], None],
 ) -> Iterator[Check]:

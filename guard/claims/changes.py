@@ -11,7 +11,7 @@ from pathlib import Path
 
 from guard.core.agents.baseline import Ground
 from guard.core.base.paths import spelled, unspelled
-from guard.core.claims.evidence import Changes
+from guard.core.claims.evidence import WorkSinceBaseline
 from guard.core.events.baseline import DirtyFile
 from guard.core.work.uncommitted import changed_since
 from guard.errors import RepositoryProblem
@@ -19,7 +19,7 @@ from guard.git.changed_paths import Committed, committed
 from guard.git.dirty import dirty
 from guard.git.locate import Repository, at
 from guard.git.named_files import named_files
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.refs import read_refs
 from guard.git.run import TIME_LIMIT_SECONDS
 
@@ -32,7 +32,7 @@ def standing(
     repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
 ) -> Ground:
     """Where an agent begins; nothing is written to the repository."""
-    git = Reader(repository, environ, time_limit)
+    git = RepositoryReader(repository, environ, time_limit)
     head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
     files = dirty(repository, environ, time_limit).files
     return Ground(spelled(os.fsencode(repository.root)), head, files)
@@ -44,7 +44,7 @@ def changes_since(
     now: Repository,
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
-) -> Changes:
+) -> WorkSinceBaseline:
     """Every path changed since then, in the work tree where the agent began and in the one from which it reports.
 
     A RepositoryProblem if that cannot be told.
@@ -66,7 +66,7 @@ def changes_since(
         found.oids |= there.oids
     left = search.dirty_since(began, ground.dirty)
     files |= left | search.inside(began, left)
-    return Changes(frozenset(map(spelled, files)), len(found.oids))
+    return WorkSinceBaseline(frozenset(map(spelled, files)), len(found.oids))
 
 
 def existing(
@@ -76,14 +76,14 @@ def existing(
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> frozenset[str]:
     """Which of these names stand for something in the work tree now."""
-    return named_files(Reader(repository, environ, time_limit), names)
+    return named_files(RepositoryReader(repository, environ, time_limit), names)
 
 
 def tracked(
     repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
 ) -> frozenset[str]:
     """The paths that the index has."""
-    listed = Reader(repository, environ, time_limit).ask("ls-files", "-z", "--cached")
+    listed = RepositoryReader(repository, environ, time_limit).ask("ls-files", "-z", "--cached")
     return frozenset(spelled(path) for path in listed.split(b"\0") if path)
 
 
@@ -94,7 +94,7 @@ class _Search:
     earliest: float
 
     def committed(self, repository: Repository, head: str | None) -> Committed:
-        git = Reader(repository, self.environ, self.time_limit)
+        git = RepositoryReader(repository, self.environ, self.time_limit)
         return committed(git, head, self.earliest, by_time=False)
 
     def dirty_since(self, repository: Repository, before: tuple[DirtyFile, ...]) -> set[bytes]:
@@ -136,7 +136,7 @@ class _Search:
 
     def _done_in(self, repository: Repository, linked: bool) -> set[bytes]:
         """The commits of a linked work tree are counted with those of its repository."""
-        git = Reader(repository, self.environ, self.time_limit)
+        git = RepositoryReader(repository, self.environ, self.time_limit)
         made = set() if linked else committed(git, None, self.earliest, by_time=True).paths
         return made | self.dirty_lately(repository)
 

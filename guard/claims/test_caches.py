@@ -17,14 +17,14 @@ _BINARY = re.compile(r"[^.]+-[0-9a-f]{16}")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-class Seen(NamedTuple):
+class CacheFile(NamedTuple):
     """A file that a run wrote, by its time, and what it says."""
 
     at: float
     result: Result
 
 
-def pytest_cache(folder: Path, since: float) -> Seen | None:
+def pytest_cache(folder: Path, since: float) -> CacheFile | None:
     """The last run: each writes the list of known tests, and that of the failures only if it changed.
 
     So failures that are older than `since` may have been repaired by whoever did not run them again, or not.
@@ -42,7 +42,7 @@ def pytest_cache(folder: Path, since: float) -> Seen | None:
         failed = pytest_lastfailed(contents(cache / "lastfailed") or b"")
         if failed.passed is False and files["lastfailed"].st_mtime < since:
             failed = Result(None, f"{failed.detail} before")
-    return Seen(max(times), failed)
+    return CacheFile(max(times), failed)
 
 
 def _is_led_elsewhere(folder: Path, inner: Path) -> bool:
@@ -51,7 +51,7 @@ def _is_led_elsewhere(folder: Path, inner: Path) -> bool:
     )
 
 
-def cargo_tests(folder: Path) -> Iterator[Seen]:
+def cargo_tests(folder: Path) -> Iterator[CacheFile]:
     """The tests that were built in a folder of cargo's; whether they were run, and how that went, is kept nowhere.
 
     A check makes no program, and a second run of the same code writes nothing.
@@ -66,7 +66,7 @@ def cargo_tests(folder: Path) -> Iterator[Seen]:
     for name in units.folders if units else ():
         at = built.get(name[-_HASH:])
         if at is not None and _is_of_a_test(folder / CARGO / name):
-            yield Seen(at, Result(None, "built, perhaps run"))
+            yield CacheFile(at, Result(None, "built, perhaps run"))
 
 
 def _is_of_a_test(unit: Path) -> bool:
@@ -74,7 +74,7 @@ def _is_of_a_test(unit: Path) -> bool:
     return found is not None and any(name.startswith("test-") for name in found.files)
 
 
-def jest_caches(temporary: Path, root: Path) -> Iterator[Seen]:
+def jest_caches(temporary: Path, root: Path) -> Iterator[CacheFile]:
     """The runs of tests below `root`, as jest keeps them unless it is told where to."""
     found = listing(temporary / f"jest_{_in_base_36(os.getuid())}", _MOST_ENTRIES)
     below = os.path.realpath(root) + os.sep
@@ -82,7 +82,7 @@ def jest_caches(temporary: Path, root: Path) -> Iterator[Seen]:
         if fnmatchcase(name, JEST):
             result = jest_perf_cache(contents(found.folder / name) or b"", below) if found else None
             if result is not None:
-                yield Seen(status.st_mtime, result)
+                yield CacheFile(status.st_mtime, result)
 
 
 def _in_base_36(number: int) -> str:

@@ -15,7 +15,7 @@ from guard.claims.test_caches import (
     CARGO,
     JEST,
     PYTEST,
-    Seen,
+    CacheFile,
     cargo_tests,
     jest_caches,
     pytest_cache,
@@ -24,7 +24,7 @@ from guard.core.base.paths import spelled
 from guard.core.base.text import plural, visible
 from guard.core.claims.evidence import TestRun, TestSource
 from guard.core.claims.test_results import Result, jest_perf_cache, junit
-from guard.system.bounded_walk import MOST_BYTES, Listing, Walk, contents
+from guard.system.bounded_walk import MOST_BYTES, BoundedWalk, FolderListing, contents
 
 MOST_ENTRIES = 50_000
 MOST_RUNS = 100
@@ -48,7 +48,7 @@ _JUNIT = ("junit*.xml", "TEST-*.xml")
 class _Trace(NamedTuple):
     source: TestSource
     folder: str
-    seen: Seen
+    seen: CacheFile
 
 
 def test_runs(
@@ -62,8 +62,8 @@ def test_runs(
 
     What is `tracked` is no trace: git writes it at a checkout. Jest keeps its cache in a `temporary` folder.
     """
-    look = _Look(root, since.timestamp(), now.timestamp() + _AHEAD_SECONDS, tracked)
-    walk = Walk(root, _entered, MOST_ENTRIES, _MOST_DEPTH, TIME_LIMIT_SECONDS)
+    look = _TraceSearch(root, since.timestamp(), now.timestamp() + _AHEAD_SECONDS, tracked)
+    walk = BoundedWalk(root, _entered, MOST_ENTRIES, _MOST_DEPTH, TIME_LIMIT_SECONDS)
     traces = [trace for listing in walk for trace in look.traces(listing)]
     traces += [_Trace("jest", ".", seen) for seen in jest_caches(temporary, root)]
     groups: dict[tuple[TestSource, str], list[_Trace]] = {}
@@ -73,7 +73,7 @@ def test_runs(
     return tuple(runs[-MOST_RUNS:]) if runs or walk.whole else None
 
 
-def _entered(listing: Listing) -> Iterable[str]:
+def _entered(listing: FolderListing) -> Iterable[str]:
     """All but what is skipped, and what cargo built."""
     if CARGO in listing.folders:
         return ()
@@ -94,7 +94,7 @@ def _run(traces: list[_Trace]) -> TestRun:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _TraceSearch:
     root: Path
     since: float
     until: float
@@ -104,14 +104,14 @@ class _Look:
     def is_in_time(self, trace: _Trace) -> bool:
         return self.since <= trace.seen.at <= self.until
 
-    def traces(self, listing: Listing) -> Iterator[_Trace]:
+    def traces(self, listing: FolderListing) -> Iterator[_Trace]:
         """What one folder tells; no file is read that is older."""
         folder = listing.folder
         for name, status in listing.files.items():
             source = self._source(folder, name) if status.st_mtime >= self.since else None
             result = self._result(source, folder / name) if source else None
             if source and result:
-                yield self._trace(source, folder, Seen(status.st_mtime, result))
+                yield self._trace(source, folder, CacheFile(status.st_mtime, result))
         kept = pytest_cache(folder, self.since) if PYTEST in listing.folders else None
         if kept is not None:
             yield self._trace("pytest", folder / PYTEST, kept)
@@ -143,7 +143,7 @@ class _Look:
             return junit(data, whole=len(data) < _MOST_REPORT)
         return jest_perf_cache(data, "")
 
-    def _trace(self, source: TestSource, folder: Path, seen: Seen) -> _Trace:
+    def _trace(self, source: TestSource, folder: Path, seen: CacheFile) -> _Trace:
         return _Trace(source, self._name(folder), seen)
 
     def _relative(self, path: Path) -> Path:

@@ -12,7 +12,7 @@ from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_key
 from guard.core.base.paths import unspelled
-from guard.core.claims.evidence import Changes, ClaimEvidence, TestRun
+from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
 from guard.core.claims.policy_from_settings import policy_from
 from guard.core.claims.validation import validate
@@ -20,7 +20,7 @@ from guard.core.events.validation import CompletionValidation
 from guard.errors import GuardError
 from guard.git.ignored import ignored
 from guard.git.locate import Repository, at
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 _LONGEST_REASON = 400
 
@@ -53,7 +53,7 @@ def validated(
 class _Measured:
     """What the work tree and git say; why they could not be asked, if they could not."""
 
-    changes: Changes | None = None
+    changes: WorkSinceBaseline | None = None
     unmeasured: str | None = None
     existing: frozenset[str] = frozenset()
     ignored: frozenset[str] = frozenset()
@@ -71,7 +71,7 @@ def _measured(guard: Invocation, agent: Agent, message: str, now: datetime) -> _
         changes = changes_since(baseline.ground, agent.spawned_at, repository, guard.environ, limit)
         names = named_paths(message)
         there = existing(repository, names, guard.environ, limit)
-        hidden = ignored(Reader(repository, guard.environ, limit), names)
+        hidden = ignored(RepositoryReader(repository, guard.environ, limit), names)
     except GuardError as error:
         return _Measured(unmeasured=error.message[:_LONGEST_REASON])
     return _Measured(

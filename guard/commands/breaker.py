@@ -7,7 +7,7 @@ from typing import cast, get_args
 import click
 
 from guard import breaker
-from guard.breaker import Outcome, Place
+from guard.breaker import BreakerKey, Outcome
 from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import visible
@@ -123,14 +123,14 @@ def reset(guard: Invocation, reason: str, form: str) -> None:
     _tell(guard, place, form)
 
 
-def _place(guard: Invocation) -> Place:
+def _place(guard: Invocation) -> BreakerKey:
     repository, key = guard.repository, guard.workspace.worktree_key
     if key is None:
         raise RepositoryProblem("a breaker belongs to a work tree", "name one with --repo")
-    return Place(key, repository, guard.config.settings.breaker, guard.clock, guard.environ)
+    return BreakerKey(key, repository, guard.config.settings.breaker, guard.clock, guard.environ)
 
 
-def _tell(guard: Invocation, place: Place, form: str) -> None:
+def _tell(guard: Invocation, place: BreakerKey, form: str) -> None:
     state = breaker.load(guard.store, place.worktree)
     report = breaker.report(state, breaker.outlook(place, state))
     guard.output.document(report, form, _text)

@@ -11,7 +11,15 @@ from guard.commands.options import DAY_SECONDS, Seconds
 from guard.context.invocation import Invocation
 from guard.context.output import Output
 from guard.core.base.text import plural
-from guard.core.gate import AGENTS, MAX_HOLD_SECONDS, Ended, Gate, Held, LetGo, stream_reader
+from guard.core.gate import (
+    AGENTS,
+    MAX_HOLD_SECONDS,
+    Gate,
+    LetGo,
+    StreamHeld,
+    StreamOutcome,
+    stream_reader,
+)
 from guard.errors import GuardError
 from guard.gate.stdin import Intake
 
@@ -76,7 +84,7 @@ def _gate(guard: Invocation, agent: str, max_hold: float | None) -> tuple[Gate, 
 
     accounts = Accounts(guard, lambda: scope_of_stream(guard, agent, reader.session))
 
-    def tell(news: Held | LetGo) -> None:
+    def tell(news: StreamHeld | LetGo) -> None:
         _tell(output, news)
         accounts.log(news)
 
@@ -118,9 +126,9 @@ def _write(data: bytes) -> None:
             select.select([], [1], [])
 
 
-def _tell(output: Output, news: Held | LetGo) -> None:
+def _tell(output: Output, news: StreamHeld | LetGo) -> None:
     match news:
-        case Held(team, count):
+        case StreamHeld(team, count):
             output.note(f"holding back for {team}: {plural(count, 'helper')} at work")
         case LetGo(team, count, "hold_limit"):
             output.warn(
@@ -130,7 +138,7 @@ def _tell(output: Output, news: Held | LetGo) -> None:
             output.note(f"letting go: nobody of {team} is at work any more")
 
 
-def _sum_up(output: Output, ended: Ended) -> None:
+def _sum_up(output: Output, ended: StreamOutcome) -> None:
     told = []
     if ended.killed:
         count = plural(len(ended.killed), "helper")

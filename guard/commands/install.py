@@ -9,7 +9,14 @@ from guard.context.output import format_option
 from guard.install import git_options as git_asked
 from guard.install.apply import DoesNotFit, put
 from guard.install.json_edit import rendered
-from guard.install.options import Asked, asked, refuse_strangers, report, text, where_options
+from guard.install.options import (
+    InstallTarget,
+    asked,
+    refuse_strangers,
+    report,
+    text,
+    where_options,
+)
 
 
 @click.command("install")
@@ -61,6 +68,6 @@ def command(
     guard.output.document(report(wanted, changes, "install", dry_run=dry_run), form, text)
 
 
-def _by_hand(wanted: Asked) -> str:
+def _by_hand(wanted: InstallTarget) -> str:
     hooks = {**wanted.host.skeleton, "hooks": wanted.host.hooks(wanted.command)}
     return f"What would be put into it:\n{rendered(hooks).rstrip()}"

@@ -52,10 +52,10 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
     Ends when the task file has no open box, without one when there is nothing to do, at its limits, when a person is needed
     (14), and when the breaker opens (20); else with the last verdict's exit code. Usage limits are waited out.
     """
-    from guard.core.run.loop import Limits
-    from guard.run.loop import Loop, Plan
+    from guard.core.run.loop import LoopLimits
+    from guard.run.loop import Loop, LoopPlan
 
-    limits = Limits(told.pop("max_iterations"), told.pop("max_time"))
+    limits = LoopLimits(told.pop("max_iterations"), told.pop("max_time"))
     prompt_file, tasks = told.pop("prompt_file"), told.pop("tasks")
     order, report_file = ordered(words, form, told)
 
@@ -63,7 +63,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
         if form == "text":
             guard.output.verdict(report, form, summary_line)
 
-    looped = Loop(guard, Plan(order, limits, prompt_file, tasks), tell).run()
+    looped = Loop(guard, LoopPlan(order, limits, prompt_file, tasks), tell).run()
     report = LoopReport(
         reason=looped.reason,
         exit_code=looped.code,

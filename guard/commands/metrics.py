@@ -7,7 +7,7 @@ from guard.context.output import coloured
 from guard.core.base.text import plural, visible
 from guard.core.metrics.count import Metrics
 from guard.core.metrics.prometheus import exposition
-from guard.core.metrics.report import MetricsReport, Target
+from guard.core.metrics.report import MetricsReport, MetricTarget
 
 
 @click.command("metrics")
@@ -81,7 +81,7 @@ def _counts(report: MetricsReport) -> list[str]:
     ]
 
 
-def _target(target: Target) -> str:
+def _target(target: MetricTarget) -> str:
     if target.met is None:
         return f"target: {target.target}"
     word = coloured("met", "ok") if target.met else coloured("missed", "problem")

@@ -10,10 +10,10 @@ from guard.context.ids import given_id
 from guard.core.base.report import Report
 from guard.core.config.settings import Agent
 from guard.errors import WrongUsage
-from guard.iteration.current import Terms
+from guard.iteration.current import CheckTerms
 
 if TYPE_CHECKING:
-    from guard.run.order import Order
+    from guard.run.order import RunOrder
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,15 +123,17 @@ words_argument = click.argument(
 """The command that is the agent."""
 
 
-def ordered(words: tuple[str, ...], form: str, told: dict[str, Any]) -> "tuple[Order, Path | None]":
+def ordered(
+    words: tuple[str, ...], form: str, told: dict[str, Any]
+) -> "tuple[RunOrder, Path | None]":
     """What to run by these options, and where the report goes."""
-    from guard.run.order import Order
+    from guard.run.order import RunOrder
 
     report = told.pop("report")
     if report is not None and not report.absolute().parent.is_dir():
         raise WrongUsage(f"{report.parent} is not a folder", "check --report")
     task, agent_id = told.pop("task"), told.pop("agent_id")
-    order = Order(words, terms(told), to_stderr=form == "json", task=task, agent_id=agent_id)
+    order = RunOrder(words, terms(told), to_stderr=form == "json", task=task, agent_id=agent_id)
     return order, report
 
 
@@ -145,11 +147,11 @@ def write_report(report: Report, file: Path | None, warn: Callable[[str], None])
         warn(f"the report could not be written: {file}: {error.strerror}")
 
 
-def terms(told: dict[str, Any]) -> Terms:
+def terms(told: dict[str, Any]) -> CheckTerms:
     """The terms in these options, which are taken out; what is left belongs to the command."""
     command = told.pop("probe_command")
     agent = told.pop("agent") or ("command" if command else None)
-    return Terms(
+    return CheckTerms(
         baseline=told.pop("baseline"),
         spec=told.pop("spec"),
         agent=agent,

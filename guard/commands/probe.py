@@ -45,7 +45,7 @@ def command(
     a claim: `guard check` weighs it against the repository. Exit code 0: it answered; 13: a usage limit, retry_at says
     until when; 15: no answer, for the reason that is given.
     """
-    from guard.probe import Question, ask
+    from guard.probe import ProbeQuestion, ask
 
     flags = {
         "completion_check.agent": agent or ("command" if probe_command else None),
@@ -57,7 +57,7 @@ def command(
     if not settings.agent:
         raise WrongUsage("it is not said which agent to ask", "say --agent NAME")
     result = ask(
-        Question(
+        ProbeQuestion(
             agent=settings.agent,
             cwd=guard.repository.root,
             time_limit=settings.probe_timeout_seconds,

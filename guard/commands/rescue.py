@@ -10,7 +10,7 @@ from guard.context.output import coloured, format_option
 from guard.core.base.text import plural, visible
 from guard.core.config.settings import Agent
 from guard.core.rescue.report import RescueReport
-from guard.iteration.current import Terms
+from guard.iteration.current import CheckTerms
 
 _MOST_LINES = 20
 
@@ -48,7 +48,7 @@ def command(
     """
     from guard.check.verdict import rescued
 
-    terms = Terms(**told, flags={"rescue.planner": planner})
+    terms = CheckTerms(**told, flags={"rescue.planner": planner})
     report = rescued(guard, terms, dry=dry_run, on_branch=branch)
     guard.output.verdict(report, form, _text)
     return 0 if report.is_settled else 1

@@ -15,7 +15,7 @@ from guard.core.snapshots.text import table
 from guard.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from guard.snapshots.restore import Chosen, Source
+    from guard.snapshots.restore import Chosen, SnapshotSource
 
 _DAMAGED = 5
 _NOT_ALL = 1
@@ -77,14 +77,14 @@ def command(
         ctx.exit(_restore(guard, snapshot, wanted, to, in_place, form))
 
 
-def _source(guard: Invocation) -> "Source":
-    from guard.snapshots.limits import Limits
-    from guard.snapshots.restore import Source
+def _source(guard: Invocation) -> "SnapshotSource":
+    from guard.snapshots.limits import SnapshotLimits
+    from guard.snapshots.restore import SnapshotSource
 
     place, settings = guard.workspace, guard.users_config.settings.rescue
-    limits = Limits.of(settings)
+    limits = SnapshotLimits.of(settings)
     limit = settings.time_limit_seconds
-    return Source(place.path, place.repository, guard.environ, limit, limits)
+    return SnapshotSource(place.path, place.repository, guard.environ, limit, limits)
 
 
 def _here() -> Path | None:

@@ -11,7 +11,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import shortened
 from guard.core.events import TeamMemberAlive, TeamMemberLeft
-from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, LeftBecause
+from guard.core.events.team_change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft
 from guard.core.team.report import (
     RecordedAs,
     team_report,
@@ -139,7 +139,7 @@ def leave(
     A late word, after its end or of an earlier incarnation, changes nothing. Refused (exit code 1) for a member that nobody
     has counted.
     """
-    _of_member(guard, Left(member, cast(LeftBecause, because), incarnation), session, form)
+    _of_member(guard, MemberLeft(member, cast(LeftBecause, because), incarnation), session, form)
 
 
 @command.command("alive")
@@ -189,7 +189,9 @@ def show(guard: Invocation, everything: bool, session: str | None, form: str) ->
     guard.output.document(team_report(scope, state), form, whole_text if everything else team_text)
 
 
-def _of_member(guard: Invocation, change: Left | Alive, session: str | None, form: str) -> None:
+def _of_member(
+    guard: Invocation, change: MemberLeft | Alive, session: str | None, form: str
+) -> None:
     scope = teams.knowing(guard.store, team_scope(guard, session), change.member)
     recorded = _recorded(guard, scope, change)
     if recorded.state is None or recorded.state.member(change.member) is None:
@@ -197,15 +199,15 @@ def _of_member(guard: Invocation, change: Left | Alive, session: str | None, for
             f"the team has no member {shortened(change.member, 80)}",
             "count it first: `guard team spawn`; `guard team show` lists those who count",
         )
-    kind = TeamMemberLeft if isinstance(change, Left) else TeamMemberAlive
-    word: RecordedAs = "left" if isinstance(change, Left) else "alive"
+    kind = TeamMemberLeft if isinstance(change, MemberLeft) else TeamMemberAlive
+    word: RecordedAs = "left" if isinstance(change, MemberLeft) else "alive"
     changed = any(isinstance(one, kind) and one.member == change.member for one in recorded.events)
     _tell(guard, scope, recorded.state, word if changed else "late", change.member, form)
 
 
 def _recorded(
     guard: Invocation, scope: Scope, change: Change, lease: float | None = None
-) -> teams.Recorded:
+) -> teams.TeamChangeResult:
     return teams.record(
         guard.writable_store,
         scope,

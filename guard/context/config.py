@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from guard.core.base.text import valid
-from guard.core.config.settings import BadSetting, Resolved, Source, knobs, nested, resolve
+from guard.core.config.settings import BadSetting, Resolved, SettingSource, knobs, nested, resolve
 from guard.errors import ConfigProblem
 
 PROJECT_FILE, PYPROJECT, USER_FILE = "guard.toml", "pyproject.toml", "config.toml"
@@ -46,27 +46,34 @@ def load(
     `frozen` is what the project's files said when an iteration began: it stands for them, whatever they say by now.
     """
     if explicit is not None:
-        sources = [Source(valid(explicit), _read(explicit, required=True) or {})]
+        sources = [SettingSource(valid(explicit), _read(explicit, required=True) or {})]
     else:
         user = user_folder(environ) / USER_FILE
-        own = [Source("baseline", nested(frozen), trusted=False)] if frozen is not None else None
-        sources = [*(own or _project_sources(project)), Source(valid(user), _read(user) or {})]
+        own = (
+            [SettingSource("baseline", nested(frozen), trusted=False)]
+            if frozen is not None
+            else None
+        )
+        sources = [
+            *(own or _project_sources(project)),
+            SettingSource(valid(user), _read(user) or {}),
+        ]
     sources += _environment(environ)
-    sources.append(Source("command line", dict(flags or {})))
+    sources.append(SettingSource("command line", dict(flags or {})))
     try:
         return resolve(sources)
     except BadSetting as error:
         raise ConfigProblem(str(error), "`guard config` lists every key") from None
 
 
-def _project_sources(project: Path | None) -> list[Source]:
+def _project_sources(project: Path | None) -> list[SettingSource]:
     if project is None:
         return []
     found = []
     for name in (PYPROJECT, PROJECT_FILE):
         values = _read(project / name)
         if values:
-            found.append(Source(valid(project / name), values, trusted=False))
+            found.append(SettingSource(valid(project / name), values, trusted=False))
     return found
 
 
@@ -112,7 +119,7 @@ def _bounded(path: Path) -> bytes:
     return data
 
 
-def _environment(environ: Mapping[str, str]) -> list[Source]:
+def _environment(environ: Mapping[str, str]) -> list[SettingSource]:
     """One source per variable, so that each is named as the origin of its value."""
     variables = {knob.variable: knob.key for knob in knobs()}
     sources = []
@@ -127,5 +134,5 @@ def _environment(environ: Mapping[str, str]) -> list[Source]:
             continue
         section, _, last = key.rpartition(".")
         values = {section: {last: text}} if section else {key: text}
-        sources.append(Source(name, values, textual=True))
+        sources.append(SettingSource(name, values, textual=True))
     return sources

@@ -7,20 +7,20 @@ from guard.context.invocation import Invocation
 from guard.core.base.paths import spelled
 from guard.core.coordinator.decide_tasks import base_of
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import Commit, Limits, Terms, called
+from guard.core.coordinator.terms import AuditedCommit, CoordinatorLimits, DecisionTerms, called
 from guard.errors import RepositoryProblem
 from guard.git.head import UNBORN, head
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.team import moment_of
 
 _MOST_FILES = 1000
 _HEADS = "refs/heads/"
 
 
-def limits_of(guard: Invocation) -> Limits:
+def limits_of(guard: Invocation) -> CoordinatorLimits:
     """The knobs, from the user's own settings."""
     told = guard.users_config.settings.coordinator
-    return Limits(
+    return CoordinatorLimits(
         active_developers=told.active_developers,
         remediation_attempts=told.remediation_attempts,
         agent_timeout=timedelta(minutes=told.agent_timeout_minutes),
@@ -29,11 +29,11 @@ def limits_of(guard: Invocation) -> Limits:
     )
 
 
-def terms_of(guard: Invocation, event_id: str | None, *, looks: bool = False) -> Terms:
+def terms_of(guard: Invocation, event_id: str | None, *, looks: bool = False) -> DecisionTerms:
     """The terms of a decision that is made now; one about a task's start `looks` where the repository stands."""
     where = _head(guard) if looks else None
     moment = moment_of(guard.clock)
-    return Terms(
+    return DecisionTerms(
         moment.now,
         event_id or new_id(),
         limits_of(guard),
@@ -43,12 +43,12 @@ def terms_of(guard: Invocation, event_id: str | None, *, looks: bool = False) ->
     )
 
 
-def _reader(guard: Invocation) -> Reader | None:
+def _reader(guard: Invocation) -> RepositoryReader | None:
     repository = guard.repository_if_any
     if repository is None:
         return None
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
-    return Reader(repository, guard.environ, limit)
+    return RepositoryReader(repository, guard.environ, limit)
 
 
 def _head(guard: Invocation) -> str | None:
@@ -61,7 +61,7 @@ def _head(guard: Invocation) -> str | None:
     return None if found == UNBORN else found
 
 
-def commit_of(guard: Invocation, state: Coordinator, task_id: str) -> Commit | None:
+def commit_of(guard: Invocation, state: Coordinator, task_id: str) -> AuditedCommit | None:
     """What git says of a task that passes its audit now; None without a commit."""
     git, now = _reader(guard), _head(guard)
     if git is None or now is None:
@@ -72,7 +72,7 @@ def commit_of(guard: Invocation, state: Coordinator, task_id: str) -> Commit | N
         names = git.ask("diff-tree", "-r", "-z", "--name-only", base, now) if base else b""
     except RepositoryProblem as error:
         guard.output.warn(f"the files of {called(state, task_id)} are not known: {error.message}")
-        return Commit(now)
+        return AuditedCommit(now)
     files = [spelled(name) for name in names.split(b"\0") if name]
     own = branch.removeprefix(_HEADS) if branch else None
-    return Commit(now, tuple(files[:_MOST_FILES]), own[:512] if own else None)
+    return AuditedCommit(now, tuple(files[:_MOST_FILES]), own[:512] if own else None)

@@ -1,7 +1,7 @@
 """Failures that recur: recorded by kind and cause, and told to those whose task they concern."""
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import Recorded, loaded, record, recorded_under, usable
+from guard.coordinator.record import RequestResult, loaded, record, recorded_under, usable
 from guard.core.base.text import shortened
 from guard.core.coordinator.requests import AddPrevention, IssueWarnings, RecordFailure
 from guard.core.events.plan_upkeep import FailureWarningIssued
@@ -14,7 +14,7 @@ _MOST_CAUSE = 400
 
 def record_failure(
     guard: Invocation, task_id: str, details: str, kind: str | None, event_id: str | None
-) -> Recorded:
+) -> RequestResult:
     """Record one failure of a task, of the kind that its report shows if none is named."""
     cause = cause_of(details)
     with usable():
@@ -26,7 +26,9 @@ def record_failure(
     return record(guard, request, event_id)
 
 
-def add_prevention(guard: Invocation, kind: str, prevention: str, event_id: str | None) -> Recorded:
+def add_prevention(
+    guard: Invocation, kind: str, prevention: str, event_id: str | None
+) -> RequestResult:
     """Record what helps against a kind of failure."""
     with usable():
         request = AddPrevention(failure_type=kind, prevention=prevention)

@@ -15,7 +15,7 @@ from guard.core.classify import reader
 from guard.core.coordinator.from_signal import asked_by
 from guard.core.coordinator.ingest_report import IngestedSignal, PlanIngestReport
 from guard.core.coordinator.terms import NotAllowed, numbered
-from guard.core.plan.signals import Signal, signals
+from guard.core.plan.signals import AgentSignal, signals
 from guard.errors import Refused, WrongUsage
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -63,7 +63,7 @@ def _bounded(stream: BinaryIO) -> bytes:
 
 
 def _taken(
-    guard: Invocation, agent_id: str, signal: Signal, event_id: str | None
+    guard: Invocation, agent_id: str, signal: AgentSignal, event_id: str | None
 ) -> IngestedSignal:
     try:
         known = recorded_under(guard, event_id) if event_id is not None else None
@@ -81,7 +81,7 @@ def _taken(
 
 
 def _heard(
-    signal: Signal, outcome: str, detail: str, events: tuple[str, ...] = ()
+    signal: AgentSignal, outcome: str, detail: str, events: tuple[str, ...] = ()
 ) -> IngestedSignal:
     fields = {"kind": signal.kind, "line": signal.line, "task": valid(signal.task)[:_MOST_LINE]}
     told = {"outcome": outcome, "detail": valid(detail)[:_MOST_LINE], "events": events}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import Recorded, current, record
+from guard.coordinator.record import RequestResult, current, record
 from guard.core.base.text import valid
 from guard.core.coordinator.requests import LoadPlan
 from guard.core.coordinator.state import Coordinator
@@ -15,7 +15,7 @@ _MOST_PROBLEM = 2000
 _MOST_NAMED = 10
 
 
-def load(guard: Invocation, file: Path | None, event_id: str | None) -> Recorded:
+def load(guard: Invocation, file: Path | None, event_id: str | None) -> RequestResult:
     """Take the file for the plan from now on; by default the one that the settings name."""
     path = file or _configured(guard)
     try:

@@ -16,7 +16,7 @@ from guard.core.base.fields import first_problem
 from guard.core.coordinator.decide import decide, is_told_by
 from guard.core.coordinator.requests import DispatchDeveloper, Pass, Request
 from guard.core.coordinator.state import COORDINATOR, Coordinator, after, nothing_yet
-from guard.core.coordinator.terms import Refusal, Terms
+from guard.core.coordinator.terms import DecisionTerms, Refusal
 from guard.core.events import BaseEvent, Event
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_base import PlanEvent
@@ -26,7 +26,7 @@ from guard.store import Change
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RequestResult:
     """What a request came to."""
 
     events: tuple[CoordinatorEvent, ...]
@@ -48,7 +48,7 @@ def loaded(guard: Invocation) -> Coordinator:
     return state
 
 
-def record(guard: Invocation, request: Request, event_id: str | None = None) -> Recorded:
+def record(guard: Invocation, request: Request, event_id: str | None = None) -> RequestResult:
     """What the request leads to, recorded; refused where the state does not allow it."""
     if event_id is not None:
         checked_id("an event id", event_id)
@@ -76,19 +76,19 @@ def recorded_under(guard: Invocation, event_id: str) -> Event | None:
 
 def change_state(
     guard: Invocation,
-    terms: Terms,
+    terms: DecisionTerms,
     decided: Callable[[Coordinator, Change], tuple[CoordinatorEvent, ...] | None],
     ground: Ground | None = None,
-) -> Recorded:
+) -> RequestResult:
     """Decide by the state as it is under the lock, and record it; None means that it was recorded before."""
     keep = settings_of(guard).registry.keep_finished
     with guard.writable_store.change() as change, usable():
         state = _recovered(change, terms)
         events = decided(state, change)
         if events is None:
-            return Recorded((), state, repeated=True)
+            return RequestResult((), state, repeated=True)
         change.append(*_with_registries(state, events, Register(change, terms.now, ground, keep)))
-        return Recorded(events, change.view(COORDINATOR) or state)
+        return RequestResult(events, change.view(COORDINATOR) or state)
 
 
 def _with_registries(
@@ -103,7 +103,7 @@ def _with_registries(
     return whole
 
 
-def _recovered(change: Change, terms: Terms) -> Coordinator:
+def _recovered(change: Change, terms: DecisionTerms) -> Coordinator:
     """The state; that its file could not be used is recorded by whoever finds out and may write."""
     state = change.view(COORDINATOR)
     if state is None:

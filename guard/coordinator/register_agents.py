@@ -9,7 +9,7 @@ from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import Ground
 from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.agents.roster import Counts
+from guard.core.agents.roster import AgentCounts
 from guard.core.agents.transitions import Moving, transition
 from guard.core.coordinator.state import Coordinator
 from guard.core.events import AgentBaselineRecorded, AgentSpawned, AgentStatus, AgentUpdated
@@ -43,7 +43,7 @@ class Register:
     def __init__(self, change: Change, now: datetime, ground: Ground | None, keep: int) -> None:
         self._change, self._now, self._ground = change, now, ground
         self._keep = keep
-        self._tasks: dict[str, Counts] = {}
+        self._tasks: dict[str, AgentCounts] = {}
         self._overall = change.fold(GLOBAL_REGISTRY).counts()
 
     def told(
@@ -87,10 +87,10 @@ class Register:
         moved = transition(event, new_id(), known, own, self._overall)
         if moved is not None:
             new = isinstance(event, AgentSpawned)
-            self._tasks[task_id] = Counts(
+            self._tasks[task_id] = AgentCounts(
                 moved.active_count, moved.completed_count, own.spawned + new
             )
-            self._overall = Counts(
+            self._overall = AgentCounts(
                 moved.active_agents, moved.completed_agents, self._overall.spawned + new
             )
             yield moved

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from guard.agents.report import ground_of
 from guard.context.invocation import Invocation
 from guard.coordinator.facts import terms_of
-from guard.coordinator.record import Recorded, change_state, loaded, used_for_another
+from guard.coordinator.record import RequestResult, change_state, loaded, used_for_another
 from guard.core.coordinator.entries import ActiveAgent
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.tick import is_due, is_of_a_tick, tick
@@ -19,7 +19,7 @@ def ticked(
     *,
     fills: bool = True,
     event_id: str | None = None,
-) -> Recorded:
+) -> RequestResult:
     """Time out, extend, and send out. Whether an agent is at work is looked at before the lock is taken."""
     state = loaded(guard)
     terms = terms_of(guard, event_id, looks=fills)

@@ -19,7 +19,7 @@ from guard.core.hooks.git.state import COMMITS
 from guard.core.hooks.state import HOOKS
 from guard.core.iteration.baseline import BASELINE
 from guard.core.iteration.run import RUN
-from guard.core.log.record import START, Entry, Position
+from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.view import Fold, LogPosition, ViewDocument, ViewKind
 from guard.core.team.state import TEAM
 
@@ -91,7 +91,7 @@ class Replay:
         self.position = START
         self._only = only
 
-    def feed(self, entry: Entry) -> None:
+    def feed(self, entry: LogEntry) -> None:
         """Take in one entry."""
         event, position, _ = entry
         for kind, key_of, path_of in _ROUTES[type(event)]:

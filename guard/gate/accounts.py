@@ -10,8 +10,8 @@ from typing import TypeVar
 from guard import team as teams
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
-from guard.core.events.team_change import Alive, Change, Joined, Left, Running
-from guard.core.gate import Held, LetGo
+from guard.core.events.team_change import Alive, Change, Joined, MemberLeft, Running
+from guard.core.gate import LetGo, StreamHeld
 from guard.core.team.state import Scope
 from guard.errors import GuardError, StoreUnavailable
 from guard.hooks.ingest import fold
@@ -81,10 +81,10 @@ class Accounts:
         """The team of the session, and how many count of it that the stream does not know."""
         return self._asked(self._others, None)
 
-    def log(self, news: Held | LetGo) -> None:
+    def log(self, news: StreamHeld | LetGo) -> None:
         """A completion was held back, or let go."""
-        held = isinstance(news, Held)
-        reason = "team_active" if isinstance(news, Held) else news.why
+        held = isinstance(news, StreamHeld)
+        reason = "team_active" if isinstance(news, StreamHeld) else news.why
         self._asked(
             lambda: teams.completion(
                 self._store, self._own(), self._moment(), held=held, reason=reason
@@ -160,5 +160,5 @@ def _named(change: Change) -> list[str]:
     match change:
         case Running(members):
             return [one.member for one in members]
-        case Joined(member) | Left(member) | Alive(member):
+        case Joined(member) | MemberLeft(member) | Alive(member):
             return [member]

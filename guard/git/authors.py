@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from guard.git.locate import Repository
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 _FIELDS = "%H%x00%ct%x00%an%x00%ae%x00%s%x00%(trailers:only,unfold)%x00%x01"
 MOST_COMMITS = 2000
@@ -51,7 +51,7 @@ def branches(
     repository: Repository, environ: Mapping[str, str], time_limit: float
 ) -> Iterator[str]:
     """The names of all branches."""
-    answer = Reader(repository, environ, time_limit).ask(
+    answer = RepositoryReader(repository, environ, time_limit).ask(
         "for-each-ref", "--format=%(refname)", "refs/heads"
     )
     yield from answer.decode(errors="replace").splitlines()
@@ -81,7 +81,7 @@ def commits_since(
 
     Those that guard made itself to rescue work are nobody's activity.
     """
-    git = Reader(repository, environ, time_limit)
+    git = RepositoryReader(repository, environ, time_limit)
     has_head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") is not None
     tips = [
         *(() if head or only else ("--branches",)),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import contents
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.refs import Refs, missing, read_refs
 
 MOST_COMMITS = 20_000
@@ -28,7 +28,7 @@ _DIFF = (
 )
 
 
-class _Listed(NamedTuple):
+class _ChangedPath(NamedTuple):
     at: int
     parents: tuple[str, ...]
 
@@ -41,7 +41,9 @@ class Committed:
     paths: set[bytes] = field(default_factory=set)
 
 
-def committed(git: Reader, head: str | None, earliest: float, *, by_time: bool) -> Committed:
+def committed(
+    git: RepositoryReader, head: str | None, earliest: float, *, by_time: bool
+) -> Committed:
     """What was committed since `head`, on any branch and in any work tree of the repository.
 
     A commit counts if its time is `earliest` or later. Unless all go `by_time`, an older one counts as well, if it is checked
@@ -69,7 +71,9 @@ def _known_before(refs: Refs, head: str | None) -> list[str]:
     return [*([head] if head else []), *sorted(remote)]
 
 
-def _walked(git: Reader, tips: Iterable[str], without: Collection[str]) -> dict[str, _Listed]:
+def _walked(
+    git: RepositoryReader, tips: Iterable[str], without: Collection[str]
+) -> dict[str, _ChangedPath]:
     """The commits that the first lead to and the others do not, the newest first."""
     wanted = "".join([*(f"{oid}\n" for oid in tips), *(f"^{oid}\n" for oid in without)])
     try:
@@ -80,7 +84,7 @@ def _walked(git: Reader, tips: Iterable[str], without: Collection[str]) -> dict[
     found = {}
     for line in lines:
         at, oid, *parents = line.split()
-        found[oid] = _Listed(int(at), tuple(parents))
+        found[oid] = _ChangedPath(int(at), tuple(parents))
     return found
 
 
@@ -91,7 +95,7 @@ def _gone(oid: str) -> RepositoryProblem:
     )
 
 
-def _refuse_more(listed: Mapping[str, _Listed], earliest: float) -> None:
+def _refuse_more(listed: Mapping[str, _ChangedPath], earliest: float) -> None:
     """The oldest are left out where there are too many, and it is no harm if they do not count."""
     if len(listed) >= MOST_COMMITS and min(one.at for one in listed.values()) >= earliest:
         raise RepositoryProblem(
@@ -99,7 +103,7 @@ def _refuse_more(listed: Mapping[str, _Listed], earliest: float) -> None:
         )
 
 
-def _refuse_cut(git: Reader, chosen: Collection[str]) -> None:
+def _refuse_cut(git: RepositoryReader, chosen: Collection[str]) -> None:
     """Where a shallow history ends, nobody can tell what the commit changed."""
     found = contents(git.repository.common_dir / "shallow")
     ends = set(found.data.decode(errors="replace").split()) if found else set()
@@ -111,7 +115,10 @@ def _refuse_cut(git: Reader, chosen: Collection[str]) -> None:
 
 
 def _paths(
-    git: Reader, chosen: Collection[str], listed: Mapping[str, _Listed], head: str | None
+    git: RepositoryReader,
+    chosen: Collection[str],
+    listed: Mapping[str, _ChangedPath],
+    head: str | None,
 ) -> set[bytes]:
     """What each commit changes against its first parent.
 
@@ -132,7 +139,7 @@ def _paths(
 
 
 def _unlike_at_the_end(
-    strays: Collection[str], listed: Mapping[str, _Listed], unlike: Mapping[str, set[bytes]]
+    strays: Collection[str], listed: Mapping[str, _ChangedPath], unlike: Mapping[str, set[bytes]]
 ) -> set[bytes]:
     """Where history was begun anew, no commit says what was deleted: the last ones lack it."""
     if all(listed[oid].parents for oid in strays):
@@ -141,7 +148,7 @@ def _unlike_at_the_end(
     return {path for oid in strays if oid not in inner for path in unlike.get(oid, ())}
 
 
-def _descendants(commits: Mapping[str, _Listed], head: str) -> set[str]:
+def _descendants(commits: Mapping[str, _ChangedPath], head: str) -> set[str]:
     children: dict[str, list[str]] = {}
     for oid, one in commits.items():
         for parent in one.parents:
@@ -155,7 +162,9 @@ def _descendants(commits: Mapping[str, _Listed], head: str) -> set[str]:
     return found
 
 
-def _differences(git: Reader, pairs: Mapping[str, str | None]) -> Iterator[tuple[str, set[bytes]]]:
+def _differences(
+    git: RepositoryReader, pairs: Mapping[str, str | None]
+) -> Iterator[tuple[str, set[bytes]]]:
     """The paths in which each commit differs from the other of its pair, or all that it has; equal ones are left out."""
     if not pairs:
         return

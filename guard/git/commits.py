@@ -7,8 +7,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from guard.core.base.paths import spelled
-from guard.core.work.history import Change, Commit
-from guard.git.reader import Reader
+from guard.core.work.history import Commit, CommitChange
+from guard.git.reader import RepositoryReader
 
 RESCUE_TRAILER = "Guard-Rescue"
 _FIELDS = (
@@ -41,7 +41,7 @@ _SMALL = {"core.bigFileThreshold": "8m", "diff.algorithm": "myers"}
 """Larger files are compared by their ids alone."""
 
 
-class Listing(NamedTuple):
+class CommitList(NamedTuple):
     """Commits, and the parents at which the list ends."""
 
     commits: dict[str, Commit]
@@ -49,8 +49,8 @@ class Listing(NamedTuple):
 
 
 def listed(
-    git: Reader, include: Iterable[str], exclude: Iterable[str], most: int, *order: str
-) -> Listing:
+    git: RepositoryReader, include: Iterable[str], exclude: Iterable[str], most: int, *order: str
+) -> CommitList:
     """The commits that the first lead to and the others do not."""
     wanted = list(include)
     commits: dict[str, Commit] = {}
@@ -69,7 +69,7 @@ def listed(
         )
         for is_around, commit in _commits(answer):
             (around if is_around else commits)[commit.oid] = commit
-    return Listing(commits, around)
+    return CommitList(commits, around)
 
 
 def _commits(answer: bytes) -> Iterator[tuple[bool, Commit]]:
@@ -93,23 +93,23 @@ def _commits(answer: bytes) -> Iterator[tuple[bool, Commit]]:
         )
 
 
-def changes(git: Reader, oids: Collection[str]) -> dict[str, Change]:
+def changes(git: RepositoryReader, oids: Collection[str]) -> dict[str, CommitChange]:
     """What each of these commits changes; nothing of merges.
 
     Two commits with the same files before and after have the same patch. Where only the files' names agree, the lines that were
     taken out and put in are compared too, wherever in the file they stand.
     """
-    found = {oid: Change(paths, frozenset({raw})) for oid, paths, raw in _raw(git, oids)}
+    found = {oid: CommitChange(paths, frozenset({raw})) for oid, paths, raw in _raw(git, oids)}
     names: dict[frozenset[str], list[str]] = {}
     for oid, change in found.items():
         names.setdefault(change.paths, []).append(oid)
     alike = [oid for same in names.values() if len(same) > 1 for oid in same]
     for oid, patch in _patches(git, alike):
-        found[oid] = Change(found[oid].paths, found[oid].patches | {patch})
+        found[oid] = CommitChange(found[oid].paths, found[oid].patches | {patch})
     return found
 
 
-def _raw(git: Reader, oids: Collection[str]) -> Iterator[tuple[str, frozenset[str], str]]:
+def _raw(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, frozenset[str], str]]:
     """The files of each commit, and a hash over their modes and blobs before and after."""
     if not oids:
         return
@@ -129,7 +129,7 @@ def _raw(git: Reader, oids: Collection[str]) -> Iterator[tuple[str, frozenset[st
         yield oid, frozenset(paths), digest.hexdigest()
 
 
-def _patches(git: Reader, oids: Collection[str]) -> Iterator[tuple[str, str]]:
+def _patches(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, str]]:
     """A hash over the changed lines of each commit."""
     rest = iter(oids)
     while batch := list(islice(rest, _BATCH)):
@@ -150,14 +150,14 @@ def _hash(lines: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def resolving(git: Reader, merges: Collection[str]) -> frozenset[str]:
+def resolving(git: RepositoryReader, merges: Collection[str]) -> frozenset[str]:
     """Those of the merges that have lines, in some file, which none of their parents has."""
     found = _printed(git, merges, "--cc", *_PATCH) if merges else ()
     return frozenset(oid for oid, lines in found if lines)
 
 
 def _printed(
-    git: Reader, oids: Collection[str], *options: str
+    git: RepositoryReader, oids: Collection[str], *options: str
 ) -> Iterator[tuple[str, list[bytes]]]:
     """The lines of each commit's patch; a line of a patch never looks like an id."""
     stdin = "".join(f"{oid}\n" for oid in oids).encode()

@@ -25,7 +25,7 @@ MISSING = Identity("missing", None, "")
 
 
 @dataclass
-class Contents:
+class ContentReader:
     """Reads below one folder, and stops reading bytes when it has read enough: then size and time must do."""
 
     root: int

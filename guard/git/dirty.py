@@ -13,11 +13,11 @@ from hashlib import sha256
 from guard.core.base.paths import spelled, unspelled
 from guard.core.events.baseline import DirtyFile
 from guard.errors import RepositoryProblem
-from guard.git.content_hash import Contents, Identity
+from guard.git.content_hash import ContentReader, Identity
 from guard.git.locate import Repository, at
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.run import TIME_LIMIT_SECONDS
-from guard.git.status import Entry, Tracked, entries, status, tracked_specially, unfiltered
+from guard.git.status import StatusEntry, Tracked, entries, status, tracked_specially, unfiltered
 
 MOST_LISTED = 2000
 """With more dirty files, folders are listed as one, known by names, sizes and times of what is in them."""
@@ -48,28 +48,28 @@ def dirty(
 
     `like` is what was listed before.
     """
-    git = unfiltered(Reader(repository, environ, time_limit))
+    git = unfiltered(RepositoryReader(repository, environ, time_limit))
     answer = status(git)
     try:
         root = os.open(repository.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise RepositoryProblem(f"{repository.root}: {error.strerror}", "restore it") from None
     try:
-        return _WorkTree(git, Contents(root)).dirty(answer, {file.path for file in like})
+        return _WorkTree(git, ContentReader(root)).dirty(answer, {file.path for file in like})
     finally:
         os.close(root)
 
 
 @dataclass
 class _WorkTree:
-    git: Reader
-    contents: Contents
+    git: RepositoryReader
+    contents: ContentReader
     nested: dict[bytes, "_Nested | None"] = field(default_factory=dict)
 
     def dirty(self, answer: bytes, known: Collection[str]) -> Dirty:
         entries = self._entries(answer)
         folders = _as_one([entry.path for entry in entries], known)
-        inside: dict[str, list[Entry]] = {}
+        inside: dict[str, list[StatusEntry]] = {}
         files = []
         for entry in entries:
             folder = _top(entry.path)
@@ -82,11 +82,11 @@ class _WorkTree:
         members = {name: [one.path for one in found] for name, found in inside.items()}
         return Dirty(tuple(files), members)
 
-    def _entries(self, answer: bytes) -> list[Entry]:
+    def _entries(self, answer: bytes) -> list[StatusEntry]:
         found = {entry.path: entry for entry in entries(answer)}
         for tracked in tracked_specially(self.git):
             if tracked.path not in found and self._differs(tracked):
-                found[tracked.path] = Entry(tracked.path, unstaged=True)
+                found[tracked.path] = StatusEntry(tracked.path, unstaged=True)
         return sorted(entry for entry in found.values() if not self._is_our_own(entry))
 
     def _differs(self, tracked: Tracked) -> bool:
@@ -96,7 +96,7 @@ class _WorkTree:
         nested = self._nested(tracked.path)
         return nested is not None and not nested.clean
 
-    def _is_our_own(self, entry: Entry) -> bool:
+    def _is_our_own(self, entry: StatusEntry) -> bool:
         """A work tree of this very repository that has nothing uncommitted: its commits are counted where they are."""
         nested = self._nested(entry.path) if entry.path.endswith(b"/") else None
         return nested is not None and nested.clean and nested.linked
@@ -106,9 +106,9 @@ class _WorkTree:
             self.nested[path] = _look_into(self.git, path)
         return self.nested.get(path)
 
-    def _whole(self, folder: str, members: list[Entry]) -> DirtyFile:
+    def _whole(self, folder: str, members: list[StatusEntry]) -> DirtyFile:
         content = self.contents.combined(entry.path for entry in members)
-        entry = Entry(
+        entry = StatusEntry(
             unspelled(folder),
             staged=any(entry.staged for entry in members),
             unstaged=any(entry.unstaged for entry in members),
@@ -147,7 +147,7 @@ def _top(path: bytes) -> str:
     return spelled(first) + "/" if slash and rest else "./"
 
 
-def _file(entry: Entry, identity: Identity) -> DirtyFile:
+def _file(entry: StatusEntry, identity: Identity) -> DirtyFile:
     return DirtyFile(
         path=spelled(entry.path),
         kind=identity.kind,
@@ -171,14 +171,14 @@ class _Nested:
     """Whether it is a work tree of the same repository."""
 
 
-def _look_into(git: Reader, path: bytes) -> _Nested | None:
+def _look_into(git: RepositoryReader, path: bytes) -> _Nested | None:
     """None if there is no repository at the path, or one that git cannot tell anything of."""
     root = git.repository.root / os.fsdecode(path)
     try:
         if not os.path.lexists(root / ".git"):
             return None
         found = at(root)
-        answer = status(unfiltered(Reader(found, git.environ, git.time_limit)))
+        answer = status(unfiltered(RepositoryReader(found, git.environ, git.time_limit)))
     except (OSError, RepositoryProblem):
         return None
     digest = sha256(answer)

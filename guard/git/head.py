@@ -1,11 +1,11 @@
 """Where HEAD stands, and whether commits have come since."""
 
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 UNBORN = "empty"
 
 
-def head(git: Reader) -> str | None:
+def head(git: RepositoryReader) -> str | None:
     """The commit that is checked out; `empty` before the first one; None if HEAD leads nowhere."""
     found = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if found is not None:
@@ -15,7 +15,7 @@ def head(git: Reader) -> str | None:
     return UNBORN if branch and not known else None
 
 
-def has_new_commits(git: Reader, since: str, now: str) -> bool:
+def has_new_commits(git: RepositoryReader, since: str, now: str) -> bool:
     """Whether there are commits behind `now` that were not behind `since`; going back to an old commit brings none."""
     if UNBORN in (since, now):
         return since == UNBORN != now

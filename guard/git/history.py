@@ -12,11 +12,11 @@ from guard.core.base.text import plural
 from guard.core.iteration.baseline import Baseline
 from guard.core.work.history import Commit, History
 from guard.errors import RepositoryProblem
-from guard.git.commits import CHILDREN_FIRST, Listing, listed
+from guard.git.commits import CHILDREN_FIRST, CommitList, listed
 from guard.git.gitdir_files import fetched_by_name, shallow_digest
 from guard.git.locate import Repository
 from guard.git.patch_ids import compared
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.reflogs import Move, after, moves_of, moves_of_heads, stash
 from guard.git.refs import Refs, missing, read_refs
 from guard.git.run import TIME_LIMIT_SECONDS
@@ -39,7 +39,7 @@ def history(
 
     `others` are the HEADs and branches of work trees in which iterations of their own are under way: what they did is theirs.
     """
-    git = Reader(repository, environ, time_limit)
+    git = RepositoryReader(repository, environ, time_limit)
     since = _Since(git, baseline, read_refs(git), others)
     facts = since.facts()
     facts = compared(since.git, _with_own_rescues(facts, baseline), since.before)
@@ -82,7 +82,7 @@ class _Moves(NamedTuple):
 class _Since:
     """A baseline beside what the repository is now."""
 
-    git: Reader
+    git: RepositoryReader
     baseline: Baseline
     now: Refs
     others: Container[str] = ()
@@ -140,7 +140,7 @@ class _Since:
         branch, head = self.now.branch, self.now.head
         return {branch: head} if branch and head else {}
 
-    def _new(self, tips: set[str]) -> Listing:
+    def _new(self, tips: set[str]) -> CommitList:
         """A file in the repository can say that history ends anywhere: if it came since, it is not believed at first."""
         trusting = self.git
         if shallow_digest(self.git.repository) != self.baseline.shallow:
@@ -157,7 +157,7 @@ class _Since:
             self.warnings.append(f"only {MOST_COMMITS} new commits were looked at")
         return new
 
-    def _listed(self, tips: set[str]) -> Listing:
+    def _listed(self, tips: set[str]) -> CommitList:
         return listed(self.git, sorted(tips), self.before, MOST_COMMITS, CHILDREN_FIRST)
 
     def _found_again(self, error: RepositoryProblem) -> list[str]:
@@ -196,7 +196,7 @@ class _Since:
         start = self.baseline.refs.get(name)
         return after(moves_of(self.git, name), {start} if start else self.known)
 
-    def _fetched(self, moves: Iterable[Move], new: Listing) -> Iterator[str]:
+    def _fetched(self, moves: Iterable[Move], new: CommitList) -> Iterator[str]:
         """The commits to which a fetch or a pull has led."""
         for move in moves:
             if move.forwarded:
@@ -215,7 +215,7 @@ class _Since:
                 self.warnings.append(f"{name} has no reflog: what was pulled counts as made here")
         yield from brought
 
-    def _removed(self, new: Listing, moves: _Moves) -> tuple[Commit, ...]:
+    def _removed(self, new: CommitList, moves: _Moves) -> tuple[Commit, ...]:
         """Commits that the branches of the baseline had, and that no ref has now; without those that others moved."""
         refs = self.baseline.refs.items()
         there = self.there | new.around.keys()

@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterable
 
 from guard.core.base.paths import unspelled
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 _MOST = 1000
 _NONE_IGNORED = 1
 
 
-def ignored(git: Reader, names: Iterable[str]) -> frozenset[str]:
+def ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """Of these names, those that stand for something ignored; what lies outside the work tree is not asked for."""
     # The command knows no literal pathspecs; no name that begins with a dot and a slash is anything else.
     asked = {b"./" + unspelled(name): name for name in names if _is_below(name)}

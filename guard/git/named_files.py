@@ -7,7 +7,7 @@ from pathlib import Path
 
 from guard.core.base.paths import unspelled
 from guard.errors import RepositoryProblem
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 MOST_NAMES = 1000
 _MOST_LENGTH = 4096
@@ -16,7 +16,7 @@ _MOST_ALIKE = 64
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def named_files(git: Reader, names: Iterable[str]) -> frozenset[str]:
+def named_files(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """The names that stand for something in the work tree: a path from its root, or the end of the path of a file."""
     root = git.repository.root
     wanted = {name: _readings(root, name) for name in islice(dict.fromkeys(names), MOST_NAMES)}
@@ -75,7 +75,7 @@ def _is_there(top: int, path: bytes) -> bool:
     return True
 
 
-def _found_by_end(git: Reader, top: int, names: dict[str, list[bytes]]) -> set[str]:
+def _found_by_end(git: RepositoryReader, top: int, names: dict[str, list[bytes]]) -> set[str]:
     """Those that are the end of the path of a file, tracked or not, but not ignored."""
     ends = {path: name for name, paths in names.items() for path in paths if name[0] != "/"}
     found: set[str] = set()
@@ -91,7 +91,7 @@ def _found_by_end(git: Reader, top: int, names: dict[str, list[bytes]]) -> set[s
     return found
 
 
-def tracked_and_new(git: Reader) -> list[bytes]:
+def tracked_and_new(git: RepositoryReader) -> list[bytes]:
     """Every file that the index has, and every other one that is not ignored."""
     return git.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard").split(b"\0")
 

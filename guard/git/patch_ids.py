@@ -10,13 +10,13 @@ from itertools import chain, islice
 
 from guard.core.work.history import Commit, History, imported
 from guard.git.commits import changes, listed, resolving
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 _MOST_OLD = 20_000
 _MOST_COMPARED = 500
 
 
-def compared(git: Reader, facts: History, before: Sequence[str]) -> History:
+def compared(git: RepositoryReader, facts: History, before: Sequence[str]) -> History:
     """The facts, with what is to be known of commits that may repeat or replace others."""
     foreign = imported(facts)
     own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
@@ -42,7 +42,7 @@ def _is_suspect(commit: Commit, facts: History) -> bool:
 
 
 def _earlier(
-    git: Reader, facts: History, suspects: Iterable[Commit], before: Sequence[str]
+    git: RepositoryReader, facts: History, suspects: Iterable[Commit], before: Sequence[str]
 ) -> list[Commit]:
     """Commits of the baseline that were written by the same author at the same time as one that looks new."""
     authors = {commit.author for commit in suspects}

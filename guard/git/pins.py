@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.refs import OWN
 
 _COMMIT = """\
@@ -27,7 +27,7 @@ def lost_ref(baseline: str) -> str:
     return f"{OWN}lost/{baseline}"
 
 
-def pin(git: Reader, ref: str, tips: Iterable[str], now: datetime, subject: str) -> str:
+def pin(git: RepositoryReader, ref: str, tips: Iterable[str], now: datetime, subject: str) -> str:
     """Make the ref lead to all these commits, by a commit that has them as parents; its id.
 
     Git walks history by date, so the date of the pin, not before that of its parents, keeps walks from it short.

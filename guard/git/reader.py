@@ -13,7 +13,7 @@ _LONGEST_WORDS = 400
 
 
 @dataclass(frozen=True)
-class Reader:
+class RepositoryReader:
     """One repository, to be asked."""
 
     repository: Repository
@@ -56,11 +56,11 @@ class Reader:
         answer = self.ask(*words, codes=(0, 1))
         return answer.decode(errors="surrogateescape").rstrip("\n") or None
 
-    def with_variable(self, name: str, value: str) -> "Reader":
+    def with_variable(self, name: str, value: str) -> "RepositoryReader":
         """The same with one more variable in git's environment."""
         return replace(self, extra={**self.extra, name: value})
 
-    def with_settings(self, settings: Mapping[str, str]) -> "Reader":
+    def with_settings(self, settings: Mapping[str, str]) -> "RepositoryReader":
         """The same with settings that win over the repository's; names may have any character in them."""
         named = dict(self.extra)
         for number, (key, value) in enumerate(settings.items()):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from guard.core.base.paths import spelled, unspelled
 from guard.git.gitdir_files import contents, has_reftable, heads, size
 from guard.git.locate import Repository
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 _LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*(?:\t(.*))?")
 _MADE = re.compile(
@@ -77,7 +77,7 @@ def lengths(repository: Repository) -> dict[str, int]:
 
 
 def moves_of_heads(
-    git: Reader, places: Mapping[str, int], starts: Mapping[str, str | None]
+    git: RepositoryReader, places: Mapping[str, int], starts: Mapping[str, str | None]
 ) -> Iterator[tuple[str, list[Move]]]:
     """What each work tree's HEAD, by its spelled name, did after its place; all that it ever did, if it has none."""
     for name, path in heads(git.repository):
@@ -95,7 +95,7 @@ def _continues(moves: Sequence[Move], start: str | None) -> bool:
     return not moves or start is None or moves[0].old == start
 
 
-def moves_of(git: Reader, name: str) -> list[Move]:
+def moves_of(git: RepositoryReader, name: str) -> list[Move]:
     """All that is known of a ref, oldest first."""
     if has_reftable(git.repository):
         return told_by_git(git, name)
@@ -126,7 +126,7 @@ def _parsed(data: bytes) -> list[Move]:
     ]
 
 
-def told_by_git(git: Reader, name: str) -> list[Move]:
+def told_by_git(git: RepositoryReader, name: str) -> list[Move]:
     """The same from git itself, which lists the newest first and not where a move began."""
     words = ("log", "--walk-reflogs", "--no-show-signature", "--format=%H%x00%gs")
     told = git.ask(*words, "--end-of-options", os.fsdecode(unspelled(name)), "--", codes=(0, 128))

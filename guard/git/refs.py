@@ -11,7 +11,7 @@ from guard.core.base.paths import spelled, unspelled
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import contents, has_reftable, heads
 from guard.git.locate import Repository
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 OWN = "refs/guard/"
 _FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"
@@ -30,7 +30,7 @@ class Refs:
     """Guard's own."""
 
 
-def read_refs(git: Reader) -> Refs:
+def read_refs(git: RepositoryReader) -> Refs:
     """All refs that lead to a commit."""
     names: dict[str, str] = {}
     own: dict[str, str] = {}
@@ -47,7 +47,7 @@ def read_refs(git: Reader) -> Refs:
     return Refs(head, branch, names, own)
 
 
-def _refuse_broken(git: Reader, branch: str) -> None:
+def _refuse_broken(git: RepositoryReader, branch: str) -> None:
     """A branch that exists and leads nowhere is damage; only one that does not exist yet is the empty beginning."""
     name = os.fsdecode(unspelled(branch))
     known = git.ask("for-each-ref", "--format=%(objectname)", name).strip()
@@ -58,7 +58,7 @@ def _refuse_broken(git: Reader, branch: str) -> None:
         )
 
 
-def _listed(git: Reader) -> Iterator[tuple[str, str]]:
+def _listed(git: RepositoryReader) -> Iterator[tuple[str, str]]:
     try:
         lines = git.ask("for-each-ref", f"--format={_FORMAT}").splitlines()
     except RepositoryProblem:
@@ -72,7 +72,7 @@ def _listed(git: Reader) -> Iterator[tuple[str, str]]:
             yield spelled(name), peeled.decode()
 
 
-def _listed_one_by_one(git: Reader) -> Iterator[tuple[str, str]]:
+def _listed_one_by_one(git: RepositoryReader) -> Iterator[tuple[str, str]]:
     """The same where a ref leads to an object that is missing: git would refuse to name the kind of any."""
     lines = git.ask("for-each-ref", "--format=%(objectname)%00%(refname)").splitlines()
     pairs = [(oid, name) for oid, _, name in (line.partition(b"\0") for line in lines)]
@@ -84,7 +84,7 @@ def _listed_one_by_one(git: Reader) -> Iterator[tuple[str, str]]:
 
 
 def _head(
-    git: Reader, path: Path, name: str, refs: dict[str, str]
+    git: RepositoryReader, path: Path, name: str, refs: dict[str, str]
 ) -> tuple[str | None, str | None]:
     """The commit and the branch of a work tree's HEAD."""
     found = contents(path) if not path.is_symlink() and not has_reftable(git.repository) else None
@@ -99,7 +99,7 @@ def _head(
     return git.line("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}"), branch_now
 
 
-def commit_of(git: Reader, revision: str) -> str:
+def commit_of(git: RepositoryReader, revision: str) -> str:
     """The commit that a revision names; an error in git's words if there is none."""
     try:
         answer = git.ask("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
@@ -111,12 +111,12 @@ def commit_of(git: Reader, revision: str) -> str:
     return answer.decode().strip()
 
 
-def tree_of(git: Reader, commit: str) -> str:
+def tree_of(git: RepositoryReader, commit: str) -> str:
     """The tree of a commit."""
     return git.ask("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
 
 
-def missing(git: Reader, oids: Sequence[str]) -> list[str]:
+def missing(git: RepositoryReader, oids: Sequence[str]) -> list[str]:
     """Those of the commits that the repository does not have."""
     wanted = "".join(f"{oid}^{{commit}}\n" for oid in oids).encode()
     answers = git.ask("cat-file", "--batch-check=%(objectname)", stdin=wanted).splitlines()

@@ -6,7 +6,7 @@ from contextlib import suppress
 from guard.core.base.paths import spelled
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.reflogs import stash
 from guard.git.run import TIME_LIMIT_SECONDS
 
@@ -21,7 +21,7 @@ def brought_back(
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> set[str]:
     """The paths, spelled, in entries of the stash that were there before and are gone: popped, or thrown away."""
-    git = Reader(repository, environ, time_limit)
+    git = RepositoryReader(repository, environ, time_limit)
     now = stash(repository, git.line("rev-parse", "--quiet", "--verify", "refs/stash"))
     gone = [oid for oid in before if oid not in now]
     found: set[str] = set()
@@ -30,7 +30,7 @@ def brought_back(
     return found
 
 
-def _paths(git: Reader, oid: str) -> set[str]:
+def _paths(git: RepositoryReader, oid: str) -> set[str]:
     """What the entry changes against the commit on which it was made, and the files that it has beside, in a third parent."""
     names = b""
     with suppress(RepositoryProblem):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from guard.errors import RepositoryProblem
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 
 _MOST_FILTERS = 200
 _STATUS = (
@@ -34,7 +34,7 @@ _USUAL = (b"H 10", b"H 12")
 _SPECIAL = re.compile(rb"(?:([a-zS]) [0-9]{6}|[A-Z] 160000) ([0-9a-f]+) [0-3]\t(.+)", re.DOTALL)
 
 
-class Entry(NamedTuple):
+class StatusEntry(NamedTuple):
     """A path that differs from the last commit."""
 
     path: bytes
@@ -54,12 +54,12 @@ class Tracked(NamedTuple):
     """Git was told not to look at the file; else it is a submodule."""
 
 
-def unfiltered(git: Reader) -> Reader:
+def unfiltered(git: RepositoryReader) -> RepositoryReader:
     """The same repository with every filter that its settings name made to do nothing."""
     return git.with_settings({**_SETTINGS, **no_filters(git)})
 
 
-def no_filters(git: Reader) -> dict[str, str]:
+def no_filters(git: RepositoryReader) -> dict[str, str]:
     """Settings by which every filter that the repository's settings name does nothing."""
     names = git.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
     drivers = sorted({name.rpartition(b".")[0] for name in names.split(b"\0") if name})
@@ -75,26 +75,26 @@ def no_filters(git: Reader) -> dict[str, str]:
     return settings
 
 
-def status(git: Reader) -> bytes:
+def status(git: RepositoryReader) -> bytes:
     """The answer of `git status` as it is, with a line about HEAD."""
     return git.ask(*_STATUS)
 
 
-def entries(answer: bytes) -> Iterator[Entry]:
+def entries(answer: bytes) -> Iterator[StatusEntry]:
     """What is listed in an answer of `git status`."""
     for line in answer.split(b"\0"):
         if line.startswith(b"? "):
-            yield Entry(line[2:], untracked=True)
+            yield StatusEntry(line[2:], untracked=True)
         elif line.startswith(b"1 "):
             _, changed, _, _, _, _, _, blob, path = line.split(b" ", 8)
             staged, unstaged = changed[:1] != b".", changed[1:] != b"."
             there = staged and blob.strip(b"0") != b""
-            yield Entry(path, blob.decode() if there else None, staged, unstaged)
+            yield StatusEntry(path, blob.decode() if there else None, staged, unstaged)
         elif line.startswith(b"u "):
-            yield Entry(line.split(b" ", 10)[10], unstaged=True)
+            yield StatusEntry(line.split(b" ", 10)[10], unstaged=True)
 
 
-def tracked_specially(git: Reader) -> list[Tracked]:
+def tracked_specially(git: RepositoryReader) -> list[Tracked]:
     """Files that git was told to take for unchanged or absent, and submodules."""
     lines = git.ask("ls-files", "-z", "-s", "-v").split(b"\0")
     found = (_SPECIAL.fullmatch(line) for line in lines if not line.startswith(_USUAL))

@@ -20,22 +20,22 @@ from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
 from guard.github.environment import Surroundings
 from guard.iteration.begin import begin, report_of
-from guard.iteration.current import Terms, key_of
-from guard.run.order import Order
+from guard.iteration.current import CheckTerms, key_of
+from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, run_iteration
 
 INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class Step:
+class WorkflowStep:
     """One step: where it runs, and what for."""
 
     guard: Invocation
     job: Surroundings
     mode: Mode
-    terms: Terms
-    order: Order | None = None
+    terms: CheckTerms
+    order: RunOrder | None = None
 
     def made(self) -> StepReport:
         """What became of it, without secrets; trouble is a result too, because somebody has to be told."""

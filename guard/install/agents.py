@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Literal
 
 from guard.install import claude, codex, copilot, gemini, opencode, qwen
-from guard.install.base import Environ, Host
-from guard.install.files import Piece, opencode_plugin, settings
+from guard.install.base import AgentProgram, Environ
+from guard.install.files import SettingsPiece, opencode_plugin, settings
 
 Scope = Literal["project", "local", "user", "plugin"]
 
-HOSTS: dict[str, Host] = {
+HOSTS: dict[str, AgentProgram] = {
     host.agent: host
     for host in (
         claude.HOST,
@@ -22,12 +22,12 @@ HOSTS: dict[str, Host] = {
 }
 
 
-def scopes(host: Host) -> tuple[Scope, ...]:
+def scopes(host: AgentProgram) -> tuple[Scope, ...]:
     """Where an agent's program looks for hooks."""
     return ("project", "local", "user") if host.local_file else ("project", "user")
 
 
-def file_of(host: Host, scope: Scope, root: Path | None, environ: Environ) -> Path:
+def file_of(host: AgentProgram, scope: Scope, root: Path | None, environ: Environ) -> Path:
     """The file that the hooks of a scope stand in."""
     if scope == "user":
         return host.user_folder(environ) / host.user_file
@@ -37,7 +37,7 @@ def file_of(host: Host, scope: Scope, root: Path | None, environ: Environ) -> Pa
     return root / told
 
 
-def piece_of(host: Host, path: Path, command: str) -> Piece:
+def piece_of(host: AgentProgram, path: Path, command: str) -> SettingsPiece:
     """How guard's part comes into that file, and out of it."""
     if host.agent == opencode.HOST.agent:
         return opencode_plugin(path, command)

@@ -9,7 +9,7 @@ from guard.install import originals as remembered
 from guard.install import settings_file as writing
 from guard.install.base import Environ
 from guard.install.diff import difference
-from guard.install.files import Piece
+from guard.install.files import SettingsPiece
 
 
 class DoesNotFit(ConfigProblem):
@@ -17,7 +17,7 @@ class DoesNotFit(ConfigProblem):
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingsFileChange:
     """What became of one file, or would become of it."""
 
     path: Path
@@ -36,7 +36,9 @@ class Change:
         return difference(valid(self.path), self.before, self.after)
 
 
-def put(piece: Piece, root: Path | None, environ: Environ, *, dry_run: bool) -> Change:
+def put(
+    piece: SettingsPiece, root: Path | None, environ: Environ, *, dry_run: bool
+) -> SettingsFileChange:
     """Guard's part put into a file; `root` is the repository that it has to stay in."""
     path = writing.real(piece.path, root)
     planned = _planned_put(piece, path)
@@ -57,7 +59,9 @@ def put(piece: Piece, root: Path | None, environ: Environ, *, dry_run: bool) -> 
         raise
 
 
-def take(piece: Piece, root: Path | None, environ: Environ, *, dry_run: bool) -> Change:
+def take(
+    piece: SettingsPiece, root: Path | None, environ: Environ, *, dry_run: bool
+) -> SettingsFileChange:
     """Guard's part taken out of a file."""
     path = writing.real(piece.path, root)
     if dry_run or writing.read(path) is None:
@@ -74,29 +78,31 @@ def take(piece: Piece, root: Path | None, environ: Environ, *, dry_run: bool) ->
     return change
 
 
-def _planned_put(piece: Piece, path: Path) -> Change:
+def _planned_put(piece: SettingsPiece, path: Path) -> SettingsFileChange:
     before = writing.read(path)
     try:
         after = piece.put(before)
-        return Change(path, before, after, piece.events(after), piece.others(after))
+        return SettingsFileChange(path, before, after, piece.events(after), piece.others(after))
     except ValueError as error:
         raise _does_not_fit(path, error) from None
 
 
-def _planned_take(piece: Piece, path: Path, known: remembered.Remembered | None) -> Change:
+def _planned_take(
+    piece: SettingsPiece, path: Path, known: remembered.Remembered | None
+) -> SettingsFileChange:
     before = writing.read(path)
     if before is None:
-        return Change(path, None, None, ())
+        return SettingsFileChange(path, None, None, ())
     events = _events(piece, path, before)
     try:
         after = piece.take(before, known.origin() if known else None)
         notes = piece.others(before)
     except ValueError as error:
         raise _does_not_fit(path, error) from None
-    return Change(path, before, after, events, notes)
+    return SettingsFileChange(path, before, after, events, notes)
 
 
-def _events(piece: Piece, path: Path, text: str) -> tuple[str, ...]:
+def _events(piece: SettingsPiece, path: Path, text: str) -> tuple[str, ...]:
     try:
         return piece.events(text)
     except ValueError as error:

@@ -30,7 +30,7 @@ Environ = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Host:
+class AgentProgram:
     """An agent's program: where its settings lie, which hooks it gets, and in what shape."""
 
     agent: HookAgent
@@ -137,7 +137,7 @@ def lines(*notes: str) -> Callable[[str], tuple[str, ...]]:
     return lambda _scope: notes
 
 
-def handlers(host: Host, item: Any) -> Iterator[Any]:
+def handlers(host: AgentProgram, item: Any) -> Iterator[Any]:
     """The hooks in one item of an event's list."""
     if not host.grouped:
         yield item

@@ -1,6 +1,6 @@
 """Claude Code: `settings.json` of the project or the user, `settings.local.json`, or a plugin folder."""
 
-from guard.install.base import Host, home
+from guard.install.base import AgentProgram, home
 
 AGENT_TOOLS = "Agent|Task"
 """The tools that start a helper: their use is heard before the helper is there."""
@@ -15,7 +15,7 @@ def _notes(scope: str) -> tuple[str, ...]:
     return notes
 
 
-HOST = Host(
+HOST = AgentProgram(
     agent="claude",
     events=(
         "SessionStart",

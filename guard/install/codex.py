@@ -1,8 +1,8 @@
 """Codex CLI: `hooks.json` of the project or the user, of which it runs only what a person has approved."""
 
-from guard.install.base import CLAUDES_EVENTS, Host, home, lines
+from guard.install.base import CLAUDES_EVENTS, AgentProgram, home, lines
 
-HOST = Host(
+HOST = AgentProgram(
     agent="codex",
     events=CLAUDES_EVENTS,
     # More than this it cuts down, and says so in every session.

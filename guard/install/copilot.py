@@ -1,6 +1,6 @@
 """GitHub Copilot CLI: a file of its own among the hook files of the project or the user."""
 
-from guard.install.base import Host, home
+from guard.install.base import AgentProgram, home
 
 
 def _notes(scope: str) -> tuple[str, ...]:
@@ -12,7 +12,7 @@ def _notes(scope: str) -> tuple[str, ...]:
     )
 
 
-HOST = Host(
+HOST = AgentProgram(
     agent="copilot",
     events=(
         "sessionStart",

@@ -16,10 +16,10 @@ from guard.install import merge as merging
 from guard.install import opencode
 from guard.install import settings_file as writing
 from guard.install.agents import HOSTS, Scope, file_of, scopes
-from guard.install.base import Host
+from guard.install.base import AgentProgram
 from guard.install.doctor_calls import last_called, line, noted_faults, silent
 from guard.install.jsonc import parse
-from guard.install.trust import Standing, trust
+from guard.install.trust import HookTrust, trust
 
 
 def agent_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
@@ -36,14 +36,16 @@ def agent_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
     yield from noted_faults(guard)
 
 
-def _of_host(guard: Invocation, host: Host, root: Path | None) -> Iterator[DoctorCheck]:
+def _of_host(guard: Invocation, host: AgentProgram, root: Path | None) -> Iterator[DoctorCheck]:
     for scope in scopes(host):
         if scope == "user" or root is not None:
             with suppress(FileNotFoundError):
                 yield _of_scope(guard, host, scope, root)
 
 
-def _of_scope(guard: Invocation, host: Host, scope: Scope, root: Path | None) -> DoctorCheck:
+def _of_scope(
+    guard: Invocation, host: AgentProgram, scope: Scope, root: Path | None
+) -> DoctorCheck:
     """FileNotFoundError if this scope has no hooks of guard's."""
     path = file_of(host, scope, root, guard.environ)
     try:
@@ -65,7 +67,7 @@ def _of_scope(guard: Invocation, host: Host, scope: Scope, root: Path | None) ->
     return line(host, "warning" if hint else "ok", f"{scope}: {found}", hint)
 
 
-def _program(host: Host, text: str) -> str | None:
+def _program(host: AgentProgram, text: str) -> str | None:
     """What the hooks in a file call; None if there are none of guard's."""
     if host.agent == opencode.HOST.agent:
         return opencode.command_in(text) if opencode.is_ours(text) else None
@@ -76,24 +78,26 @@ def _program(host: Host, text: str) -> str | None:
     return programs.most_common(1)[0][0] if programs else None
 
 
-def _installed(guard: Invocation, host: Host, scope: Scope, text: str, program: str) -> Standing:
+def _installed(
+    guard: Invocation, host: AgentProgram, scope: Scope, text: str, program: str
+) -> HookTrust:
     again = f"guard install {host.agent}" + ("" if scope == "project" else f" --{scope}")
     if not _exists(guard, program):
-        return Standing(f"they call {program}, which is not there", again)
+        return HookTrust(f"they call {program}, which is not there", again)
     if host.agent == opencode.HOST.agent:
         is_current = text == opencode.plugin(program)
     elif parse(text).root.data.get("disableAllHooks") is True:
-        return Standing("switched off", "take `disableAllHooks` out of the file")
+        return HookTrust("switched off", "take `disableAllHooks` out of the file")
     else:
         present = merging.present(text, host)
         called = {*present, *merging.covered(text, host)}
         missing = [event for event in host.events if event not in called]
         if missing:
-            return Standing(f"missing: {', '.join(missing)}", again)
+            return HookTrust(f"missing: {', '.join(missing)}", again)
         is_current = merging.installed(text, host, program) == text
     if not is_current:
-        return Standing("of another version of guard", again)
-    return Standing(f"installed, {plural(len(host.events), 'event')}")
+        return HookTrust("of another version of guard", again)
+    return HookTrust(f"installed, {plural(len(host.events), 'event')}")
 
 
 def _exists(guard: Invocation, program: str) -> bool:

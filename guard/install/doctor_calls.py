@@ -12,22 +12,22 @@ from guard.core.hooks.state import HOOKS
 from guard.core.log.reports import DoctorCheck, Health
 from guard.errors import GuardError
 from guard.hooks import faults
-from guard.install.base import Host
-from guard.install.trust import Standing
+from guard.install.base import AgentProgram
+from guard.install.trust import HookTrust
 
 _A_DAY = timedelta(days=1)
 _MOST_TEXT = 200
 
 
-def last_called(guard: Invocation, host: Host) -> Standing:
+def last_called(guard: Invocation, host: AgentProgram) -> HookTrust:
     """When a hook of this agent was last called in this work tree."""
     moments = [one.last_at for one in _calls(guard, host)]
     if not moments:
-        return Standing("never called here", "start a session here, and look again")
-    return Standing(f"last called {_ago(max(moments), guard.clock.now())}")
+        return HookTrust("never called here", "start a session here, and look again")
+    return HookTrust(f"last called {_ago(max(moments), guard.clock.now())}")
 
 
-def silent(guard: Invocation, host: Host) -> Iterator[DoctorCheck]:
+def silent(guard: Invocation, host: AgentProgram) -> Iterator[DoctorCheck]:
     """The hooks that every session calls, and that were never called here, though others were.
 
     It is only a warning if such a session is over: the first one may still be at work.
@@ -57,12 +57,12 @@ def noted_faults(guard: Invocation) -> Iterator[DoctorCheck]:
         yield DoctorCheck.of("hook faults", "warning", found, hint)
 
 
-def line(host: Host, state: Health, found: str, hint: str | None) -> DoctorCheck:
+def line(host: AgentProgram, state: Health, found: str, hint: str | None) -> DoctorCheck:
     """What was found of an agent's hooks."""
     return DoctorCheck.of(f"{host.agent} hooks", state, found, hint)
 
 
-def _calls(guard: Invocation, host: Host) -> list[Calls]:
+def _calls(guard: Invocation, host: AgentProgram) -> list[Calls]:
     with suppress(GuardError):
         key = guard.workspace.worktree_key
         known = guard.store.view(HOOKS, key) if key else None

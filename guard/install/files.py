@@ -7,12 +7,12 @@ from pathlib import Path
 
 from guard.install import merge as merging
 from guard.install import opencode, plugin
-from guard.install.base import Host
+from guard.install.base import AgentProgram
 from guard.install.merge import Origin
 
 
 @dataclass(frozen=True)
-class Piece:
+class SettingsPiece:
     """One file. What does not fit raises a ValueError."""
 
     path: Path
@@ -28,9 +28,9 @@ class Piece:
     """What to say of hooks in it that are not guard's, and call it."""
 
 
-def settings(path: Path, host: Host, command: str) -> Piece:
+def settings(path: Path, host: AgentProgram, command: str) -> SettingsPiece:
     """A settings file that guard shares with others."""
-    return Piece(
+    return SettingsPiece(
         path=path,
         put=lambda text: merging.installed(text, host, command),
         take=lambda text, origin: merging.uninstalled(text, host, origin),
@@ -40,18 +40,18 @@ def settings(path: Path, host: Host, command: str) -> Piece:
     )
 
 
-def _others(text: str, host: Host) -> Iterator[str]:
+def _others(text: str, host: AgentProgram) -> Iterator[str]:
     if text.strip("\ufeff \t\r\n"):
         for event, line, _ in merging.others(text, host):
             yield f"{event}: `{line}` also calls guard; it stays"
 
 
-def opencode_plugin(path: Path, command: str) -> Piece:
+def opencode_plugin(path: Path, command: str) -> SettingsPiece:
     """OpenCode's plugin, a file of guard's own."""
     return _own(path, opencode.plugin(command), opencode.is_ours, opencode.HOST.events)
 
 
-def claude_plugin(folder: Path, command: str) -> tuple[Piece, ...]:
+def claude_plugin(folder: Path, command: str) -> tuple[SettingsPiece, ...]:
     """The files of Claude Code's plugin, all of them guard's own."""
     from guard.install.claude import HOST
 
@@ -62,8 +62,10 @@ def claude_plugin(folder: Path, command: str) -> tuple[Piece, ...]:
     )
 
 
-def _own(path: Path, made: str, is_ours: Callable[[str], bool], events: tuple[str, ...]) -> Piece:
-    return Piece(
+def _own(
+    path: Path, made: str, is_ours: Callable[[str], bool], events: tuple[str, ...]
+) -> SettingsPiece:
+    return SettingsPiece(
         path=path,
         put=partial(_replaced, made, is_ours),
         take=lambda text, _origin: None if is_ours(text) else text,

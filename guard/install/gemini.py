@@ -1,6 +1,6 @@
 """Gemini CLI: `hooks` in its `settings.json`, with times in milliseconds."""
 
-from guard.install.base import Host, home
+from guard.install.base import AgentProgram, home
 
 
 def _notes(scope: str) -> tuple[str, ...]:
@@ -12,7 +12,7 @@ def _notes(scope: str) -> tuple[str, ...]:
     )
 
 
-HOST = Host(
+HOST = AgentProgram(
     agent="gemini",
     events=("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"),
     timeout_unit=1000,

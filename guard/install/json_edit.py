@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from guard.install.jsonc import Document, Entry, Value
+from guard.install.jsonc import Document, JsonEntry, Value
 
 _INDENT = "  "
 _ENDS_LINE = re.compile(r"[ \t]*\r?\n")
@@ -59,7 +59,7 @@ def _add_first(document: Document, container: Value, key: str | None, data: Any)
     return f"{text[:inner]}{newline(text)}{indent}{added}{newline(text)}{outer}{text[close:]}"
 
 
-def remove(document: Document, container: Value, entry: Entry, blank: str = "") -> str:
+def remove(document: Document, container: Value, entry: JsonEntry, blank: str = "") -> str:
     """The text without an entry; `blank` is what stands between the brackets if nothing else does."""
     text, place = document.text, container.entries.index(entry)
     if len(container.entries) == 1 and not document.has_comments(container.start, entry.start):
@@ -82,7 +82,7 @@ def remove(document: Document, container: Value, entry: Entry, blank: str = "") 
     return text[:comma] + text[comma + 1 : before.end] + rest
 
 
-def _remove_only(document: Document, container: Value, entry: Entry, blank: str) -> str:
+def _remove_only(document: Document, container: Value, entry: JsonEntry, blank: str) -> str:
     text, close = document.text, container.end - 1
     rest = text[entry.end : close]
     if entry.comma is not None:

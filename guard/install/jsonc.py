@@ -38,7 +38,7 @@ class Value:
     start: int
     end: int
     data: Any
-    entries: "tuple[Entry, ...]" = ()
+    entries: "tuple[JsonEntry, ...]" = ()
 
     def named(self, key: str) -> "Value | None":
         """The value of this key of an object."""
@@ -46,7 +46,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JsonEntry:
     """A key with its value, or one item of a list; where it begins, and where the comma after it stands, if one does."""
 
     key: str | None
@@ -124,7 +124,7 @@ class _Parser:
     def _container(self, depth: int) -> Value:
         opening = self._take()
         is_object, closing = opening.text == "{", _CLOSING[opening.text]
-        entries: list[Entry] = []
+        entries: list[JsonEntry] = []
         while self._peek().text != closing:
             if entries and entries[-1].comma is None:
                 self._refuse(f"`,` or `{closing}` is expected here")
@@ -139,7 +139,7 @@ class _Parser:
             self._refuse(f"the key {json.dumps(twice)} stands twice in this object")
         return Value(opening.start, end, data, tuple(entries))
 
-    def _entry(self, is_object: bool, depth: int) -> Entry:
+    def _entry(self, is_object: bool, depth: int) -> JsonEntry:
         start, key = self._peek().start, None
         if is_object:
             if self._peek().kind != "string":
@@ -150,7 +150,7 @@ class _Parser:
             self._next += 1
         value = self._value(depth + 1)
         comma = self._take().start if self._peek().text == "," else None
-        return Entry(key, start, value, comma)
+        return JsonEntry(key, start, value, comma)
 
     def _scalar(self, token: Token) -> Any:
         try:

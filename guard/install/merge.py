@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guard.install import json_edit as editing
-from guard.install.base import Host, handlers
+from guard.install.base import AgentProgram, handlers
 from guard.install.jsonc import Document, Value, parse
 
 HOOKS = "hooks"
@@ -25,7 +25,7 @@ class Origin:
     """What stood between the brackets of those on the way that were empty: `` for the whole, `hooks`, `hooks.EVENT`."""
 
 
-def installed(text: str | None, host: Host, command: str) -> str:
+def installed(text: str | None, host: AgentProgram, command: str) -> str:
     """The text with guard's hooks in it, and none of them twice; a ValueError if it does not fit."""
     if text is None or not text.strip("\ufeff \t\r\n"):
         return editing.rendered({**host.skeleton, HOOKS: host.hooks(command)})
@@ -44,7 +44,7 @@ def installed(text: str | None, host: Host, command: str) -> str:
     return document.text
 
 
-def uninstalled(text: str, host: Host, origin: Origin | None) -> str | None:
+def uninstalled(text: str, host: AgentProgram, origin: Origin | None) -> str | None:
     """The text without guard's hooks; None if there should be no file."""
     if not text.strip("\ufeff \t\r\n"):
         return text
@@ -59,7 +59,7 @@ def uninstalled(text: str, host: Host, origin: Origin | None) -> str | None:
     return _left(document, host, known)
 
 
-def origin_of(text: str | None, host: Host) -> Origin:
+def origin_of(text: str | None, host: AgentProgram) -> Origin:
     """What has to be remembered of a file before guard's hooks come into it."""
     if text is None:
         return Origin(created=True)
@@ -81,7 +81,7 @@ def origin_of(text: str | None, host: Host) -> Origin:
     )
 
 
-def present(text: str, host: Host) -> dict[str, list[Any]]:
+def present(text: str, host: AgentProgram) -> dict[str, list[Any]]:
     """By event, the hooks of guard's that a text has."""
     document = _checked(parse(text), host)
     hooks = document.root.data.get(HOOKS, {})
@@ -91,7 +91,7 @@ def present(text: str, host: Host) -> dict[str, list[Any]]:
     }
 
 
-def others(text: str, host: Host) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def others(text: str, host: AgentProgram) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Hooks of somebody else's that call guard too: the event that they stand under, their line, and what they call it for."""
     hooks = _checked(parse(text), host).root.data.get(HOOKS, {})
     for event, items in hooks.items():
@@ -101,13 +101,13 @@ def others(text: str, host: Host) -> Iterator[tuple[str, str, tuple[str, ...]]]:
                     yield event, one[host.command_key], calls
 
 
-def covered(text: str, host: Host) -> set[str]:
+def covered(text: str, host: AgentProgram) -> set[str]:
     """The events for which guard is called by somebody else's hooks."""
     hooks = _checked(parse(text), host).root.data.get(HOOKS, {})
     return {event for event in host.events if _is_covered(host, event, hooks.get(event, []))}
 
 
-def _is_covered(host: Host, event: str, items: list[Any]) -> bool:
+def _is_covered(host: AgentProgram, event: str, items: list[Any]) -> bool:
     wanted = (None, "", "*", host.matchers.get(event))
     return any(
         event in host.calls(one)
@@ -117,7 +117,7 @@ def _is_covered(host: Host, event: str, items: list[Any]) -> bool:
     )
 
 
-def _checked(document: Document, host: Host) -> Document:
+def _checked(document: Document, host: AgentProgram) -> Document:
     """The document, if the way to the hooks is made of what it should be made of."""
     root = document.root.data
     if not isinstance(root, dict):
@@ -134,7 +134,7 @@ def _checked(document: Document, host: Host) -> Document:
     return document
 
 
-def _events(document: Document, host: Host) -> Iterator[str]:
+def _events(document: Document, host: AgentProgram) -> Iterator[str]:
     """The events under which there is a hook of guard's."""
     for event, items in document.root.data.get(HOOKS, {}).items():
         if isinstance(items, list) and any(
@@ -155,7 +155,7 @@ def _items(document: Document, event: str) -> Value:
     return found
 
 
-def _with_event(document: Document, host: Host, event: str, command: str) -> Document:
+def _with_event(document: Document, host: AgentProgram, event: str, command: str) -> Document:
     hooks, wanted = _hooks(document), host.item(event, command)
     items = hooks.named(event)
     if items is None:
@@ -180,12 +180,12 @@ def _with_event(document: Document, host: Host, event: str, command: str) -> Doc
     return document if old.data == wanted else parse(editing.replace(document, old, wanted))
 
 
-def _is_only_ours(host: Host, item: Any) -> bool:
+def _is_only_ours(host: AgentProgram, item: Any) -> bool:
     return all(host.is_ours(one) for one in handlers(host, item))
 
 
 def _without_item(
-    document: Document, host: Host, event: str, number: int, origin: Origin
+    document: Document, host: AgentProgram, event: str, number: int, origin: Origin
 ) -> Document:
     """Without guard's hooks in one item of a list, and without the item if it has no others."""
     items = _items(document, event)
@@ -200,7 +200,7 @@ def _without_item(
     return document
 
 
-def _without_event(document: Document, host: Host, event: str, origin: Origin) -> Document:
+def _without_event(document: Document, host: AgentProgram, event: str, origin: Origin) -> Document:
     items = _items(document, event).data
     for number in reversed(range(len(items))):
         if any(host.is_ours(one) for one in handlers(host, items[number])):
@@ -221,7 +221,7 @@ def _without_hooks(document: Document, origin: Origin) -> Document:
     return parse(editing.remove(document, root, entry, origin.empty.get("", "")))
 
 
-def _left(document: Document, host: Host, origin: Origin) -> str | None:
+def _left(document: Document, host: AgentProgram, origin: Origin) -> str | None:
     """What becomes of a file when guard's hooks are out of it."""
     if origin.bare and document.root.data == dict(host.skeleton):
         for key in host.skeleton:

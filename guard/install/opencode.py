@@ -5,13 +5,13 @@ import re
 
 from guard.context.resources import folder
 from guard.core.hooks.event_kinds import KINDS
-from guard.install.base import Host, home, lines
+from guard.install.base import AgentProgram, home, lines
 
 _COMMAND = re.compile(r"^const COMMAND = (.*);$", re.MULTILINE)
 _FIRST_LINE = "// completion-guard plugin for OpenCode."
 
 
-HOST = Host(
+HOST = AgentProgram(
     agent="opencode",
     events=tuple(KINDS["opencode"]),
     project_file=".opencode/plugin/guard.js",

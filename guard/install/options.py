@@ -14,22 +14,22 @@ from guard.core.install.report import InstallReport
 from guard.errors import WrongUsage
 from guard.install import program
 from guard.install.agents import HOSTS, Scope, file_of, piece_of
-from guard.install.apply import Change
-from guard.install.base import Host
-from guard.install.files import Piece, claude_plugin
+from guard.install.apply import SettingsFileChange
+from guard.install.base import AgentProgram
+from guard.install.files import SettingsPiece, claude_plugin
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Asked:
+class InstallTarget:
     """One agent and one scope."""
 
-    host: Host
+    host: AgentProgram
     scope: Scope
     root: Path | None
     """The repository, for what has to stay in it."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SettingsPiece, ...]
     command: str
     notes: tuple[str, ...]
 
@@ -81,18 +81,20 @@ def asked(
     scopes: dict[str, bool],
     plugin: Path | None,
     command: str | None = None,
-) -> Asked:
+) -> InstallTarget:
     """What the options ask for; an error if they contradict each other."""
     host, scope = HOSTS[agent], _scope(agent, scopes, plugin)
     told, notes = _command(guard, scope, command)
     if scope == "plugin":
         assert plugin is not None
         pieces = claude_plugin(plugin.absolute(), told)
-        return Asked(host, scope, plugin.absolute(), pieces, told, notes + host.notes(scope))
+        return InstallTarget(
+            host, scope, plugin.absolute(), pieces, told, notes + host.notes(scope)
+        )
     root = None if scope == "user" else guard.repository.root
     path = file_of(host, scope, root, guard.environ)
     pieces = (piece_of(host, path, told),)
-    return Asked(host, scope, root, pieces, told, notes + host.notes(scope))
+    return InstallTarget(host, scope, root, pieces, told, notes + host.notes(scope))
 
 
 def refuse_strangers(agent: str, scopes: dict[str, bool], plugin: Path | None, git: bool) -> None:
@@ -128,7 +130,9 @@ def _command(guard: Invocation, scope: Scope, told: str | None) -> tuple[str, tu
     return path, (f"{note}; `--command` names another",)
 
 
-def report(asked: Asked, changes: list[Change], action: str, *, dry_run: bool) -> InstallReport:
+def report(
+    asked: InstallTarget, changes: list[SettingsFileChange], action: str, *, dry_run: bool
+) -> InstallReport:
     """What was done, or would be."""
     installing = action == "install"
     changed = any(change.is_one for change in changes)

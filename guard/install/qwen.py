@@ -3,7 +3,7 @@
 Its times were milliseconds once and are seconds now; a number of 1000 and more is milliseconds in every version.
 """
 
-from guard.install.base import CLAUDES_EVENTS, Host, home
+from guard.install.base import CLAUDES_EVENTS, AgentProgram, home
 
 
 def _notes(scope: str) -> tuple[str, ...]:
@@ -12,7 +12,7 @@ def _notes(scope: str) -> tuple[str, ...]:
     return ("newer versions of Qwen Code ask for your approval of a project's hooks",)
 
 
-HOST = Host(
+HOST = AgentProgram(
     agent="qwen",
     events=CLAUDES_EVENTS,
     timeout_unit=1000,

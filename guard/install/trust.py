@@ -13,13 +13,13 @@ from guard.errors import GuardError
 from guard.install import jsonc
 from guard.install import settings_file as writing
 from guard.install.agents import Scope
-from guard.install.base import Environ, Host, handlers
+from guard.install.base import AgentProgram, Environ, handlers
 
 _CODEX_HINT = "open `codex` here and approve them in `/hooks`"
 
 
 @dataclass(frozen=True)
-class Standing:
+class HookTrust:
     """How it stands with hooks, and what to do about it where something stands in their way."""
 
     told: str
@@ -27,8 +27,8 @@ class Standing:
 
 
 def trust(
-    host: Host, scope: Scope, path: Path, root: Path | None, environ: Environ
-) -> Standing | None:
+    host: AgentProgram, scope: Scope, path: Path, root: Path | None, environ: Environ
+) -> HookTrust | None:
     """Whether the hooks in a file are trusted; None where no trust is asked for."""
     if host.agent == "codex":
         return _codex(host, scope, path, root, environ)
@@ -44,31 +44,33 @@ def trust(
 
 
 def _codex(
-    host: Host, scope: Scope, path: Path, root: Path | None, environ: Environ
-) -> Standing | None:
+    host: AgentProgram, scope: Scope, path: Path, root: Path | None, environ: Environ
+) -> HookTrust | None:
     config = _toml(host.user_folder(environ) / "config.toml")
     if _under(config, "features", "hooks") is False:
-        return Standing("hooks are switched off", "take `hooks = false` out of Codex's config.toml")
+        return HookTrust(
+            "hooks are switched off", "take `hooks = false` out of Codex's config.toml"
+        )
     if scope == "project":
         level = _under(config, "projects", str(root), "trust_level")
         if level != "trusted":
-            return Standing("project not trusted", "open `codex` here and trust the folder")
+            return HookTrust("project not trusted", "open `codex` here and trust the folder")
     states = _under(config, "hooks", "state")
     known = states if isinstance(states, dict) else {}
     hashes = [(known.get(key), wanted) for key, wanted in _codex_hooks(host, path)]
     if any(isinstance(state, dict) and state.get("enabled") is False for state, _ in hashes):
-        return Standing("switched off in Codex", "switch them on again in `/hooks`")
+        return HookTrust("switched off in Codex", "switch them on again in `/hooks`")
     trusted = [
         state.get("trusted_hash") if isinstance(state, dict) else None for state, _ in hashes
     ]
     if None in trusted:
-        return Standing("not trusted", _CODEX_HINT)
+        return HookTrust("not trusted", _CODEX_HINT)
     if any(found != wanted for found, (_, wanted) in zip(trusted, hashes, strict=True)):
-        return Standing("changed since they were approved", _CODEX_HINT)
-    return Standing("trusted")
+        return HookTrust("changed since they were approved", _CODEX_HINT)
+    return HookTrust("trusted")
 
 
-def _codex_hooks(host: Host, path: Path) -> Iterator[tuple[str, str]]:
+def _codex_hooks(host: AgentProgram, path: Path) -> Iterator[tuple[str, str]]:
     """Guard's hooks in a file by the keys that Codex gives them, with the hashes by which it knows them."""
     text = writing.read(path)
     hooks = jsonc.parse(text).root.data.get("hooks", {}) if text else {}
@@ -92,40 +94,40 @@ def _codex_hash(label: str, group: dict[str, Any], handler: dict[str, Any]) -> s
     return f"sha256:{sha256(text.encode(errors='surrogatepass')).hexdigest()}"
 
 
-def _gemini(host: Host, root: Path, environ: Environ) -> Standing:
+def _gemini(host: AgentProgram, root: Path, environ: Environ) -> HookTrust:
     folder = host.user_folder(environ)
     told = environ.get("GEMINI_CLI_TRUST_WORKSPACE")
     if told == "true":
-        return Standing("trusted by GEMINI_CLI_TRUST_WORKSPACE")
+        return HookTrust("trusted by GEMINI_CLI_TRUST_WORKSPACE")
     enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
     if told != "false" and enabled is False:
-        return Standing("trusted: folder trust is switched off")
+        return HookTrust("trusted: folder trust is switched off")
     rules = environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or folder / "trustedFolders.json"
     if told != "false" and _by_rules(_json(Path(rules)), root):
-        return Standing("trusted")
+        return HookTrust("trusted")
     hint = "trust the folder in an interactive session, or set GEMINI_CLI_TRUST_WORKSPACE=true"
-    return Standing("folder not trusted", hint)
+    return HookTrust("folder not trusted", hint)
 
 
-def _qwen(host: Host, root: Path, environ: Environ) -> Standing | None:
+def _qwen(host: AgentProgram, root: Path, environ: Environ) -> HookTrust | None:
     folder = host.user_folder(environ)
     enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
     if enabled is not True:
         return None
     if _by_rules(_json(folder / "trustedFolders.json"), root):
-        return Standing("trusted")
-    return Standing("folder not trusted", "trust the folder in an interactive session")
+        return HookTrust("trusted")
+    return HookTrust("folder not trusted", "trust the folder in an interactive session")
 
 
-def _copilot(host: Host, root: Path, environ: Environ) -> Standing:
+def _copilot(host: AgentProgram, root: Path, environ: Environ) -> HookTrust:
     config = _json(host.user_folder(environ) / "config.json")
     # Older versions write the one name, newer ones the other.
     listed = [_under(config, name) for name in ("trusted_folders", "trustedFolders")]
     folders = [folder for found in listed if isinstance(found, list) for folder in found]
     if any(isinstance(folder, str) and _is_within(root, folder) for folder in folders):
-        return Standing("trusted")
+        return HookTrust("trusted")
     hint = "trust the folder in an interactive session, or start with `--trust-folder`"
-    return Standing("folder not trusted", hint)
+    return HookTrust("folder not trusted", hint)
 
 
 def _by_rules(rules: Any, root: Path) -> bool:

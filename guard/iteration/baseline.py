@@ -8,7 +8,7 @@ from typing import Any
 
 from guard.context.ids import new_id
 from guard.core.base.text import visible
-from guard.core.events.baseline import BaselineRecorded, DirtyFile, Standing
+from guard.core.events.baseline import BaselineRecorded, DirtyFile, RepositoryStanding
 from guard.core.iteration.baseline import BASELINE, Baseline
 from guard.core.work.count import Work
 from guard.core.work.history import EMPTY_TREES
@@ -18,7 +18,7 @@ from guard.git.dirty import dirty
 from guard.git.gitdir_files import shallow_digest
 from guard.git.locate import Repository
 from guard.git.pins import baseline_ref, lost_ref, pin
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.reflogs import lengths, stash
 from guard.git.refs import commit_of, read_refs, tree_of
 from guard.git.run import TIME_LIMIT_SECONDS
@@ -49,12 +49,12 @@ def take(
     time_limit: float = TIME_LIMIT_SECONDS,
     carried: Sequence[DirtyFile] = (),
     like: Sequence[DirtyFile] = (),
-) -> Standing:
+) -> RepositoryStanding:
     """What the repository is now; nothing is pinned yet."""
-    git = Reader(repository, environ, time_limit)
+    git = RepositoryReader(repository, environ, time_limit)
     refs = read_refs(git)
     ordered = sorted(refs.names, key=lambda name: (not name.startswith(_BRANCHES), name))
-    return Standing(
+    return RepositoryStanding(
         head=refs.head,
         tree=tree_of(git, refs.head) if refs.head else None,
         branch=refs.branch,
@@ -88,10 +88,10 @@ def prepare(
     is what the baseline before had listed.
     """
     found = take(repository, environ, time_limit, carried, like)
-    changes = _pinned(Reader(repository, environ, time_limit), found, worktree, now)
+    changes = _pinned(RepositoryReader(repository, environ, time_limit), found, worktree, now)
     changes["refs"] = dict(islice(found.refs.items(), MOST_REFS))
     changes["refs_omitted"] = max(0, len(found.refs) - MOST_REFS)
-    fields = {name: getattr(found, name) for name in Standing.model_fields} | changes
+    fields = {name: getattr(found, name) for name in RepositoryStanding.model_fields} | changes
     return BaselineRecorded(
         at=now,
         id=new_id(),
@@ -103,7 +103,9 @@ def prepare(
     )
 
 
-def _pinned(git: Reader, found: Standing, worktree: str, now: datetime) -> dict[str, Any]:
+def _pinned(
+    git: RepositoryReader, found: RepositoryStanding, worktree: str, now: datetime
+) -> dict[str, Any]:
     """The pin of a baseline. A repository that cannot be written to, such as one that is only to be looked at, has none."""
     tips = [found.head, *found.refs.values(), *found.stash]
     known = [oid for oid in tips if oid is not None]
@@ -129,7 +131,7 @@ def from_revision(
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> Baseline:
     """A baseline that is named afterwards: HEAD is compared with it, and everything dirty is the iteration's."""
-    git = Reader(repository, environ, time_limit)
+    git = RepositoryReader(repository, environ, time_limit)
     empty = revision == EMPTY or revision in EMPTY_TREES
     head = None if empty else commit_of(git, revision)
     return Baseline(
@@ -173,7 +175,7 @@ def keep_lost(
     """
     if not work.lost_tips:
         return None
-    git = Reader(repository, environ, time_limit)
+    git = RepositoryReader(repository, environ, time_limit)
     ref = lost_ref(baseline.baseline)
     before = git.line("rev-parse", "--quiet", "--verify", f"{ref}^{{commit}}")
     tips = [*work.lost_tips, *([before] if before else [])]

@@ -21,8 +21,8 @@ from guard.git.dirty import dirty
 from guard.iteration import baseline as baselines
 from guard.iteration.attribution import changed_after, not_the_agents, unwatched
 from guard.iteration.current import (
+    CheckTerms,
     Iteration,
-    Terms,
     current,
     key_of,
     last_check,
@@ -83,7 +83,7 @@ def begin(
         opened = () if goes_on else (RunStarted(**common, id=new_id(), command=words),)
         pinned = recorded.model_copy(update={"run": name, "iteration": number})
         change.append(*opened, started, pinned)
-    return current(guard, Terms())
+    return current(guard, CheckTerms())
 
 
 def _recorded(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _left_before(
         return last.left if last else ()
     now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
     left = changed_since(before.dirty, now.files)
-    iteration = current(guard, Terms())
+    iteration = current(guard, CheckTerms())
     root, alone = guard.repository.root, left_alone_since(guard, iteration)
     last = last_check(guard, iteration)
     aside = set(last.aside) if last else set()

@@ -21,7 +21,7 @@ from guard.system.process_identity import is_alive
 
 
 @dataclass(frozen=True)
-class Terms:
+class CheckTerms:
     """How an iteration is to be checked: what the caller asked for."""
 
     baseline: str | None = None
@@ -113,7 +113,7 @@ def agent_has_ended(iteration: Iteration) -> bool:
     return not is_alive(opened.process.pid, opened.process.start)
 
 
-def current(guard: Invocation, terms: Terms) -> Iteration:
+def current(guard: Invocation, terms: CheckTerms) -> Iteration:
     """The newest iteration of the work tree; with `--baseline REV` one can do without a recorded baseline."""
     store, key = guard.store, key_of(guard)
     recorded = baselines.load(store, key)
@@ -191,7 +191,7 @@ def told_of_session(
     elif opened.session == session:
         news = process not in (None, opened.process)
     if news:
-        session_seen(guard, current(guard, Terms()), agent, session, process)
+        session_seen(guard, current(guard, CheckTerms()), agent, session, process)
 
 
 def session_told(guard: Invocation, iteration: Iteration) -> str | None:

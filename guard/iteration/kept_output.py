@@ -15,7 +15,7 @@ from guard.core.classify import Classification, reader
 from guard.iteration.current import Iteration, agent_has_ended, last_check, lives_elsewhere
 
 if TYPE_CHECKING:
-    from guard.core.classify import Reader
+    from guard.core.classify import OutputReader
 
 FOLDER = "output.d"
 _KEEP = 10
@@ -49,7 +49,7 @@ class KeptOutput:
                 with suppress(OSError):
                     file.close()
 
-    def read(self, agent: str | None) -> "Reader | None":
+    def read(self, agent: str | None) -> "OutputReader | None":
         """A reader that has read what was kept; None if nothing was."""
         if not self.exists():
             return None

@@ -12,10 +12,19 @@ from time import monotonic
 from guard.core.hooks.event_kinds import PROBE
 from guard.core.probe.answer import Answer, ProbeFailure, ProbeResult
 from guard.errors import Refused, WrongUsage
-from guard.probe.attempt import Attempt
-from guard.probe.base import Cli, Question, Topic
+from guard.probe.attempt import ProbeAttempt
+from guard.probe.base import Cli, ProbeQuestion, Topic
 
-__all__ = ["AGENTS", "Answer", "ProbeFailure", "ProbeResult", "Question", "Topic", "ask", "consult"]
+__all__ = [
+    "AGENTS",
+    "Answer",
+    "ProbeFailure",
+    "ProbeQuestion",
+    "ProbeResult",
+    "Topic",
+    "ask",
+    "consult",
+]
 
 AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "command")
 
@@ -23,26 +32,26 @@ _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@\[\]-]{0,127}")
 _MOST_ATTEMPTS = 3
 
 
-def ask(question: Question) -> ProbeResult:
+def ask(question: ProbeQuestion) -> ProbeResult:
     """Ask once; a service that is overloaded is asked again, within the time limit."""
     cli, began = _cli(question), monotonic()
-    return _patiently(lambda: Attempt(cli, question, began).result(), question.time_limit)
+    return _patiently(lambda: ProbeAttempt(cli, question, began).result(), question.time_limit)
 
 
-def consult(question: Question) -> tuple[str | None, str]:
+def consult(question: ProbeQuestion) -> tuple[str | None, str]:
     """Ask about the question's topic: the answer in the agent's words, or None and why there is none."""
     cli, began = _cli(question), monotonic()
-    attempts: list[Attempt] = []
+    attempts: list[ProbeAttempt] = []
 
     def once() -> ProbeResult:
-        attempts.append(Attempt(cli, question, began))
+        attempts.append(ProbeAttempt(cli, question, began))
         return attempts[-1].result()
 
     result = _patiently(once, question.time_limit)
     return attempts[-1].words, f"{result.failure}: {result.detail}"
 
 
-def _cli(question: Question) -> Cli:
+def _cli(question: ProbeQuestion) -> Cli:
     if question.environ.get(PROBE):
         raise Refused(
             "guard runs inside a probe, and a probe does not probe",

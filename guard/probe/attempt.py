@@ -21,7 +21,7 @@ from guard.core.probe.answer import (
     ProbeResult,
     extract,
 )
-from guard.probe.base import Asked, Call, CannotAsk, Cli, Question, Said
+from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, ProbeQuestion
 from guard.probe.environment import environment, found
 from guard.system.processes import Finished, run
 
@@ -30,15 +30,15 @@ _DETAIL_LENGTH, _SESSION_LENGTH = 400, 128
 _NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC, errno.ELOOP)
 
 
-class Attempt:
+class ProbeAttempt:
     """One attempt, with a nonce of its own; its time is counted from the first one's beginning."""
 
-    def __init__(self, cli: Cli, question: Question, began: float) -> None:
+    def __init__(self, cli: Cli, question: ProbeQuestion, began: float) -> None:
         self._cli = cli
         self._question = question
         self._began = began
         self._nonce = os.urandom(8).hex()
-        self._said = Said(None)
+        self._said = ProbeOutput(None)
         self.words: str | None = None
         """The answer to a question about something else than the session's state."""
 
@@ -54,7 +54,7 @@ class Attempt:
         except OSError as error:
             return self._result(failure="crashed", detail=f"{error.filename}: {error.strerror}")
 
-    def _asked(self, scratch: Path) -> Asked:
+    def _asked(self, scratch: Path) -> ProbeCall:
         question = self._question
         if question.session is None and self._cli.needs_session:
             raise CannotAsk("no_session", "no session of this agent is known")
@@ -65,7 +65,7 @@ class Attempt:
         program = found(name, environ, question.cwd)
         if program is None:
             raise CannotAsk("no_cli", f"there is no program {name!r} on PATH outside the work tree")
-        return Asked(question, program, self._nonce, scratch, environ)
+        return ProbeCall(question, program, self._nonce, scratch, environ)
 
     def _finished(self, call: Call) -> Finished:
         try:

@@ -22,7 +22,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Question:
+class ProbeQuestion:
     """Whom to ask, and under which limits."""
 
     agent: str
@@ -39,10 +39,10 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProbeCall:
     """One attempt to put the question."""
 
-    question: Question
+    question: ProbeQuestion
     program: str
     nonce: str
     scratch: Path
@@ -89,7 +89,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Said:
+class ProbeOutput:
     """What an output amounts to: the words in which the answer is to be found, if it was a success, and what they cost."""
 
     text: bytes | None
@@ -101,17 +101,17 @@ class Said:
 class Cli:
     """One agent's CLI."""
 
-    program: Callable[[Question], str]
+    program: Callable[[ProbeQuestion], str]
     """The name of the program, or its path."""
-    call: Callable[[Asked], Call]
-    said: Callable[[bytes], Said]
+    call: Callable[[ProbeCall], Call]
+    said: Callable[[bytes], ProbeOutput]
     sessions: re.Pattern[str] = UUID
     """What its session ids look like: nothing else becomes an argument."""
     needs_session: bool = True
     whole_may_omit_nonce: bool = False
 
 
-def named(program: str) -> Callable[[Question], str]:
+def named(program: str) -> Callable[[ProbeQuestion], str]:
     """A program that is always the same."""
     return lambda _question: program
 

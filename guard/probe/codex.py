@@ -11,14 +11,14 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from guard.probe.base import Asked, Call, CannotAsk, Cli, Said, named
+from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, named
 from guard.probe.output import events, inner, last, words
 
 _MOST_BYTES = 4 * 1024 * 1024
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def _servers(asked: Asked) -> Iterator[str]:
+def _servers(asked: ProbeCall) -> Iterator[str]:
     """The tool servers that the user's settings and the project's name; one that cannot be switched off is refused."""
     homes = (asked.home("CODEX_HOME", ".codex"), asked.question.cwd / ".codex")
     for file in (home / "config.toml" for home in homes):
@@ -37,7 +37,7 @@ def _named_in(file: Path) -> list[str]:
     return list(servers) if isinstance(servers, dict) else []
 
 
-def _call(asked: Asked) -> Call:
+def _call(asked: ProbeCall) -> Call:
     schema = asked.scratch / "schema.json"
     schema.write_text(json.dumps(asked.schema))
     argv = [asked.program, "exec", "--sandbox", "read-only", "fork", asked.session, "--json"]
@@ -48,13 +48,13 @@ def _call(asked: Asked) -> Call:
     return Call(argv, asked.question.cwd, asked.environ)
 
 
-def _said(output: bytes) -> Said:
+def _said(output: bytes) -> ProbeOutput:
     found = events(output)
     ends = [event["type"] for event in found if str(event.get("type")).startswith("turn.")]
     if ends[-1:] != ["turn.completed"]:
-        return Said(None)
+        return ProbeOutput(None)
     items = [inner(event, "item") for event in found if event.get("type") == "item.completed"]
-    return Said(words(last(items, "agent_message").get("text")))
+    return ProbeOutput(words(last(items, "agent_message").get("text")))
 
 
 CLI = Cli(named("codex"), _call, _said)

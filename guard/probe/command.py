@@ -7,10 +7,10 @@ import re
 import shlex
 
 from guard.core.base.fields import ID_PATTERN
-from guard.probe.base import Asked, Call, CannotAsk, Cli, Question, Said
+from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, ProbeQuestion
 
 
-def _words_of(question: Question) -> list[str]:
+def _words_of(question: ProbeQuestion) -> list[str]:
     """The program and its arguments."""
     try:
         words = shlex.split(question.command or "")
@@ -23,7 +23,7 @@ def _words_of(question: Question) -> list[str]:
     return words
 
 
-def _call(asked: Asked) -> Call:
+def _call(asked: ProbeCall) -> Call:
     session = {"GUARD_SESSION": asked.session} if asked.question.session else {}
     argv = [asked.program, *_words_of(asked.question)[1:]]
     return Call(argv, asked.question.cwd, {**asked.environ, **session}, asked.text.encode())
@@ -32,7 +32,7 @@ def _call(asked: Asked) -> Call:
 CLI = Cli(
     lambda question: _words_of(question)[0],
     _call,
-    Said,
+    ProbeOutput,
     sessions=re.compile(ID_PATTERN),
     needs_session=False,
     whole_may_omit_nonce=True,

@@ -5,12 +5,12 @@ The login is linked; hooks are off, and only tools that read are on offer (it ta
 
 import json
 
-from guard.probe.base import Asked, Call, CannotAsk, Cli, Said, named
+from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, named
 from guard.probe.output import events, inner, last, words
 from guard.probe.scratch import copied, folder, linked
 
 
-def _call(asked: Asked) -> Call:
+def _call(asked: ProbeCall) -> Call:
     real, home = asked.home("COPILOT_HOME", ".copilot"), folder(asked.scratch / "home")
     session = real / "session-state" / asked.session
     if not session.is_dir():
@@ -24,11 +24,11 @@ def _call(asked: Asked) -> Call:
     return Call(argv, folder(asked.scratch / "folder"), environ)
 
 
-def _said(output: bytes) -> Said:
+def _said(output: bytes) -> ProbeOutput:
     found = events(output)
     if last(found, "result").get("exitCode") != 0:
-        return Said(None)
-    return Said(words(inner(last(found, "assistant.message"), "data").get("content")))
+        return ProbeOutput(None)
+    return ProbeOutput(words(inner(last(found, "assistant.message"), "data").get("content")))
 
 
 CLI = Cli(named("copilot"), _call, _said)

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from guard.probe.base import Asked, Call, CannotAsk, Cli, Said, named
+from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, named
 from guard.probe.output import count, events, inner, words
 from guard.probe.scratch import folder, linked
 
@@ -19,7 +19,7 @@ _AUTH_TYPE = re.compile(rb'"selected(?:Auth)?Type"\s*:\s*"([a-z0-9-]{1,64})"')
 _SETTINGS_BYTES, _HEAD_BYTES = 1024 * 1024, 64 * 1024
 
 
-def _call(asked: Asked) -> Call:
+def _call(asked: ProbeCall) -> Call:
     real = asked.home("GEMINI_CLI_HOME", "") / ".gemini"
     chat = _chat(real, asked.session)
     home = asked.scratch / "home"
@@ -65,11 +65,11 @@ def _head(path: Path, length: int) -> bytes:
         return file.read(length)
 
 
-def _said(output: bytes) -> Said:
+def _said(output: bytes) -> ProbeOutput:
     document = next(iter(events(output)), {})
     models = inner(document, "stats", "models")
     tokens = count(*(inner(models, name, "tokens").get("total") for name in models))
-    return Said(None if "error" in document else words(document.get("response")), tokens)
+    return ProbeOutput(None if "error" in document else words(document.get("response")), tokens)
 
 
 CLI = Cli(named("gemini"), _call, _said)

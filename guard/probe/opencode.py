@@ -6,11 +6,11 @@ sessions: there is no way to have one that is not. Plugins stay on, because some
 
 import re
 
-from guard.probe.base import Asked, Call, Cli, Said, named
+from guard.probe.base import Call, Cli, ProbeCall, ProbeOutput, named
 from guard.probe.output import count, dollars, events, inner, last, words
 
 
-def _call(asked: Asked) -> Call:
+def _call(asked: ProbeCall) -> Call:
     argv = [asked.program, "run", "--format", "json", "-s", asked.session, "--fork"]
     argv += ["--agent", "plan", *asked.model("-m")]
     environ = {
@@ -21,7 +21,7 @@ def _call(asked: Asked) -> Call:
     return Call(argv, asked.question.cwd, environ, asked.text.encode())
 
 
-def _said(output: bytes) -> Said:
+def _said(output: bytes) -> ProbeOutput:
     found = events(output)
     steps = [inner(event, "part") for event in found if event.get("type") == "step_finish"]
     tokens = count(*(inner(step, "tokens").get("total") for step in steps))
@@ -29,7 +29,7 @@ def _said(output: bytes) -> Said:
     stopped = bool(steps) and steps[-1].get("reason") == "stop"
     failed = any(event.get("type") == "error" for event in found)
     text = words(inner(last(found, "text"), "part").get("text"))
-    return Said(text if stopped and not failed else None, tokens, cost)
+    return ProbeOutput(text if stopped and not failed else None, tokens, cost)
 
 
 CLI = Cli(named("opencode"), _call, _said, sessions=re.compile(r"ses_[A-Za-z0-9]{1,64}"))

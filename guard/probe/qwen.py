@@ -6,19 +6,19 @@ Where the session is not found (a runtime folder that a settings file names), th
 
 import json
 
-from guard.probe.base import Asked, Call, Cli, Said, named
+from guard.probe.base import Call, Cli, ProbeCall, ProbeOutput, named
 from guard.probe.output import count, events, inner, last, words
 from guard.probe.scratch import copied
 
 
-def _call(asked: Asked) -> Call:
+def _call(asked: ProbeCall) -> Call:
     argv = [asked.program, asked.text, "-r", asked.session, "--fork-session", "--safe-mode"]
     argv += ["--approval-mode", "plan", "--json-schema", json.dumps(asked.schema), "-o", "json"]
     argv += asked.model("-m")
     return Call(argv, asked.question.cwd, {**asked.environ, **_runtime_folder(asked)})
 
 
-def _runtime_folder(asked: Asked) -> dict[str, str]:
+def _runtime_folder(asked: ProbeCall) -> dict[str, str]:
     real = asked.home("QWEN_RUNTIME_DIR", ".qwen")
     for chat in real.glob(f"projects/*/chats/{asked.session}.jsonl"):
         copied(chat, asked.scratch / chat.relative_to(real))
@@ -26,7 +26,7 @@ def _runtime_folder(asked: Asked) -> dict[str, str]:
     return {}
 
 
-def _said(output: bytes) -> Said:
+def _said(output: bytes) -> ProbeOutput:
     found = events(output)
     result = last(found, "result")
     messages = [
@@ -34,10 +34,10 @@ def _said(output: bytes) -> Said:
     ]
     tokens = count(*(usage.get("total_tokens") for usage in messages))
     if result.get("subtype") != "success" or result.get("is_error") is not False:
-        return Said(None, tokens)
+        return ProbeOutput(None, tokens)
     structured = result.get("structured_result")
     text = json.dumps(structured) if structured is not None else result.get("result")
-    return Said(words(text), tokens)
+    return ProbeOutput(words(text), tokens)
 
 
 CLI = Cli(named("qwen"), _call, _said)

@@ -89,9 +89,9 @@ def _mend(project: Project, shadow: Shadow) -> None:
 def _attempted(
     project: Project, shadow: Shadow, occasion: Occasion, orders: "Orders", *, last: bool
 ) -> Rescue:
-    from guard.rescue.commit_work import Attempt
+    from guard.rescue.commit_work import CommitAttempt
 
     early = project.deadline.part(_SNAPSHOT_SHARE)
     hurried = replace(project, deadline=early), replace(shadow, deadline=early)
     taken = take(*hurried, occasion, orders.paths, orders.limits)
-    return Attempt(project, shadow, taken, orders, last).commit()
+    return CommitAttempt(project, shadow, taken, orders, last).commit()

@@ -25,8 +25,8 @@ from guard.core.events.snapshot import (
 from guard.core.rescue.grouping import Group, untangled
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.rescue.commits import (
-    Change,
     Committer,
+    PathChange,
     Proven,
     changes,
     empty_tree,
@@ -38,8 +38,8 @@ from guard.rescue.commits import (
 from guard.rescue.describe import described
 from guard.rescue.move_branch import IndexLocked, with_index
 from guard.rescue.order import Orders
-from guard.rescue.repo_hooks import HookRefused, Hooks
-from guard.rescue.select import Plan, Planner
+from guard.rescue.repo_hooks import HookRefused, RepositoryHooks
+from guard.rescue.select import CommitSelection, Planner
 from guard.rescue.task_boxes import Ticks, ticks
 from guard.snapshots.collect import UNSTEADY
 from guard.snapshots.project import Project
@@ -56,7 +56,7 @@ class Rewritten(Exception):
         self.before = before
 
 
-class Attempt:
+class CommitAttempt:
     """One try at committing what a snapshot has; whatever stops it, the snapshot is named."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Attempt:
             return self._put_on_new_branch(own, proven, f"{what}")
         return self._put_on_branch(own, proven, branch)
 
-    def _not_saved(self, plan: Plan) -> list[HeldBack]:
+    def _not_saved(self, plan: CommitSelection) -> list[HeldBack]:
         """What could not be read: git does not see what is in it either."""
         named = {one.path for one in plan.held_back}
         return [
@@ -149,10 +149,12 @@ class Attempt:
         where = f"on {visible(_short(branch))}" if plain else f"on a branch of its own ({what})"
         return self._result("planned", f"{plural(len(self._groups), 'commit')} {where}")
 
-    def _asked_hooks(self, own: Project, plan: Plan, proven: Proven, folder: Path) -> str | None:
+    def _asked_hooks(
+        self, own: Project, plan: CommitSelection, proven: Proven, folder: Path
+    ) -> str | None:
         """Whether the repository's hooks refuse; one that rewrites files is asked once more with what it wrote."""
         own.call("update-index", "-q", "--refresh", codes=(0, 1))
-        hooks = Hooks(own, folder / "index")
+        hooks = RepositoryHooks(own, folder / "index")
         refused = None
         try:
             hooks.allow()
@@ -166,7 +168,7 @@ class Attempt:
             self._notes.append(f"{' and '.join(dict.fromkeys(hooks.ran)) or 'no hook'} was run")
         return self._after_hooks(own, plan, proven) or refused
 
-    def _after_hooks(self, own: Project, plan: Plan, proven: Proven) -> str | None:
+    def _after_hooks(self, own: Project, plan: CommitSelection, proven: Proven) -> str | None:
         """Whether what was to be committed is still there; what a hook deleted is not committed as deleted."""
         root = os.fsencode(self._project.repository.root)
         gone = [path for path in plan.add if not os.path.lexists(os.path.join(root, path))]
@@ -224,7 +226,7 @@ class Attempt:
 
     def _with_ticks(
         self, own: Project, committer: Committer, proven: Proven, commits: list[str]
-    ) -> Sequence[Change]:
+    ) -> Sequence[PathChange]:
         """One more commit, if boxes can be ticked; first in the work tree, so that a guard that is killed unticks none."""
         ticks = self._ticks
         if ticks is None:
@@ -240,7 +242,7 @@ class Attempt:
         return [*(one for one in proven.changed if one.path != ticks.change.path), ticks.change]
 
     def _nothing(
-        self, own: Project, state: State, head: str | None, plan: Plan, tree: str | None
+        self, own: Project, state: State, head: str | None, plan: CommitSelection, tree: str | None
     ) -> Rescue:
         mends = head is not None and tree is not None and obstacle(state) is None
         if mends and not self._orders.dry:
@@ -250,7 +252,7 @@ class Attempt:
             return self._result("nothing", "nothing was left to commit")
         return self._result("held_back", "nothing else to commit")
 
-    def _mend_index(self, own: Project, head: str, plan: Plan, tree: str) -> None:
+    def _mend_index(self, own: Project, head: str, plan: CommitSelection, tree: str) -> None:
         """A rescue that was killed after its commit left the index behind, which shows the work as deleted."""
         differing = self._project.call("diff-index", "--cached", "-z", "--name-only", head)
         behind = set(plan.add) & set(differing.split(b"\0"))

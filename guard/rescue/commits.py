@@ -14,7 +14,7 @@ from typing import NamedTuple
 from guard.core.events.snapshot import commit_message, shown
 from guard.core.rescue.grouping import Group
 from guard.errors import RepositoryProblem
-from guard.rescue.select import Plan, listed
+from guard.rescue.select import CommitSelection, listed
 from guard.rescue.signing import Signing, signing
 from guard.rescue.stale_locks import noted
 from guard.snapshots.project import Project
@@ -26,7 +26,7 @@ _MOST_BRANCHES = 50
 _SIGNING_SHARE = 0.4
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     """One path that is changed."""
 
     letter: str
@@ -42,10 +42,10 @@ class Proven(NamedTuple):
 
     head: str | None
     tree: str
-    changed: Sequence[Change]
+    changed: Sequence[PathChange]
 
 
-def tree_of(project: Project, plan: Plan) -> str:
+def tree_of(project: Project, plan: CommitSelection) -> str:
     """The tree in the index with the planned changes, written as objects that nothing refers to yet."""
     if plan.delete:
         project.call("update-index", "--force-remove", "-z", "--stdin", stdin=listed(plan.delete))
@@ -60,7 +60,7 @@ def written_tree(project: Project) -> str:
     return project.line("write-tree", "--missing-ok")
 
 
-def changes(project: Project, head: str | None, tree: str) -> list[Change]:
+def changes(project: Project, head: str | None, tree: str) -> list[PathChange]:
     """What a tree changes against the last commit."""
     before = head or empty_tree(project)
     fields = project.call("diff-tree", "-r", "-z", "--no-renames", before, tree).split(b"\0")[:-1]
@@ -68,7 +68,7 @@ def changes(project: Project, head: str | None, tree: str) -> list[Change]:
     for about, path in zip(fields[::2], fields[1::2], strict=True):
         old_mode, mode, old, oid, letter = about.split()
         old_mode = old_mode.removeprefix(b":")
-        found.append(Change(letter.decode(), mode, oid.decode(), path, old_mode, old.decode()))
+        found.append(PathChange(letter.decode(), mode, oid.decode(), path, old_mode, old.decode()))
     return found
 
 
@@ -78,7 +78,11 @@ def empty_tree(project: Project) -> str:
 
 
 def prove(
-    project: Project, shadow: Shadow, taken: Taken, plan: Plan, changed: Sequence[Change]
+    project: Project,
+    shadow: Shadow,
+    taken: Taken,
+    plan: CommitSelection,
+    changed: Sequence[PathChange],
 ) -> None:
     """Refuse a commit that has anything but the planned paths, each with git's own conversion of the snapshot's bytes."""
     add, delete = frozenset(plan.add), frozenset(plan.delete)
@@ -90,7 +94,7 @@ def prove(
             raise _unproven(change, "it changed since the snapshot")
 
 
-def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: Change) -> bool:
+def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: PathChange) -> bool:
     """Whether a blob is git's own conversion of what the snapshot has under its path."""
     if change.path not in taken.kept:
         return False
@@ -107,7 +111,7 @@ def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: Change) -
     return project.line(*words, "--stdin", stdin=data) == change.oid
 
 
-def _unproven(change: Change, why: str) -> RepositoryProblem:
+def _unproven(change: PathChange, why: str) -> RepositoryProblem:
     return RepositoryProblem(f"{shown(change.path)}: {why}", "try again when nothing writes there")
 
 
@@ -124,7 +128,7 @@ class Committer:
     def chain(
         self,
         groups: Sequence[Group],
-        changed: Sequence[Change],
+        changed: Sequence[PathChange],
         head: str | None,
         messages: Sequence[bytes] = (),
     ) -> list[str]:
@@ -191,13 +195,13 @@ class Committer:
         raise RepositoryProblem(f"there is no free name like {name}", "delete old rescue branches")
 
 
-def put_into_index(project: Project, changed: Sequence[Change]) -> None:
+def put_into_index(project: Project, changed: Sequence[PathChange]) -> None:
     """These changes in an index, deletions first: a file may have become a folder."""
     ordered = sorted(changed, key=lambda change: change.letter != "D")
     lines = (b"%s %s\t%s\0" % _info(change) for change in ordered)
     project.call("update-index", "-z", "--index-info", stdin=b"".join(lines))
 
 
-def _info(change: Change) -> tuple[bytes, bytes, bytes]:
+def _info(change: PathChange) -> tuple[bytes, bytes, bytes]:
     mode = b"0" if change.letter == "D" else change.mode
     return mode, change.oid.encode(), change.path

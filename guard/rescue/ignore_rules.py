@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from guard.snapshots.project import Project
-from guard.snapshots.stat_cache import Files
+from guard.snapshots.stat_cache import CachedFiles
 
 _MOST_ASKED = 5000
 _NEW_RULE = "ignored: by a rule of this iteration"
@@ -22,7 +22,7 @@ class Hidden(NamedTuple):
 
 def hidden(
     project: Project,
-    kept: Files,
+    kept: CachedFiles,
     known: Collection[bytes],
     changed: Collection[bytes],
     since: datetime | None,

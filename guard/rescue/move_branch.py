@@ -17,7 +17,7 @@ from pathlib import Path
 
 from guard.core.base.text import visible
 from guard.errors import RepositoryProblem
-from guard.rescue.commits import Change, put_into_index
+from guard.rescue.commits import PathChange, put_into_index
 from guard.snapshots.project import Project
 from guard.system.private_files import close
 from guard.system.processes import run
@@ -44,7 +44,7 @@ class IndexLocked(Exception):
 
 
 def with_index(
-    project: Project, head: str | None, changed: Sequence[Change], words: Sequence[str]
+    project: Project, head: str | None, changed: Sequence[PathChange], words: Sequence[str]
 ) -> str | None:
     """Run this git command, which moves the branch, and put the changes into the index; why not the latter.
 
@@ -76,7 +76,7 @@ def with_index(
 
 @contextmanager
 def _prepared(
-    project: Project, index: Path, changed: Sequence[Change]
+    project: Project, index: Path, changed: Sequence[PathChange]
 ) -> Iterator[tuple[Path, int]]:
     """The new index in a file of ours, held for as long as anybody of ours is at work on it."""
     new = index.with_name(f"{_NAME}{os.urandom(6).hex()}")

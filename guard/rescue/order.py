@@ -7,7 +7,7 @@ from datetime import datetime
 from guard.core.events.snapshot import HeldBack
 from guard.core.rescue.change import Changed
 from guard.core.rescue.grouping import Group, grouped
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 
 Grouping = Callable[[Sequence[Changed]], list[Group]]
 """Which changes become one commit, and what it says; each change in exactly one of them."""
@@ -35,4 +35,4 @@ class Orders:
     hooks: bool = False
     tasks: bytes | None = None
     """The task file whose boxes are ticked by what is committed."""
-    limits: Limits = field(default_factory=Limits)
+    limits: SnapshotLimits = field(default_factory=SnapshotLimits)

@@ -19,7 +19,7 @@ class HookRefused(Exception):
     """A hook said no; its words are the argument."""
 
 
-class Hooks:
+class RepositoryHooks:
     """Asked about what is in an index of our own; the project's index is not theirs to add to."""
 
     def __init__(self, project: Project, index: Path) -> None:

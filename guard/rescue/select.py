@@ -21,7 +21,7 @@ from guard.rescue.ignore_rules import Hidden, hidden
 from guard.rescue.moves import half_moves
 from guard.snapshots.blobs import blobs
 from guard.snapshots.fast_import import Listing
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.staged import GITLINK
@@ -34,7 +34,7 @@ NO_FILTER = (b"unspecified", b"unset", b"set", b"")
 
 
 @dataclass(frozen=True)
-class Plan:
+class CommitSelection:
     """What a commit would add or change, what it would delete, and what it leaves out."""
 
     add: tuple[bytes, ...]
@@ -55,7 +55,7 @@ class Planner:
         shadow: Shadow,
         taken: Taken,
         committed: Listing,
-        limits: Limits,
+        limits: SnapshotLimits,
         since: datetime | None = None,
     ) -> None:
         self._project, self._shadow = project, shadow
@@ -63,7 +63,7 @@ class Planner:
         self._since = since
         self._roots: dict[bytes, bool] = {}
 
-    def plan(self, paths: Sequence[bytes]) -> Plan:
+    def plan(self, paths: Sequence[bytes]) -> CommitSelection:
         """Every path in one of three places, but for those that have vanished and were never committed."""
         named = self._files_of(paths)
         held = {path: why for path in named if (why := self._obvious(path))}
@@ -79,7 +79,7 @@ class Planner:
         concealed = self._hidden(named, [*add, *delete, *held])
         held |= concealed.by_new_rules
         there = {self._taken.kept[path].oid for path in add}
-        return Plan(
+        return CommitSelection(
             add=tuple(add),
             delete=tuple(path for path in delete if path not in held),
             moved=sum(self._committed[path][1] in there for path in delete),

@@ -9,7 +9,7 @@ from guard.core.base.text import plural
 from guard.core.rescue.change import Changed
 from guard.core.rescue.grouping import Group
 from guard.core.rescue.tick_boxes import ticked
-from guard.rescue.commits import Change, Proven, is_as_kept
+from guard.rescue.commits import PathChange, Proven, is_as_kept
 from guard.rescue.select import NO_FILTER
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
@@ -24,7 +24,7 @@ _PLAIN = (b"100644", b"100755")
 class Ticks:
     """What changes in a task file: in the commit, and in the work tree."""
 
-    change: Change
+    change: PathChange
     tasks: tuple[str, ...]
     before: bytes
     after: bytes
@@ -89,7 +89,7 @@ def ticks(
     staged = _entry(project.call("ls-files", "--stage", "-z", "--", os.fsdecode(path)))
     if mode not in _PLAIN or not (is_new or staged == here):
         return None
-    if not is_as_kept(own, shadow, taken, Change("M", mode, oid, path)):
+    if not is_as_kept(own, shadow, taken, PathChange("M", mode, oid, path)):
         return None
     committed = [
         spelled(one.path) for one in proven.changed if one.letter != "D" and one.path != path
@@ -100,7 +100,7 @@ def ticks(
     if not tasks or _hashed(own, path, after) != _hashed(own, None, blob):
         return None
     new = own.line("hash-object", "-w", "--stdin", stdin=blob)
-    return Ticks(Change("M", mode, new, path), tasks, before, after)
+    return Ticks(PathChange("M", mode, new, path), tasks, before, after)
 
 
 def _entry(listed: bytes) -> tuple[bytes, str] | None:

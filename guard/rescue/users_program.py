@@ -6,10 +6,10 @@ from pathlib import Path
 
 from guard.core.events.snapshot import HeldBack, Occasion, Snapshot, shown
 from guard.git.locate import Repository
-from guard.rescue.commits import Change, is_as_kept
-from guard.rescue.select import Plan, Planner
+from guard.rescue.commits import PathChange, is_as_kept
+from guard.rescue.select import CommitSelection, Planner
 from guard.snapshots.fast_import import Listing
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import Taken, promote, ready, take
@@ -26,7 +26,7 @@ class Foreign:
     workspace: Path
     environ: Mapping[str, str]
     occasion: Occasion
-    limits: Limits
+    limits: SnapshotLimits
     time_limit: float
 
     def before(self, paths: Sequence[bytes]) -> "Expected":
@@ -49,7 +49,7 @@ class Expected:
 
     by: Foreign
     taken: Taken
-    plan: Plan
+    plan: CommitSelection
 
     @property
     def snapshot(self) -> Snapshot:
@@ -73,7 +73,7 @@ class Expected:
             mode, oid = tree.get(path, (b"", ""))
             if not oid:
                 yield HeldBack(path=shown(path), why=f"not_committed: {_BY}")
-            elif not is_as_kept(project, shadow, self.taken, Change("M", mode, oid, path)):
+            elif not is_as_kept(project, shadow, self.taken, PathChange("M", mode, oid, path)):
                 yield HeldBack(path=shown(path), why=f"not_as_it_was: changed {_BY}")
         for path in self.plan.delete:
             if path in tree:

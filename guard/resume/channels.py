@@ -32,7 +32,7 @@ class MayHaveArrived(Exception):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class OpenChannel:
     """One way that is open now."""
 
     way: ResumeWay
@@ -40,7 +40,7 @@ class Prepared:
     """Sends the prompt, and says in a few words where it went."""
 
 
-def prepare(gathered: Gathering, by: str) -> Prepared:
+def prepare(gathered: Gathering, by: str) -> OpenChannel:
     """The way that was asked for, or the first that is open; CannotDeliver if there is none.
 
     A session is resumed only where that was asked for: it starts a program.
@@ -54,7 +54,7 @@ def prepare(gathered: Gathering, by: str) -> Prepared:
     raise CannotDeliver("; ".join(refused))
 
 
-def _tmux(gathered: Gathering) -> Prepared:
+def _tmux(gathered: Gathering) -> OpenChannel:
     agent = gathered.agent
     if agent.tmux_session is None:
         raise CannotDeliver("no tmux session of it is recorded")
@@ -70,7 +70,7 @@ def _tmux(gathered: Gathering) -> Prepared:
         place = pane.find(session, _process(gathered))
     except (tmux.TmuxUnknown, pane.CannotPaste) as error:
         raise CannotDeliver(str(error)) from None
-    return Prepared("tmux", lambda text: _pasted(place, text))
+    return OpenChannel("tmux", lambda text: _pasted(place, text))
 
 
 def _process(gathered: Gathering) -> tuple[int, str]:
@@ -97,7 +97,7 @@ def _pasted(place: pane.Pane, text: str) -> str:
     return f"pasted into the pane {place.pane_id}"
 
 
-def _session(gathered: Gathering) -> Prepared:
+def _session(gathered: Gathering) -> OpenChannel:
     guard, agent, root = gathered.guard, gathered.agent, gathered.root
     seen = look(agent.whereabouts, age_seconds=age_of(guard, agent), here=here())
     if seen.state == "alive":
@@ -116,10 +116,10 @@ def _session(gathered: Gathering) -> Prepared:
             raise CannotDeliver(str(error)) from None
         return f"{known[0]} resumes the session {known[1]}"
 
-    return Prepared("session", deliver)
+    return OpenChannel("session", deliver)
 
 
-def _inbox(gathered: Gathering) -> Prepared:
+def _inbox(gathered: Gathering) -> OpenChannel:
     agent, root = gathered.agent, gathered.root
     patterns = gathered.guard.config.settings.resume.inbox_folders
     levels = inbox.find(root, patterns, agent.agent_id, agent.task_id) if root else None
@@ -136,10 +136,10 @@ def _inbox(gathered: Gathering) -> Prepared:
             raise CannotDeliver(f"its inbox takes no file: {error.strerror or error}") from None
         return "/".join((*levels, name))
 
-    return Prepared("inbox", deliver)
+    return OpenChannel("inbox", deliver)
 
 
-def _command(gathered: Gathering) -> Prepared:
+def _command(gathered: Gathering) -> OpenChannel:
     settings = gathered.guard.config.settings.resume
     try:
         words = shlex.split(settings.command)
@@ -172,7 +172,7 @@ def _command(gathered: Gathering) -> Prepared:
             raise MayHaveArrived(f"{words[0]} ended with {done.code}: {said}")
         return f"{words[0]} has taken it"
 
-    return Prepared("command", deliver)
+    return OpenChannel("command", deliver)
 
 
 def _ids(agent: Agent) -> dict[str, str]:
@@ -187,7 +187,7 @@ def _ids(agent: Agent) -> dict[str, str]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-_WAYS: dict[str, Callable[[Gathering], Prepared]] = {
+_WAYS: dict[str, Callable[[Gathering], OpenChannel]] = {
     "tmux": _tmux,
     "session": _session,
     "inbox": _inbox,

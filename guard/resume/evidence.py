@@ -23,13 +23,13 @@ from guard.core.base.paths import unspelled
 from guard.core.breaker.state import BREAKER
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.resume.evidence import (
-    Evidence,
     Failure,
-    Finding,
     LeftFiles,
     LostHelper,
     Mission,
     NextTask,
+    ReportedFinding,
+    ResumeEvidence,
     Silence,
 )
 from guard.core.resume.prompt import MOST_FILES, MOST_LINES
@@ -54,10 +54,10 @@ class Gathering:
 
     def evidence(
         self, report: ActivityReport | None, task: NextTask | None, number: int, of: int
-    ) -> Evidence:
+    ) -> ResumeEvidence:
         """All that is known."""
         findings = self._findings
-        return Evidence(
+        return ResumeEvidence(
             agent=self.agent,
             now=self.now,
             silence=self._silence(report),
@@ -156,11 +156,11 @@ class Gathering:
                     )
 
     @cached_property
-    def _findings(self) -> tuple[Finding, ...]:
+    def _findings(self) -> tuple[ReportedFinding, ...]:
         found = self.guard.store.view(FINDINGS, self.agent.task_id)
         own = (self.agent.agent_id, self.agent.incarnation)
         return tuple(
-            Finding(one.severity, one.text, one.file)
+            ReportedFinding(one.severity, one.text, one.file)
             for one in (found.findings if found else ())
             if (one.agent_id, one.incarnation) == own
         )

@@ -12,7 +12,7 @@ from typing import Any
 from guard.activity.assess import KnownAgents, find, subject_of
 from guard.activity.look import look
 from guard.activity.shared_scan import Shared
-from guard.activity.should_resume import Decision, decide
+from guard.activity.should_resume import ResumeDecision, decide
 from guard.agents import records
 from guard.context.invocation import Invocation
 from guard.core.activity.assess import Signal
@@ -26,15 +26,15 @@ from guard.core.events import ResumeSent
 from guard.core.resume.evidence import NextTask
 from guard.core.resume.prompt import prompt
 from guard.core.resume.report import Outcome, ResumeReport
-from guard.core.resume.stall import Budget, Permission, Stall, permission, stall_of
-from guard.resume.channels import CannotDeliver, MayHaveArrived, Prepared, prepare
+from guard.core.resume.stall import Budget, ResumePermission, Stall, permission, stall_of
+from guard.resume.channels import CannotDeliver, MayHaveArrived, OpenChannel, prepare
 from guard.resume.evidence import Gathering
 from guard.resume.next_task import next_task
 from guard.system.process_identity import boot_id
 from guard.system.signals import deferred
 
 _LONGEST_LOOKBACK = 43200.0
-_NOT_LOOKED_AT = Decision(True, "its activity was not looked at")
+_NOT_LOOKED_AT = ResumeDecision(True, "its activity was not looked at")
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class _Resuming:
     agent: Agent
     wish: Wish
     now: datetime
-    decision: Decision = _NOT_LOOKED_AT
+    decision: ResumeDecision = _NOT_LOOKED_AT
     stall: Stall | None = None
-    way: Prepared | None = None
+    way: OpenChannel | None = None
     task: NextTask | None = None
     text: str | None = None
 
@@ -162,7 +162,7 @@ class _Resuming:
         of = max(number, self.budget.max_per_stall)
         self.text = prompt(self.gathered.evidence(self.decision.report, self.task, number, of))
 
-    def _record(self, way: Prepared, signals: tuple[Signal, ...]) -> None:
+    def _record(self, way: OpenChannel, signals: tuple[Signal, ...]) -> None:
         """Under the lock, by what the log says then: of two that want to send the last prompt, one may."""
         agent = self.agent
         names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
@@ -176,7 +176,7 @@ class _Resuming:
             change.append(records.made(ResumeSent, self.now, names, **self._fields(way)))
         self.stall = replace(self.stall, sent=self.stall.sent + 1)
 
-    def _fields(self, way: Prepared) -> dict[str, Any]:
+    def _fields(self, way: OpenChannel) -> dict[str, Any]:
         assert self.stall is not None
         report, settings = self.decision.report, self.guard.config.settings.activity
         text = (self.text or "").encode(errors="backslashreplace")
@@ -216,6 +216,6 @@ def _standing(agent: Agent) -> tuple[object, ...]:
     return agent.incarnation, agent.status, agent.updates, agent.whereabouts
 
 
-def _check(found: Permission) -> None:
+def _check(found: ResumePermission) -> None:
     if found.answer != "due":
         raise _Refused(found.answer, found.reason)

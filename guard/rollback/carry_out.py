@@ -13,12 +13,12 @@ from guard.rescue.commits import Committer
 from guard.rescue.stale_locks import noted
 from guard.rollback.errors import Stopped
 from guard.rollback.move_branch import index_held, index_name, move
-from guard.rollback.place import Place
-from guard.rollback.preflight import Standing
-from guard.rollback.prepare import Order, Prepared, prepared
+from guard.rollback.place import RollbackPlace
+from guard.rollback.preflight import BranchPosition
+from guard.rollback.prepare import PreparedRevert, RevertOrder, prepared
 from guard.rollback.recover import settle, work_tree
 from guard.rollback.revert import revert_message
-from guard.rollback.stage import Staged, begin, stage
+from guard.rollback.stage import StagedRollback, begin, stage
 from guard.rollback.work_tree_files import Meanwhile, bring
 from guard.snapshots.project import Project
 
@@ -42,7 +42,9 @@ class RolledBack:
     """Why the revert is not signed, though the user signs."""
 
 
-def roll_back(place: Place, order: Order, lock: int, keep: Keep, announce: Announce) -> RolledBack:
+def roll_back(
+    place: RollbackPlace, order: RevertOrder, lock: int, keep: Keep, announce: Announce
+) -> RolledBack:
     """Revert a task's commits; `Stopped`, with everything as it was, if that cannot be.
 
     Whoever calls it has the lock of all rollbacks, and has seen to those that were killed.
@@ -64,11 +66,11 @@ def roll_back(place: Place, order: Order, lock: int, keep: Keep, announce: Annou
 class _Making:
     """The revert as a commit, and its files in a folder."""
 
-    def __init__(self, place: Place, order: Order, ready: Prepared) -> None:
+    def __init__(self, place: RollbackPlace, order: RevertOrder, ready: PreparedRevert) -> None:
         self._place, self._order, self._ready = place, order, ready
         self.unsigned = ""
 
-    def staged(self, snapshot: str) -> Staged:
+    def staged(self, snapshot: str) -> StagedRollback:
         project, head = self._place.project(), self._ready.standing.head
         commit = self._commit(project)
         self._place.journals.mkdir(mode=0o700, exist_ok=True)
@@ -114,7 +116,9 @@ class _Making:
         return sorted(one for one in folders if not os.path.isdir(os.path.join(root, one)))
 
 
-def _carry_out(place: Place, staged: Staged, ready: Prepared, lock: int) -> None:
+def _carry_out(
+    place: RollbackPlace, staged: StagedRollback, ready: PreparedRevert, lock: int
+) -> None:
     """Whatever happens, it is settled while the index is still held, so that nobody commits what is half done."""
     trouble: str | None = None
     with ExitStack() as stack:
@@ -132,7 +136,11 @@ def _carry_out(place: Place, staged: Staged, ready: Prepared, lock: int) -> None
 
 
 def _brought(
-    place: Place, project: Project, staged: Staged, standing: Standing, lends: Sequence[int]
+    place: RollbackPlace,
+    project: Project,
+    staged: StagedRollback,
+    standing: BranchPosition,
+    lends: Sequence[int],
 ) -> str | None:
     with closing(work_tree(place)) as target:
         bring(staged, target)
@@ -141,18 +149,18 @@ def _brought(
         return move(project, _moving(standing, journal), lends)
 
 
-def _refuse_moved(project: Project, standing: Standing) -> None:
+def _refuse_moved(project: Project, standing: BranchPosition) -> None:
     if project.commit_of(standing.ref) != standing.head:
         raise Stopped("changed_meanwhile", "somebody committed meanwhile", "try again")
 
 
-def _moving(standing: Standing, journal: RollbackJournal) -> Sequence[str]:
+def _moving(standing: BranchPosition, journal: RollbackJournal) -> Sequence[str]:
     where = ("--no-deref", "HEAD") if standing.ref == "HEAD" else (standing.ref,)
     reason = f"guard: rollback {journal.task_id}"
     return "update-ref", "-m", reason, *where, journal.to_sha, journal.head
 
 
-def _locks(place: Place, standing: Standing) -> list[Path]:
+def _locks(place: RollbackPlace, standing: BranchPosition) -> list[Path]:
     head = place.repository.git_dir / "HEAD.lock"
     if standing.ref == "HEAD":
         return [head]

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from guard.core.base.text import visible
-from guard.rescue.commits import Change, put_into_index
+from guard.rescue.commits import PathChange, put_into_index
 from guard.rollback.errors import Stopped
 from guard.snapshots.project import Project
 from guard.system.private_files import close
@@ -35,7 +35,7 @@ def index_name() -> str:
 
 
 @contextmanager
-def index_held(project: Project, name: str, changed: Sequence[Change]) -> Iterator[int]:
+def index_held(project: Project, name: str, changed: Sequence[PathChange]) -> Iterator[int]:
     """While nobody else can change the index; the new one is ready, and held by the descriptor."""
     index = project.repository.git_dir / "index"
     new, lock = index.with_name(name), _lock_of(index)
@@ -53,7 +53,7 @@ def index_held(project: Project, name: str, changed: Sequence[Change]) -> Iterat
             close(held)
 
 
-def _locked(project: Project, index: Path, new: Path, changed: Sequence[Change]) -> int:
+def _locked(project: Project, index: Path, new: Path, changed: Sequence[PathChange]) -> int:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         held = _prepared(project, index, new, changed)
@@ -75,7 +75,7 @@ def _locked(project: Project, index: Path, new: Path, changed: Sequence[Change])
         time.sleep(_PAUSE)
 
 
-def _prepared(project: Project, index: Path, new: Path, changed: Sequence[Change]) -> int:
+def _prepared(project: Project, index: Path, new: Path, changed: Sequence[PathChange]) -> int:
     shutil.copy2(index, new)
     shutil.copy2(index, _old_of(new))
     put_into_index(project.with_variables(GIT_INDEX_FILE=os.fspath(new)), changed)

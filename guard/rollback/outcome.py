@@ -9,13 +9,13 @@ from guard.core.events.plan_upkeep import RollbackFailed, TaskRolledBack
 from guard.core.events.snapshot import full_ref
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import heads
-from guard.rollback.place import Place
+from guard.rollback.place import RollbackPlace
 from guard.rollback.recover import Settled, has_revert
 
 INTERRUPTED = "interrupted"
 
 
-def outcome(place: Place, begun: Rollback, settled: Sequence[Settled]) -> Settled:
+def outcome(place: RollbackPlace, begun: Rollback, settled: Sequence[Settled]) -> Settled:
     """By its journal, which was settled where it happened; without one by what it moves."""
     known = next((one for one in settled if one.to_sha == begun.to_sha), None)
     if known is not None:
@@ -23,7 +23,7 @@ def outcome(place: Place, begun: Rollback, settled: Sequence[Settled]) -> Settle
     return Settled(begun.task_id, begun.head, begun.to_sha, _has_moved(place, begun))
 
 
-def _has_moved(place: Place, begun: Rollback) -> bool:
+def _has_moved(place: RollbackPlace, begun: Rollback) -> bool:
     """A branch is the same in all work trees. A detached HEAD is that of one, and it is not recorded of which: the revert was
     made for it alone, so whichever has it is the one."""
     project = place.project()

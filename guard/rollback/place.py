@@ -24,7 +24,7 @@ _OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
-class Place:
+class RollbackPlace:
     """A work tree, the workspace that has its state, and the time that git is given."""
 
     repository: Repository
@@ -47,7 +47,7 @@ class Place:
         safely = outside(self.environ, self.repository.root)
         return Project(self.repository, safely, Deadline(self.time_limit)).unfiltered()
 
-    def at(self, repository: Repository) -> "Place":
+    def at(self, repository: Repository) -> "RollbackPlace":
         """The same workspace, and another work tree."""
         return replace(self, repository=repository)
 

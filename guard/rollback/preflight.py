@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guard.core.events.snapshot import State, full_ref, obstacle
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.status import entries, status, tracked_specially, unfiltered
-from guard.rescue.commits import Change
+from guard.rescue.commits import PathChange
 from guard.rescue.select import listed
 from guard.rollback.errors import Stopped
 from guard.snapshots.project import Project
-from guard.snapshots.safe_writer import Refused as InTheWay
-from guard.snapshots.safe_writer import Target
+from guard.snapshots.safe_writer import PathRefused as InTheWay
+from guard.snapshots.safe_writer import SafeFolder
 
 _GITLINK = b"160000"
 _HINTS = {
@@ -27,14 +27,14 @@ _HINTS = {
 _GO_ON = "finish or abort it; `git status` says how"
 
 
-class Standing(NamedTuple):
+class BranchPosition(NamedTuple):
     """What a rollback moves: a branch by its full name, or HEAD; and where that stands."""
 
     ref: str
     head: str
 
 
-def standing(project: Project, branch: str | None) -> Standing:
+def standing(project: Project, branch: str | None) -> BranchPosition:
     """Where HEAD is, for a task that was done on this branch (None: on none); refused unless the state is plain."""
     state = project.state(branch)
     what = obstacle(state)
@@ -47,7 +47,7 @@ def standing(project: Project, branch: str | None) -> Standing:
     head = project.commit_of("HEAD")
     if head is None:
         raise Stopped("not_ready", "there is no commit yet, so nothing can be rolled back")
-    return Standing(ref, head)
+    return BranchPosition(ref, head)
 
 
 def _beside_detached(state: State) -> str | None:
@@ -61,7 +61,7 @@ def _words(what: str, state: State, branch: str | None) -> str:
     return what.replace("_", " ") + (" in progress" if what == state.operation else "")
 
 
-def obstacles(project: Project, own: Project, changed: Sequence[Change]) -> Mapping[bytes, str]:
+def obstacles(project: Project, own: Project, changed: Sequence[PathChange]) -> Mapping[bytes, str]:
     """Why the files that are to change may not: each is named that is not as the last commit has it, or that git hides.
 
     `own` has an index with the revert in it.
@@ -71,7 +71,7 @@ def obstacles(project: Project, own: Project, changed: Sequence[Change]) -> Mapp
     found |= {path: why for path, why in _dirty(project) if path in paths}
     gone = frozenset(change.path for change in changed if change.letter == "D")
     new = [change.path for change in changed if change.letter == "A"]
-    with closing(Target(project.repository.root)) as target:
+    with closing(SafeFolder(project.repository.root)) as target:
         for path in new:
             if path not in found and (why := _in_the_way(target, path, gone)):
                 found[path] = why
@@ -79,7 +79,7 @@ def obstacles(project: Project, own: Project, changed: Sequence[Change]) -> Mapp
 
 
 def _unsupported(
-    project: Project, own: Project, changed: Sequence[Change]
+    project: Project, own: Project, changed: Sequence[PathChange]
 ) -> Iterator[tuple[bytes, str]]:
     modes = {change.path: (change.mode, change.old_mode) for change in changed}
     for path, both in modes.items():
@@ -103,7 +103,7 @@ def _filtered(project: Project, paths: Collection[bytes], *where: str) -> Iterat
 
 
 def _dirty(project: Project) -> Iterator[tuple[bytes, str]]:
-    git = unfiltered(Reader(project.repository, project.environ, project.deadline.left()))
+    git = unfiltered(RepositoryReader(project.repository, project.environ, project.deadline.left()))
     for entry in entries(status(git)):
         words = {"staged": entry.staged, "changed": entry.unstaged, "untracked": entry.untracked}
         yield entry.path, " and ".join(word for word, holds in words.items() if holds)
@@ -112,7 +112,7 @@ def _dirty(project: Project) -> Iterator[tuple[bytes, str]]:
             yield tracked.path, "hidden from git (skip-worktree or assume-unchanged)"
 
 
-def _in_the_way(target: Target, path: bytes, gone: Collection[bytes]) -> str | None:
+def _in_the_way(target: SafeFolder, path: bytes, gone: Collection[bytes]) -> str | None:
     """What stands where a file is to be, unless the revert itself takes it away."""
     if any(above in gone for above in _above(path)):
         return None

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from guard.core.base.text import plural
 from guard.core.events.snapshot import MOST_NAMED, shown
-from guard.rescue.commits import Change, changes
+from guard.rescue.commits import PathChange, changes
 from guard.rollback.errors import Stopped
-from guard.rollback.place import Place
-from guard.rollback.preflight import Standing, obstacles, standing
+from guard.rollback.place import RollbackPlace
+from guard.rollback.preflight import BranchPosition, obstacles, standing
 from guard.rollback.revert import reverted, tree_of
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import scratch
@@ -18,7 +18,7 @@ _MOST_SAID = 5
 
 
 @dataclass(frozen=True)
-class Order:
+class RevertOrder:
     """The task to be rolled back."""
 
     task_id: str
@@ -32,16 +32,18 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRevert:
     """A revert that nothing stands against; without changes there is nothing to be done."""
 
-    standing: Standing
+    standing: BranchPosition
     tree: str
-    changed: Sequence[Change]
+    changed: Sequence[PathChange]
 
 
 @contextmanager
-def prepared(place: Place, orders: Sequence[Order], *, dry: bool) -> Iterator[Prepared]:
+def prepared(
+    place: RollbackPlace, orders: Sequence[RevertOrder], *, dry: bool
+) -> Iterator[PreparedRevert]:
     """What becomes of the tree when these tasks are taken back one after the other; `Stopped` if anything stands against it.
 
     Dry, not even an object is written to the repository.
@@ -53,7 +55,7 @@ def prepared(place: Place, orders: Sequence[Order], *, dry: bool) -> Iterator[Pr
         yield _prepared(project, own, orders)
 
 
-def _prepared(project: Project, own: Project, orders: Sequence[Order]) -> Prepared:
+def _prepared(project: Project, own: Project, orders: Sequence[RevertOrder]) -> PreparedRevert:
     found = standing(project, orders[0].branch)
     tree = before = tree_of(own, found.head)
     for order in orders:
@@ -72,10 +74,10 @@ def _prepared(project: Project, own: Project, orders: Sequence[Order]) -> Prepar
             "commit, move or restore them first",
             [shown(path) for path in sorted(against)[:MOST_NAMED]],
         )
-    return Prepared(found, tree, changed)
+    return PreparedRevert(found, tree, changed)
 
 
-def _refuse_rewritten(own: Project, order: Order, head: str) -> None:
+def _refuse_rewritten(own: Project, order: RevertOrder, head: str) -> None:
     """A commit that the branch does not have any more has nothing on it that could be taken back."""
     if not order.commits:
         return
@@ -89,7 +91,7 @@ def _refuse_rewritten(own: Project, order: Order, head: str) -> None:
         )
 
 
-def _stopped_by(order: Order, conflicts: Sequence[bytes]) -> Stopped:
+def _stopped_by(order: RevertOrder, conflicts: Sequence[bytes]) -> Stopped:
     return Stopped(
         "conflict",
         f"task {order.name} cannot be reverted: later changes conflict in "

@@ -10,15 +10,15 @@ from guard.core.base.paths import unspelled
 from guard.core.rollback.journal import REFS, RollbackJournal
 from guard.errors import RepositoryProblem
 from guard.git.locate import at
-from guard.rescue.commits import Change, changes, put_into_index
+from guard.rescue.commits import PathChange, changes, put_into_index
 from guard.rescue.stale_locks import sweep_locks
 from guard.rollback.move_branch import settle_index
-from guard.rollback.place import Place
-from guard.rollback.stage import Staged, under_way
+from guard.rollback.place import RollbackPlace
+from guard.rollback.stage import StagedRollback, under_way
 from guard.rollback.work_tree_files import take_back, tidy
 from guard.snapshots.project import Project
 from guard.snapshots.restore import identities
-from guard.snapshots.safe_writer import Target
+from guard.snapshots.safe_writer import SafeFolder
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Settled:
     """The work tree as it was before, where that is known."""
 
 
-def settle_all(place: Place) -> list[Settled]:
+def settle_all(place: RollbackPlace) -> list[Settled]:
     """See to every rollback that was killed; whoever calls it has the lock of all rollbacks."""
     found = under_way(place.journals)
     settled = [settle(_place_of(place, staged.journal), staged) for staged in found]
@@ -44,7 +44,7 @@ def settle_all(place: Place) -> list[Settled]:
     return settled
 
 
-def _sweep_pins(place: Place) -> None:
+def _sweep_pins(place: RollbackPlace) -> None:
     """Reverts that were pinned, and whose rollback was killed before it was under way."""
     with suppress(RepositoryProblem):
         git = place.project()
@@ -52,7 +52,7 @@ def _sweep_pins(place: Place) -> None:
             git.call("update-ref", "--no-deref", "-d", ref)
 
 
-def _place_of(place: Place, journal: RollbackJournal) -> Place:
+def _place_of(place: RollbackPlace, journal: RollbackJournal) -> RollbackPlace:
     """It may have been in another work tree of the repository."""
     root = Path(os.fsdecode(unspelled(journal.worktree)))
     if root == place.repository.root:
@@ -66,7 +66,7 @@ def _place_of(place: Place, journal: RollbackJournal) -> Place:
         ) from None
 
 
-def settle(place: Place, staged: Staged) -> Settled:
+def settle(place: RollbackPlace, staged: StagedRollback) -> Settled:
     """Finish it or undo it, and forget it."""
     journal = staged.journal
     if (place.shadow / "guard.locks").is_dir():
@@ -90,11 +90,11 @@ def settle(place: Place, staged: Staged) -> Settled:
     )
 
 
-def work_tree(place: Place) -> Target:
+def work_tree(place: RollbackPlace) -> SafeFolder:
     """The files of the work tree, to be changed."""
     repository = place.repository
     forbidden = identities([place.workspace, repository.git_dir, repository.common_dir])
-    return Target(repository.root, forbidden=forbidden, durable=True)
+    return SafeFolder(repository.root, forbidden=forbidden, durable=True)
 
 
 def has_revert(project: Project, ref: str, to_sha: str) -> bool:
@@ -127,7 +127,7 @@ def _mend_index(project: Project, journal: RollbackJournal) -> None:
         put_into_index(project, behind)
 
 
-def _behind(project: Project, changed: list[Change]) -> Iterator[Change]:
+def _behind(project: Project, changed: list[PathChange]) -> Iterator[PathChange]:
     staged: dict[bytes, tuple[bytes, str]] = {}
     for line in project.call("ls-files", "-z", "--stage").split(b"\0")[:-1]:
         about, _, path = line.partition(b"\t")

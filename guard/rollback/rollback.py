@@ -16,13 +16,13 @@ from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskR
 from guard.core.events.snapshot import MOST_NAMED, Occasion, Snapshot, cut, shown
 from guard.core.rollback.report import RollbackReport, RolledBackTask
 from guard.errors import GuardError, Refused
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.rollback.carry_out import RolledBack, roll_back
 from guard.rollback.errors import Stopped
 from guard.rollback.journals import announced
 from guard.rollback.outcome import end_of, outcome
-from guard.rollback.place import Place, alone
-from guard.rollback.prepare import Order, prepared
+from guard.rollback.place import RollbackPlace, alone
+from guard.rollback.prepare import RevertOrder, prepared
 from guard.rollback.recover import Settled, settle_all
 from guard.rollback.report import aborted, finished_now, refused, repeated, taken_back
 from guard.rollback.retry import attempts
@@ -77,11 +77,11 @@ def finish_or_undo(guard: Invocation) -> None:
         _settled(guard, place)
 
 
-def place_of(guard: Invocation) -> Place:
+def place_of(guard: Invocation) -> RollbackPlace:
     """Where this call of guard would roll back."""
     guard.writable_store  # noqa: B018  Its folder has the lock.
     limit = guard.config.settings.rescue.time_limit_seconds
-    return Place(guard.repository, guard.workspace.path, guard.environ, limit)
+    return RollbackPlace(guard.repository, guard.workspace.path, guard.environ, limit)
 
 
 def _id_of(state: Coordinator, told: str) -> str:
@@ -93,7 +93,7 @@ def _id_of(state: Coordinator, told: str) -> str:
     return found
 
 
-def _settled(guard: Invocation, place: Place) -> list[Settled]:
+def _settled(guard: Invocation, place: RollbackPlace) -> list[Settled]:
     settled = settle_all(place)
     for one in settled:
         _tell_killed(guard, one.task_id, moved=one.moved)
@@ -140,7 +140,7 @@ class _Run:
     """One or several tasks, one after the other."""
 
     guard: Invocation
-    place: Place
+    place: RollbackPlace
     lock: int
     reason: str
     dry: bool
@@ -150,7 +150,7 @@ class _Run:
 
     def all(self, state: Coordinator, tasks: Sequence[str], tell: Tell) -> RollbackReport:
         """Nothing is begun unless all of them can be taken back."""
-        orders: list[Order] = []
+        orders: list[RevertOrder] = []
         try:
             orders += [self._order(state, task) for task in tasks]
             with prepared(self.place, orders, dry=True) as ready:
@@ -168,24 +168,24 @@ class _Run:
                 return self._stopped(tasks[-1], order.task_id, error)
         return self._report(state, tasks[-1], "planned" if self.dry else "rolled_back", changed)
 
-    def _order(self, state: Coordinator, task_id: str) -> Order:
+    def _order(self, state: Coordinator, task_id: str) -> RevertOrder:
         commit, task = state.task_commits[task_id], state.task(task_id)
         recorded = list(state.task_commits)
         before = recorded[: recorded.index(task_id)]
         earlier = [state.task_commits[one].commit_sha for one in before]
-        git = Reader(self.place.repository, self.place.environ, self.place.time_limit)
+        git = RepositoryReader(self.place.repository, self.place.environ, self.place.time_limit)
         commits = commits_of_task(git, commit.base_sha, commit.commit_sha, earlier)
         name, title = (task.name, task.title) if task else (task_id, "")
-        return Order(task_id, name, title, commit.branch, commits)
+        return RevertOrder(task_id, name, title, commit.branch, commits)
 
     def _told(
-        self, state: Coordinator, order: Order, made: RolledBack | None = None
+        self, state: Coordinator, order: RevertOrder, made: RolledBack | None = None
     ) -> RolledBackTask:
         commit = state.task_commits[order.task_id]
         to_sha, snapshot = (made.to_sha, made.snapshot) if made else (None, None)
         return taken_back(order.task_id, commit, order.commits, to_sha, snapshot)
 
-    def _one(self, state: Coordinator, order: Order, event_id: str | None) -> None:
+    def _one(self, state: Coordinator, order: RevertOrder, event_id: str | None) -> None:
         fields = {"task_id": order.task_id, "reason": self.reason}
 
         def announce(head: str, to_sha: str) -> None:

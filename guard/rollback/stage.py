@@ -20,7 +20,7 @@ from guard.rescue.select import listed
 from guard.snapshots.objects import LINK
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import pieces
-from guard.snapshots.safe_writer import Refused, Target
+from guard.snapshots.safe_writer import PathRefused, SafeFolder
 from guard.system.private_files import Folder
 
 _JOURNAL = "journal.json"
@@ -30,7 +30,7 @@ _MOST_BYTES = 256 * 1024**2
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedRollback:
     """A rollback put ready."""
 
     folder: Path
@@ -56,32 +56,34 @@ class Staged:
 
 
 def stage(
-    project: Project, folder: Path, paths: Sequence[bytes], to_sha: str, target: Target
+    project: Project, folder: Path, paths: Sequence[bytes], to_sha: str, target: SafeFolder
 ) -> None:
     """Put both versions of these paths into the folder."""
     (folder / "before").mkdir(parents=True, mode=0o700)
-    with closing(Target(folder / "before", durable=True)) as aside:
+    with closing(SafeFolder(folder / "before", durable=True)) as aside:
         for path in paths:
             copy_over(target, aside, path, to_sha)
     _check_out(project, folder, paths, to_sha)
 
 
-def copy_over(source: Target, target: Target, path: bytes, like: str) -> None:
+def copy_over(source: SafeFolder, target: SafeFolder, path: bytes, like: str) -> None:
     """The same file or link in another folder that has none; nothing if there is none."""
     there = seen(source, path, like)
     if there is not None:
         put(source, target, path, there, None)
 
 
-def seen(target: Target, path: bytes, like: str) -> There | None:
+def seen(target: SafeFolder, path: bytes, like: str) -> There | None:
     """What stands there; None for what is neither file nor link, which only stands in the way."""
     try:
         return target.look(path, like)
-    except Refused:
+    except PathRefused:
         return None
 
 
-def put(source: Target, target: Target, path: bytes, what: There, before: There | None) -> None:
+def put(
+    source: SafeFolder, target: SafeFolder, path: bytes, what: There, before: There | None
+) -> None:
     """Bring a path from one folder to another, in place of what was there."""
     if what.mode == LINK:
         text = source.read(path, _LONGEST_LINK)
@@ -119,23 +121,23 @@ def _sync(folder: Path) -> None:
                     os.fsync(descriptor)
 
 
-def begin(folder: Path, journal: RollbackJournal) -> Staged:
+def begin(folder: Path, journal: RollbackJournal) -> StagedRollback:
     """From here on it is under way."""
     opened = Folder.open(os.fspath(folder))
     assert opened is not None
     with opened:
         opened.replace(_JOURNAL, journal.model_dump_json().encode() + b"\n", durable=True)
-    return Staged(folder, journal)
+    return StagedRollback(folder, journal)
 
 
 @contextmanager
-def both(staged: Staged) -> Iterator[tuple[Target, Target]]:
+def both(staged: StagedRollback) -> Iterator[tuple[SafeFolder, SafeFolder]]:
     """The two versions, open."""
-    with closing(Target(staged.before)) as before, closing(Target(staged.after)) as after:
+    with closing(SafeFolder(staged.before)) as before, closing(SafeFolder(staged.after)) as after:
         yield before, after
 
 
-def under_way(journals: Path) -> list[Staged]:
+def under_way(journals: Path) -> list[StagedRollback]:
     """What was begun and not ended; what never began is deleted."""
     found = []
     try:
@@ -151,7 +153,7 @@ def under_way(journals: Path) -> list[Staged]:
         except OSError as error:
             raise StoreUnavailable(f"{folder}: {error.strerror}", "make it readable") from None
         try:
-            found.append(Staged(folder, parsed(RollbackJournal, data)))
+            found.append(StagedRollback(folder, parsed(RollbackJournal, data)))
         except ValueError as error:
             raise StateProblem(
                 f"{folder / _JOURNAL} is damaged: {error}",

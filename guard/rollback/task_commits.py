@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from guard.errors import RepositoryProblem
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.refs import missing
 from guard.rollback.errors import Stopped
 
@@ -11,7 +11,7 @@ MOST_COMMITS = 10_000
 
 
 def commits_of_task(
-    git: Reader, base_sha: str | None, commit_sha: str, earlier: Sequence[str] = ()
+    git: RepositoryReader, base_sha: str | None, commit_sha: str, earlier: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """The commits of a task, the newest first: those after its base, by first parents, up to where it ended.
 
@@ -35,7 +35,7 @@ def commits_of_task(
     return found
 
 
-def _refuse_missing(git: Reader, oids: Sequence[str]) -> None:
+def _refuse_missing(git: RepositoryReader, oids: Sequence[str]) -> None:
     gone = missing(git, oids)
     if gone:
         raise _rewritten(gone[0])

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from guard.core.base.paths import unspelled
 from guard.core.events.snapshot import shown
 from guard.core.snapshots.restore import There
-from guard.rollback.stage import Staged, both, put, seen
-from guard.snapshots.safe_writer import Refused, Target
+from guard.rollback.stage import StagedRollback, both, put, seen
+from guard.snapshots.safe_writer import PathRefused, SafeFolder
 
 
 class Meanwhile(Exception):
@@ -21,7 +21,7 @@ class _Step:
     wanted: There | None
 
 
-def bring(staged: Staged, target: Target) -> None:
+def bring(staged: StagedRollback, target: SafeFolder) -> None:
     """Make the work tree what the revert has; `Meanwhile` for the first file that is not as it was put ready."""
 
     def changed(path: bytes, why: str) -> None:
@@ -31,7 +31,7 @@ def bring(staged: Staged, target: Target) -> None:
         _exchange(staged, target, after, before, staged.paths, changed)
 
 
-def take_back(staged: Staged, target: Target, keep: frozenset[bytes]) -> list[str]:
+def take_back(staged: StagedRollback, target: SafeFolder, keep: frozenset[bytes]) -> list[str]:
     """Make the work tree what it was; what somebody changed since, or is to `keep`, is left as it is and named."""
     left: list[str] = []
 
@@ -49,7 +49,7 @@ def take_back(staged: Staged, target: Target, keep: frozenset[bytes]) -> list[st
     return left
 
 
-def tidy(staged: Staged, target: Target) -> None:
+def tidy(staged: StagedRollback, target: SafeFolder) -> None:
     """The revert is in place: folders that are empty by it go, as git would have it."""
     with both(staged) as (_before, after):
         gone = [path for path in staged.paths if seen(after, path, staged.journal.head) is None]
@@ -60,10 +60,10 @@ def tidy(staged: Staged, target: Target) -> None:
 
 
 def _exchange(
-    staged: Staged,
-    target: Target,
-    source: Target,
-    other: Target,
+    staged: StagedRollback,
+    target: SafeFolder,
+    source: SafeFolder,
+    other: SafeFolder,
     paths: Sequence[bytes],
     changed: Callable[[bytes, str], None],
 ) -> None:
@@ -75,7 +75,7 @@ def _exchange(
             if step.wanted is None:
                 assert step.there is not None
                 target.remove(step.path, step.there)
-        except (Refused, OSError) as error:
+        except (PathRefused, OSError) as error:
             changed(step.path, str(error))
     for step in steps:
         try:
@@ -84,15 +84,15 @@ def _exchange(
                     if path.startswith(step.path + b"/"):
                         _fold(target, path, step.path)
                 put(source, target, step.path, step.wanted, step.there)
-        except (Refused, OSError) as error:
+        except (PathRefused, OSError) as error:
             changed(step.path, str(error))
 
 
 def _steps(
-    staged: Staged,
-    target: Target,
-    source: Target,
-    other: Target,
+    staged: StagedRollback,
+    target: SafeFolder,
+    source: SafeFolder,
+    other: SafeFolder,
     paths: Sequence[bytes],
     changed: Callable[[bytes, str], None],
 ) -> Iterator[_Step]:
@@ -107,7 +107,7 @@ def _steps(
         yield _Step(path, now, wanted)
 
 
-def _fold(target: Target, path: bytes, top: bytes) -> None:
+def _fold(target: SafeFolder, path: bytes, top: bytes) -> None:
     """Remove the folders above a path that are empty, up to and including `top`."""
     while b"/" in path and path != top:
         path = path.rpartition(b"/")[0]

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, TypeVar
 
-from guard.core.classify import Classification, Reader
+from guard.core.classify import Classification, OutputReader
 from guard.core.events.run import Process
 from guard.errors import WrongUsage
 from guard.system.pipes import Outlet
@@ -38,7 +38,7 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(frozen=True)
-class Ended:
+class ChildExit:
     """How the agent's process ended."""
 
     code: int
@@ -68,7 +68,7 @@ class Supervised:
         *,
         environ: Mapping[str, str],
         cwd: Path,
-        reader: Reader,
+        reader: OutputReader,
         kept: tuple[BinaryIO, BinaryIO],
         to_stderr: bool,
         stdin: bytes | None = None,
@@ -126,12 +126,12 @@ class Supervised:
         """What the output and this exit code mean."""
         return self.asked(lambda reader: reader.finish(exit_code, now))
 
-    def asked(self, question: Callable[[Reader], T]) -> T:
+    def asked(self, question: Callable[[OutputReader], T]) -> T:
         """What the reader of the output has to say, between two pieces of it."""
         with self._lock:
             return question(self._reader)
 
-    def wait(self, look: Callable[[], None]) -> Ended:
+    def wait(self, look: Callable[[], None]) -> ChildExit:
         """Wait for the agent's end; `look` is called again and again meanwhile."""
         while (code := self._ended()) is None:
             look()
@@ -139,7 +139,7 @@ class Supervised:
             if self._terminal.lent_to_reader(self._running.pid):
                 self._signal(signal.SIGCONT)
         self._drain()
-        return Ended(code, self._stopped_by(code))
+        return ChildExit(code, self._stopped_by(code))
 
     def end(self) -> None:
         """End the agent, which has not asked for it: its group is told to, and forced after a while."""

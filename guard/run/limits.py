@@ -17,14 +17,14 @@ _LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """How long the agent may run, and how long it may be idle."""
 
     seconds: float
     idle_seconds: float
 
     @classmethod
-    def of(cls, settings: Run, most: float | None) -> "Limits":
+    def of(cls, settings: Run, most: float | None) -> "RunLimits":
         """Those of the settings, where 0 is none, and what is left to the caller."""
         seconds = min(settings.max_seconds or inf, inf if most is None else most)
         return cls(seconds, settings.max_idle_seconds or inf)
@@ -39,7 +39,7 @@ class Watching:
     child: Supervised
     watch: Watch
     agent: str | None
-    limits: Limits
+    limits: RunLimits
     beat: Callable[[], None]
     """Says to whoever comes after a crash that guard was still watching."""
     follow: Callable[[str | None], None]

@@ -12,10 +12,10 @@ from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
 from guard.core.events import RunEnded
 from guard.core.iteration.run import RUN
-from guard.core.run.loop import End, Limits, Next, after_iteration, before_iteration
+from guard.core.run.loop import End, LoopLimits, Next, after_iteration, before_iteration
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
 from guard.iteration.current import key_of
-from guard.run.order import Order
+from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, run_iteration, still_open
 from guard.system.signals import terminated_like_interrupted
 
@@ -38,11 +38,11 @@ class Looped:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LoopPlan:
     """What to do again and again, and until when."""
 
-    order: Order
-    limits: Limits
+    order: RunOrder
+    limits: LoopLimits
     prompt_file: Path | None = None
     tasks: Path | None = None
 
@@ -50,7 +50,9 @@ class Plan:
 class Loop:
     """A loop while it runs."""
 
-    def __init__(self, guard: Invocation, plan: Plan, tell: Callable[[CheckReport], None]) -> None:
+    def __init__(
+        self, guard: Invocation, plan: LoopPlan, tell: Callable[[CheckReport], None]
+    ) -> None:
         self._guard = guard
         self._plan = plan
         self._tell = tell
@@ -144,7 +146,7 @@ class Loop:
         self._reports.append(report)
         self._tell(report)
 
-    def _with_prompt(self) -> Order:
+    def _with_prompt(self) -> RunOrder:
         """The order of the next iteration, with the prompt as its file says now."""
         order, file = self._plan.order, self._plan.prompt_file
         if file is None:

@@ -9,17 +9,17 @@ from typing import get_args
 
 from guard.core.config.settings import Agent
 from guard.errors import WrongUsage
-from guard.iteration.current import Terms
+from guard.iteration.current import CheckTerms
 
 AGENT_PROGRAMS = frozenset(get_args(Agent)) - {"command"}
 
 
 @dataclass(frozen=True)
-class Order:
+class RunOrder:
     """What to run, and how to judge it."""
 
     argv: tuple[str, ...]
-    terms: Terms
+    terms: CheckTerms
     command: tuple[str, ...] | None = None
     """What the run is known by, where the words differ from iteration to iteration."""
     prompt: bytes | None = None

@@ -36,7 +36,7 @@ Whose = Literal["ours", "ended", "nobody_knows", "taken"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegistryEntry:
     """One life of an agent, while this guard runs it."""
 
     guard: Invocation
@@ -110,7 +110,7 @@ class Entry:
 
 def begins(
     guard: Invocation, task: str, agent_id: str | None, kind: str, *, in_loop: bool = False
-) -> Entry:
+) -> RegistryEntry:
     """The agent works on the task from now on, again or for the first time.
 
     One that goes on, because it waited or was limited, lives on. While another guard runs an agent, its name is taken: an
@@ -132,7 +132,7 @@ def begins(
                 _tell(guard, report)
                 if agent_id is None and name != kind:
                     guard.output.warn(f"{kind} is taken in task {task}: this agent is {name}")
-                return Entry(guard, report.agent, in_loop)
+                return RegistryEntry(guard, report.agent, in_loop)
     raise Refused(f"task {task} changes all the time", "try again")
 
 

@@ -20,8 +20,8 @@ from guard.errors import BreakerOpen, GuardError, WrongUsage
 from guard.hooks.ingest import fold
 from guard.iteration.begin import begin
 from guard.iteration.current import (
+    CheckTerms,
     Iteration,
-    Terms,
     current,
     key_of,
     last_check,
@@ -33,10 +33,10 @@ from guard.iteration.current import (
 from guard.iteration.kept_output import KeptOutput, output_left_by
 from guard.iteration.process_watch import MARK
 from guard.run import registry_entry as registered
-from guard.run.child import Ended, Supervised
-from guard.run.limits import Limits, Watching
-from guard.run.order import Order, check_program, current_folder, named
-from guard.run.registry_entry import Entry
+from guard.run.child import ChildExit, Supervised
+from guard.run.limits import RunLimits, Watching
+from guard.run.order import RunOrder, check_program, current_folder, named
+from guard.run.registry_entry import RegistryEntry
 from guard.run.team_feed import Following
 from guard.system.signals import terminated_like_interrupted
 
@@ -49,7 +49,7 @@ class StoppedByPerson(Exception):
         self.report = report
 
 
-def run_iteration(guard: Invocation, order: Order) -> CheckReport:
+def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
     """Run the agent once and say what became of it."""
     with terminated_like_interrupted():
         left = finish_what_was_left(guard, order.terms, order.goes_on)
@@ -71,7 +71,7 @@ def _tell_of(guard: Invocation, left: CheckReport) -> None:
         guard.output.warn(f"safe in snapshot {left.snapshot.id}: {left.snapshot.recover}")
 
 
-def _registered(guard: Invocation, order: Order) -> CheckReport:
+def _registered(guard: Invocation, order: RunOrder) -> CheckReport:
     """The iteration, with its agent in the registries if it has a task there."""
     if order.task is None:
         return _iterate(guard, order)
@@ -93,7 +93,7 @@ def _registered(guard: Invocation, order: Order) -> CheckReport:
 
 
 def finish_what_was_left(
-    guard: Invocation, terms: Terms, watched: bool = False
+    guard: Invocation, terms: CheckTerms, watched: bool = False
 ) -> CheckReport | None:
     """Judge an iteration that was left open; None if there is none. `watched` says that this guard was there all the time."""
     run = guard.store.view(RUN, key_of(guard))
@@ -101,7 +101,7 @@ def finish_what_was_left(
     if opened is None or opened.supervisor is None:
         return None
     refuse_beside_another(run)
-    iteration = current(guard, Terms())
+    iteration = current(guard, CheckTerms())
     guard.output.warn(f"iteration {opened.number} was left unfinished; it is judged first")
     return judged(
         guard,
@@ -138,7 +138,7 @@ def _ask_breaker(guard: Invocation) -> None:
     )
 
 
-def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> CheckReport:
+def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = None) -> CheckReport:
     agent = order.terms.agent or guard.config.settings.completion_check.agent or named(order.argv)
     me, command, folder = (
         breaker.process(os.getpid()),
@@ -167,7 +167,7 @@ def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> Che
         iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
         if entry is not None:
             entry.started(child.process)
-        limits = Limits.of(guard.config.settings.run, order.max_seconds)
+        limits = RunLimits.of(guard.config.settings.run, order.max_seconds)
         watch = watch_of(guard, iteration)
         team = Following(guard, iteration, child, order.terms.session)
         touch = output_files.touch
@@ -189,10 +189,10 @@ def _iterate(guard: Invocation, order: Order, entry: Entry | None = None) -> Che
 def _judge(
     guard: Invocation,
     iteration: Iteration,
-    terms: Terms,
+    terms: CheckTerms,
     watching: Watching,
     output: Classification,
-    ended: Ended,
+    ended: ChildExit,
 ) -> CheckReport:
     watch = watching.watch
     if ended.stopped_by is not None:

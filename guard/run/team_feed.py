@@ -1,7 +1,7 @@
 """What an agent's output tells of its helpers while it runs, followed into the accounting of its team."""
 
 from guard.context.invocation import Invocation
-from guard.core.classify import Reader
+from guard.core.classify import OutputReader
 from guard.core.events.team_change import Change
 from guard.core.team.state import Scope
 from guard.gate.accounts import Accounts
@@ -44,9 +44,9 @@ class Following:
         return Scope(key_of(self._guard), self._session, iteration.run, iteration.number)
 
 
-def _news(reader: Reader) -> tuple[Change, ...]:
+def _news(reader: OutputReader) -> tuple[Change, ...]:
     return reader.team.news() if reader.team is not None else ()
 
 
-def _members(reader: Reader) -> tuple[str, ...]:
+def _members(reader: OutputReader) -> tuple[str, ...]:
     return reader.team.members if reader.team is not None else ()

@@ -22,14 +22,14 @@ from guard.core.events.snapshot import (
 from guard.errors import GuardError, StoreUnavailable
 from guard.snapshots.fast_import import Stream
 from guard.snapshots.git_state import PutAside
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import Content, Large, read
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.staged import GITLINK
-from guard.snapshots.stat_cache import Memory, is_same
+from guard.snapshots.stat_cache import StatCache, is_same
 from guard.snapshots.tree_delta import Table, above
-from guard.snapshots.walk import FOLDER, Entry, Found, Walk, reached
+from guard.snapshots.walk import FOLDER, Found, SnapshotWalk, WalkEntry, reached
 from guard.store.lock import read_mark
 from guard.system.private_files import Folder, close
 
@@ -53,15 +53,15 @@ class Taking:
         project: Project,
         shadow: Shadow,
         stream: Stream,
-        before: Memory,
+        before: StatCache,
         wanted: Sequence[bytes],
-        limits: Limits,
+        limits: SnapshotLimits,
     ) -> None:
         self._workspace = shadow.path.parent
         place = os.stat(self._workspace)
         self._own = frozenset({(place.st_dev, place.st_ino)})
         self._deadline = project.deadline.part(_WALK_SHARE)
-        self.walk = Walk(project.repository.root, self._own, self._deadline)
+        self.walk = SnapshotWalk(project.repository.root, self._own, self._deadline)
         looked = time.time_ns()
         self.worktree = Table(stream, b"worktree/", before.worktree, looked)
         self.nested = Table(stream, b"nested/", before.nested, looked)
@@ -132,7 +132,7 @@ class Taking:
     def _tell_files(self) -> None:
         self._limits.tell(f"saving the work tree; {len(self.worktree.now)} files")
 
-    def _keep(self, entry: Entry) -> None:
+    def _keep(self, entry: WalkEntry) -> None:
         found = read(entry, self._limits.snapshot_max_file_bytes)
         if isinstance(found, Large):
             close(found.descriptor)
@@ -192,7 +192,7 @@ class Taking:
             elif path not in self._large:
                 self._keep(found[0])
 
-    def _keep_large(self, entry: Entry) -> None:
+    def _keep_large(self, entry: WalkEntry) -> None:
         found = read(entry, self._limits.snapshot_max_file_bytes)
         if not isinstance(found, Large):
             self._put(entry.path, found)
@@ -219,7 +219,7 @@ class Taking:
 
     def _look_into_git(self, root: Path, folder: bytes, table: Table) -> None:
         """The git directory of a repository inside this one: its commits may be nowhere else."""
-        walk = Walk(root, self._own, self._deadline, folder)
+        walk = SnapshotWalk(root, self._own, self._deadline, folder)
         for found in walk.folders():
             self._limits.tell(f"saving a nested repository; {spelled(folder)}")
             for name, status in found.files.items():
@@ -227,7 +227,7 @@ class Taking:
                     self._keep_git(found.entry(name, status), table)
         self._unread_of_git.update(walk.not_read)
 
-    def _keep_git(self, entry: Entry, table: Table) -> None:
+    def _keep_git(self, entry: WalkEntry, table: Table) -> None:
         found = read(entry, self._limits.snapshot_max_file_bytes)
         if isinstance(found, Large):
             self._put_large(table, entry.path, found)

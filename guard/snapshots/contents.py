@@ -15,7 +15,7 @@ from guard.core.snapshots.restore import (
 )
 from guard.errors import StateProblem
 from guard.snapshots.listing import Reference, read_manifest
-from guard.snapshots.objects import TREE, Objects, TreeEntry, Unreadable
+from guard.snapshots.objects import TREE, Objects, ObjectUnreadable, TreeEntry
 
 WORKTREE = b"worktree"
 NESTED = b"nested"
@@ -24,7 +24,7 @@ _MOST_DEPTH = 1000
 
 
 @dataclass
-class Contents:
+class SnapshotContents:
     """The files of a snapshot, in the order of their paths, and what cannot be had of it."""
 
     files: list[File] = field(default_factory=list)
@@ -56,9 +56,9 @@ class Contents:
         return asked_for(folder, wanted) or any(one.startswith(inside) for one in wanted)
 
 
-def of_worktree(objects: Objects, reference: Reference) -> Contents:
+def of_worktree(objects: Objects, reference: Reference) -> SnapshotContents:
     """The work tree as it was."""
-    found = Contents()
+    found = SnapshotContents()
     manifest = _manifest(objects, reference, found)
     bits = _bits(manifest)
     for entry in _top(objects, reference):
@@ -74,9 +74,9 @@ def of_worktree(objects: Objects, reference: Reference) -> Contents:
     return found
 
 
-def of_index(objects: Objects, reference: Reference) -> Contents:
+def of_index(objects: Objects, reference: Reference) -> SnapshotContents:
     """What was staged, by stage, what was stashed, and the files of the operation that was in progress."""
-    found = Contents()
+    found = SnapshotContents()
     for entry in _top(objects, reference):
         if entry.mode == TREE and entry.name not in (WORKTREE, NESTED):
             _walk(objects, entry, entry.name + b"/", found, {})
@@ -84,18 +84,18 @@ def of_index(objects: Objects, reference: Reference) -> Contents:
     return found
 
 
-def _walk_nested(objects: Objects, top: TreeEntry, found: Contents) -> None:
-    inner = Contents()
+def _walk_nested(objects: Objects, top: TreeEntry, found: SnapshotContents) -> None:
+    inner = SnapshotContents()
     _walk(objects, top, b"", inner, {}, why_unsafe_nested)
     found.nested = sorted(inner.files)
     found.trouble.update(inner.trouble)
     found.refused.update(inner.refused)
 
 
-def _manifest(objects: Objects, reference: Reference, found: Contents) -> Manifest | None:
+def _manifest(objects: Objects, reference: Reference, found: SnapshotContents) -> Manifest | None:
     try:
         return read_manifest(objects, reference.commit)
-    except Unreadable as error:
+    except ObjectUnreadable as error:
         found.manifest_damage = f"{error}; permissions and empty folders are lost"
         return None
 
@@ -112,9 +112,9 @@ def _octal(text: str) -> int:
 def _top(objects: Objects, reference: Reference) -> list[TreeEntry]:
     try:
         if not reference.commit:
-            raise Unreadable("its ref is broken")
+            raise ObjectUnreadable("its ref is broken")
         return objects.tree(f"{reference.commit}^{{tree}}")
-    except Unreadable as error:
+    except ObjectUnreadable as error:
         raise StateProblem(
             f"snapshot {reference.id} cannot be read: {error}",
             "`guard snapshots` lists the others; nothing was changed",
@@ -125,7 +125,7 @@ def _walk(
     objects: Objects,
     top: TreeEntry,
     prefix: bytes,
-    found: Contents,
+    found: SnapshotContents,
     bits: dict[bytes, int],
     why_not: Callable[[bytes], str | None] = why_unsafe,
 ) -> None:
@@ -144,9 +144,9 @@ def _walk(
                 found.files.append(File(path, entry.mode, entry.oid, bits.get(path, usual)))
 
 
-def _entries(objects: Objects, prefix: bytes, oid: str, found: Contents) -> list[TreeEntry]:
+def _entries(objects: Objects, prefix: bytes, oid: str, found: SnapshotContents) -> list[TreeEntry]:
     try:
         return objects.tree(oid)
-    except Unreadable as error:
+    except ObjectUnreadable as error:
         found.trouble[own_path(prefix.rstrip(b"/"))] = str(error)
         return []

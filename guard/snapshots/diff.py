@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from guard.core.base.paths import spelled
 from guard.core.events.snapshot import cut
-from guard.core.rescue.report import Change
+from guard.core.rescue.report import PathDifference
 from guard.core.snapshots.restore import File, There, asked_for, same, text_diff
-from guard.snapshots.contents import Contents
-from guard.snapshots.objects import LINK, Objects, Unreadable
-from guard.snapshots.safe_writer import Refused, Target
-from guard.snapshots.walk import Walk
+from guard.snapshots.contents import SnapshotContents
+from guard.snapshots.objects import LINK, Objects, ObjectUnreadable
+from guard.snapshots.safe_writer import PathRefused, SafeFolder
+from guard.snapshots.walk import SnapshotWalk
 from guard.system.deadline import Deadline
 
 _MOST_BYTES = 128 * 1024
@@ -23,7 +23,7 @@ _TOO_LARGE = "too large to show"
 class Comparison:
     """The differences, in the order of their paths."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[PathDifference] = field(default_factory=list)
     unchanged: int = 0
     not_read: dict[bytes, str] = field(default_factory=dict)
     damaged: bool = False
@@ -35,12 +35,12 @@ class Comparing:
     """One comparison; a target of None is a folder that is not there yet."""
 
     objects: Objects
-    target: Target | None
+    target: SafeFolder | None
     left_diffs: int = _MOST_DIFFS
 
     def compare(
         self,
-        contents: Contents,
+        contents: SnapshotContents,
         wanted: Sequence[bytes],
         leave_out: frozenset[tuple[int, int]],
         deadline: Deadline,
@@ -64,7 +64,7 @@ class Comparing:
     ) -> set[bytes]:
         if self.target is None:
             return set()
-        walk = Walk(self.target.root, leave_out, deadline)
+        walk = SnapshotWalk(self.target.root, leave_out, deadline)
         found = {entry.path for entry in walk.entries()} - set(known)
         result.not_read.update(
             (path, why) for path, why in walk.not_read.items() if path not in known
@@ -81,12 +81,12 @@ class Comparing:
                 result.unchanged += 1
             else:
                 result.changes.append(self._difference(file, there))
-        except (Refused, Unreadable) as error:
+        except (PathRefused, ObjectUnreadable) as error:
             result.not_read[path] = str(error)
         except OSError as error:
             result.not_read[path] = f"{error.strerror}"
 
-    def _difference(self, file: File, there: There | None) -> Change:
+    def _difference(self, file: File, there: There | None) -> PathDifference:
         letter = "A" if there is None else "M"
         if there is not None and there.oid == file.oid:
             return _change(letter, file.path, None, _bits(there.mode, there.bits, file))
@@ -94,7 +94,7 @@ class Comparing:
             return _change(letter, file.path, None, f"more than {_MOST_DIFFS} files differ")
         before = self.target.read(file.path, _MOST_BYTES) if there and self.target else b""
         after = None
-        with suppress(Unreadable):
+        with suppress(ObjectUnreadable):
             after = self.objects.read(file.oid, most=_MOST_BYTES)
         if before is None or after is None:
             return _change(letter, file.path, None, _TOO_LARGE)
@@ -110,7 +110,7 @@ def _bits(mode: bytes, bits: int, file: File) -> str:
     return f"permissions {bits:o} become {file.bits:o}"
 
 
-def _change(letter: str, path: bytes, diff: str | None, note: str | None) -> Change:
-    return Change.model_validate(
+def _change(letter: str, path: bytes, diff: str | None, note: str | None) -> PathDifference:
+    return PathDifference.model_validate(
         {"letter": letter, "path": spelled(path), "diff": diff, "note": note and cut(note)}
     )

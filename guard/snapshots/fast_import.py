@@ -20,7 +20,7 @@ Listing = dict[bytes, tuple[bytes, str]]
 """Paths in a tree, each with its mode and object id."""
 
 
-class Changes(NamedTuple):
+class TreeChanges(NamedTuple):
     """What a snapshot has beyond the trees that it starts from, and what it has no longer."""
 
     written: Listing
@@ -37,9 +37,9 @@ class Stream:
     deleted: set[bytes] = field(default_factory=set)
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> TreeChanges:
         """Both together."""
-        return Changes(self.written, self.deleted)
+        return TreeChanges(self.written, self.deleted)
 
     def begin(self, ref: str) -> None:
         """Start the commit."""

@@ -16,8 +16,8 @@ from guard.snapshots.fast_import import Stream
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import Content, mode_of, read
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.staged import Index, Staged
-from guard.snapshots.walk import FOLDER, Entry, Walk, reached
+from guard.snapshots.staged import IndexEntry, ProjectIndex
+from guard.snapshots.walk import FOLDER, SnapshotWalk, WalkEntry, reached
 
 _GIT_FILES = (
     *(b"HEAD", b"ORIG_HEAD", b"MERGE_HEAD", b"MERGE_MSG", b"MERGE_MODE", b"AUTO_MERGE"),
@@ -40,7 +40,7 @@ class PutAside:
     def __init__(
         self, project: Project, shadow: Shadow, stream: Stream, trouble: dict[bytes, str]
     ) -> None:
-        self.index = Index(shadow, project.repository)
+        self.index = ProjectIndex(shadow, project.repository)
         self._project, self._shadow, self._stream = project, shadow, stream
         self._trouble = trouble
         self._written: set[str] = set()
@@ -113,13 +113,13 @@ class PutAside:
                 elif found not in (None, FOLDER):
                     self._trouble[b".git/" + name] = found
         for name in _GIT_FOLDERS:
-            walk = Walk(repository.git_dir, frozenset(), self._project.deadline, name)
+            walk = SnapshotWalk(repository.git_dir, frozenset(), self._project.deadline, name)
             for inside in walk.folders():
                 for file, status in inside.files.items():
                     self._keep_file(inside.entry(file, status), status, inside.prefix + file)
             self._trouble.update((b".git/" + path, why) for path, why in walk.not_read.items())
 
-    def _keep_file(self, entry: Entry, status: os.stat_result, name: bytes) -> None:
+    def _keep_file(self, entry: WalkEntry, status: os.stat_result, name: bytes) -> None:
         if status.st_size > _MOST_FILE_BYTES:
             return
         found = read(entry, _MOST_FILE_BYTES)
@@ -135,9 +135,9 @@ class PutAside:
         except RepositoryProblem:
             return None
 
-    def _copy(self, wanted: Sequence[tuple[bytes, Staged]]) -> None:
+    def _copy(self, wanted: Sequence[tuple[bytes, IndexEntry]]) -> None:
         """Blobs of the project into these places; those that the shadow has are only named."""
-        places: dict[str, list[tuple[bytes, Staged]]] = defaultdict(list)
+        places: dict[str, list[tuple[bytes, IndexEntry]]] = defaultdict(list)
         for place, one in wanted:
             places[one.oid].append((place, one))
         known = self._known(list(places))

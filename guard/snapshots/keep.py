@@ -8,12 +8,12 @@ from guard.context.invocation import Invocation
 from guard.core.events.snapshot import Occasion, Snapshot
 from guard.git.locate import Repository
 from guard.git.search_path import outside
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.take import ready, take
 from guard.system.deadline import Deadline
 
-_USUAL = Limits()
+_USUAL = SnapshotLimits()
 
 
 def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapshot:
@@ -28,7 +28,7 @@ def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapsh
             guard.environ,
             occasion=occasion,
             time_limit=settings.time_limit_seconds,
-            limits=Limits.of(settings, live.far if tells else None),
+            limits=SnapshotLimits.of(settings, live.far if tells else None),
         )
     finally:
         live.clear()
@@ -42,7 +42,7 @@ def snapshot(
     occasion: Occasion,
     time_limit: float,
     paths: Sequence[bytes] = (),
-    limits: Limits = _USUAL,
+    limits: SnapshotLimits = _USUAL,
 ) -> Snapshot:
     """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
     project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
@@ -52,7 +52,7 @@ def snapshot(
     return taken
 
 
-def tidy(project: Project, workspace_path: Path, limits: Limits, now: datetime) -> None:
+def tidy(project: Project, workspace_path: Path, limits: SnapshotLimits, now: datetime) -> None:
     """Old snapshots go, as far as there is time for it, and only if there may be any to go."""
     from guard.snapshots import prune as retention
 

@@ -16,7 +16,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Limits:
+class SnapshotLimits:
     """What is kept and what is committed, and how long it is kept."""
 
     snapshot_max_file_bytes: int = SNAPSHOT_MAX_FILE_BYTES
@@ -33,7 +33,7 @@ class Limits:
             self.progress(message)
 
     @classmethod
-    def of(cls, settings: Rescue, progress: Progress | None = None) -> "Limits":
+    def of(cls, settings: Rescue, progress: Progress | None = None) -> "SnapshotLimits":
         """As the settings say."""
         return cls(
             snapshot_max_file_bytes=settings.snapshot_max_file_bytes,

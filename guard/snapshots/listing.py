@@ -16,7 +16,7 @@ from guard.core.events.snapshot import Anchor, Manifest, capped_lines, cut
 from guard.core.rescue.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
 from guard.errors import StateProblem, WrongUsage
 from guard.git.run import git
-from guard.snapshots.objects import Objects, Unreadable
+from guard.snapshots.objects import Objects, ObjectUnreadable
 from guard.snapshots.shadow import LOCK, NAME, OPTIONS
 from guard.snapshots.take import REFS, UNPROMOTED, recovery
 from guard.system.private_files import Folder, close
@@ -91,7 +91,7 @@ class Shelf:
             for one in self.references():
                 try:
                     manifest = read_manifest(objects, one.commit)
-                except Unreadable as error:
+                except ObjectUnreadable as error:
                     damaged.append(DamagedSnapshot(id=one.id, why=cut(str(error))))
                 else:
                     entries.append((manifest.at, one.written_ns, self._entry(one, manifest)))
@@ -103,7 +103,7 @@ class Shelf:
         found = []
         with self.objects() as objects:
             for one in self.references():
-                with suppress(Unreadable):
+                with suppress(ObjectUnreadable):
                     manifest = read_manifest(objects, one.commit)
                     if manifest.log is not None:
                         log = manifest.log
@@ -178,13 +178,13 @@ class Shelf:
 def read_manifest(objects: Objects, commit: str) -> Manifest:
     """The manifest of a snapshot; Unreadable if it is not there or cannot be understood."""
     if not commit:
-        raise Unreadable("its ref is broken")
+        raise ObjectUnreadable("its ref is broken")
     try:
         return parsed(Manifest, objects.manifest(commit))
     except ValueError as error:
-        raise Unreadable(f"manifest.json cannot be read: {error}") from None
-    except Unreadable as error:
-        raise Unreadable(f"manifest.json: {error}") from None
+        raise ObjectUnreadable(f"manifest.json cannot be read: {error}") from None
+    except ObjectUnreadable as error:
+        raise ObjectUnreadable(f"manifest.json: {error}") from None
 
 
 @contextmanager

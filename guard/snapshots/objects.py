@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from guard.git.run import git_asked
 from guard.snapshots.shadow import OPTIONS
-from guard.system.dialogue import Dialogue, Ended
+from guard.system.dialogue import Dialogue, DialogueEnded
 
 MISSING = "its object is missing"
 DAMAGED = "its object is damaged"
@@ -21,7 +21,7 @@ _IN_MEMORY = 8 * 1024**2
 _LONGEST_MANIFEST = 256 * 1024**2
 
 
-class Unreadable(Exception):
+class ObjectUnreadable(Exception):
     """An object that is not there, or not what it should be; the message says which."""
 
 
@@ -66,30 +66,30 @@ class Objects:
                 yield piece
             self._git.line()
             finished = True
-        except Ended:
-            raise Unreadable(DAMAGED) from None
+        except DialogueEnded:
+            raise ObjectUnreadable(DAMAGED) from None
         finally:
             if not finished:
                 self._hang_up()
         if digest.hexdigest() != oid:
-            raise Unreadable(DAMAGED)
+            raise ObjectUnreadable(DAMAGED)
 
     def _asked(self, name: str, kind: str, most: int | None) -> tuple[str, int]:
         try:
             git = self._git = self._git or self._called()
             git.ask(name.encode() + b"\n")
             said = git.line().split(b" ")
-        except Ended:
+        except DialogueEnded:
             self._hang_up()
-            raise Unreadable(DAMAGED) from None
+            raise ObjectUnreadable(DAMAGED) from None
         if len(said) != 3:
-            raise Unreadable(MISSING)
+            raise ObjectUnreadable(MISSING)
         oid, size = said[0].decode(), int(said[2])
         wrong = DAMAGED if said[1] != kind.encode() else None
         too_large = f"larger than {most} bytes" if most is not None and size > most else None
         if wrong or too_large:
             self._hang_up()
-            raise Unreadable(wrong or too_large)
+            raise ObjectUnreadable(wrong or too_large)
         return oid, size
 
     def _called(self) -> Dialogue:
@@ -120,7 +120,7 @@ class Objects:
         try:
             return list(_entries(self.read(name, "tree"), _id_bytes(name)))
         except ValueError:
-            raise Unreadable(DAMAGED) from None
+            raise ObjectUnreadable(DAMAGED) from None
 
 
 def _entries(data: bytes, id_bytes: int) -> Iterator[TreeEntry]:

@@ -13,7 +13,7 @@ from guard.core.events.snapshot import State, full_ref
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import contents
 from guard.git.locate import Repository
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.run import config_value
 from guard.git.status import no_filters
 from guard.snapshots.fast_import import Listing
@@ -52,7 +52,7 @@ class Project:
 
     def unfiltered(self) -> "Project":
         """The same, so that no filter of the repository's runs: git looks again at files that it was not asked about."""
-        reader = Reader(self.repository, self.environ, self.deadline.left(), self.extra)
+        reader = RepositoryReader(self.repository, self.environ, self.deadline.left(), self.extra)
         return replace(self, settings={**self.settings, **no_filters(reader)})
 
     def with_index(self, path: Path) -> "Project":
@@ -90,8 +90,8 @@ class Project:
         """A git command as a program with its environment."""
         return self._reader().command(*words)
 
-    def _reader(self) -> Reader:
-        reader = Reader(self.repository, self.environ, self.deadline.left(), self.extra)
+    def _reader(self) -> RepositoryReader:
+        reader = RepositoryReader(self.repository, self.environ, self.deadline.left(), self.extra)
         return reader.with_settings({**_SETTINGS, **self.settings})
 
     def line(self, *words: str, stdin: bytes = b"") -> str:

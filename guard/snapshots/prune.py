@@ -17,7 +17,7 @@ from typing import NamedTuple
 from guard.core.base.text import visible
 from guard.core.events.snapshot import cut
 from guard.core.rescue.report import SnapshotEntry
-from guard.core.snapshots.retention import Held, due, slack
+from guard.core.snapshots.retention import SnapshotFacts, due, slack
 from guard.errors import GuardError, StoreUnavailable
 from guard.git.run import git
 from guard.snapshots.listing import Reference, opened_shelf
@@ -107,8 +107,10 @@ def prune(
     return Pruned(gone, freed, left)
 
 
-def _held(entry: SnapshotEntry) -> Held:
-    return Held(entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline")
+def _held(entry: SnapshotEntry) -> SnapshotFacts:
+    return SnapshotFacts(
+        entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline"
+    )
 
 
 def let_go(

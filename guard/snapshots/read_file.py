@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from guard.snapshots.walk import Entry
+from guard.snapshots.walk import WalkEntry
 from guard.system.private_files import close
 
 IN_MEMORY = 50 * 1024**2
@@ -32,7 +32,7 @@ class Large(NamedTuple):
     status: os.stat_result
 
 
-def read(entry: Entry, most_bytes: int) -> Content | Large | str | None:
+def read(entry: WalkEntry, most_bytes: int) -> Content | Large | str | None:
     """The content, or why there is none; None if the file is gone by now."""
     try:
         if entry.is_link:
@@ -44,13 +44,13 @@ def read(entry: Entry, most_bytes: int) -> Content | Large | str | None:
         return f"{error.strerror}"
 
 
-def _read_link(entry: Entry) -> Content:
+def _read_link(entry: WalkEntry) -> Content:
     target = os.readlink(entry.name, dir_fd=entry.folder)
     status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
     return Content(target, status, steady=stat.S_ISLNK(status.st_mode))
 
 
-def _read_file(entry: Entry, most_bytes: int) -> Content | Large | str:
+def _read_file(entry: WalkEntry, most_bytes: int) -> Content | Large | str:
     descriptor = os.open(entry.name, _FLAGS, dir_fd=entry.folder)
     found: Content | Large | str = ""
     try:

@@ -12,22 +12,22 @@ from guard.core.events.snapshot import Occasion, Snapshot
 from guard.core.snapshots.restore import UnknownPath, within
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.locate import Repository
-from guard.snapshots.contents import Contents, of_index, of_worktree
+from guard.snapshots.contents import SnapshotContents, of_index, of_worktree
 from guard.snapshots.destination import made, new_folder
 from guard.snapshots.diff import Comparing, Comparison
 from guard.snapshots.keep import snapshot
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.listing import Reference, Shelf, opened_shelf
 from guard.snapshots.objects import Objects
-from guard.snapshots.safe_writer import Target
+from guard.snapshots.safe_writer import SafeFolder
 from guard.snapshots.write_files import Progress, Restored, Writing
 from guard.system.deadline import Deadline
 
-_USUAL = Limits()
+_USUAL = SnapshotLimits()
 
 
 @dataclass(frozen=True)
-class Source:
+class SnapshotSource:
     """Where snapshots are, and which work tree is meant; there may be none."""
 
     workspace: Path
@@ -35,7 +35,7 @@ class Source:
     environ: Mapping[str, str]
     silence_limit: float
     """How long git may say nothing."""
-    limits: Limits = _USUAL
+    limits: SnapshotLimits = _USUAL
 
     @property
     def worktree(self) -> str | None:
@@ -54,11 +54,11 @@ class Source:
 class Chosen:
     """A snapshot, open for reading."""
 
-    source: Source
+    source: SnapshotSource
     shelf: Shelf
     reference: Reference
     objects: Objects
-    contents: Contents
+    contents: SnapshotContents
 
     def wanted(self, words: Sequence[str], here: Path | None) -> list[bytes]:
         """The paths that a person typed, each one that the snapshot has; in their spelling, if not as they are."""
@@ -91,7 +91,7 @@ class Chosen:
         repository = self.source.repository
         place = to or new_folder(self.reference.id, here, repository.root if repository else None)
         real = made(place, self.source.forbidden())
-        with closing(Target(real)) as target:
+        with closing(SafeFolder(real)) as target:
             return real, Writing(self.objects, target, progress).all_new(self.contents, wanted)
 
     def in_place(
@@ -100,7 +100,7 @@ class Chosen:
         """Into the work tree, of which a snapshot is taken first."""
         repository = self._repository()
 
-        def save(paths: list[bytes]) -> tuple[Snapshot, Contents]:
+        def save(paths: list[bytes]) -> tuple[Snapshot, SnapshotContents]:
             taken = snapshot(
                 repository,
                 self.source.workspace,
@@ -114,7 +114,7 @@ class Chosen:
                 return taken, of_worktree(objects, self.shelf.find(taken.id, None))
 
         forbidden = self.source.forbidden()
-        with closing(Target(repository.root, forbidden=forbidden, durable=True)) as target:
+        with closing(SafeFolder(repository.root, forbidden=forbidden, durable=True)) as target:
             writing = Writing(self.objects, target, progress)
             return repository.root, writing.in_place(self.contents, wanted, save)
 
@@ -123,7 +123,7 @@ class Chosen:
     ) -> tuple[Path, Comparison]:
         """Against the work tree, or against a folder, which need not exist."""
         place = Path(os.path.realpath(to)) if to else self._repository().root
-        target = Target(place) if place.is_dir() else None
+        target = SafeFolder(place) if place.is_dir() else None
         try:
             return place, Comparing(self.objects, target).compare(
                 self.contents, wanted, identities([self.source.workspace]), Deadline(time_limit)
@@ -141,7 +141,7 @@ class Chosen:
 
 
 @contextmanager
-def chosen(source: Source, word: str, *, staged: bool) -> Iterator[Chosen]:
+def chosen(source: SnapshotSource, word: str, *, staged: bool) -> Iterator[Chosen]:
     """The snapshot that a person named; `staged` for what its index had instead of the work tree."""
     limit = source.silence_limit
     with opened_shelf(source.workspace, source.environ, time_limit=limit) as shelf:

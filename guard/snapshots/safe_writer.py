@@ -26,11 +26,11 @@ _LINK_BITS = 0o644
 NOT_A_FOLDER = "a link or a file stands where its folder should be"
 
 
-class Refused(Exception):
+class PathRefused(Exception):
     """A path that is left as it is; the message says why."""
 
 
-class Target:
+class SafeFolder:
     """One folder while files are compared with it or written to it."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Target:
             digest.update(text)
             return There(LINK, digest.hexdigest(), _LINK_BITS)
         if stat.S_ISDIR(status.st_mode):
-            raise Refused("a folder stands in its place")
+            raise PathRefused("a folder stands in its place")
         with self._reading(folder, name) as descriptor:
             status = os.fstat(descriptor)
             digest = blob_digest(like, status.st_size)
@@ -78,7 +78,7 @@ class Target:
         """Whether anything is there, or in the way."""
         try:
             folder = self._found(path)
-        except (Refused, OSError):
+        except (PathRefused, OSError):
             return True
         return folder is not None and _exists(folder, path.rpartition(b"/")[2])
 
@@ -99,10 +99,10 @@ class Target:
         try:
             descriptor = os.open(name, _READ, dir_fd=folder)
         except OSError as error:
-            raise Refused(f"what stands there cannot be read: {error.strerror}") from None
+            raise PathRefused(f"what stands there cannot be read: {error.strerror}") from None
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Refused("a special file stands in its place")
+                raise PathRefused("a special file stands in its place")
             yield descriptor
         finally:
             close(descriptor)
@@ -143,9 +143,9 @@ class Target:
         name = path.rpartition(b"/")[2]
         if before is None:
             if _exists(folder, name):
-                raise Refused("something else stands in its place by now")
+                raise PathRefused("something else stands in its place by now")
         elif self.look(path, before.oid) != before:
-            raise Refused("what stood there has changed meanwhile")
+            raise PathRefused("what stood there has changed meanwhile")
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         if self._durable:
             os.fsync(folder)
@@ -168,14 +168,14 @@ class Target:
         """Take a file away; Refused if it is no longer what it was."""
         folder = self._found(path)
         if folder is None or self.look(path, before.oid) != before:
-            raise Refused("what stood there has changed meanwhile")
+            raise PathRefused("what stood there has changed meanwhile")
         os.unlink(path.rpartition(b"/")[2], dir_fd=folder)
         if self._durable:
             os.fsync(folder)
 
     def remove_folder(self, path: bytes) -> bool:
         """Take a folder away if it is empty; whether there is none now."""
-        with suppress(OSError, Refused):
+        with suppress(OSError, PathRefused):
             folder = self._found(path)
             if folder is None:
                 return True
@@ -186,7 +186,7 @@ class Target:
 
     def sweep(self, path: bytes) -> None:
         """Take away what a killed process left in the folder of a path."""
-        with suppress(OSError, Refused):
+        with suppress(OSError, PathRefused):
             folder = self._found(path)
             if folder is not None:
                 self._temporary(folder)
@@ -195,7 +195,7 @@ class Target:
         """The folder that holds a path, open; made if there is none."""
         folder = self._found(path, create=True)
         if folder is None:
-            raise Refused("its folder is deleted again and again")
+            raise PathRefused("its folder is deleted again and again")
         return folder
 
     def _found(self, path: bytes, *, create: bool = False) -> int | None:
@@ -219,12 +219,12 @@ class Target:
             return False
         except OSError as error:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
-                raise Refused(NOT_A_FOLDER) from None
+                raise PathRefused(NOT_A_FOLDER) from None
             raise
         status = os.fstat(descriptor)
         if (status.st_dev, status.st_ino) in self._forbidden:
             close(descriptor)
-            raise Refused("it lies in a git directory or in guard's own state")
+            raise PathRefused("it lies in a git directory or in guard's own state")
         self._open.append((name, descriptor))
         return True
 

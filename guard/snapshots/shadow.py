@@ -20,7 +20,7 @@ from guard.core.events.snapshot import cut
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.run import git, git_fed
 from guard.snapshots import packs
-from guard.snapshots.fast_import import Changes, Listing, Stream
+from guard.snapshots.fast_import import Listing, Stream, TreeChanges
 from guard.snapshots.stat_cache import FOLDER
 from guard.system.deadline import Deadline
 from guard.system.private_files import Folder, close
@@ -140,7 +140,9 @@ class Shadow:
         found, before = packs.stamps(self.path), packs.read_back(self.path)
         return {name for name, stamp in found.items() if stamp == before.get(name)}
 
-    def verify(self, commit: str, changes: Changes, base: Mapping[bytes, str]) -> frozenset[str]:
+    def verify(
+        self, commit: str, changes: TreeChanges, base: Mapping[bytes, str]
+    ) -> frozenset[str]:
         """Read a new snapshot back: its tree against what was written, byte for byte every pack that is new or was touched.
 
         What it has in common with the one that it starts from was read back then. It returns the packs that it is in.
@@ -168,7 +170,7 @@ class Shadow:
                 "the next snapshot makes a new one, and what is whole in the old one can still be had",
             ) from None
 
-    def changes(self, commit: str, base: Mapping[bytes, str]) -> Changes:
+    def changes(self, commit: str, base: Mapping[bytes, str]) -> TreeChanges:
         """What a snapshot has that the trees it starts from have not, and what it has no longer."""
         written, deleted = dict[bytes, tuple[bytes, str]](), set[bytes]()
         trees = self.folders(commit)
@@ -184,7 +186,7 @@ class Shadow:
                 else:
                     written[name + b"/" + path] = (mode, oid.decode())
         words = ("ls-tree", "-r", "-z", commit, "--", *map(os.fsdecode, trees), "manifest.json")
-        return Changes(written | self._listing(*words), deleted)
+        return TreeChanges(written | self._listing(*words), deleted)
 
     @property
     def empty_tree(self) -> str:

@@ -22,7 +22,7 @@ GITLINK = b"160000"
 _MOST_FOLDERS = 200
 
 
-class Staged(NamedTuple):
+class IndexEntry(NamedTuple):
     """One entry of the index, or of a tree (stage 0)."""
 
     mode: bytes
@@ -32,13 +32,13 @@ class Staged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Index:
+class ProjectIndex:
     """The index of a repository, seen from the shadow."""
 
     shadow: Shadow
     repository: Repository
 
-    def tracked(self, folders: Sequence[bytes]) -> list[Staged]:
+    def tracked(self, folders: Sequence[bytes]) -> list[IndexEntry]:
         """What the index has in these folders."""
         if not folders or not os.path.isfile(self._path):
             return []
@@ -46,7 +46,7 @@ class Index:
         words = ("ls-files", "--stage", "-z", "--", *map(os.fsdecode, named))
         return list(_staged(self._call(*words, GIT_INDEX_FILE=os.fspath(self._path))))
 
-    def only_staged(self, head: str | None) -> list[Staged]:
+    def only_staged(self, head: str | None) -> list[IndexEntry]:
         """What the last commit does not have; all of it if that cannot be read."""
         if not os.path.isfile(self._path):
             return []
@@ -61,7 +61,7 @@ class Index:
         every = _staged(self._call("ls-files", "--stage", "-z", **own))
         return [one for one in every if one.mode != GITLINK]
 
-    def changed_between(self, before: str, after: str) -> list[Staged]:
+    def changed_between(self, before: str, after: str) -> list[IndexEntry]:
         """What one commit has that another has not."""
         words = ("diff-tree", "-r", "-z", "--no-renames", before, after)
         return [one for one in _changed(self._call(*words)) if one.mode != GITLINK]
@@ -74,12 +74,12 @@ class Index:
         """The first line of its message."""
         return self._call("log", "-1", "--format=%s", commit, "--")
 
-    def in_commit(self, commit: str) -> list[Staged]:
+    def in_commit(self, commit: str) -> list[IndexEntry]:
         """All that a commit has."""
         listed = self._call("ls-tree", "-r", "-z", "--full-tree", commit)
         lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
         fields = ((*about.split(), path) for about, _, path in lines)
-        return [Staged(mode, oid.decode(), 0, path) for mode, _kind, oid, path in fields]
+        return [IndexEntry(mode, oid.decode(), 0, path) for mode, _kind, oid, path in fields]
 
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """The bytes of these objects, as far as they are there and not too large."""
@@ -97,16 +97,16 @@ class Index:
         return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(objects).decode()}
 
 
-def _staged(listed: bytes) -> Iterator[Staged]:
+def _staged(listed: bytes) -> Iterator[IndexEntry]:
     for line in listed.split(b"\0")[:-1]:
         about, _, path = line.partition(b"\t")
         mode, oid, stage = about.split()
-        yield Staged(mode, oid.decode(), int(stage), path)
+        yield IndexEntry(mode, oid.decode(), int(stage), path)
 
 
-def _changed(listed: bytes) -> Iterator[Staged]:
+def _changed(listed: bytes) -> Iterator[IndexEntry]:
     fields = listed.split(b"\0")[:-1]
     for about, path in zip(fields[::2], fields[1::2], strict=True):
         _old_mode, mode, _old, oid, letter = about.split()
         if letter not in (b"D", b"U"):
-            yield Staged(mode, oid.decode(), 0, path)
+            yield IndexEntry(mode, oid.decode(), 0, path)

@@ -76,7 +76,7 @@ def record(status: os.stat_result, size: int, oid: str, steady: bool, looked_ns:
     )
 
 
-class Files(Mapping[bytes, Kept]):
+class CachedFiles(Mapping[bytes, Kept]):
     """Records as what they say; read one by one, because there may be very many."""
 
     def __init__(self, records: Records) -> None:
@@ -100,7 +100,7 @@ class Files(Mapping[bytes, Kept]):
 
 
 @dataclass
-class Memory:
+class StatCache:
     """One snapshot by its commit, and the files in it: of the work tree, of nested git directories, of submodules' ones."""
 
     commit: str = ""
@@ -118,20 +118,20 @@ class Memory:
         return self.worktree, self.nested, self.modules
 
 
-def recall(shadow: Path, root: Path, oid_size: int) -> Memory:
+def recall(shadow: Path, root: Path, oid_size: int) -> StatCache:
     """What is remembered of the work tree at this path; nothing if it cannot be trusted."""
     try:
         folder = Folder.open(os.fspath(shadow / FOLDER))
         if folder is None:
-            return Memory()
+            return StatCache()
         with folder:
             commit, files = folder.read(_name(root)), folder.read(f"{_name(root)}.files")
     except (GuardError, OSError):
-        return Memory()
+        return StatCache()
     return _decoded(commit or b"", files or b"", oid_size)
 
 
-def remember(shadow: Path, root: Path, memory: Memory, before: Memory) -> None:
+def remember(shadow: Path, root: Path, memory: StatCache, before: StatCache) -> None:
     """Keep it for the next snapshot. A memory that cannot be written is no trouble: a later one checks what it finds."""
     table = before.table if before.tables == memory.tables else ""
     try:
@@ -171,7 +171,7 @@ def _layout(oid_size: int) -> struct.Struct:
     return struct.Struct(f"<QQQQQI{oid_size}s")
 
 
-def _encoded(memory: Memory) -> bytes:
+def _encoded(memory: StatCache) -> bytes:
     records = [record for table in memory.tables for record in table.values()]
     layout = _layout(len(records[0][-1]) if records else 20)
     packed = b"".join([layout.pack(*record) for record in records])
@@ -180,21 +180,21 @@ def _encoded(memory: Memory) -> bytes:
     return b"\0".join((*counts, *paths, packed))
 
 
-def _decoded(pointer: bytes, files: bytes, oid_size: int) -> Memory:
+def _decoded(pointer: bytes, files: bytes, oid_size: int) -> StatCache:
     try:
         head, commit, table, *packs, _hash = pointer.decode().split("\n")
     except ValueError:
-        return Memory()
-    said = Memory(commit, frozenset(packs), table)
+        return StatCache()
+    said = StatCache(commit, frozenset(packs), table)
     if head != _HEAD or pointer != _pointer(commit, table, said.packs):
-        return Memory()
+        return StatCache()
     if len(files) > _MOST_BYTES or hashlib.sha256(files).hexdigest() != table:
-        return Memory()
+        return StatCache()
     *counts, rest = files.split(b"\0", len(said.tables))
     *paths, packed = rest.split(b"\0", sum(map(int, counts)))
     layout = _layout(oid_size)
     if len(packed) != layout.size * len(paths):
-        return Memory()
+        return StatCache()
     records: Iterator[Any] = layout.iter_unpack(packed)
     named = iter(paths)
     for known, count in zip(said.tables, counts, strict=True):

@@ -17,17 +17,17 @@ from guard.core.base.fields import is_id
 from guard.core.events.snapshot import LONGEST_LINE, Occasion, Snapshot, capped_lines
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.snapshots.collect import Taking
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow, opened
-from guard.snapshots.stat_cache import Files, Memory, recall, remember
+from guard.snapshots.stat_cache import CachedFiles, StatCache, recall, remember
 
 REFS = "refs/guard/snapshot"
 UNPROMOTED = "refs/guard/unpromoted"
 """A snapshot of a rescue has a second name here until all of its work is committed on its branch."""
 _LONGEST_NAME = 100
 _REMEMBERED = (b"worktree", b"nested", b"modules")
-_USUAL = Limits()
+_USUAL = SnapshotLimits()
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Taken:
     """A snapshot that was read back, with what a rescue has to know of it."""
 
     snapshot: Snapshot
-    kept: Files
+    kept: CachedFiles
     trouble: Mapping[bytes, str]
     """Why a path is not in it, or not as it was."""
     unread: Mapping[bytes, str]
@@ -53,7 +53,7 @@ def take(
     shadow: Shadow,
     occasion: Occasion,
     wanted: Sequence[bytes] = (),
-    limits: Limits = _USUAL,
+    limits: SnapshotLimits = _USUAL,
 ) -> Taken:
     """Make a snapshot, and read it back; `wanted` are paths that are in it even where the walk leaves a folder out.
 
@@ -80,7 +80,7 @@ def _take(
     shadow: Shadow,
     occasion: Occasion,
     wanted: Sequence[bytes],
-    limits: Limits,
+    limits: SnapshotLimits,
 ) -> Taken:
     root = project.repository.root
     memory = recall(shadow.path, root, len(shadow.empty_tree) // 2)
@@ -95,7 +95,7 @@ def _take(
                 raise
         _withdraw(shadow, identity)
     identity, none = _identity(occasion), dict.fromkeys(_REMEMBERED, shadow.empty_tree)
-    return _taken(project, shadow, occasion, identity, wanted, limits, Memory(), none)
+    return _taken(project, shadow, occasion, identity, wanted, limits, StatCache(), none)
 
 
 def _identity(occasion: Occasion) -> str:
@@ -115,8 +115,8 @@ def _taken(
     occasion: Occasion,
     identity: str,
     wanted: Sequence[bytes],
-    limits: Limits,
-    before: Memory,
+    limits: SnapshotLimits,
+    before: StatCache,
     base: Mapping[bytes, str],
 ) -> Taken:
     ref = f"{REFS}/{identity}"
@@ -134,7 +134,7 @@ def _taken(
     limits.tell("reading the snapshot back")
     commit = shadow.call("rev-parse", "--verify", ref).decode().strip()
     packs = shadow.verify(commit, stream.changes, base)
-    now = Memory(commit, packs, "", *(table.now for table in taking.tables))
+    now = StatCache(commit, packs, "", *(table.now for table in taking.tables))
     remember(shadow.path, project.repository.root, now, before)
     kept = taking.worktree.files
     return Taken(

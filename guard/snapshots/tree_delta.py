@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from guard.core.events.snapshot import tree_path
 from guard.snapshots.fast_import import Stream
 from guard.snapshots.read_file import Content, Large, mode_of
-from guard.snapshots.stat_cache import Files, Records, is_same, kept, record
+from guard.snapshots.stat_cache import CachedFiles, Records, is_same, kept, record
 
 
 class Table:
@@ -18,9 +18,9 @@ class Table:
         self.now: Records = {}
 
     @property
-    def files(self) -> Files:
+    def files(self) -> CachedFiles:
         """What is in it, by path."""
-        return Files(self.now)
+        return CachedFiles(self.now)
 
     def place(self, path: bytes) -> bytes:
         """Where a file stands in the snapshot."""

@@ -26,7 +26,7 @@ _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _KEPT = (stat.S_IFREG, stat.S_IFLNK)
 
 
-class Entry(NamedTuple):
+class WalkEntry(NamedTuple):
     """A file or a link, by its path below the root, and by its name in a folder that is open."""
 
     path: bytes
@@ -42,9 +42,9 @@ class Found(NamedTuple):
     folder: int
     files: Mapping[bytes, os.stat_result]
 
-    def entry(self, name: bytes, status: os.stat_result) -> Entry:
+    def entry(self, name: bytes, status: os.stat_result) -> WalkEntry:
         """One of them."""
-        return Entry(self.prefix + name, self.folder, name, stat.S_ISLNK(status.st_mode))
+        return WalkEntry(self.prefix + name, self.folder, name, stat.S_ISLNK(status.st_mode))
 
 
 class _Level(NamedTuple):
@@ -54,7 +54,7 @@ class _Level(NamedTuple):
 
 
 @dataclass
-class Walk:
+class SnapshotWalk:
     """One walk; what it does not hand out is noted here."""
 
     root: Path
@@ -92,7 +92,7 @@ class Walk:
             for level in levels:
                 close(level.folder)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[WalkEntry]:
         """The same file by file."""
         for found in self.folders():
             for name, status in found.files.items():
@@ -123,15 +123,15 @@ class Walk:
         self, levels: list[_Level], descriptor: int, path: bytes, folder_name: bytes
     ) -> Found:
         prefix = path + b"/" if path else b""
-        listed = _Listed()
+        listed = _FolderEntries()
         try:
             listed.fill(descriptor)
         except OSError as error:
             self.not_read[path or b"."] = f"{error.strerror}"
-            listed = _Listed()
+            listed = _FolderEntries()
         else:
             if path and self._is_left_out(path, folder_name, listed):
-                listed = _Listed()
+                listed = _FolderEntries()
         for name, why in listed.others.items():
             self.not_read[prefix + name] = why
         if not path:
@@ -139,7 +139,7 @@ class Walk:
         levels.append(_Level(descriptor, prefix, iter(sorted(listed.folders))))
         return Found(prefix, descriptor, listed.files)
 
-    def _is_left_out(self, path: bytes, name: bytes, inside: "_Listed") -> bool:
+    def _is_left_out(self, path: bytes, name: bytes, inside: "_FolderEntries") -> bool:
         why = rebuilt(name, inside) if not self.below else None
         if why is not None:
             self.not_needed[path] = why
@@ -152,7 +152,7 @@ class Walk:
 
 
 @dataclass
-class _Listed:
+class _FolderEntries:
     """What is in one folder."""
 
     files: dict[bytes, os.stat_result] = field(default_factory=dict)
@@ -188,11 +188,11 @@ class _Listed:
 
 
 @contextmanager
-def reached(root: Path, path: bytes) -> Iterator[tuple[Entry, os.stat_result] | str | None]:
+def reached(root: Path, path: bytes) -> Iterator[tuple[WalkEntry, os.stat_result] | str | None]:
     """One path, wherever it lies: the entry, or why it is none, or None if there is nothing of that name."""
     folder, _, name = path.rpartition(b"/")
     here = -1
-    found: tuple[Entry, os.stat_result] | str | None = None
+    found: tuple[WalkEntry, os.stat_result] | str | None = None
     try:
         try:
             here = _opened_folder(root, folder)
@@ -201,7 +201,7 @@ def reached(root: Path, path: bytes) -> Iterator[tuple[Entry, os.stat_result] | 
             found = None if error.errno in _NOTHING_THERE else f"{error.strerror}"
         else:
             kind = stat.S_IFMT(status.st_mode)
-            entry = Entry(path, here, name, kind == stat.S_IFLNK)
+            entry = WalkEntry(path, here, name, kind == stat.S_IFLNK)
             other = FOLDER if kind == stat.S_IFDIR else SPECIAL
             found = (entry, status) if kind in _KEPT else other
         yield found

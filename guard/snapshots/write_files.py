@@ -12,9 +12,9 @@ from guard.core.events.snapshot import MOST_NAMED, Snapshot, cut, shown
 from guard.core.rescue.report import NotRestored
 from guard.core.snapshots.restore import File, There, asked_for, git_folder, same
 from guard.errors import StoreUnavailable
-from guard.snapshots.contents import Contents
-from guard.snapshots.objects import LINK, Objects, Unreadable
-from guard.snapshots.safe_writer import Refused, Target
+from guard.snapshots.contents import SnapshotContents
+from guard.snapshots.objects import LINK, Objects, ObjectUnreadable
+from guard.snapshots.safe_writer import PathRefused, SafeFolder
 
 _NEEDED_BY_GIT = (b"/refs", b"/objects")
 """Without these folders, empty or not, git takes a directory for no repository."""
@@ -68,10 +68,10 @@ class Writing:
     """One restore: where from, where to, and who hears of it."""
 
     objects: Objects
-    target: Target
+    target: SafeFolder
     progress: Progress
 
-    def all_new(self, contents: Contents, wanted: Sequence[bytes]) -> Restored:
+    def all_new(self, contents: SnapshotContents, wanted: Sequence[bytes]) -> Restored:
         """Into a folder that has nothing in it."""
         result = _begun(contents, wanted)
         for file in self._told([file for file in contents.files if asked_for(file.path, wanted)]):
@@ -82,9 +82,9 @@ class Writing:
 
     def in_place(
         self,
-        contents: Contents,
+        contents: SnapshotContents,
         wanted: Sequence[bytes],
-        save: Callable[[list[bytes]], tuple[Snapshot, Contents]],
+        save: Callable[[list[bytes]], tuple[Snapshot, SnapshotContents]],
     ) -> Restored:
         """Over what differs; `save` takes a snapshot first, and says what is in it."""
         result = _begun(contents, wanted)
@@ -99,7 +99,9 @@ class Writing:
         self._folders(contents, wanted, result)
         return result
 
-    def _nested(self, contents: Contents, wanted: Sequence[bytes], result: Restored) -> None:
+    def _nested(
+        self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
+    ) -> None:
         """Git directories of nested repositories that are not there any more; one that is there is left as it is."""
         asked = [file for file in contents.nested if asked_for(file.path, wanted)]
         folders = {git_folder(file.path) for file in asked}
@@ -110,7 +112,7 @@ class Writing:
             self._make([folder + name for name in _NEEDED_BY_GIT], result)
 
     def _replace(
-        self, differing: list[tuple[File, There | None]], safe: Contents, result: Restored
+        self, differing: list[tuple[File, There | None]], safe: SnapshotContents, result: Restored
     ) -> None:
         kept = {file.path: file.oid for file in safe.files}
         for file, before in self._told(differing):
@@ -120,7 +122,7 @@ class Writing:
                 self._write(file, before, result)
 
     def _differing(
-        self, contents: Contents, wanted: Sequence[bytes], result: Restored
+        self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
     ) -> list[tuple[File, There | None]]:
         found = []
         for file in contents.files:
@@ -128,7 +130,7 @@ class Writing:
                 continue
             try:
                 there = self.target.look(file.path, file.oid)
-            except Refused as error:
+            except PathRefused as error:
                 result.refused[file.path] = str(error)
             except OSError as error:
                 result.refused[file.path] = f"{error.strerror}"
@@ -150,9 +152,9 @@ class Writing:
                 with closing(self.objects.pieces(file.oid)) as content:
                     self.target.put(file.path, file.bits, content, before)
             result.written += 1
-        except Unreadable as error:
+        except ObjectUnreadable as error:
             result.trouble[file.path] = str(error)
-        except Refused as error:
+        except PathRefused as error:
             result.refused[file.path] = str(error)
         except OSError as error:
             if error.errno in _NO_ROOM:
@@ -162,14 +164,16 @@ class Writing:
                 ) from None
             result.refused[file.path] = f"{error.strerror}"
 
-    def _folders(self, contents: Contents, wanted: Sequence[bytes], result: Restored) -> None:
+    def _folders(
+        self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
+    ) -> None:
         self._make([path for path in contents.empty_folders if asked_for(path, wanted)], result)
 
     def _make(self, folders: Sequence[bytes], result: Restored) -> None:
         for path in folders:
             try:
                 self.target.make_folder(path)
-            except Refused as error:
+            except PathRefused as error:
                 result.refused[path] = str(error)
             except OSError as error:
                 result.refused[path] = f"{error.strerror}"
@@ -183,6 +187,6 @@ class Writing:
                 last = monotonic()
 
 
-def _begun(contents: Contents, wanted: Sequence[bytes]) -> Restored:
+def _begun(contents: SnapshotContents, wanted: Sequence[bytes]) -> Restored:
     refused = {path: why for path, why in contents.refused.items() if asked_for(path, wanted)}
     return Restored(trouble=contents.lost(wanted), refused=refused)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from guard.core.events import Event
-from guard.core.log.record import START, Entry, Position
+from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 D = TypeVar("D", bound=ViewDocument)
@@ -31,7 +31,7 @@ class Change(Protocol):
         """The event that was recorded under this id, if one was."""
         ...
 
-    def append(self, *events: Event) -> Sequence[Entry]:
+    def append(self, *events: Event) -> Sequence[LogEntry]:
         """Record the events, all or none; they are durable when this returns."""
         ...
 
@@ -47,11 +47,11 @@ class Store(Protocol):
         """Every view of a kind, by its key."""
         ...
 
-    def entries(self, after: Position = START) -> Iterator[Entry]:
+    def entries(self, after: Position = START) -> Iterator[LogEntry]:
         """The records after a place, in order."""
         ...
 
-    def recent(self) -> Sequence[Entry]:
+    def recent(self) -> Sequence[LogEntry]:
         """The newest part of the log, in order."""
         ...
 

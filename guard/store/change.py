@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from guard.core.catalogue import CHECKPOINT_PATH, checkpoint, paths_touched, view_kinds
 from guard.core.events import Event
-from guard.core.log.record import START, Entry, Position
+from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 from guard.errors import GuardError
 from guard.store.lock import LOCK, Lock
@@ -22,14 +22,14 @@ _MOST_EVENTS_LEFT_BEHIND = 200
 
 
 @dataclass
-class Memory:
+class StoreMemory:
     """What a store has read so far."""
 
     head: Position | None = None
     folds: dict[str, Fold[Any]] = field(default_factory=dict)
     unwritten: dict[str, int] = field(default_factory=dict)
     """Views that lag on disk, with the last record that touched each."""
-    _pending: list[Entry] = field(default_factory=list)
+    _pending: list[LogEntry] = field(default_factory=list)
     """Read or written, and not folded yet: that is done when somebody asks."""
 
     def forget(self) -> None:
@@ -38,7 +38,7 @@ class Memory:
         self.unwritten.clear()
         self._pending.clear()
 
-    def add(self, entries: list[Entry]) -> None:
+    def add(self, entries: list[LogEntry]) -> None:
         """Remember entries that were read or recorded."""
         if entries:
             self._pending += entries
@@ -61,7 +61,7 @@ class FileChange:
         self,
         folder: Folder,
         lock: Lock,
-        memory: Memory,
+        memory: StoreMemory,
         segment_max: int,
         notice: Callable[[str], None],
     ) -> None:
@@ -158,7 +158,7 @@ class FileChange:
         """The event that was recorded under this id, if one was."""
         return self._log.with_id(event_id)
 
-    def append(self, *events: Event) -> Sequence[Entry]:
+    def append(self, *events: Event) -> Sequence[LogEntry]:
         """Record the events, all or none; they are durable when this returns."""
         if not events:
             return ()

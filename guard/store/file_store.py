@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from guard.core.catalogue import paths_touched
 from guard.core.config.settings import StoreSettings
 from guard.core.events.snapshot import Anchor
-from guard.core.log.record import START, Entry, Position
+from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.view import ViewDocument, ViewKind
 from guard.errors import StoreUnavailable
-from guard.store.change import FileChange, Memory
+from guard.store.change import FileChange, StoreMemory
 from guard.store.lock import LOCK, Lock, locked, read_mark
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
@@ -56,7 +56,7 @@ class FileStore:
         self._lock_timeout = lock_timeout_seconds
         self._segment_max = segment_max_bytes
         self._notice = notice
-        self._memory = Memory()
+        self._memory = StoreMemory()
         self._threads = threading.Lock()
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
@@ -69,7 +69,7 @@ class FileStore:
 
         return self._reading(load)
 
-    def entries(self, after: Position = START) -> Iterator[Entry]:
+    def entries(self, after: Position = START) -> Iterator[LogEntry]:
         """The records after a place, in order."""
         at, failures = after, 0
         with _opened(self.path) as folder:
@@ -90,10 +90,10 @@ class FileStore:
                 else:
                     return
 
-    def recent(self) -> list[Entry]:
+    def recent(self) -> list[LogEntry]:
         """The records of the live segment: the newest part of the log, however long that is."""
 
-        def read(folder: Folder) -> list[Entry]:
+        def read(folder: Folder) -> list[LogEntry]:
             log = Log(folder)
             return list(log.entries(log.live_start()))
 
@@ -191,9 +191,9 @@ class FileStore:
             self._threads.release()
 
 
-def _touched(log: Log, base: Position) -> dict[str, list[Entry]]:
+def _touched(log: Log, base: Position) -> dict[str, list[LogEntry]]:
     """The records after a place, by the views that they touch."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[LogEntry]] = {}
     for entry in log.entries(base):
         for path in paths_touched(entry.event):
             found.setdefault(path, []).append(entry)

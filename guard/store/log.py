@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from guard import __version__
 from guard.core.events import Event, SegmentOpened
-from guard.core.log.record import START, BadRecord, Entry, Position, decoded, encode, unsealed
+from guard.core.log.record import START, BadRecord, LogEntry, Position, decoded, encode, unsealed
 from guard.errors import StoreUnavailable
 from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number
 from guard.system.private_files import Folder, close, sync_data, write_all
@@ -91,7 +91,7 @@ class Log:
             close(descriptor)
         return line if newline else None
 
-    def entries(self, after: Position = START) -> Iterator[Entry]:
+    def entries(self, after: Position = START) -> Iterator[LogEntry]:
         """Every record after this place, checked; a torn tail is passed over."""
         at, size = after, _CHUNK_BYTES
         while (chunk := self._chunk(at, size)) is not None:
@@ -175,7 +175,7 @@ class Log:
         finally:
             close(descriptor)
 
-    def append(self, events: Sequence[Event], head: Position) -> list[Entry]:
+    def append(self, events: Sequence[Event], head: Position) -> list[LogEntry]:
         """Write the records after `head` with one write, and return when they are on the disk. The caller has the lock."""
         segment, offset, seq, prev = head
         if offset == 0:
@@ -187,7 +187,7 @@ class Log:
             line, prev = encode(event, seq, prev, more)
             offset += len(line)
             lines.append(line)
-            entries.append(Entry(event, Position(segment, offset, seq, prev), more))
+            entries.append(LogEntry(event, Position(segment, offset, seq, prev), more))
         try:
             self._write(b"".join(lines), head)
         except OSError as error:

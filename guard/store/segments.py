@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from guard.core.events import SegmentOpened
-from guard.core.log.record import BadRecord, Entry, NewerRecord, Position, decode
+from guard.core.log.record import BadRecord, LogEntry, NewerRecord, Position, decode
 from guard.errors import StateProblem
 from guard.system.private_files import read_from
 
@@ -72,12 +72,12 @@ def read_chunk(descriptor: int, at: Position, size: int, name: str, *, sealed: b
     return Chunk(name, sealed, lines, tail if ends else b"", ends)
 
 
-def parse(chunk: Chunk, at: Position) -> Iterator[Entry]:
+def parse(chunk: Chunk, at: Position) -> Iterator[LogEntry]:
     """The records of whole changes; those of a change that is not whole yet are left for the next chunk, or are a torn
     tail."""
     segment, offset, seq, prev = at
     name, more, sound = chunk.name, 0, offset
-    unfinished: list[Entry] = []
+    unfinished: list[LogEntry] = []
     for line in chunk.lines:
         seq += 1
         expected = more - 1
@@ -93,7 +93,7 @@ def parse(chunk: Chunk, at: Position) -> Iterator[Entry]:
             why = f"{error}; a newer guard wrote it"
             raise BrokenLog(name, offset, seq, why, newer=True) from None
         offset += len(line) + 1
-        entry = Entry(event, Position(segment, offset, seq, prev), more)
+        entry = LogEntry(event, Position(segment, offset, seq, prev), more)
         if more:
             unfinished.append(entry)
             continue

@@ -8,7 +8,7 @@ from typing import Any
 from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
 from guard.core.events import LogSalvaged
 from guard.core.events.snapshot import Anchor
-from guard.core.log.record import Entry, Position
+from guard.core.log.record import LogEntry, Position
 from guard.core.log.reports import Finding, VerifyReport
 from guard.core.log.view import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
@@ -106,7 +106,7 @@ class _Audit:
         if self._mark and position.hash != self._mark.hash:
             self._find(LOCK, f"record {position.seq}", "remembers another history", _SALVAGE)
 
-    def _check_anchors(self, entry: Entry) -> None:
+    def _check_anchors(self, entry: LogEntry) -> None:
         anchors = self._anchors.pop(entry.position.seq, ())
         self._contradicted += [one for one in anchors if one.hash != entry.position.hash]
         if isinstance(entry.event, LogSalvaged):

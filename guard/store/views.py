@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from guard.core.base.fields import is_id
 from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, paths_touched
-from guard.core.log.record import START, Entry, Position
+from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.view import (
     DamagedView,
     Fold,
@@ -32,7 +32,7 @@ class Recent(NamedTuple):
     """Every record after a place, read already: so that not each view has to read them again."""
 
     base: Position
-    entries: list[Entry]
+    entries: list[LogEntry]
 
 
 class ViewFiles:
@@ -63,7 +63,7 @@ class ViewFiles:
         fold.restore(document)
         start = self._current_up_to(kind, key, document.position(), mark)
         if recent is not None and recent.base <= start:
-            entries: Iterable[Entry] = recent.entries
+            entries: Iterable[LogEntry] = recent.entries
         else:
             entries = self._log.entries(self._spared_by(mark, kind.needles(key), start))
         for entry in entries:
@@ -220,7 +220,7 @@ class ViewFiles:
         self._damaged.add(path)
 
 
-def apply_to(fold: Fold[Any], entry: Entry) -> None:
+def apply_to(fold: Fold[Any], entry: LogEntry) -> None:
     """Take the entry into the fold unless it is in already."""
     if entry.position.seq > fold.reached.seq:
         fold.apply(entry.event)

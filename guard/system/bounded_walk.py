@@ -17,7 +17,7 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass
-class Listing:
+class FolderListing:
     """What is in one folder."""
 
     folder: Path
@@ -29,11 +29,11 @@ class Listing:
 
 
 @dataclass
-class Walk:
+class BoundedWalk:
     """One look through a tree; the folders near its top come first."""
 
     root: Path
-    enter: Callable[[Listing], Iterable[str]]
+    enter: Callable[[FolderListing], Iterable[str]]
     """The folders of a folder that are to be looked into."""
     most_entries: int
     most_depth: int
@@ -41,7 +41,7 @@ class Walk:
     whole: bool = True
     """Whether all that was to be entered could be seen."""
 
-    def __iter__(self) -> Iterator[Listing]:
+    def __iter__(self) -> Iterator[FolderListing]:
         left, until = self.most_entries, monotonic() + self.time_limit
         ahead = deque([(self.root, 0)])
         while ahead:
@@ -58,9 +58,9 @@ class Walk:
                 return
 
 
-def listing(folder: Path, most: int) -> Listing | None:
+def listing(folder: Path, most: int) -> FolderListing | None:
     """What is in a folder, so many entries of it; None if it cannot be listed."""
-    found = Listing(folder, [], {})
+    found = FolderListing(folder, [], {})
     try:
         with os.scandir(folder) as entries:
             for entry in islice(entries, most):
@@ -70,7 +70,7 @@ def listing(folder: Path, most: int) -> Listing | None:
     return found
 
 
-def _sort_in(entry: os.DirEntry[str], found: Listing) -> None:
+def _sort_in(entry: os.DirEntry[str], found: FolderListing) -> None:
     """A folder or a file; nothing else, and nothing that is gone by now."""
     found.seen += 1
     with suppress(OSError):

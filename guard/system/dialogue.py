@@ -14,7 +14,7 @@ _PIECE = 1024**2
 _LONGEST_LINE = 65536
 
 
-class Ended(Exception):
+class DialogueEnded(Exception):
     """The program has ended, or said nothing for as long as it may."""
 
 
@@ -33,13 +33,13 @@ class Dialogue:
             self._process.stdin.write(question)
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise Ended from None
+            raise DialogueEnded from None
 
     def line(self) -> bytes:
         """The next line, without what ends it."""
         while b"\n" not in self._heard:
             if len(self._heard) > _LONGEST_LINE:
-                raise Ended
+                raise DialogueEnded
             self._heard += self._more(_LONGEST_LINE)
         line, _, rest = self._heard.partition(b"\n")
         self._heard = bytearray(rest)
@@ -60,10 +60,10 @@ class Dialogue:
         ready.register(descriptor, select.POLLIN)
         while not ready.poll(max(0, (end - monotonic()) * 1000)):
             if monotonic() >= end:
-                raise Ended
+                raise DialogueEnded
         piece = os.read(descriptor, most)
         if not piece:
-            raise Ended
+            raise DialogueEnded
         return piece
 
 

@@ -29,7 +29,7 @@ def bell_for(files: Iterable[Path], pids: Iterable[int]) -> "Bell":
             return Kqueue(files, pids)
     except (OSError, AttributeError):
         pass
-    return Clock()
+    return PollingBell()
 
 
 class Bell(Protocol):
@@ -49,7 +49,7 @@ class Bell(Protocol):
         ...
 
 
-class Clock:
+class PollingBell:
     """Never rings: the caller looks again when its time is over."""
 
     patience = 0.5

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from guard.activity import collect_machine as machine
-from guard.activity.subject import Collect, Subject
+from guard.activity.subject import AgentSubject, Collect
 from guard.core.activity.assess import Signal
 from guard.system.host import here
 from guard.system.process_identity import start_time
@@ -25,7 +25,7 @@ PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r
 IDLE = "import time; print('up', flush=True); time.sleep(600)"
 
 
-def details(collect: Collect, subject: Subject) -> list[str]:
+def details(collect: Collect, subject: AgentSubject) -> list[str]:
     return [one.detail for one in collect(subject) if isinstance(one, Signal)]
 
 

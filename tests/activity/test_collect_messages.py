@@ -12,7 +12,7 @@ from guard.activity import collect_messages as messages
 from guard.activity.collect import collect
 from guard.activity.foreign_json import MOST_BYTES
 from guard.activity.subject import Collect, Collector
-from guard.core.activity.assess import Signal, Terms
+from guard.core.activity.assess import ActivityTerms, Signal
 from guard.core.activity.sources import SourceName
 from tests.activity.conftest import Look
 from tests.support import write
@@ -63,7 +63,7 @@ def test_a_broken_file_does_not_silence_the_others(tmp_path: Path, subject: Look
     write(tmp_path / "contracts/a1.json", json.dumps(claim))
     write(tmp_path / "contracts/zz.json", "{")
     collector = Collector("CONTRACT_CLAIMED", messages.claims)
-    seen = collect(subject(), Terms(), collectors=[collector])
+    seen = collect(subject(), ActivityTerms(), collectors=[collector])
     assert (len(seen.signals), len(seen.warnings)) == (1, 1)
 
 
@@ -166,7 +166,7 @@ def test_a_status_file_that_is_none_is_one_warning(
     data = text.encode(errors="surrogatepass")
     write(tmp_path / "agent_workspaces/a1/status.json", data)
     write(tmp_path / "devlogs/a1.md", "Wrote the parser.")
-    seen = collect(subject(), Terms(), collectors=[STATUS, DEVLOG])
+    seen = collect(subject(), ActivityTerms(), collectors=[STATUS, DEVLOG])
     assert [one.source for one in seen.signals] == ["DEVLOG_CREATED"]
     assert len(seen.warnings) == 1
     assert seen.warnings[0].startswith("STATUS_UPDATE: ")
@@ -175,7 +175,7 @@ def test_a_status_file_that_is_none_is_one_warning(
 def test_a_huge_status_file_is_not_read(tmp_path: Path, subject: Look) -> None:
     path = write(tmp_path / "agent_workspaces/a1/status.json", "{}")
     os.truncate(path, 2 * 1024**3)
-    seen = collect(subject(), Terms(), collectors=[STATUS])
+    seen = collect(subject(), ActivityTerms(), collectors=[STATUS])
     assert seen.warnings == (
         f"STATUS_UPDATE: status.json has {2 * 1024**3} bytes, more than {MOST_BYTES}",
     )
@@ -188,7 +188,7 @@ def test_what_is_no_regular_file_is_passed_over(tmp_path: Path, subject: Look) -
     (tmp_path / "devlogs").mkdir()
     secret = write(tmp_path / "outside.md", "Wrote the parser.")
     (tmp_path / "devlogs/a1.md").symlink_to(secret)
-    seen = collect(subject(), Terms(), collectors=[STATUS, DEVLOG])
+    seen = collect(subject(), ActivityTerms(), collectors=[STATUS, DEVLOG])
     assert (seen.signals, seen.warnings) == ((), ())
 
 
@@ -209,7 +209,7 @@ def test_a_folder_of_very_many_files_is_looked_at_in_part_with_a_warning(
     for number in range(1001):
         os.close(os.open(folder / f"a1-{number}.md", os.O_CREAT | os.O_WRONLY))
     settings = {"devlog_files": "devlogs/a2*;devlogs/a1*"}
-    seen = collect(subject(settings=settings), Terms(), collectors=[DEVLOG])
+    seen = collect(subject(settings=settings), ActivityTerms(), collectors=[DEVLOG])
     assert (len(seen.signals), len(seen.warnings)) == (20, 1)
     assert "too slow" in seen.warnings[0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard.activity import collect_work as work
-from guard.activity.subject import Collect, Subject, Trouble
+from guard.activity.subject import AgentSubject, Collect, PartialTrouble
 from guard.core.activity.assess import Signal
 from tests.activity.conftest import Look, agent
 from tests.support import commit, git, write
@@ -16,7 +16,7 @@ from tests.support import commit, git, write
 NOW = time.time()
 
 
-def details(collect: Collect, subject: Subject) -> list[str]:
+def details(collect: Collect, subject: AgentSubject) -> list[str]:
     return [one.detail for one in collect(subject) if isinstance(one, Signal)]
 
 
@@ -166,7 +166,7 @@ def test_too_many_files_are_given_up(tmp_path: Path, subject: Look) -> None:
         deep = deep / "d"
     write(deep / "file.txt", "x")
     (trouble,) = work.changed_files(subject(alone=True))
-    assert isinstance(trouble, Trouble)
+    assert isinstance(trouble, PartialTrouble)
     assert "too deep" in trouble.why
 
 

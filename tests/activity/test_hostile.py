@@ -12,7 +12,7 @@ import pytest
 
 from guard.activity.collect import Collected, collect
 from guard.activity.collect_messages import told_at
-from guard.core.activity.assess import Terms, assess
+from guard.core.activity.assess import ActivityTerms, assess
 from tests.activity.conftest import Look
 from tests.support import git, write
 
@@ -107,11 +107,11 @@ def look(subject: Look, tmp_path: Path, *, alone: bool = False) -> Collected:
     home = {**os.environ, "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
     looked = subject(session=("claude", "0a1b2c3d-session"), environ=home, alone=alone)
     begun = time.monotonic()
-    seen = collect(looked, Terms(), all_sources=True)
+    seen = collect(looked, ActivityTerms(), all_sources=True)
     told_at(looked)
     assert time.monotonic() - begun < SOON
     assert "FILE_MODIFICATION" in {one.source for one in seen.signals}
-    assert assess(seen.signals, looked.now, Terms()).is_active
+    assert assess(seen.signals, looked.now, ActivityTerms()).is_active
     return seen
 
 
@@ -159,8 +159,8 @@ def test_times_in_the_future_prove_nothing(tmp_path: Path, subject: Look) -> Non
     looked = subject(
         session=("claude", "0a1b2c3d-session"), environ={"HOME": str(tmp_path / "home")}
     )
-    seen = collect(looked, Terms(), all_sources=True)
-    found = assess(seen.signals, looked.now, Terms())
+    seen = collect(looked, ActivityTerms(), all_sources=True)
+    found = assess(seen.signals, looked.now, ActivityTerms())
     # That a message was moved is told by a time that nobody can set.
     assert {one.source for one in found.signals} <= {"INBOX_PROCESSING"}
     assert any("in the future" in one for one in found.passed_over)
@@ -234,7 +234,7 @@ def test_a_folder_of_more_files_than_are_looked_at_is_one_warning(
     for number in range(300):
         os.utime(write(folder / f"a1-{number}{Path(PLACES[place]).suffix}", "x"), (old, old))
     write(tmp_path / "contracts/c1.json", f'{{"claimed_by": "a1", "at": {time.time()}}}')
-    seen = collect(subject(), Terms(), all_sources=True)
+    seen = collect(subject(), ActivityTerms(), all_sources=True)
     assert "CONTRACT_CLAIMED" in {one.source for one in seen.signals}
     sources = [one.partition(":")[0] for one in seen.warnings]
     assert len(sources) == len(set(sources))

@@ -9,8 +9,8 @@ import pytest
 
 from guard.activity.collect import collect
 from guard.activity.shared_scan import Reported
-from guard.activity.subject import Subject
-from guard.core.activity.assess import Assessment, Terms, assess
+from guard.activity.subject import AgentSubject
+from guard.core.activity.assess import ActivityTerms, Assessment, assess
 from guard.core.activity.plan_events import Claim
 from tests.activity.conftest import Look
 from tests.support import write
@@ -57,9 +57,11 @@ PLACES: dict[str, Place] = {
 }
 
 
-def assessed(subject: Subject) -> Assessment:
+def assessed(subject: AgentSubject) -> Assessment:
     # The file of a devlog or a status is a changed file, too, where nobody told what it is.
-    return assess(collect(subject, Terms(), all_sources=True).signals, subject.now, Terms())
+    return assess(
+        collect(subject, ActivityTerms(), all_sources=True).signals, subject.now, ActivityTerms()
+    )
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -11,7 +11,7 @@ import pytest
 from guard import spawn_agent
 from guard.activity.collect import Collected, collect
 from guard.activity.plugins import custom_collectors
-from guard.core.activity.assess import Terms, assess
+from guard.core.activity.assess import ActivityTerms, assess
 from guard.core.activity.sources import SOURCES, window_seconds
 from tests.activity.conftest import Look
 from tests.support import ROOT, commit, run, write
@@ -48,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 def asked(subject: Look, **settings: float) -> Collected:
     looked = subject(settings=settings)
-    return collect(looked, Terms(), collectors=custom_collectors(looked.root))
+    return collect(looked, ActivityTerms(), collectors=custom_collectors(looked.root))
 
 
 @pytest.mark.parametrize(("tier", "confidence"), [(1, 0.7), (2, 0.5), (3, 0.3)])
@@ -58,13 +58,13 @@ def test_its_tier_is_its_weight(site: Path, subject: Look, tier: int, confidence
     (sign,) = seen.signals
     assert (sign.source, sign.tier, seen.warnings) == ("X_TICKETS", tier, ())
     assert sign.detail.startswith("saw a1 of T1 at ")
-    assert assess(seen.signals, sign.at, Terms()).confidence == confidence
+    assert assess(seen.signals, sign.at, ActivityTerms()).confidence == confidence
 
 
 def test_it_is_asked_beside_those_of_guard(site: Path, tmp_path: Path, subject: Look) -> None:
     installed(site, "beside", TELLING.format(tier=2))
     write(tmp_path / "agent_workspaces/a1/status.json", '{"current_task": "Write the form"}')
-    seen = collect(subject(), Terms())
+    seen = collect(subject(), ActivityTerms())
     assert {"X_TICKETS", "STATUS_UPDATE"} <= {one.source for one in seen.signals}
 
 
@@ -142,7 +142,7 @@ def told(subject):
 """
     installed(site, "noisy", code)
     looked = subject()
-    found = assess(asked(subject).signals, looked.now, Terms())
+    found = assess(asked(subject).signals, looked.now, ActivityTerms())
     assert (found.is_active, found.confidence, len(found.passed_over)) == (False, 0, 2)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.probe import ProbeResult, Question, ask
+from guard.probe import ProbeQuestion, ProbeResult, ask
 from tests.agent_clis.status import QUESTION, status
 from tests.support import write
 from tests.support.agent_clis import AgentCli, session_in
@@ -27,7 +27,7 @@ def session(agent: AgentCli, model: Model) -> str:
 
 def _ask(agent: AgentCli, session: str, *, time_limit: float = 30) -> ProbeResult:
     return ask(
-        Question(
+        ProbeQuestion(
             agent=agent.name,
             cwd=Path.cwd(),
             time_limit=time_limit,

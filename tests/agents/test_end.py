@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from guard.agents import end as ending_module
-from guard.agents.end import Ending, end
+from guard.agents.end import AgentEnd, end
 from guard.agents.whereabouts import place
 from guard.core.events.whereabouts import Host, Whereabouts
 from guard.errors import Refused
@@ -73,7 +73,7 @@ def at_process(pid: int) -> Whereabouts:
 def test_a_willing_process_ends_when_asked() -> None:
     with ending(subprocess.Popen(PAUSE, process_group=0)) as process:
         told = end(at_process(process.pid), here=HERE, grace_seconds=LONG)
-        assert told == Ending("asked", f"process {process.pid} ended when asked")
+        assert told == AgentEnd("asked", f"process {process.pid} ended when asked")
         assert process.wait(90) == -signal.SIGTERM
 
 
@@ -83,7 +83,7 @@ def test_a_process_that_ignores_sigterm_is_forced(tmp_path: Path) -> None:
         written(tmp_path / "pid")
         told = end(at_process(process.pid), here=HERE, grace_seconds=SHORT)
         detail = f"process {process.pid} did not end within 1 s and was killed"
-        assert told == Ending("forced", detail)
+        assert told == AgentEnd("forced", detail)
         assert process.wait(90) == -signal.SIGKILL
 
 
@@ -151,7 +151,7 @@ def test_what_has_ended_before_is_told_so() -> None:
         where = at_process(process.pid)
         reused = where.model_copy(update={"pid_start": f"1@{HERE.boot_id}"})
         told = end(reused, here=HERE)
-        assert told == Ending("gone_before", f"process {process.pid} had ended before")
+        assert told == AgentEnd("gone_before", f"process {process.pid} had ended before")
         assert process.poll() is None
     assert ended(where) == "gone_before"
     assert end(Whereabouts(host=HERE), here=HERE).how == "nothing_recorded"
@@ -166,7 +166,7 @@ def test_nothing_of_a_restarted_machine_is_signalled() -> None:
         now = Host(name="a", machine="m", boot_id="new", pid_namespace="n")
         then = now.model_copy(update={"boot_id": "old"})
         where = at_process(process.pid).model_copy(update={"host": then})
-        assert end(where, here=now) == Ending("gone_before", "the machine was restarted")
+        assert end(where, here=now) == AgentEnd("gone_before", "the machine was restarted")
         assert process.poll() is None
 
 
@@ -252,7 +252,7 @@ def test_a_session_is_closed_and_its_neighbours_stay(server: TmuxServer) -> None
     server.new("agent-1-long")
     where, _ = place("agent-1", server.socket, None)
     told = end(where, here=HERE, grace_seconds=LONG, environ={})
-    assert told == Ending("asked", "tmux session agent-1 ended when asked")
+    assert told == AgentEnd("asked", "tmux session agent-1 ended when asked")
     assert server.find("agent-1") is None
     assert server.find("agent-1-long") is not None
     assert ended(where) == "gone_before"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.agents.liveness import Seen, look, look_all, processes_of
+from guard.agents.liveness import LivenessLook, look, look_all, processes_of
 from guard.agents.whereabouts import place
 from guard.core.events.whereabouts import Host, Whereabouts
 from guard.errors import WrongUsage
@@ -437,6 +437,6 @@ def test_a_thousand_agents_ask_each_server_once(
     began = time.monotonic()
     found = look_all([(where, OLD), (process, OLD)] * 500, here=HERE)
     assert {one.state for one in found} == {"alive"}
-    assert isinstance(found[0], Seen)
+    assert isinstance(found[0], LivenessLook)
     assert len(asked.read_text().splitlines()) == 1
     assert time.monotonic() - began < 60

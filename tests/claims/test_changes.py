@@ -12,7 +12,7 @@ import pytest
 
 from guard.claims.changes import changes_since, existing, standing, tracked
 from guard.core.agents.baseline import Ground
-from guard.core.claims.evidence import Changes
+from guard.core.claims.evidence import WorkSinceBaseline
 from guard.errors import RepositoryProblem
 from guard.git import changed_paths
 from guard.git.dirty import MOST_LISTED
@@ -46,7 +46,7 @@ def began(project: Path) -> Ground:
     return standing(located(project), os.environ)
 
 
-def since(ground: Ground, project: Path, spawned: datetime | None = None) -> Changes:
+def since(ground: Ground, project: Path, spawned: datetime | None = None) -> WorkSinceBaseline:
     moment = spawned or datetime.now(UTC) - timedelta(minutes=1)
     return changes_since(ground, moment, located(project), os.environ)
 
@@ -131,7 +131,7 @@ def stage_and_delete(project: Path) -> None:
 def test_what_was_changed(project: Path, act: Act, files: set[str], commits: int) -> None:
     ground = began(project)
     act(project)
-    assert since(ground, project) == Changes(frozenset(files), commits)
+    assert since(ground, project) == WorkSinceBaseline(frozenset(files), commits)
 
 
 def test_an_amended_commit_and_a_rebased_one_are_not_new_as_a_whole(project: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_users_dirty_file_that_the_agent_commits(project: Path) -> None:
     edit(project)
     ground = began(project)
     git(project, "commit", "-q", "-a", "-m", "Commit all")
-    assert since(ground, project) == Changes(frozenset({"a.txt"}), 1)
+    assert since(ground, project) == WorkSinceBaseline(frozenset({"a.txt"}), 1)
 
 
 def test_names_that_are_no_text(project: Path) -> None:
@@ -176,7 +176,7 @@ def test_an_old_commit_of_another_branch_is_not_the_agents(project: Path) -> Non
     commit_by_a_wrong_clock(project)
     git(project, "checkout", "-q", "main")
     ground = began(project)
-    assert since(ground, project) == Changes(frozenset(), 0)
+    assert since(ground, project) == WorkSinceBaseline(frozenset(), 0)
 
 
 def test_old_commits_that_are_pulled_are_not_the_agents(project: Path, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_old_commits_that_are_pulled_are_not_the_agents(project: Path, tmp_path:
     ground = began(project)
     git(project, "pull", "-q", "--ff-only", "origin", "main")
     commit(project, "own.txt")
-    assert since(ground, project) == Changes(frozenset({"own.txt"}), 1)
+    assert since(ground, project) == WorkSinceBaseline(frozenset({"own.txt"}), 1)
 
 
 def test_a_linked_work_tree_from_which_the_agent_reports(project: Path, tmp_path: Path) -> None:
@@ -200,9 +200,9 @@ def test_a_linked_work_tree_from_which_the_agent_reports(project: Path, tmp_path
     write(linked / "new.txt", "x")
     (linked / "a.txt").unlink()
     write(project / "here.txt", "x")
-    told = Changes(frozenset({"committed.txt", "new.txt", "a.txt", "here.txt"}), 1)
+    told = WorkSinceBaseline(frozenset({"committed.txt", "new.txt", "a.txt", "here.txt"}), 1)
     assert since(ground, linked) == told
-    assert since(ground, project) == Changes(frozenset({"committed.txt", "here.txt"}), 1)
+    assert since(ground, project) == WorkSinceBaseline(frozenset({"committed.txt", "here.txt"}), 1)
 
 
 def test_what_lay_in_a_linked_work_tree_before_is_not_the_agents(
@@ -222,7 +222,7 @@ def test_a_detached_linked_work_tree(project: Path, tmp_path: Path) -> None:
     linked = tmp_path / "linked"
     git(project, "worktree", "add", "-q", "--detach", str(linked))
     commit(linked, "committed.txt")
-    assert since(ground, project) == Changes(frozenset({"committed.txt"}), 1)
+    assert since(ground, project) == WorkSinceBaseline(frozenset({"committed.txt"}), 1)
 
 
 def test_a_linked_work_tree_inside_this_one_counts_what_is_dirty_in_it(project: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_clone_in_which_the_agent_worked(project: Path, tmp_path: Path) -> Non
     commit(clone, "cloned.txt")
     write(clone / "dirty.txt", "x")
     commit(project, "here.txt")
-    told = Changes(frozenset({"cloned.txt", "dirty.txt", "here.txt"}), 2)
+    told = WorkSinceBaseline(frozenset({"cloned.txt", "dirty.txt", "here.txt"}), 2)
     assert since(ground, clone) == told
 
 
@@ -301,10 +301,10 @@ def test_a_repository_without_a_commit(repository: Path) -> None:
     write(repository / "before.txt", "x")
     ground = began(repository)
     assert ground.head is None
-    assert since(ground, repository) == Changes(frozenset(), 0)
+    assert since(ground, repository) == WorkSinceBaseline(frozenset(), 0)
     commit(repository, "first.txt")
     write(repository / "new.txt", "x")
-    assert since(ground, repository) == Changes(frozenset({"first.txt", "new.txt"}), 1)
+    assert since(ground, repository) == WorkSinceBaseline(frozenset({"first.txt", "new.txt"}), 1)
 
 
 def test_a_shallow_clone(project: Path, tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_a_shallow_clone(project: Path, tmp_path: Path) -> None:
     git(clone, "config", "user.email", "agent@example.com")
     ground = began(clone)
     commit(clone, "new.txt")
-    assert since(ground, clone) == Changes(frozenset({"new.txt"}), 1)
+    assert since(ground, clone) == WorkSinceBaseline(frozenset({"new.txt"}), 1)
 
 
 def lose_the_baseline(project: Path) -> None:

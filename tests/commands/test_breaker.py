@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from guard import breaker
-from guard.breaker import Outcome, Place
+from guard.breaker import BreakerKey, Outcome
 from guard.context.invocation import Invocation
 from guard.core.breaker import BreakerPolicy
 from guard.core.events import IterationEnded
@@ -54,7 +54,7 @@ def stalled(times: int = 3, env: dict[str, str] | None = None) -> Any:
     key = guard.workspace.worktree_key
     assert key
     policy = guard.config.settings.breaker
-    place = Place(key, guard.repository, policy, guard.clock, guard.environ)
+    place = BreakerKey(key, guard.repository, policy, guard.clock, guard.environ)
     for _ in range(times):
         with guard.writable_store.change() as change:
             outcome = Outcome("timeout", "no_commits", head=place.head())
@@ -473,9 +473,9 @@ def test_a_clock_that_jumped_back_keeps_it_open_for_one_cooldown_more() -> None:
     assert len(run("log", "--type", "breaker_cooldown_restarted").out.splitlines()) == 1
 
 
-def _place(repository: Path, store: FileStore) -> Place:
+def _place(repository: Path, store: FileStore) -> BreakerKey:
     found = Repository(repository, repository / ".git", repository / ".git")
-    return Place("w1", found, BreakerPolicy(), Clock(NOON), os.environ)
+    return BreakerKey("w1", found, BreakerPolicy(), Clock(NOON), os.environ)
 
 
 def test_an_end_and_what_it_means_are_one_change(repository: Path, store: FileStore) -> None:
@@ -498,7 +498,9 @@ def test_an_end_and_what_it_means_are_one_change(repository: Path, store: FileSt
 
 
 def test_a_real_clock_decides_by_the_boot_clock(repository: Path, store: FileStore) -> None:
-    place = Place("w1", _place(repository, store).repository, BreakerPolicy(), Clock(), os.environ)
+    place = BreakerKey(
+        "w1", _place(repository, store).repository, BreakerPolicy(), Clock(), os.environ
+    )
     state = breaker.trip(store, place, "test")
     moment = place.moment()
     assert state.cooling_since

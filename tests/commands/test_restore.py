@@ -17,7 +17,7 @@ from guard.git.locate import find
 from guard.schemas.validate import validator
 from guard.snapshots import restore as restoring
 from guard.snapshots.keep import snapshot
-from guard.snapshots.restore import Source, chosen
+from guard.snapshots.restore import SnapshotSource, chosen
 from tests.rescue.states import start
 from tests.support import Result, commit, git, run, write
 from tests.support.rescuing import NOW, contents, fingerprint, take_snapshot
@@ -389,7 +389,7 @@ def test_what_could_not_be_saved_first_is_not_replaced(
         return taken
 
     monkeypatch.setattr(restoring, "snapshot", slow)
-    source = Source(workspace, find(repository, lambda _: None), os.environ, 60)
+    source = SnapshotSource(workspace, find(repository, lambda _: None), os.environ, 60)
     with chosen(source, made, staged=False) as held:
         _place, found = held.in_place([], NOW, 60, lambda _done, _of: None)
     assert (repository / "kept.txt").read_text() == "third\n"
@@ -404,7 +404,7 @@ def test_what_the_first_snapshot_does_not_have_is_not_replaced(
     write(repository / "kept.txt", "nowhere else\n")
     (repository / "edited.txt").unlink()
     monkeypatch.setattr(restoring, "snapshot", lambda *_words, **_options: kept)
-    source = Source(workspace, find(repository, lambda _: None), os.environ, 60)
+    source = SnapshotSource(workspace, find(repository, lambda _: None), os.environ, 60)
     with chosen(source, kept.id, staged=False) as held:
         _place, found = held.in_place([], NOW, 60, lambda _done, _of: None)
     assert (repository / "kept.txt").read_text() == "nowhere else\n"

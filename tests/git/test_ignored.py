@@ -6,7 +6,7 @@ import pytest
 
 from guard.git.ignored import ignored
 from guard.git.locate import at
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from tests.support import commit, write
 
 NAMES = {
@@ -26,19 +26,19 @@ NAMES = {
 
 
 @pytest.fixture
-def git(repository: Path) -> Reader:
+def git(repository: Path) -> RepositoryReader:
     commit(repository)
     commit(repository, "kept.log")
     write(repository / ".gitignore", "build/\n*.log\n")
-    return Reader(at(repository), {"PATH": "/usr/bin:/bin:/usr/local/bin"}, 60)
+    return RepositoryReader(at(repository), {"PATH": "/usr/bin:/bin:/usr/local/bin"}, 60)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_one_by_one(git: Reader, name: str) -> None:
+def test_names_one_by_one(git: RepositoryReader, name: str) -> None:
     text, is_ignored = NAMES[name]
     assert (text in ignored(git, [text])) == is_ignored
 
 
-def test_all_names_at_once(git: Reader) -> None:
+def test_all_names_at_once(git: RepositoryReader) -> None:
     texts = [text for text, _ in NAMES.values()]
     assert ignored(git, texts) == {text for text, is_ignored in NAMES.values() if is_ignored}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 from guard.install.agents import HOSTS
 from tests.hooks.agent.documents import DOCUMENTS
 from tests.support import ROOT, run
@@ -19,9 +19,9 @@ from tests.support import ROOT, run
 SHELL = ["sh", "-c"]
 
 
-def heard(home: Path) -> list[Heard]:
+def heard(home: Path) -> list[HookCall]:
     files = sorted((home / "state/guard/spool.d").glob("*/*.json"))
-    return [Heard.model_validate_json(one.read_bytes()) for one in files]
+    return [HookCall.model_validate_json(one.read_bytes()) for one in files]
 
 
 def hooks(path: Path, agent: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from guard.core.hooks.event_kinds import KINDS
 from guard.install.agents import HOSTS
-from guard.install.base import Host
+from guard.install.base import AgentProgram
 from guard.install.merge import covered, installed, origin_of, others, present, uninstalled
 from tests.install.test_jsonc import VALUES
 
@@ -69,7 +69,7 @@ REFUSED = {
 }
 
 
-def names(host: Host) -> str:
+def names(host: AgentProgram) -> str:
     return host.agent
 
 
@@ -128,7 +128,7 @@ def test_a_replaced_hook_leaves_no_trace_either(text: str) -> None:
 
 
 @pytest.mark.parametrize("host", SETTINGS, ids=names)
-def test_without_a_file_there_is_none_afterwards(host: Host) -> None:
+def test_without_a_file_there_is_none_afterwards(host: AgentProgram) -> None:
     done = installed(None, host, "guard")
     assert strict(done) == {**host.skeleton, "hooks": host.hooks("guard")}
     assert uninstalled(done, host, origin_of(None, host)) is None
@@ -297,7 +297,7 @@ def test_a_comment_stays_with_what_it_is_about() -> None:
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=names)
-def test_every_event_is_one_that_guard_understands(host: Host) -> None:
+def test_every_event_is_one_that_guard_understands(host: AgentProgram) -> None:
     assert set(host.events) <= set(KINDS[host.agent])
     assert "stopping" in {KINDS[host.agent][event] for event in host.events}
 

@@ -8,7 +8,7 @@ import pytest
 
 from guard.errors import RepositoryProblem
 from guard.git.history import history
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.reflogs import moves_of, told_by_git
 from guard.iteration import baseline as baselines
 from tests.support import commit, git, write
@@ -484,7 +484,7 @@ def test_a_git_that_does_not_end_is_an_error(project: Path, tmp_path: Path) -> N
 def test_reflogs_read_by_git_say_the_same(project: Path) -> None:
     git(project, "checkout", "-q", "-b", "work", "HEAD~1")
     git(project, "commit", "-q", "--allow-empty", "-m", "Subject: with colon")
-    reader = Reader(located(project), os.environ)
+    reader = RepositoryReader(located(project), os.environ)
     for name in ("HEAD", "refs/heads/work", "refs/heads/none"):
         plain, told = moves_of(reader, name), told_by_git(reader, name)
         assert [(move.new, move.words) for move in plain] == [

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from guard.probe import ProbeResult, Question, ask
+from guard.probe import ProbeQuestion, ProbeResult, ask
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 SESSION = "9e698464-80b9-4e96-82af-460aaa9dab46"
@@ -77,7 +77,7 @@ def asked(
     work_tree.mkdir(exist_ok=True)
     path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return ask(
-        Question(
+        ProbeQuestion(
             agent=agent,
             cwd=work_tree,
             time_limit=time_limit,

@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from guard.errors import Refused, WrongUsage
-from guard.probe import ProbeResult, Question, _patiently, ask
+from guard.probe import ProbeQuestion, ProbeResult, _patiently, ask
 from guard.system.process_identity import is_alive
 from guard.system.processes import run
 from tests.probe.standin import NOW, SESSION, asked, stand_in
@@ -304,7 +304,7 @@ def test_a_command_that_cannot_be_run(command: str | None, said: str, tmp_path: 
 def test_a_work_tree_that_is_gone(tmp_path: Path) -> None:
     stand_in(tmp_path, "claude", ANSWER)
     environ = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    result = ask(Question("claude", tmp_path / "gone", 5, environ, NOW, session=SESSION))
+    result = ask(ProbeQuestion("claude", tmp_path / "gone", 5, environ, NOW, session=SESSION))
     assert (result.failure, result.answer) == ("no_cli", None)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, plan_from, planning_prompt
 from guard.core.rescue.grouping import Changed
-from guard.probe import AGENTS, Question, Topic, consult
+from guard.probe import AGENTS, ProbeQuestion, Topic, consult
 from tests.probe.standin import NOW, OPENCODE_SESSION, SESSION
 from tests.probe.test_clis import sessions
 from tests.support import write
@@ -54,7 +54,7 @@ def asked(tmp_path: Path, agent: str, session: str | None) -> tuple[str | None, 
     program.chmod(0o755)
     (tmp_path / "tree").mkdir()
     return consult(
-        Question(
+        ProbeQuestion(
             agent=agent,
             cwd=tmp_path / "tree",
             time_limit=90,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guard.core.events.snapshot import COMMIT_MAX_FILE_BYTES
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from tests.rescue.states import start
 from tests.support import commit, git, run, write
 from tests.support.rescuing import attempt_rescue, contents, fingerprint, recovered
@@ -234,7 +234,9 @@ def test_the_user_lets_hits_pass(
     allowed: str, held: list[str], repository: Path, workspace: Path
 ) -> None:
     paths = [build(repository) for build in (secret_in_new, secrets_in_many_lines, new_env)]
-    result = attempt_rescue(repository, workspace, paths, limits=Limits(allow_secrets=allowed))
+    result = attempt_rescue(
+        repository, workspace, paths, limits=SnapshotLimits(allow_secrets=allowed)
+    )
     assert [one.path for one in result.held_back] == held
 
 

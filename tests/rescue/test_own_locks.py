@@ -10,7 +10,7 @@ import pytest
 from guard.errors import RepositoryProblem
 from guard.git.locate import find
 from guard.rescue import mended
-from guard.rescue.commits import Change
+from guard.rescue.commits import PathChange
 from guard.rescue.move_branch import sweep_index, with_index
 from guard.rescue.stale_locks import noted, sweep_locks
 from guard.snapshots.project import Project
@@ -159,7 +159,7 @@ def test_nobody_commits_the_old_index_while_the_branch_moves(repository: Path) -
     project = Project(find(repository, lambda _: None), os.environ, Deadline(TIME_LIMIT))
     write(repository / "new.txt", "new\n")
     blob = git(repository, "hash-object", "-w", "new.txt").strip()
-    change = Change("A", b"100644", blob, b"new.txt")
+    change = PathChange("A", b"100644", blob, b"new.txt")
     commits = ("-c", "alias.commits=!git commit -q --allow-empty -m theirs", "commits")
     with pytest.raises(RepositoryProblem, match=r"index\.lock"):
         with_index(project, head, [change], commits)
@@ -176,6 +176,6 @@ def test_what_others_have_staged_stays_staged(repository: Path) -> None:
     write(repository / "theirs.txt", "staged meanwhile\n")
     git(repository, "add", "theirs.txt")
     blob = git(repository, "rev-parse", ":theirs.txt").strip()
-    change = Change("A", b"100644", blob, b"ours.txt")
+    change = PathChange("A", b"100644", blob, b"ours.txt")
     assert with_index(project, head, [change], ("rev-parse", "HEAD")) is None
     assert git(repository, "ls-files", "ours.txt", "theirs.txt") == "ours.txt\ntheirs.txt\n"

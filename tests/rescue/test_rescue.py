@@ -11,10 +11,10 @@ import pytest
 from guard.errors import RepositoryProblem
 from guard.git.locate import find
 from guard.rescue import rescue
-from guard.rescue.commits import Change, Committer, changes, prove, tree_of
+from guard.rescue.commits import Committer, PathChange, changes, prove, tree_of
 from guard.rescue.move_branch import IndexLocked, with_index
 from guard.rescue.order import Orders
-from guard.rescue.select import Plan
+from guard.rescue.select import CommitSelection
 from guard.snapshots.project import Project
 from guard.snapshots.take import ready, take
 from guard.system.deadline import Deadline
@@ -274,7 +274,9 @@ def test_a_branch_that_moved_meanwhile_is_not_moved_back(repository: Path, tmp_p
 def test_an_index_that_is_locked_meanwhile_is_not_waited_for_long(repository: Path) -> None:
     head = git(repository, "rev-parse", "HEAD").strip()
     write(repository / ".git/index.lock", "")
-    change = Change("M", b"100644", git(repository, "rev-parse", ":kept.txt").strip(), b"kept.txt")
+    change = PathChange(
+        "M", b"100644", git(repository, "rev-parse", ":kept.txt").strip(), b"kept.txt"
+    )
     words = ("update-ref", "refs/heads/other", head)
     with pytest.raises(IndexLocked):
         with_index(project_of(repository), head, [change], words)
@@ -286,13 +288,13 @@ def test_an_index_that_is_locked_meanwhile_is_not_waited_for_long(repository: Pa
 @pytest.mark.parametrize(
     ("plan", "text", "why"),
     [
-        (Plan((b"new.txt",), (), ()), "changed since", "changed since the snapshot"),
-        (Plan((), (), ()), "new\n", "not to be committed"),
+        (CommitSelection((b"new.txt",), (), ()), "changed since", "changed since the snapshot"),
+        (CommitSelection((), (), ()), "new\n", "not to be committed"),
     ],
     ids=["other bytes", "another path"],
 )
 def test_a_commit_that_is_not_proven_is_refused(
-    plan: Plan, text: str, why: str, repository: Path, workspace: Path
+    plan: CommitSelection, text: str, why: str, repository: Path, workspace: Path
 ) -> None:
     workspace.mkdir(mode=0o700)
     project = project_of(repository)
@@ -303,7 +305,7 @@ def test_a_commit_that_is_not_proven_is_refused(
         write(repository / "new.txt", text)
         own = project.with_index(workspace / "index")
         own.call("read-tree", head)
-        tree = tree_of(own, Plan((b"new.txt",), (), ()))
+        tree = tree_of(own, CommitSelection((b"new.txt",), (), ()))
         with pytest.raises(RepositoryProblem, match=why):
             prove(own, shadow, taken, plan, changes(own, head, tree))
 

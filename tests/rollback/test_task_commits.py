@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from guard.git.locate import find
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.rollback.errors import Stopped
 from guard.rollback.task_commits import commits_of_task
 from tests.support import commit, git
 
 
 @pytest.fixture
-def reader(repository: Path) -> Reader:
-    return Reader(find(repository, lambda _: None), os.environ)
+def reader(repository: Path) -> RepositoryReader:
+    return RepositoryReader(find(repository, lambda _: None), os.environ)
 
 
 def test_those_after_the_base_and_after_what_passed_before(
-    repository: Path, reader: Reader
+    repository: Path, reader: RepositoryReader
 ) -> None:
     base, *oids = [commit(repository, f"{number}.txt") for number in range(5)]
     assert commits_of_task(reader, base, oids[3]) == tuple(reversed(oids))
@@ -28,7 +28,7 @@ def test_those_after_the_base_and_after_what_passed_before(
     assert commits_of_task(reader, base, base) == ()
 
 
-def test_of_a_merge_only_itself(repository: Path, reader: Reader) -> None:
+def test_of_a_merge_only_itself(repository: Path, reader: RepositoryReader) -> None:
     base = commit(repository, "base.txt")
     git(repository, "checkout", "-q", "-b", "side")
     commit(repository, "side.txt")
@@ -40,7 +40,9 @@ def test_of_a_merge_only_itself(repository: Path, reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "left behind"])
-def test_a_base_that_is_not_in_the_history(gone: bool, repository: Path, reader: Reader) -> None:
+def test_a_base_that_is_not_in_the_history(
+    gone: bool, repository: Path, reader: RepositoryReader
+) -> None:
     base = commit(repository, "base.txt")
     git(repository, "commit", "-q", "--amend", "-m", "Reworded")
     oid = commit(repository, "own.txt")

@@ -10,7 +10,7 @@ import pytest
 
 from guard.core.events.snapshot import Snapshot
 from guard.git.locate import find
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.take import ready, take
 from guard.system.deadline import Deadline
@@ -108,7 +108,7 @@ def test_a_walk_without_time_keeps_no_old_versions_of_what_it_did_not_reach(
     project = Project(find(repository, lambda _: None), os.environ, Deadline(60))
     with ready(project, workspace, BY_HAND) as shadow:
         late = replace(project, deadline=Deadline(0))
-        slow = Limits(progress=lambda _message: time.sleep(0.1))
+        slow = SnapshotLimits(progress=lambda _message: time.sleep(0.1))
         taken = take(late, shadow, BY_HAND, limits=slow)
     assert not taken.snapshot.whole
     assert any("time limit" in line for line in taken.snapshot.skipped)
@@ -118,7 +118,7 @@ def test_a_walk_without_time_keeps_no_old_versions_of_what_it_did_not_reach(
     take_next(repository, workspace)
 
 
-def once(happens: Callable[[], object]) -> Limits:
+def once(happens: Callable[[], object]) -> SnapshotLimits:
     """Something that happens when the work tree has been walked, and before the rest is fetched."""
     waiting = [happens]
 
@@ -126,7 +126,7 @@ def once(happens: Callable[[], object]) -> Limits:
         if message.endswith(" files") and not message.endswith("; 0 files") and waiting:
             waiting.pop()()
 
-    return Limits(progress=tell)
+    return SnapshotLimits(progress=tell)
 
 
 @pytest.mark.usefixtures("no_window")

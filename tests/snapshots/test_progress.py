@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard.context.output import Live
-from guard.snapshots.limits import Limits
+from guard.snapshots.limits import SnapshotLimits
 from tests.support import TIME_LIMIT, run, write
 from tests.support.rescuing import take_snapshot
 
@@ -64,7 +64,7 @@ def test_nobody_who_wants_it_quiet_is_told(words: str) -> None:
 
 def test_it_is_told_how_many_files_are_done(repository: Path, workspace: Path) -> None:
     said: list[str] = []
-    take_snapshot(repository, workspace, limits=Limits(progress=said.append))
+    take_snapshot(repository, workspace, limits=SnapshotLimits(progress=said.append))
     assert any(line.startswith("saving the work tree; ") and "files" in line for line in said)
 
 

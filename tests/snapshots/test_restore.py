@@ -10,7 +10,7 @@ import pytest
 
 from guard.git.locate import find
 from guard.snapshots.keep import snapshot
-from guard.snapshots.restore import Chosen, Source, chosen
+from guard.snapshots.restore import Chosen, SnapshotSource, chosen
 from tests.rescue.states import STATES, State, start
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import BY_HAND, NOW, contents
@@ -28,7 +28,9 @@ def kept(state: State, root: Path, workspace: Path) -> Iterator[Chosen]:
     state.build(root)
     workspace.mkdir(mode=0o700)
     taken = snapshot(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
-    with chosen(Source(workspace, known, os.environ, TIME_LIMIT), taken.id, staged=False) as held:
+    with chosen(
+        SnapshotSource(workspace, known, os.environ, TIME_LIMIT), taken.id, staged=False
+    ) as held:
         yield held
 
 

@@ -23,7 +23,7 @@ from guard.git.locate import find
 from guard.schemas.validate import validator
 from guard.snapshots.keep import snapshot
 from guard.snapshots.read_file import read
-from guard.snapshots.walk import Entry
+from guard.snapshots.walk import WalkEntry
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, git, write
 from tests.support.rescuing import BY_HAND, NOW, contents, recovered, take_snapshot
@@ -106,7 +106,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     folder = os.open(tmp_path, os.O_RDONLY)
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(read, Entry(b"pipe", folder, b"pipe", is_link=False), 1024)
+        reading = pool.submit(read, WalkEntry(b"pipe", folder, b"pipe", is_link=False), 1024)
         try:
             assert reading.result(timeout=10) == "a special file"
         finally:

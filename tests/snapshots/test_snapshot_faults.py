@@ -17,7 +17,7 @@ from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
 from guard.git.locate import find
 from guard.git.run import git_fed
 from guard.snapshots import shadow as shadows
-from guard.snapshots.fast_import import Changes, Stream
+from guard.snapshots.fast_import import Stream, TreeChanges
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import ready, take
@@ -141,9 +141,9 @@ def test_a_tree_that_is_not_what_was_written_is_found_out(shadow: Shadow, worksp
     mode, oid = found.written[b"worktree/kept.txt"]
     for wrong in ({b"more": (mode, oid)}, {b"worktree/kept.txt": (b"100755", oid)}):
         with pytest.raises(StoreUnavailable, match="not what was written"):
-            shadow.verify(ref, Changes(found.written | wrong, set()), base)
+            shadow.verify(ref, TreeChanges(found.written | wrong, set()), base)
     with pytest.raises(StoreUnavailable, match="not what was written"):
-        shadow.verify(ref, Changes(found.written, {b"worktree/gone.txt"}), base)
+        shadow.verify(ref, TreeChanges(found.written, {b"worktree/gone.txt"}), base)
 
 
 def test_a_pack_that_does_not_hold_what_was_written_is_found_out(

@@ -221,7 +221,7 @@ def test_a_snapshot_that_turns_out_wrong_leaves_no_trace_but_a_right_one(
     root, shadow = repository.resolve(), workspace / "shadow.git"
     before = remembered.recall(shadow, root, 20)
     before.worktree[b"not/there.txt"] = before.worktree[b"kept.txt"]
-    remembered.remember(shadow, root, before, remembered.Memory())
+    remembered.remember(shadow, root, before, remembered.StatCache())
     take_next(repository, workspace)
     assert len(asked(workspace, "for-each-ref").splitlines()) == 2
 

@@ -13,7 +13,7 @@ from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.catalogue import Replay
 from guard.core.events import Event, LogSalvaged, SegmentOpened
 from guard.core.log.migrations import migrate_record
-from guard.core.log.record import START, BadRecord, Entry, Position, decode
+from guard.core.log.record import START, BadRecord, LogEntry, Position, decode
 from guard.core.log.view import ViewDocument, ViewKind
 from guard.errors import StateProblem
 from guard.store.file_store import FileStore
@@ -69,7 +69,7 @@ def rotated(workspace: Path) -> Path:
     return workspace
 
 
-def _entries(path: Path) -> list[Entry]:
+def _entries(path: Path) -> list[LogEntry]:
     return list(FileStore(path).entries())
 
 
@@ -90,7 +90,7 @@ class Change(NamedTuple):
     after: int
 
 
-def _changes(entries: list[Entry]) -> list[Change]:
+def _changes(entries: list[LogEntry]) -> list[Change]:
     found, begin, before = [], START, 0
     for number, entry in enumerate(entries, start=1):
         if entry.more == 0:
@@ -156,7 +156,7 @@ def _loaded(folder: Folder, kind: ViewKind[Any, Any], key: str) -> ViewDocument 
     return fold.document() if fold else None
 
 
-def _states(entries: list[Entry]) -> list[dict[str, ViewDocument]]:
+def _states(entries: list[LogEntry]) -> list[dict[str, ViewDocument]]:
     """Every view after each number of entries."""
     replay, states = Replay(), [dict[str, ViewDocument]()]
     for entry in entries:
@@ -203,7 +203,9 @@ def test_every_flipped_bit_is_found_at_its_record(written: Path, bit: int) -> No
     assert flips == len(data) > 15_000
 
 
-def _read_until_broken(log: Log, after: Position, expected: list[Entry]) -> tuple[int, int] | None:
+def _read_until_broken(
+    log: Log, after: Position, expected: list[LogEntry]
+) -> tuple[int, int] | None:
     """The record and byte at which the log is said to be broken; everything before must be as it was."""
     found = []
     try:
@@ -349,7 +351,7 @@ def test_a_broken_log_is_found_refused_and_salvaged(
     assert report.set_aside
 
 
-def _assert_salvaged(store: FileStore, prefix: list[Entry], kept: dict[str, bytes]) -> None:
+def _assert_salvaged(store: FileStore, prefix: list[LogEntry], kept: dict[str, bytes]) -> None:
     found = store.verify()
     assert found.ok, found.findings
     assert (found.behind, found.torn_bytes) == ((), 0)
@@ -579,7 +581,7 @@ def test_a_record_of_an_unknown_older_version_is_refused(written: Path) -> None:
     assert FileStore(written).verify().findings
 
 
-def _entries_until_broken(path: Path) -> list[Entry]:
+def _entries_until_broken(path: Path) -> list[LogEntry]:
     found = []
     try:
         for entry in FileStore(path).entries():

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from guard.core.check.evidence import Evidence, Living, Team
+from guard.core.check.evidence import Evidence, Living, TeamEvidence
 from guard.core.classify import Classification, Outcome
 from guard.core.events.snapshot import Rescue, Snapshot
 from guard.core.probe.answer import LASTING, Answer, ProbeFailure, ProbeResult
@@ -14,7 +14,7 @@ OID = "1" * 40
 COMMITTED = Work(new_commits=2, net_change=True)
 LEFT = Uncommitted(unstaged=("src/app.py",), untracked=("src/new.py",))
 USERS = Uncommitted(users=3)
-TEAM = Team(name="builders", active=1)
+TEAM = TeamEvidence(name="builders", active=1)
 
 
 def look(**different: Any) -> Evidence:

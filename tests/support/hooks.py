@@ -7,7 +7,7 @@ from typing import Any
 
 from guard.context.invocation import Invocation
 from guard.core.events import Event
-from guard.core.hooks.state import HOOKS, Hooks
+from guard.core.hooks.state import HOOKS, HooksState
 from guard.hooks import spool
 from guard.hooks.agent import payload as document_of_hook
 from guard.hooks.agent.boundary import answer
@@ -66,7 +66,7 @@ def decisions() -> list[tuple[str, str, int]]:
     return [(one.decision, one.reason, one.blocks) for one in found]
 
 
-def hooks() -> Hooks:
+def hooks() -> HooksState:
     guard = Invocation()
     view = guard.store.view(HOOKS, key_of(guard))
     assert view is not None

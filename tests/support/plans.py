@@ -7,7 +7,7 @@ from typing import Any
 from guard.core.coordinator.decide import Decision, decide
 from guard.core.coordinator.requests import LoadPlan, Request
 from guard.core.coordinator.state import Coordinator, CoordinatorFold, after, nothing_yet
-from guard.core.coordinator.terms import Commit, Limits, Refusal, Terms
+from guard.core.coordinator.terms import AuditedCommit, CoordinatorLimits, DecisionTerms, Refusal
 from guard.core.coordinator.tick import tick
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_model import Plan, PlanTask, SupportingAgent
@@ -36,17 +36,19 @@ def plan(*tasks: PlanTask, agents: tuple[SupportingAgent, ...] = ()) -> LoadPlan
 class Desk:
     """A coordinator without a disk: what it is asked, it decides and folds."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: CoordinatorLimits = field(default_factory=CoordinatorLimits)
     now: datetime = MOMENT
     state: Coordinator = field(default_factory=nothing_yet)
     log: list[CoordinatorEvent] = field(default_factory=list)
-    commit: Commit | None = None
+    commit: AuditedCommit | None = None
     number: int = 0
     boot: tuple[float, str | None] = (0.0, None)
 
-    def terms(self) -> Terms:
+    def terms(self) -> DecisionTerms:
         self.number += 1
-        return Terms(self.now, f"event-{self.number}", self.limits, BASE, self.commit, *self.boot)
+        return DecisionTerms(
+            self.now, f"event-{self.number}", self.limits, BASE, self.commit, *self.boot
+        )
 
     def ask(self, request: Request) -> Decision:
         """Decide, and record what was decided."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from guard.core.events.snapshot import Snapshot
 from guard.git.locate import find
 from guard.rollback.carry_out import RolledBack, roll_back
-from guard.rollback.place import Place, alone
-from guard.rollback.prepare import Order
+from guard.rollback.place import RollbackPlace, alone
+from guard.rollback.prepare import RevertOrder
 from guard.rollback.recover import Settled, settle_all
 from tests.support import TIME_LIMIT, git
 from tests.support.rescuing import Contents, contents, take_snapshot
@@ -16,9 +16,9 @@ from tests.support.rescuing import Contents, contents, take_snapshot
 State = tuple[Contents, str, str, str]
 
 
-def place_of(root: Path, workspace: Path) -> Place:
+def place_of(root: Path, workspace: Path) -> RollbackPlace:
     workspace.mkdir(mode=0o700, exist_ok=True)
-    return Place(find(root, lambda _: None), workspace, os.environ, TIME_LIMIT)
+    return RollbackPlace(find(root, lambda _: None), workspace, os.environ, TIME_LIMIT)
 
 
 def rolled_back(
@@ -30,7 +30,7 @@ def rolled_back(
 ) -> RolledBack:
     """Task T1 with these commits, the newest first, taken back; `meanwhile` happens when all is ready, and nothing touched."""
     place = place_of(root, workspace)
-    order = Order("T1", "1.1", "Add a thing", branch, tuple(commits))
+    order = RevertOrder("T1", "1.1", "Add a thing", branch, tuple(commits))
 
     def keep() -> Snapshot:
         return take_snapshot(root, workspace)

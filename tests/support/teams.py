@@ -8,7 +8,7 @@ from guard.core.base.moment import Moment
 from guard.core.events import TeamEvent
 from guard.core.events.team_change import Change
 from guard.core.log.record import Position
-from guard.core.team.count import Terms, as_of, clear, decide
+from guard.core.team.count import TeamTerms, as_of, clear, decide
 from guard.core.team.state import Scope, TeamFold, TeamState
 from tests.support.events import MOMENT
 
@@ -48,8 +48,8 @@ class Team:
     def clear(self, now: Moment | None = None) -> tuple[TeamEvent, ...]:
         return self._fold(clear(self.state, "", self._terms(now, LEASE)))
 
-    def _terms(self, now: Moment | None, lease: float) -> Terms:
-        return Terms(self.scope, now or moment(), f"e{next(self._numbers)}", lease)
+    def _terms(self, now: Moment | None, lease: float) -> TeamTerms:
+        return TeamTerms(self.scope, now or moment(), f"e{next(self._numbers)}", lease)
 
     def _fold(self, events: Iterable[TeamEvent]) -> tuple[TeamEvent, ...]:
         made = tuple(events)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from guard.system.dialogue import Dialogue, Ended, asked
+from guard.system.dialogue import Dialogue, DialogueEnded, asked
 
 ECHO = """
 import sys
@@ -40,7 +40,7 @@ def test_answers_of_any_length_come_piece_by_piece() -> None:
 def test_a_program_that_does_not_answer_is_not_waited_for(script: str) -> None:
     begun = time.monotonic()
     with (
-        pytest.raises(Ended),
+        pytest.raises(DialogueEnded),
         asked(python(script), environ=os.environ, time_limit=2) as program,
     ):
         program.line()
@@ -49,9 +49,9 @@ def test_a_program_that_does_not_answer_is_not_waited_for(script: str) -> None:
 
 def test_asking_a_program_that_has_ended_is_no_crash() -> None:
     with asked(python(""), environ=os.environ, time_limit=60) as program:
-        with pytest.raises(Ended):
+        with pytest.raises(DialogueEnded):
             program.line()
-        with pytest.raises(Ended):
+        with pytest.raises(DialogueEnded):
             _ask_on_and_on(program)
 
 

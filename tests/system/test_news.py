@@ -32,7 +32,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux'
 def any_bell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With what the system has, and with nothing but the clock."""
     if request.param == "clock":
-        monkeypatch.setattr("guard.system.news.bell_for", lambda *_: bells.Clock())
+        monkeypatch.setattr("guard.system.news.bell_for", lambda *_: bells.PollingBell())
     return str(request.param)
 
 
@@ -211,7 +211,7 @@ def test_where_the_system_has_no_bell_left_the_clock_is_used(
         raise OSError(error, "no more")
 
     monkeypatch.setattr(bells.Inotify, "_watch_folders", refuse)
-    assert isinstance(bells.bell_for([tmp_path / "x"], []), bells.Clock)
+    assert isinstance(bells.bell_for([tmp_path / "x"], []), bells.PollingBell)
 
 
 @on_linux

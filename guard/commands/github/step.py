@@ -89,7 +89,7 @@ def step(
         told.pop("task"), told.pop("agent_id")
         asked = terms(told)
     with _deaf():
-        report = modes.Step(place, job, mode, asked, order).made()
+        report = modes.WorkflowStep(place, job, mode, asked, order).made()
         if changed := emptied(job.step_files):
             guard.output.warn(f"written to by the agent, and emptied: {', '.join(changed)}")
         publishing.keep(report, job)

@@ -52,7 +52,7 @@ class Signal(Frozen):
         return worth(self.source, self.custom_tier).tier
 
 
-class Terms(Frozen):
+class ActivityTerms(Frozen):
     """By what an agent is assessed."""
 
     lookback_minutes: Annotated[float, Field(gt=0, le=60 * 24 * 30)] = LOOKBACK_MINUTES
@@ -80,7 +80,7 @@ class Assessment(Frozen):
     reasons: tuple[Line, ...]
 
 
-def assess(signals: Iterable[Signal], now: datetime, terms: Terms) -> Assessment:
+def assess(signals: Iterable[Signal], now: datetime, terms: ActivityTerms) -> Assessment:
     """Assess one agent by all that was seen of it."""
     counting, passed_over = _sifted(signals, now, terms)
     base, level, why = _confidence(counting)
@@ -110,7 +110,7 @@ def assess(signals: Iterable[Signal], now: datetime, terms: Terms) -> Assessment
 
 
 def _sifted(
-    signals: Iterable[Signal], now: datetime, terms: Terms
+    signals: Iterable[Signal], now: datetime, terms: ActivityTerms
 ) -> tuple[list[Signal], list[str]]:
     counting, passed_over = [], []
     for signal in signals:
@@ -123,7 +123,7 @@ def _sifted(
     return counting, passed_over
 
 
-def unusable(signal: Signal, now: datetime, terms: Terms) -> str | None:
+def unusable(signal: Signal, now: datetime, terms: ActivityTerms) -> str | None:
     """Why a sign does not count; None if it does."""
     old = age(signal.at, now, terms.gaps)
     if old < -AHEAD:
@@ -149,7 +149,9 @@ def _confidence(signals: Sequence[Signal]) -> tuple[float, Level, list[str]]:
     return 0.0, "NONE", ["no sign of activity"]
 
 
-def _penalty(signals: Sequence[Signal], now: datetime, terms: Terms) -> tuple[float, list[str]]:
+def _penalty(
+    signals: Sequence[Signal], now: datetime, terms: ActivityTerms
+) -> tuple[float, list[str]]:
     quiet = _minutes(age(signals[0].at, now, terms.gaps)) if signals else 0.0
     for minutes, factor in _PENALTIES:
         if quiet > minutes * terms.pace:
@@ -157,7 +159,7 @@ def _penalty(signals: Sequence[Signal], now: datetime, terms: Terms) -> tuple[fl
     return 1.0, []
 
 
-def _failed_rules(signals: Sequence[Signal], now: datetime, terms: Terms) -> list[str]:
+def _failed_rules(signals: Sequence[Signal], now: datetime, terms: ActivityTerms) -> list[str]:
     """The rules by which signs confirm each other, as far as they are broken."""
     if not signals:
         return []
@@ -172,7 +174,7 @@ def _failed_rules(signals: Sequence[Signal], now: datetime, terms: Terms) -> lis
     return failed
 
 
-def _not_counted(last: datetime | None, now: datetime, terms: Terms) -> list[str]:
+def _not_counted(last: datetime | None, now: datetime, terms: ActivityTerms) -> list[str]:
     spared = _minutes(left_out(last, now, terms.gaps)) if last is not None else 0.0
     return (
         [f"{spared:.0f} min are not counted: the machine slept, or its clock was set"]
@@ -181,12 +183,12 @@ def _not_counted(last: datetime | None, now: datetime, terms: Terms) -> list[str
     )
 
 
-def is_real(signal: Signal, now: datetime, terms: Terms) -> bool:
+def is_real(signal: Signal, now: datetime, terms: ActivityTerms) -> bool:
     """Whether it was a sign at its time, however long ago that is: no noise, and not in the future."""
     return signal.at - now <= AHEAD and not is_noise(signal.message, terms.noise_patterns)
 
 
-def _verdict(active: bool, confidence: float, terms: Terms) -> str:
+def _verdict(active: bool, confidence: float, terms: ActivityTerms) -> str:
     if active:
         return f"active: {confidence:g} is at least {terms.min_confidence:g}"
     if confidence < terms.min_confidence:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guard.core.activity.gaps import Reading, gaps
+from guard.core.activity.gaps import MachineClock, gaps
 from guard.core.base.fields import Line
 from guard.core.events.activity import ClocksRead
 from guard.core.log.view import Fold, ViewDocument, ViewKind
@@ -18,7 +18,7 @@ class MachineClocks(ViewDocument):
 
     schema_: Literal["guard/machine-clocks/1"] = Field("guard/machine-clocks/1", alias="schema")
     machine: Line
-    readings: tuple[Reading, ...]
+    readings: tuple[MachineClock, ...]
     """The oldest first; where nothing happened between three, the one in the middle is dropped."""
 
     def key(self) -> str:
@@ -31,7 +31,7 @@ class MachineClocksFold(Fold[MachineClocks]):
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self._machine = ""
-        self._readings: tuple[Reading, ...] = ()
+        self._readings: tuple[MachineClock, ...] = ()
 
     def restore(self, document: MachineClocks) -> None:
         self.reached = document.position()
@@ -39,7 +39,7 @@ class MachineClocksFold(Fold[MachineClocks]):
 
     def apply(self, event: ClocksRead) -> None:
         self._machine = event.machine
-        reading = Reading.model_construct(
+        reading = MachineClock.model_construct(
             at=event.at,
             boot_seconds=event.boot_seconds,
             awake_seconds=event.awake_seconds,
@@ -54,7 +54,7 @@ class MachineClocksFold(Fold[MachineClocks]):
         return {"machine": self._machine, "readings": self._readings}
 
 
-def _is_plain(three: tuple[Reading, ...]) -> bool:
+def _is_plain(three: tuple[MachineClock, ...]) -> bool:
     """Whether the machine was awake all the time, by clocks that were not set."""
     times = [one.at for one in three]
     return len({one.boot_id for one in three}) == 1 and times == sorted(times) and not gaps(three)

@@ -21,7 +21,7 @@ Cause = Literal["slept", "clock_set", "restarted"]
 Seconds = Annotated[float, Field(ge=0)]
 
 
-class Reading(Frozen):
+class MachineClock(Frozen):
     """The clocks of one machine, at one moment."""
 
     at: Instant
@@ -39,12 +39,12 @@ class Gap(Frozen):
     cause: Cause
 
 
-def gaps(readings: Iterable[Reading]) -> tuple[Gap, ...]:
+def gaps(readings: Iterable[MachineClock]) -> tuple[Gap, ...]:
     """What the readings of one machine show, in their order."""
     return tuple(gap for before, after in pairwise(readings) for gap in _between(before, after))
 
 
-def _between(before: Reading, after: Reading) -> list[Gap]:
+def _between(before: MachineClock, after: MachineClock) -> list[Gap]:
     if after.at <= before.at:
         return []
     if before.boot_id != after.boot_id:
@@ -62,7 +62,7 @@ def _between(before: Reading, after: Reading) -> list[Gap]:
     return found
 
 
-def _gap(before: Reading, after: Reading, seconds: float, cause: Cause) -> Gap:
+def _gap(before: MachineClock, after: MachineClock, seconds: float, cause: Cause) -> Gap:
     longest = (after.at - before.at).total_seconds()
     return Gap(since=before.at, until=after.at, seconds=min(seconds, longest), cause=cause)
 
@@ -86,7 +86,7 @@ def oldest(now: datetime, minutes: float, found: Sequence[Gap]) -> datetime:
     return now - timedelta(minutes=minutes) - timedelta(seconds=sum(gap.seconds for gap in found))
 
 
-def needed(readings: Sequence[Reading], new: Reading, every_seconds: float) -> bool:
+def needed(readings: Sequence[MachineClock], new: MachineClock, every_seconds: float) -> bool:
     """Whether a new reading tells something that the ones before do not."""
     if not readings or readings[-1].boot_id != new.boot_id or new.at < readings[-1].at:
         return True

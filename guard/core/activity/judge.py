@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.activity.assess import MIN_CONFIDENCE, Assessment, Signal, Terms, assess
+from guard.core.activity.assess import MIN_CONFIDENCE, ActivityTerms, Assessment, Signal, assess
 from guard.core.activity.gaps import Gap, oldest
 from guard.core.activity.lookback import MAX_LOOKBACK_MINUTES, AgentTerms, Known, Lookback, lookback
 from guard.core.activity.noise import NOISE_PATTERNS
@@ -33,7 +33,7 @@ class Judged:
     """The verdict on one agent, with all that it was made by."""
 
     assessment: Assessment
-    terms: Terms
+    terms: ActivityTerms
     lookback: Lookback
     rhythm: Rhythm
 
@@ -53,7 +53,7 @@ def judged(
     return Judged(_explained(assessment, back), terms, back, found)
 
 
-def first_terms(given: Given) -> Terms:
+def first_terms(given: Given) -> ActivityTerms:
     """The terms before anything is known of the agent's rhythm."""
     return _terms(given, lookback(_known(given, None)))
 
@@ -70,9 +70,9 @@ def _known(given: Given, found: Rhythm | None) -> Known:
     )
 
 
-def _terms(given: Given, back: Lookback) -> Terms:
+def _terms(given: Given, back: Lookback) -> ActivityTerms:
     least = given.single.min_confidence if given.single is not None else None
-    return Terms(
+    return ActivityTerms(
         lookback_minutes=back.minutes,
         min_confidence=given.min_confidence if least is None else least,
         noise_patterns=given.noise_patterns,

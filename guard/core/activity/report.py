@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.activity.assess import Assessment, Level, Share, Signal, Terms
+from guard.core.activity.assess import ActivityTerms, Assessment, Level, Share, Signal
 from guard.core.activity.lookback import Lookback, Origin
 from guard.core.activity.rhythm import Rhythm
 from guard.core.activity.sources import AnySource, Tier, worth
@@ -68,18 +68,20 @@ _MOST_PASSED_OVER = 20
 
 
 @dataclass(frozen=True)
-class Seen:
+class ActivityLook:
     """One look at an agent, with what it was made by."""
 
     assessment: Assessment
-    terms: Terms
+    terms: ActivityTerms
     lookback: Lookback
     rhythm: Rhythm
     warnings: tuple[str, ...]
     last_seen: datetime | None
 
 
-def activity_report(agent: Agent, seen: Seen, watched: WatchedAgent | None) -> ActivityReport:
+def activity_report(
+    agent: Agent, seen: ActivityLook, watched: WatchedAgent | None
+) -> ActivityReport:
     """The look at one agent as a document, with what is known from watching it."""
     found = seen.assessment
     return ActivityReport(

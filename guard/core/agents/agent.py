@@ -73,7 +73,7 @@ class Agent(Frozen):
 
 
 @dataclass(slots=True)
-class Draft:
+class AgentDraft:
     """An agent while it is being folded; the fields are those of Agent."""
 
     agent_id: str
@@ -112,13 +112,13 @@ class Draft:
     completion_validation: CompletionValidation | None = None
 
     @staticmethod
-    def of(agent: Agent) -> "Draft":
-        return Draft(**{name: getattr(agent, name) for name in _FIELDS})
+    def of(agent: Agent) -> "AgentDraft":
+        return AgentDraft(**{name: getattr(agent, name) for name in _FIELDS})
 
     @staticmethod
-    def begun(event: AgentSpawned | AgentImported) -> "Draft":
+    def begun(event: AgentSpawned | AgentImported) -> "AgentDraft":
         """A new agent, or one taken over as it stood elsewhere."""
-        draft = Draft(
+        draft = AgentDraft(
             agent_id=event.agent_id,
             task_id=event.task_id,
             incarnation=event.incarnation,
@@ -147,4 +147,4 @@ class Draft:
         return Agent(**{name: getattr(self, name) for name in _FIELDS})
 
 
-_FIELDS = tuple(field.name for field in fields(Draft))
+_FIELDS = tuple(field.name for field in fields(AgentDraft))

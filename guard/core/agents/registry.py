@@ -9,7 +9,7 @@ from pydantic import Field
 
 from guard.core.agents.agent import Agent
 from guard.core.agents.lifecycle import ACTIVE
-from guard.core.agents.roster import Counts, Roster
+from guard.core.agents.roster import AgentCounts, Roster
 from guard.core.base.fields import Count, Id
 from guard.core.events import (
     AgentEvent,
@@ -66,7 +66,7 @@ class AgentRegistryFold(Fold[AgentRegistry]):
         """One agent of the task, without freezing all the others."""
         return self._roster.agent(self.key, agent_id)
 
-    def counts(self) -> Counts:
+    def counts(self) -> AgentCounts:
         return self._roster.totals()
 
     def restore(self, document: AgentRegistry) -> None:
@@ -104,7 +104,7 @@ class GlobalRegistryFold(Fold[GlobalRegistry]):
     def keep_finished(self) -> int:
         return self._keep
 
-    def counts(self) -> Counts:
+    def counts(self) -> AgentCounts:
         return self._roster.totals()
 
     def restore(self, document: GlobalRegistry) -> None:

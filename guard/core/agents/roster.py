@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple, assert_never, cast
 
-from guard.core.agents.agent import Agent, Draft, LastTest
+from guard.core.agents.agent import Agent, AgentDraft, LastTest
 from guard.core.agents.lifecycle import ACTIVE, STATUSES, ends
 from guard.core.events import (
     AgentClaimValidated,
@@ -28,7 +28,7 @@ from guard.core.events.whereabouts import Whereabouts
 _PLACE = tuple(Whereabouts.model_fields)
 
 
-class Counts(NamedTuple):
+class AgentCounts(NamedTuple):
     """How many agents are active, have ended of themselves, and were ever spawned."""
 
     active: int
@@ -40,7 +40,7 @@ class Roster:
     """Agents being folded; frozen one by one, when somebody looks."""
 
     def __init__(self) -> None:
-        self._agents: dict[tuple[str, str], Agent | Draft] = {}
+        self._agents: dict[tuple[str, str], Agent | AgentDraft] = {}
         self._drafts: set[tuple[str, str]] = set()
         self.active = 0
         self.completed = 0
@@ -72,7 +72,7 @@ class Roster:
         if before is not None and before.status in ACTIVE:
             self.by_status[before.status] -= 1
             self.active -= 1
-        draft = self._agents[name] = Draft.begun(event)
+        draft = self._agents[name] = AgentDraft.begun(event)
         self._drafts.add(name)
         self.spawned += 1
         self.by_status[draft.status] += 1
@@ -122,7 +122,7 @@ class Roster:
     def _explain(self, event: AgentEndDetected | AgentKilled) -> None:
         """A kill that was told by two, by whoever killed and by whoever was ended with it, has the reason of the last."""
         agent = self._agents.get((event.task_id, event.agent_id))
-        if isinstance(agent, Draft) and isinstance(event, AgentKilled):
+        if isinstance(agent, AgentDraft) and isinstance(event, AgentKilled):
             same = agent.incarnation == event.incarnation
             if same and agent.detected_by == "kill":
                 agent.reason, agent.detail = event.reason, event.detail
@@ -150,7 +150,7 @@ class Roster:
             case _:
                 assert_never(event)
 
-    def _current(self, event: AgentUpdated | AgentEndDetected | AgentKilled) -> Draft | None:
+    def _current(self, event: AgentUpdated | AgentEndDetected | AgentKilled) -> AgentDraft | None:
         """The agent that the event is about, if it is active and no other incarnation; else the event is late."""
         agent = self._thaw(event.task_id, event.agent_id)
         if agent is None:
@@ -160,7 +160,7 @@ class Roster:
             return None
         return agent
 
-    def _move(self, agent: Draft, status: AgentStatus) -> bool:
+    def _move(self, agent: AgentDraft, status: AgentStatus) -> bool:
         """Give an active agent another status; true if that is its end."""
         ended = ends(agent.status, status)
         self.by_status[agent.status] -= 1
@@ -169,10 +169,10 @@ class Roster:
         agent.status = status
         return ended
 
-    def _thaw(self, task_id: str, agent_id: str) -> Draft | None:
+    def _thaw(self, task_id: str, agent_id: str) -> AgentDraft | None:
         agent = self._agents.get((task_id, agent_id))
         if isinstance(agent, Agent):
-            agent = Draft.of(agent)
+            agent = AgentDraft.of(agent)
             self._agents[task_id, agent_id] = agent
             self._drafts.add((task_id, agent_id))
         return agent
@@ -180,7 +180,7 @@ class Roster:
     def agent(self, task_id: str, agent_id: str) -> Agent | None:
         """One of them, frozen; it stays a draft here, because the next report of it is likely to come soon."""
         agent = self._agents.get((task_id, agent_id))
-        return agent.frozen() if isinstance(agent, Draft) else agent
+        return agent.frozen() if isinstance(agent, AgentDraft) else agent
 
     def forget(self, task_id: str, agent_id: str) -> None:
         self._agents.pop((task_id, agent_id), None)
@@ -189,12 +189,12 @@ class Roster:
     def agents(self) -> Mapping[tuple[str, str], Agent]:
         """All of them, frozen, in the order in which they were spawned."""
         for name in self._drafts:
-            self._agents[name] = cast(Draft, self._agents[name]).frozen()
+            self._agents[name] = cast(AgentDraft, self._agents[name]).frozen()
         self._drafts.clear()
         return cast(Mapping[tuple[str, str], Agent], self._agents)
 
-    def totals(self) -> Counts:
-        return Counts(self.active, self.completed, self.spawned)
+    def totals(self) -> AgentCounts:
+        return AgentCounts(self.active, self.completed, self.spawned)
 
     def statuses(self) -> dict[AgentStatus, int]:
         return {status: self.by_status[status] for status in STATUSES}

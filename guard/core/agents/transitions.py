@@ -4,7 +4,7 @@ from typing import assert_never
 
 from guard.core.agents.agent import Agent
 from guard.core.agents.lifecycle import ACTIVE, ends
-from guard.core.agents.roster import Counts
+from guard.core.agents.roster import AgentCounts
 from guard.core.events import (
     AgentEndDetected,
     AgentImported,
@@ -20,7 +20,7 @@ Moving = AgentSpawned | AgentImported | AgentUpdated | AgentEndDetected | AgentK
 
 
 def transition(
-    event: Moving, event_id: str, before: Agent | None, task: Counts, overall: Counts
+    event: Moving, event_id: str, before: Agent | None, task: AgentCounts, overall: AgentCounts
 ) -> AgentTransitioned | None:
     """The change of status that the event will make; None if it makes none. Counts are those before the event."""
     new = isinstance(event, AgentSpawned | AgentImported)

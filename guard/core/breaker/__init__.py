@@ -10,9 +10,9 @@ recorded before the clock was set back: nothing has elapsed then, so the breaker
 """
 
 from guard.core.base.moment import Moment, Stamp
-from guard.core.breaker.allow import Permission, claim, permission, restart, was_set_back
+from guard.core.breaker.allow import BreakerPermission, claim, permission, restart, was_set_back
 from guard.core.breaker.record import CAUSES, after_iteration, reset, trip
-from guard.core.breaker.settings import Breaker as BreakerPolicy
+from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
 from guard.core.breaker.state import BREAKER, Breaker, BreakerFold, BreakerState, Happening, Trial
 
 __all__ = [
@@ -20,11 +20,11 @@ __all__ = [
     "CAUSES",
     "Breaker",
     "BreakerFold",
+    "BreakerPermission",
     "BreakerPolicy",
     "BreakerState",
     "Happening",
     "Moment",
-    "Permission",
     "Stamp",
     "Trial",
     "after_iteration",

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from guard.core.base.moment import Moment, Stamp, clocks, elapsed
-from guard.core.breaker.settings import Breaker as BreakerPolicy
+from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
 from guard.core.breaker.state import Breaker, Trial, common, later
 from guard.core.events.breaker import CooldownRestarted, TrialClaimed
 from guard.core.events.run import Process
 
 
 @dataclass(frozen=True, slots=True)
-class Permission:
+class BreakerPermission:
     """Whether an iteration may begin, and why; a trial has to be claimed first."""
 
     allowed: bool
@@ -28,36 +28,36 @@ def permission(
     head: str | None,
     holder_alive: bool,
     handed_over: bool = False,
-) -> Permission:
+) -> BreakerPermission:
     """Whether an iteration may begin now; `head` is the commit that the work tree stands at, None if nobody looked.
 
     `handed_over` says that the holder of the trial has started the one who asks, to make it.
     """
     if state.state == "closed":
-        return Permission(True, False, "closed")
+        return BreakerPermission(True, False, "closed")
     if state.state == "half_open" and handed_over:
-        return Permission(True, True, "handed_over")
+        return BreakerPermission(True, True, "handed_over")
     if state.state == "half_open":
         return _next_trial(state.trial, moment, holder_alive)
     if head is not None and state.head is not None and head != state.head:
-        return Permission(True, True, "commit_outside")
+        return BreakerPermission(True, True, "commit_outside")
     cooled = elapsed(state.cooling_since, moment) if state.cooling_since else None
     left = min(state.cooldown_seconds, policy.cooldown_max_seconds) - (cooled or 0)
     if left <= 0:
-        return Permission(True, True, "cooldown_over")
-    return Permission(False, False, "cooling_down", later(moment.now, left))
+        return BreakerPermission(True, True, "cooldown_over")
+    return BreakerPermission(False, False, "cooling_down", later(moment.now, left))
 
 
-def _next_trial(trial: Trial | None, moment: Moment, holder_alive: bool) -> Permission:
+def _next_trial(trial: Trial | None, moment: Moment, holder_alive: bool) -> BreakerPermission:
     if trial is None:
-        return Permission(True, True, "trial_returned")
+        return BreakerPermission(True, True, "trial_returned")
     if trial.holder is not None and not holder_alive:
-        return Permission(True, True, "holder_gone")
+        return BreakerPermission(True, True, "holder_gone")
     since = elapsed(trial.claimed, moment)
     left = trial.lease_seconds - (since or 0)
     if left <= 0 or (since is None and trial.holder is None):
-        return Permission(True, True, "lease_over")
-    return Permission(False, False, "trial_taken", later(moment.now, left))
+        return BreakerPermission(True, True, "lease_over")
+    return BreakerPermission(False, False, "trial_taken", later(moment.now, left))
 
 
 def claim(

@@ -1,8 +1,8 @@
 """What the end of an iteration, or a person, does to the breaker."""
 
 from guard.core.base.moment import Moment, Stamp, clocks
-from guard.core.breaker.settings import Breaker as BreakerPolicy
-from guard.core.breaker.state import Breaker, Counts, brought_work, common, tally
+from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
+from guard.core.breaker.state import Breaker, BreakerCounts, brought_work, common, tally
 from guard.core.events.breaker import (
     BreakerClosed,
     BreakerEvent,
@@ -50,7 +50,7 @@ def after_iteration(
     return (recorded, _judged(state, recorded, moment, stamp.next())) if is_trial else (recorded,)
 
 
-def _risen(before: Counts, after: Counts) -> dict[str, int]:
+def _risen(before: BreakerCounts, after: BreakerCounts) -> dict[str, int]:
     """Each reason to open that this iteration gave, with its count now."""
     counts = {
         "no_commits": (before.streak, after.streak),

@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.base.section import USERS, Section
 
 
-class Breaker(Section):
+class BreakerSettings(Section):
     """When a run that goes nowhere is stopped, and when it may try again. A limit of 0 never stops it."""
 
     stall_limit: Annotated[int, Field(ge=0, le=1000, json_schema_extra=USERS)] = 3

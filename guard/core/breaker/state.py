@@ -51,7 +51,7 @@ class Happening(Frozen):
     iteration: IterationNumber | None
 
 
-class Counts(NamedTuple):
+class BreakerCounts(NamedTuple):
     """What speaks against going on, since the last iteration that brought work."""
 
     streak: int = 0
@@ -98,9 +98,9 @@ class Breaker(ViewDocument):
         return self.worktree
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> BreakerCounts:
         """What it has counted."""
-        return Counts(*(getattr(self, name) for name in Counts._fields))
+        return BreakerCounts(*(getattr(self, name) for name in BreakerCounts._fields))
 
 
 def brought_work(event: BreakerRecorded) -> bool:
@@ -108,7 +108,7 @@ def brought_work(event: BreakerRecorded) -> bool:
     return event.status == "complete" and event.reason != "nothing_to_do"
 
 
-def tally(before: Counts, event: BreakerRecorded) -> Counts:
+def tally(before: BreakerCounts, event: BreakerRecorded) -> BreakerCounts:
     """The counts after an iteration. Only work sets them back; what is no stall of the agent leaves the streak as it is.
 
     The final rescue of a `timeout` or an `error` may have made commits: then work was done, and the streak ends, too.
@@ -116,7 +116,7 @@ def tally(before: Counts, event: BreakerRecorded) -> Counts:
     judged = event.status in ("complete", "timeout")
     rescues = before.rescue_streak + 1 if event.rescued else 0 if judged else before.rescue_streak
     if brought_work(event):
-        return Counts(rescue_streak=rescues if event.rescued else 0)
+        return BreakerCounts(rescue_streak=rescues if event.rescued else 0)
     streak, nothing = before.streak, before.nothing_to_do_streak
     if event.rescued:
         streak, nothing = 0, 0
@@ -128,7 +128,7 @@ def tally(before: Counts, event: BreakerRecorded) -> Counts:
     if _names_an_error(event):
         error, times = event.fingerprint, before.times(event.fingerprint) + 1
     denied = before.denied_streak + event.denied
-    return Counts(streak, nothing, rescues, denied, error, times)
+    return BreakerCounts(streak, nothing, rescues, denied, error, times)
 
 
 def _names_an_error(event: BreakerRecorded) -> bool:
@@ -157,7 +157,7 @@ class BreakerFold(Fold[Breaker]):
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self._fields: dict[str, Any] = {**_CLOSED}
-        self._counts = Counts()
+        self._counts = BreakerCounts()
         self._history: deque[Happening] = deque(maxlen=MOST_HISTORY)
 
     def restore(self, document: Breaker) -> None:
@@ -181,7 +181,7 @@ class BreakerFold(Fold[Breaker]):
             case TrialReturned():
                 state.update(trial=None)
             case BreakerClosed():
-                self._fields, self._counts = {**_CLOSED}, Counts()
+                self._fields, self._counts = {**_CLOSED}, BreakerCounts()
             case _:
                 assert_never(event)
         self._history.append(_happening(event))

@@ -35,7 +35,7 @@ class Living(Frozen):
     """Its CPU time and the bytes it had read and written when it was last seen at work, for the next look to compare."""
 
 
-class Team(Frozen):
+class TeamEvidence(Frozen):
     """The team of this iteration, as its accounting has it."""
 
     name: Line
@@ -76,7 +76,7 @@ class Evidence(Frozen):
     can_ask: bool = False
     """Whether there is an agent to ask at all."""
     living: Annotated[tuple[Living, ...], Field(max_length=MOST_LIVING)] = ()
-    team: Team | None = None
+    team: TeamEvidence | None = None
     probes: tuple[ProbeResult, ...] = ()
     open_tasks: Count | None = None
     """Open boxes of the task file; None if there is no such file."""

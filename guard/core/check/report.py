@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.base.fields import Count, Frozen, Instant, Line
 from guard.core.base.report import Report
 from guard.core.base.text import plural
-from guard.core.check.evidence import Evidence, Team
+from guard.core.check.evidence import Evidence, TeamEvidence
 from guard.core.events.run import Seconds, Status
 from guard.core.events.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work
@@ -67,7 +67,7 @@ class CheckReport(Report):
     baseline: str
     head: str
     retry_at: Instant | None
-    team: Team | None
+    team: TeamEvidence | None
     breaker: BreakerLine
     evidence: tuple[Fact, ...]
     elapsed_seconds: Seconds

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from guard.core.base.text import plural
 from guard.core.claims.evidence import ClaimEvidence
 from guard.core.claims.findings import reports
-from guard.core.claims.match_files import Index, is_absolute, tails
-from guard.core.claims.numbers import Counts
+from guard.core.claims.match_files import PathIndex, is_absolute, tails
+from guard.core.claims.numbers import ClaimedNumbers
 from guard.core.claims.scoring import FAILED, Deduction, blocked, name, warned
 from guard.core.claims.tests import RunClaim
 
@@ -18,7 +18,7 @@ def unsupported(claimed: Sequence[str], evidence: ClaimEvidence) -> tuple[str, .
     """The claimed files that no diff has; none if git could not be asked, or would not know of the file."""
     if evidence.changes is None:
         return ()
-    index = Index(evidence.changes.files)
+    index = PathIndex(evidence.changes.files)
     return tuple(path for path in claimed if _is_git_s(path, evidence) and not index.has(path))
 
 
@@ -53,7 +53,7 @@ def _absent(named: Sequence[str], evidence: ClaimEvidence) -> list[str]:
     """Only a path with a folder says where it should be; a bare name may lie anywhere."""
     if evidence.changes is None:
         return []
-    index = Index(evidence.changes.files)
+    index = PathIndex(evidence.changes.files)
     placed = (
         path
         for path in named
@@ -62,7 +62,7 @@ def _absent(named: Sequence[str], evidence: ClaimEvidence) -> list[str]:
     return [path for path in placed if path not in evidence.existing and not index.has(path)]
 
 
-def of_counts(counts: Counts, evidence: ClaimEvidence) -> Iterator[Deduction]:
+def of_counts(counts: ClaimedNumbers, evidence: ClaimEvidence) -> Iterator[Deduction]:
     """Numbers that are larger than what git has; smaller ones are no harm, since others may have worked there too."""
     if evidence.changes is None:
         return

@@ -21,7 +21,7 @@ class TestRun:
 
 
 @dataclass(frozen=True)
-class Changes:
+class WorkSinceBaseline:
     """What git says was done since the agent's baseline."""
 
     files: frozenset[str]
@@ -43,7 +43,7 @@ class ClaimEvidence:
     working_updates: int
     """Those of them that said it was at work."""
     findings: int
-    changes: Changes | None
+    changes: WorkSinceBaseline | None
     """None if git could not be asked, or nobody knows where the agent began."""
     unmeasured: str | None
     """Why not."""

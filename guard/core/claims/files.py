@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from guard.core.claims.file_names import paths_in
 from guard.core.claims.match_files import tails
-from guard.core.claims.read_statement import Reader, Stance
+from guard.core.claims.read_statement import Stance, StatementReader
 from guard.core.claims.statements import Statement, statements
 from guard.core.claims.tells_of_work import tells_of_work
 from guard.core.claims.vocabulary import word_set
@@ -23,7 +23,7 @@ _LOOK_AHEAD = 50
 _AFTER_PATH = ("-", "—", "–", "|", "(", "+", ":")
 
 
-class Files(NamedTuple):
+class NamedFiles(NamedTuple):
     """Paths as the message has them, each once."""
 
     changed: tuple[str, ...]
@@ -32,7 +32,7 @@ class Files(NamedTuple):
     supposed: tuple[str, ...]
 
 
-def files_in(message: str) -> Files:
+def files_in(message: str) -> NamedFiles:
     """The files of a message, by how it speaks of them; a claim outweighs a mention."""
     held: dict[str, Stance] = {}
     rank = {"changed": 2, "supposed": 1, "named": 0}
@@ -43,7 +43,7 @@ def files_in(message: str) -> Files:
         tuple(path for path, stance in held.items() if stance == wanted)
         for wanted in ("changed", "named", "supposed")
     )
-    return Files(changed, named, supposed)
+    return NamedFiles(changed, named, supposed)
 
 
 def named_paths(message: str) -> tuple[str, ...]:
@@ -96,9 +96,11 @@ def _is_described_list(following: Sequence[Statement]) -> bool:
     return bool(items) and all(_are_described(one.text) for one in items if one.begins)
 
 
-def _read(statement: Statement, said: list[Word], lead: Stance | None, *, works: bool) -> Reader:
+def _read(
+    statement: Statement, said: list[Word], lead: Stance | None, *, works: bool
+) -> StatementReader:
     inherited = lead if _inherits(statement, said) or lead == "supposed" else None
-    reader = Reader(inherited, works=works)
+    reader = StatementReader(inherited, works=works)
     for word, following in zip(said, [*said[1:], None], strict=True):
         reader.read(word, following)
     return reader
@@ -122,7 +124,7 @@ def _stands_alone(text: str, said: list[Word]) -> bool:
 
 
 def _leads(
-    statement: Statement, said: list[Word], reader: Reader, lead: Stance | None
+    statement: Statement, said: list[Word], reader: StatementReader, lead: Stance | None
 ) -> Stance | None:
     """What holds for the list or the block that may follow."""
     plain = {word.plain for word in said}

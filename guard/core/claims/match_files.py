@@ -23,7 +23,7 @@ def tails(path: str) -> tuple[str, ...]:
     return tuple("/".join(parts[at:]) for at in range(len(parts) - 1))[-_MOST_TAILS:]
 
 
-class Index:
+class PathIndex:
     """Changed paths, made ready to be asked for."""
 
     def __init__(self, paths: Iterable[str]) -> None:

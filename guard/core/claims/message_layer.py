@@ -6,9 +6,9 @@ from typing import NamedTuple
 from guard.core.base.text import plural
 from guard.core.claims.compare import of_counts, of_files, of_findings, of_tests, unsupported
 from guard.core.claims.evidence import ClaimEvidence
-from guard.core.claims.files import Files, files_in, named_paths
+from guard.core.claims.files import NamedFiles, files_in, named_paths
 from guard.core.claims.findings import findings_claimed
-from guard.core.claims.numbers import Counts, counts_claimed
+from guard.core.claims.numbers import ClaimedNumbers, counts_claimed
 from guard.core.claims.phrase_table import Sort
 from guard.core.claims.phrases import Phrase, evidence_words, judged, suspicious
 from guard.core.claims.policy import ClaimPolicy
@@ -22,13 +22,13 @@ _LONG = 240
 _COSTS: dict[Sort, float] = {"unfinished": -0.35, "open": -0.2, "hedge": -0.15, "boast": -0.2}
 
 
-class Said(NamedTuple):
+class MessageFacts(NamedTuple):
     """What a message says."""
 
     evidence: tuple[str, ...] = ()
     phrases: tuple[Phrase, ...] = ()
-    files: Files = Files((), (), ())
-    counts: Counts = Counts(0, 0)
+    files: NamedFiles = NamedFiles((), (), ())
+    counts: ClaimedNumbers = ClaimedNumbers(0, 0)
     tests: RunClaim = RunClaim(run=False, passed=False)
     findings: int = 0
 
@@ -37,7 +37,7 @@ def message_layer(
     evidence: ClaimEvidence, policy: ClaimPolicy
 ) -> tuple[MessageValidation, list[Deduction]]:
     """The wording of the message, and every claim in it that the evidence tells to be false or does not bear out."""
-    said = Said() if evidence.silent else _said(evidence.message, policy)
+    said = MessageFacts() if evidence.silent else _said(evidence.message, policy)
     missing = unsupported(said.files.changed, evidence)
     deductions = list(
         _silence() if evidence.silent else _deductions(said, missing, evidence, policy)
@@ -56,9 +56,9 @@ def message_layer(
     return layer, deductions
 
 
-def _said(message: str, policy: ClaimPolicy) -> Said:
+def _said(message: str, policy: ClaimPolicy) -> MessageFacts:
     texts = judged(message)
-    return Said(
+    return MessageFacts(
         evidence_words(texts, policy.evidence_words),
         suspicious(texts, policy.suspicious_phrases),
         files_in(message),
@@ -75,7 +75,7 @@ def _silence() -> Iterator[Deduction]:
 
 
 def _deductions(
-    said: Said, missing: Sequence[str], evidence: ClaimEvidence, policy: ClaimPolicy
+    said: MessageFacts, missing: Sequence[str], evidence: ClaimEvidence, policy: ClaimPolicy
 ) -> Iterator[Deduction]:
     length = len(evidence.message.strip())
     if length < policy.min_message_length:

@@ -56,21 +56,21 @@ _NOT = re.compile(
 )
 
 
-class Counts(NamedTuple):
+class ClaimedNumbers(NamedTuple):
     """What is claimed in numbers; 0 files is no claim, and commits without a number are at least 1."""
 
     files: int
     commits: int
 
 
-def counts_claimed(message: str) -> Counts:
+def counts_claimed(message: str) -> ClaimedNumbers:
     """The largest numbers of changed files and of commits that a message claims."""
     texts = [text for one in statements(message) if not _BETWEEN.search(text := one.text.lower())]
     files = max((count for text in texts for count in _numbers(_CHANGED, text)), default=0)
     commits = max((count for text in texts for count in _numbers(_COMMITS, text)), default=0)
     if tells_of_work(message):
         commits = max(commits, *(_bare_commits(text) for text in texts), 0)
-    return Counts(files, max(commits, 1 if any(map(_says_committed, texts)) else 0))
+    return ClaimedNumbers(files, max(commits, 1 if any(map(_says_committed, texts)) else 0))
 
 
 def _numbers(pattern: re.Pattern[str], text: str) -> list[int]:

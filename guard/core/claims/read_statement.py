@@ -31,7 +31,7 @@ _DETERMINERS = word_set("the a an this its")
 _ARTICLES = word_set("the a an its our both all each my this these new every")
 
 
-class Reader:
+class StatementReader:
     """Reads one statement, word by word; `lead` is what the sentence or heading above it said of what is listed below.
 
     `works` unless the message is about what was looked at: there `a.py: done` is no change.

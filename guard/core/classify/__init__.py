@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from guard.core.classify.outcome import MEANINGS, Classification, Outcome, status_of
 
 if TYPE_CHECKING:
-    from guard.core.classify.stream_reader import Reader
+    from guard.core.classify.stream_reader import OutputReader
 
 AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "command")
 
@@ -15,7 +15,7 @@ __all__ = [
     "MEANINGS",
     "Classification",
     "Outcome",
-    "Reader",
+    "OutputReader",
     "classify",
     "reader",
     "status_of",
@@ -24,13 +24,13 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Reader":
-        from guard.core.classify.stream_reader import Reader
+        from guard.core.classify.stream_reader import OutputReader
 
-        return Reader
+        return OutputReader
     raise AttributeError(name)
 
 
-def reader(agent: str | None) -> "Reader":
+def reader(agent: str | None) -> "OutputReader":
     """A reader for an agent's output; for None the first lines tell which agent it is."""
     from guard.core.classify.readers import choose
 

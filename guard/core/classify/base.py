@@ -8,18 +8,18 @@ from typing import ClassVar
 
 from guard.core.base.event_values import Event
 from guard.core.base.fields import is_id
-from guard.core.classify.errors import Meaning, Trouble
+from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.plain import error_lines
 from guard.core.gate.stream_team import StreamTeam
 
 
 @dataclass(frozen=True)
-class Ending:
+class StreamEnd:
     """How a stream of events ended."""
 
     finished: bool
     """Whether the last turn came to its end, well or badly."""
-    trouble: Trouble | None = None
+    trouble: ReportedError | None = None
     message: str = ""
     """The agent's last own words."""
     asked: bool = False
@@ -49,13 +49,13 @@ class Format(ABC):
     name: ClassVar[str]
     wanted: ClassVar[re.Pattern[bytes]]
     """What a line has to contain to be worth parsing."""
-    exit_codes: ClassVar[Mapping[int, Meaning]] = {}
+    exit_codes: ClassVar[Mapping[int, ErrorMeaning]] = {}
     """Exit codes that have a meaning with this agent."""
     announced: ClassVar[re.Pattern[bytes] | None] = None
     """How the session is named at the beginning of standard error, where it is."""
     signed: ClassVar[re.Pattern[bytes] | None] = None
     """How it is named at the end of standard error, where it is."""
-    last_words: ClassVar[Mapping[str, Meaning]] = {}
+    last_words: ClassVar[Mapping[str, ErrorMeaning]] = {}
     """Last lines by which the program says, in plain text, that it failed, whatever its exit code."""
     fails_on_stderr: ClassVar[bool] = False
     """Whether a failure is a document at the end of standard error."""
@@ -86,7 +86,7 @@ class Format(ABC):
         """One more event."""
 
     @abstractmethod
-    def ending(self) -> Ending:
+    def ending(self) -> StreamEnd:
         """How it ended, when there are no more events."""
 
     @staticmethod

@@ -17,11 +17,11 @@ from guard.core.base.event_values import (
     text_of,
     word_in,
 )
-from guard.core.classify.base import Ending, Format, wants
-from guard.core.classify.errors import Meaning, Trouble, meaning_of, trouble
+from guard.core.classify.base import Format, StreamEnd, wants
+from guard.core.classify.errors import ErrorMeaning, ReportedError, meaning_of, trouble
 from guard.core.classify.plain import is_known
-from guard.core.gate.claude import Claude as ClaudeStream
-from guard.core.gate.qwen import Qwen as QwenStream
+from guard.core.gate.claude import ClaudeStream
+from guard.core.gate.qwen import QwenStream
 from guard.core.gate.stream_team import StreamTeam
 
 _REFUSED = ("rejected", "denied")
@@ -29,19 +29,19 @@ _QUESTION_TOOLS = ("AskUserQuestion", "ask_user_question")
 _MOST_TOOLS = 10_000
 
 
-class Claude(Format):
+class ClaudeFormat(Format):
     name = "claude"
     wanted = wants("result", "assistant", "system", "rate_limit_event")
-    last_words = {"Execution error": Meaning("crash", "error_during_execution")}
+    last_words = {"Execution error": ErrorMeaning("crash", "error_during_execution")}
     stream: ClassVar[type[ClaudeStream]] = ClaudeStream
     """Reads what its events tell of helpers."""
 
     def __init__(self) -> None:
         super().__init__()
         self._result: Event | None = None
-        self._synthetic: Trouble | None = None
+        self._synthetic: ReportedError | None = None
         """What the program itself said in the agent's place, last."""
-        self._retry: Trouble | None = None
+        self._retry: ReportedError | None = None
         """Why the program is about to try again, since the agent spoke last."""
         self._message = ""
         self._last_tool: str | None = None
@@ -106,14 +106,14 @@ class Claude(Format):
         resets = [number_in(window.get("resetsAt")) for window in (info, *refused)]
         self._resets = tuple(at for at in resets if at) if self._is_refused else ()
 
-    def ending(self) -> Ending:
+    def ending(self) -> StreamEnd:
         result = self._result or {}
         denials = parts_of(result, "permission_denials")
         denied = {word_in(denial.get("tool_use_id")) for denial in denials}
         names = [word_in(denial.get("tool_name")) for denial in denials]
         found = self._trouble()
         said = "" if found else text_of(result.get("result"))
-        return Ending(
+        return StreamEnd(
             finished=self._result is not None,
             trouble=found,
             message=said or self._message,
@@ -124,7 +124,7 @@ class Claude(Format):
             cost=number_in(result.get("total_cost_usd")),
         )
 
-    def _trouble(self) -> Trouble | None:
+    def _trouble(self) -> ReportedError | None:
         result = self._result
         if result is None:
             return self._said_instead() or self._waited()
@@ -145,23 +145,23 @@ class Claude(Format):
             delay=number_in(result.get("retry_after")),
         )
 
-    def _said_instead(self) -> Trouble | None:
+    def _said_instead(self) -> ReportedError | None:
         made_up = self._synthetic
         return made_up and replace(made_up, resets=(*self._resets, *made_up.resets))
 
-    def _waited(self) -> Trouble | None:
+    def _waited(self) -> ReportedError | None:
         """It was ended while it waited for a limit to end, or for the service to answer."""
         if self._is_refused:
-            return Trouble("limited", "usage_limit", resets=self._resets)
+            return ReportedError("limited", "usage_limit", resets=self._resets)
         return self._retry if self._retry and self._retry.outcome != "crash" else None
 
 
-class Qwen(Claude):
+class QwenFormat(ClaudeFormat):
     name = "qwen"
     stream = QwenStream
     exit_codes = {
-        53: Meaning("turn_limit", "max_turns"),
-        55: Meaning("budget", "max_wall_time"),
+        53: ErrorMeaning("turn_limit", "max_turns"),
+        55: ErrorMeaning("budget", "max_wall_time"),
     }
 
     @staticmethod
@@ -177,7 +177,7 @@ def _is_envelope(event: Event) -> bool:
     return event.get("type") in ("system", "assistant", "user", "stream_event", "rate_limit_event")
 
 
-def _said_instead(event: Event, message: Event, text: str) -> Trouble | None:
+def _said_instead(event: Event, message: Event, text: str) -> ReportedError | None:
     """The error for which the program made up this message, if it did."""
     marked = event.get("is_api_error_message") or event.get("isApiErrorMessage")
     if not (marked or event.get("error") or (_is_free(message) and _is_known(text))):
@@ -188,10 +188,10 @@ def _said_instead(event: Event, message: Event, text: str) -> Trouble | None:
     return found if found.outcome != "crash" else None
 
 
-def _disguised(result: Event, text: str) -> Trouble | None:
+def _disguised(result: Event, text: str) -> ReportedError | None:
     """A limit that came as a success which cost nothing."""
     meaning = meaning_of(text) if _is_free(result) and _is_known(text) else None
-    return Trouble(*meaning, text) if meaning else None
+    return ReportedError(*meaning, text) if meaning else None
 
 
 def _is_known(text: str) -> bool:

@@ -11,10 +11,10 @@ mostly twice, at the very end of a run that ended by itself.
 import re
 
 from guard.core.base.event_values import Event, part_of, text_of
-from guard.core.classify.base import Ending, Errors, Format, wants
-from guard.core.classify.errors import Trouble, trouble
+from guard.core.classify.base import Errors, Format, StreamEnd, wants
+from guard.core.classify.errors import ReportedError, trouble
 from guard.core.classify.plain import error_lines
-from guard.core.gate.codex import Codex as CodexStream
+from guard.core.gate.codex import CodexStream
 from guard.core.gate.stream_team import StreamTeam
 
 _GAVE_UP = 1
@@ -22,7 +22,7 @@ _TOKENS = re.compile(rb"tokens used\r?\n[\d,.]+\s*\Z")
 _ERROR = b"\nERROR: "
 
 
-class Codex(Format):
+class CodexFormat(Format):
     name = "codex"
     wanted = wants(
         r"thread\.started",
@@ -35,7 +35,7 @@ class Codex(Format):
     def __init__(self) -> None:
         super().__init__()
         self._is_over = False
-        self._trouble: Trouble | None = None
+        self._trouble: ReportedError | None = None
         self._notice = ""
         self._message = ""
         self.team: StreamTeam = StreamTeam(CodexStream())
@@ -76,15 +76,15 @@ class Codex(Format):
                 if item.get("type") == "agent_message":
                     self._message = text_of(item.get("text"))
 
-    def ending(self) -> Ending:
-        return Ending(
+    def ending(self) -> StreamEnd:
+        return StreamEnd(
             finished=self._is_over,
             trouble=self._trouble or self._cut_off(),
             message=self._message,
             killed=self.team.lost,
         )
 
-    def _cut_off(self) -> Trouble | None:
+    def _cut_off(self) -> ReportedError | None:
         """The last notice of a turn that never ended, if it says something."""
         found = trouble(self._notice) if self._notice and not self._is_over else None
         return found if found and found.outcome != "crash" else None

@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from guard.core.classify import reset_times as times
-from guard.core.classify.base import Ending
-from guard.core.classify.errors import Meaning, Trouble
+from guard.core.classify.base import StreamEnd
+from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.outcome import Classification, Outcome, line, names
 from guard.core.classify.questions import asks, pleads
 
@@ -38,29 +38,29 @@ _WORD = re.compile(r"[^\W\d]+(?:['_-][^\W\d]+)*")
 
 
 def decide(
-    ending: Ending,
-    written: Trouble | None,
+    ending: StreamEnd,
+    written: ReportedError | None,
     exit_code: int | None,
-    exit_meaning: Meaning | None,
-) -> Trouble:
+    exit_meaning: ErrorMeaning | None,
+) -> ReportedError:
     """What it comes to: an outcome with its reason and the text that it rests on."""
     found = _outcome(ending, written, exit_code, exit_meaning)
     if ending.killed and found.outcome in _OUTWEIGHED:
-        return Trouble("interrupted", "background_work", " ".join(ending.killed[:3]))
+        return ReportedError("interrupted", "background_work", " ".join(ending.killed[:3]))
     return found
 
 
 def _outcome(
-    ending: Ending,
-    written: Trouble | None,
+    ending: StreamEnd,
+    written: ReportedError | None,
     exit_code: int | None,
-    exit_meaning: Meaning | None,
-) -> Trouble:
+    exit_meaning: ErrorMeaning | None,
+) -> ReportedError:
     reported = ending.trouble
     if reported and reported.outcome != "crash":
         return reported
     if exit_meaning:
-        said = reported or written or Trouble("crash", "")
+        said = reported or written or ReportedError("crash", "")
         return replace(said, outcome=exit_meaning.outcome, reason=exit_meaning.reason)
     is_sound = ending.finished and not exit_code and not reported
     if written and written.outcome != "crash" and not is_sound:
@@ -70,20 +70,20 @@ def _outcome(
         and ending.finished
         and (reported or ending.helpless or pleads(ending.message))
     ):
-        return Trouble("denied", "permissions", ending.message)
+        return ReportedError("denied", "permissions", ending.message)
     if ending.asked and not reported:
         return _question(ending)
     if reported or not is_sound:
         text = (reported.text if reported else "") or (written.text if written else "")
-        return Trouble("crash", _crash_reason(reported, exit_code), text)
-    return _question(ending) if asks(ending.message) else Trouble("ok", "completed")
+        return ReportedError("crash", _crash_reason(reported, exit_code), text)
+    return _question(ending) if asks(ending.message) else ReportedError("ok", "completed")
 
 
-def _question(ending: Ending) -> Trouble:
-    return Trouble("question", "question", ending.message[-500:])
+def _question(ending: StreamEnd) -> ReportedError:
+    return ReportedError("question", "question", ending.message[-500:])
 
 
-def _crash_reason(reported: Trouble | None, exit_code: int | None) -> str:
+def _crash_reason(reported: ReportedError | None, exit_code: int | None) -> str:
     if exit_code is not None and (signal := _signal(exit_code)):
         return signal
     if reported and reported.reason:
@@ -99,7 +99,11 @@ def _signal(exit_code: int) -> str | None:
 
 
 def classification(
-    found: Trouble, ending: Ending, session: str | None, exit_code: int | None, now: datetime
+    found: ReportedError,
+    ending: StreamEnd,
+    session: str | None,
+    exit_code: int | None,
+    now: datetime,
 ) -> Classification:
     """The outcome with all that goes with it, bounded and harmless."""
     is_bad = found.outcome != "ok"
@@ -118,7 +122,7 @@ def classification(
     )
 
 
-def _retry_at(found: Trouble, now: datetime) -> datetime | None:
+def _retry_at(found: ReportedError, now: datetime) -> datetime | None:
     """Fields before text, and of several limits the one that ends last."""
     if found.outcome not in ("limited", "transient"):
         return None
@@ -130,7 +134,7 @@ def _retry_at(found: Trouble, now: datetime) -> datetime | None:
     return max(known) if known else times.reset_in(found.text, now)
 
 
-def fingerprint(found: Trouble) -> str:
+def fingerprint(found: ReportedError) -> str:
     """The same for the same error: its words, without numbers, paths and ids."""
     kept = [token for token in found.text[:4000].split() if not _DROPPED.search(token)]
     words = [word.lower() for word in _WORD.findall(" ".join(kept)) if len(word) <= 30]

@@ -6,10 +6,10 @@ Without JSON a summary on standard error closes the run, and names the session.
 import re
 
 from guard.core.base.event_values import Event, part_of, parts_of, status_in, text_of, word_in
-from guard.core.classify.base import Ending, Errors, Format, wants
-from guard.core.classify.errors import Trouble, trouble
+from guard.core.classify.base import Errors, Format, StreamEnd, wants
+from guard.core.classify.errors import ReportedError, trouble
 from guard.core.classify.plain import error_lines
-from guard.core.gate.copilot import Copilot as CopilotStream
+from guard.core.gate.copilot import CopilotStream
 from guard.core.gate.stream_team import StreamTeam
 
 _MOST_TOOLS = 10_000
@@ -17,7 +17,7 @@ _MOST_DENIED = 100
 _SUMMARY = re.compile(rb"^Changes +\+\d+ -\d+\r?$", re.MULTILINE)
 
 
-class Copilot(Format):
+class CopilotFormat(Format):
     name = "copilot"
     wanted = wants(
         r"session\.(?:start|resume|error)",
@@ -31,8 +31,8 @@ class Copilot(Format):
     def __init__(self) -> None:
         super().__init__()
         self._result: Event | None = None
-        self._trouble: Trouble | None = None
-        self._notice: Trouble | None = None
+        self._trouble: ReportedError | None = None
+        self._notice: ReportedError | None = None
         """Why the program is about to try again, since the agent spoke last."""
         self._message = ""
         self._tools: dict[str, str] = {}
@@ -93,17 +93,17 @@ class Copilot(Format):
         elif len(self._denied) < _MOST_DENIED:
             self._denied.append(name)
 
-    def ending(self) -> Ending:
+    def ending(self) -> StreamEnd:
         """A subagent that was under way when the turn was cut off is not background work; one that outlived it is."""
         code = (self._result or {}).get("exitCode")
         failed = isinstance(code, int) and code != 0
         notice = self._notice if failed or self._result is None else None
         waited = notice if notice and notice.outcome != "crash" else None
-        return Ending(
+        return StreamEnd(
             finished=self._result is not None,
             trouble=self._trouble
             or waited
-            or (Trouble("crash", f"exit_{code}") if failed else None),
+            or (ReportedError("crash", f"exit_{code}") if failed else None),
             message=self._message,
             helpless=bool(self._denied) and not self._worked,
             killed=self.team.lost if self._result else (),
@@ -111,7 +111,7 @@ class Copilot(Format):
         )
 
 
-def _trouble(data: Event) -> Trouble:
+def _trouble(data: Event) -> ReportedError:
     kind = word_in(data.get("errorType"))
     return trouble(
         text_of(data.get("message")) or text_of(data.get("errorMessage")) or kind,

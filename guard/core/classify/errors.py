@@ -15,13 +15,13 @@ from guard.core.classify.outcome import Outcome
 LONGEST_TEXT = 4000
 
 
-class Meaning(NamedTuple):
+class ErrorMeaning(NamedTuple):
     outcome: Outcome
     reason: str
 
 
 @dataclass(frozen=True)
-class Trouble:
+class ReportedError:
     """An error as the agent's program reported it."""
 
     outcome: Outcome
@@ -33,22 +33,22 @@ class Trouble:
     """In how many seconds to try again, where a field says so."""
 
 
-_AUTH = Meaning("auth", "not_logged_in")
-_BILLING = Meaning("auth", "billing")
-_LIMIT = Meaning("limited", "usage_limit")
-_RATE = Meaning("limited", "rate_limit")
-_OVERLOADED = Meaning("transient", "overloaded")
-_SERVER = Meaning("crash", "server_error")
-_CONTEXT = Meaning("context", "prompt_too_long")
-_TURNS = Meaning("turn_limit", "max_turns")
-_BUDGET = Meaning("budget", "budget_exhausted")
+_AUTH = ErrorMeaning("auth", "not_logged_in")
+_BILLING = ErrorMeaning("auth", "billing")
+_LIMIT = ErrorMeaning("limited", "usage_limit")
+_RATE = ErrorMeaning("limited", "rate_limit")
+_OVERLOADED = ErrorMeaning("transient", "overloaded")
+_SERVER = ErrorMeaning("crash", "server_error")
+_CONTEXT = ErrorMeaning("context", "prompt_too_long")
+_TURNS = ErrorMeaning("turn_limit", "max_turns")
+_BUDGET = ErrorMeaning("budget", "budget_exhausted")
 
 _SURE_STATUSES = {
     401: _AUTH,
-    408: Meaning("transient", "http_408"),
-    502: Meaning("transient", "http_502"),
-    503: Meaning("transient", "http_503"),
-    504: Meaning("transient", "http_504"),
+    408: ErrorMeaning("transient", "http_408"),
+    502: ErrorMeaning("transient", "http_502"),
+    503: ErrorMeaning("transient", "http_503"),
+    504: ErrorMeaning("transient", "http_504"),
     529: _OVERLOADED,
 }
 _STATUSES = {
@@ -59,7 +59,7 @@ _STATUSES = {
     500: _SERVER,
 }
 
-CODES: dict[str, Meaning] = {
+CODES: dict[str, ErrorMeaning] = {
     "account_on_hold": _BILLING,
     "authentication": _AUTH,
     "authentication_error": _AUTH,
@@ -75,7 +75,7 @@ CODES: dict[str, Meaning] = {
     "budget_exhausted": _BUDGET,
     "fatalauthenticationerror": _AUTH,
     "fatalturnlimitederror": _TURNS,
-    "fataluntrustedworkspaceerror": Meaning("denied", "untrusted_folder"),
+    "fataluntrustedworkspaceerror": ErrorMeaning("denied", "untrusted_folder"),
     "insufficient_quota": _BILLING,
     "invalid_grant": _AUTH,
     "max_turns": _TURNS,
@@ -89,14 +89,14 @@ CODES: dict[str, Meaning] = {
     "quota_exceeded": _BILLING,
     "rate_limit": _RATE,
     "rate_limit_error": _RATE,
-    "timeout_error": Meaning("transient", "timeout"),
+    "timeout_error": ErrorMeaning("transient", "timeout"),
     "usage_limit_reached": _LIMIT,
     "verification_required": _AUTH,
 }
 """Words by which the programs name their own errors, in lower case."""
 
 
-def _rule(meaning: Meaning, *patterns: str) -> tuple[Meaning, re.Pattern[str]]:
+def _rule(meaning: ErrorMeaning, *patterns: str) -> tuple[ErrorMeaning, re.Pattern[str]]:
     return meaning, re.compile("|".join(patterns), re.IGNORECASE)
 
 
@@ -165,7 +165,7 @@ _RULES = (
 )
 _LATE_RULES = (
     _rule(
-        Meaning("transient", "connection"),
+        ErrorMeaning("transient", "connection"),
         r"\bE(?:CONNRESET|CONNREFUSED|CONNABORTED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|NETUNREACH|HOSTUNREACH)\b",
         r"socket hang up|fetch failed|network (?:error|is unreachable|connection)",
         r"connection (?:error|refused|reset|closed|timed? ?out|aborted|lost|failed)",
@@ -188,7 +188,7 @@ _STATUS = re.compile(
 )
 
 
-def meaning_of(text: str, status: int | None = None, *codes: object) -> Meaning | None:
+def meaning_of(text: str, status: int | None = None, *codes: object) -> ErrorMeaning | None:
     """What an error means: by its code words, then its status, then its text; None if nothing is recognised."""
     text = text[:LONGEST_TEXT]
     status = status or _status_in(text)
@@ -204,7 +204,7 @@ def meaning_of(text: str, status: int | None = None, *codes: object) -> Meaning 
     return by_text or _STATUSES.get(status or 0) or _first(_LATE_RULES, text)
 
 
-def _by_code(codes: tuple[object, ...]) -> Meaning | None:
+def _by_code(codes: tuple[object, ...]) -> ErrorMeaning | None:
     known = (CODES.get(code.lower()) for code in codes if isinstance(code, str))
     return next((meaning for meaning in known if meaning), None)
 
@@ -214,7 +214,9 @@ def _status_in(text: str) -> int | None:
     return int(found[1] or found[2] or found[3]) if found else None
 
 
-def _first(rules: tuple[tuple[Meaning, re.Pattern[str]], ...], text: str) -> Meaning | None:
+def _first(
+    rules: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...], text: str
+) -> ErrorMeaning | None:
     return next((meaning for meaning, pattern in rules if pattern.search(text)), None)
 
 
@@ -225,7 +227,7 @@ def trouble(
     otherwise: str = "error",
     resets: tuple[float, ...] = (),
     delay: float | None = None,
-) -> Trouble:
+) -> ReportedError:
     """An error that is known to be one: a crash where nothing tells more."""
-    outcome, reason = meaning_of(text, status, *codes) or Meaning("crash", otherwise)
-    return Trouble(outcome, reason, text[:LONGEST_TEXT], resets, delay)
+    outcome, reason = meaning_of(text, status, *codes) or ErrorMeaning("crash", otherwise)
+    return ReportedError(outcome, reason, text[:LONGEST_TEXT], resets, delay)

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 
 from guard.core.base.event_values import LONGEST_MESSAGE, Event, part_of, status_in, text_of
-from guard.core.classify.base import Ending, Errors, Format
-from guard.core.classify.errors import Meaning, Trouble, meaning_of, trouble
+from guard.core.classify.base import Errors, Format, StreamEnd
+from guard.core.classify.errors import ErrorMeaning, ReportedError, meaning_of, trouble
 from guard.core.classify.plain import error_lines
 
 _GAVE_UP = "An unexpected critical error occurred"
@@ -18,17 +18,17 @@ _STATUS = re.compile(rb"^ +status: ([45]\d\d)\b", re.MULTILINE)
 _HTTP = (401, 403, 429, 500, 502, 503, 504, 529)
 
 
-def _exit_codes() -> dict[int, Meaning]:
+def _exit_codes() -> dict[int, ErrorMeaning]:
     meanings = {status % 256: meaning_of("", status) for status in _HTTP}
     return {
-        41: Meaning("auth", "not_logged_in"),
-        53: Meaning("turn_limit", "max_turns"),
-        55: Meaning("denied", "untrusted_folder"),
+        41: ErrorMeaning("auth", "not_logged_in"),
+        53: ErrorMeaning("turn_limit", "max_turns"),
+        55: ErrorMeaning("denied", "untrusted_folder"),
         **{code: meaning for code, meaning in meanings.items() if meaning},
     }
 
 
-class Gemini(Format):
+class GeminiFormat(Format):
     name = "gemini"
     wanted = re.compile(
         rb'"type"\s*:\s*"(?:init|message|tool_use|error|result)"|"(?:response|error)"\s*:'
@@ -39,8 +39,8 @@ class Gemini(Format):
     def __init__(self) -> None:
         super().__init__()
         self._is_over = False
-        self._trouble: Trouble | None = None
-        self._notice: Trouble | None = None
+        self._trouble: ReportedError | None = None
+        self._notice: ReportedError | None = None
         self._message = ""
         self._goes_on = False
         """Whether the next piece of a message continues the last."""
@@ -104,9 +104,9 @@ class Gemini(Format):
         self._goes_on = True
         self._notice = None
 
-    def ending(self) -> Ending:
+    def ending(self) -> StreamEnd:
         cut_off = None if self._is_over else self._notice
-        return Ending(
+        return StreamEnd(
             finished=self._is_over, trouble=self._trouble or cut_off, message=self._message
         )
 
@@ -119,7 +119,7 @@ def _is_document(event: Event) -> bool:
     return ("response" in event and "stats" in event) or ("message" in error and "type" in error)
 
 
-def _trouble(error: Event) -> Trouble:
+def _trouble(error: Event) -> ReportedError:
     return trouble(
         text_of(error.get("message")),
         status_in(error.get("code")),

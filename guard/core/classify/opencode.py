@@ -1,22 +1,22 @@
 """OpenCode: the events of `opencode run --format json`, which has no closing line: the last step that stopped is the end."""
 
 from guard.core.base.event_values import Event, number_in, part_of, status_in, text_of, word_in
-from guard.core.classify.base import Ending, Format, wants
-from guard.core.classify.errors import Trouble, trouble
+from guard.core.classify.base import Format, StreamEnd, wants
+from guard.core.classify.errors import ReportedError, trouble
 
 _UNFINISHED = ("tool-calls", "unknown", "other")
 _REJECTED = "The user rejected permission"
 _MOST_DENIED = 100
 
 
-class OpenCode(Format):
+class OpenCodeFormat(Format):
     name = "opencode"
     wanted = wants("text", "step_start", "step_finish", "tool_use", "error")
 
     def __init__(self) -> None:
         super().__init__()
         self._is_over = False
-        self._trouble: Trouble | None = None
+        self._trouble: ReportedError | None = None
         self._message = ""
         self._cost: float | None = None
         self._denied: list[str] = []
@@ -57,8 +57,8 @@ class OpenCode(Format):
         elif len(self._denied) < _MOST_DENIED:
             self._denied.append(word_in(part.get("tool")))
 
-    def ending(self) -> Ending:
-        return Ending(
+    def ending(self) -> StreamEnd:
+        return StreamEnd(
             finished=self._is_over,
             trouble=self._trouble,
             message=self._message,
@@ -68,7 +68,7 @@ class OpenCode(Format):
         )
 
 
-def _trouble(error: Event) -> Trouble:
+def _trouble(error: Event) -> ReportedError:
     data, name = part_of(error, "data"), word_in(error.get("name"))
     headers = part_of(data, "responseHeaders")
     after = word_in(headers.get("retry-after"))

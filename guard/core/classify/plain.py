@@ -8,7 +8,7 @@ whole. Indented, quoted, listed and fenced lines never count.
 import re
 from collections import deque
 
-from guard.core.classify.errors import LONGEST_TEXT, Trouble, meaning_of
+from guard.core.classify.errors import LONGEST_TEXT, ReportedError, meaning_of
 
 _KEPT_LINES = 40
 _LAST_LINES = 6
@@ -115,7 +115,7 @@ def error_lines(data: bytes) -> list[str]:
     return tail.own_lines(cut_off=True)[-_LAST_ERRORS:]
 
 
-def trouble_in(tail: Tail, errors: list[str], exit_code: int | None) -> Trouble | None:
+def trouble_in(tail: Tail, errors: list[str], exit_code: int | None) -> ReportedError | None:
     """What the last lines of both outputs say went wrong; None if they do not say."""
     last = tail.own_lines(cut_off=bool(exit_code))[-_LAST_LINES:]
     while last and _HINT.match(last[-1]):
@@ -126,7 +126,7 @@ def trouble_in(tail: Tail, errors: list[str], exit_code: int | None) -> Trouble 
     own = [line for line in [*reversed(errors), *reversed(last)] if _is_error(line)]
     named = next((found for line in own if (found := _named(line))), None)
     unnamed = own[:1] or errors[-1:]
-    return named or (Trouble("crash", "", unnamed[0]) if unnamed else None)
+    return named or (ReportedError("crash", "", unnamed[0]) if unnamed else None)
 
 
 def is_known(line: str) -> bool:
@@ -143,6 +143,6 @@ def _plain(line: str) -> str:
     return line.strip().replace("’", "'")
 
 
-def _named(line: str) -> Trouble | None:
+def _named(line: str) -> ReportedError | None:
     meaning = meaning_of(line)
-    return Trouble(meaning.outcome, meaning.reason, line) if meaning else None
+    return ReportedError(meaning.outcome, meaning.reason, line) if meaning else None

@@ -17,9 +17,9 @@ from datetime import datetime
 from guard.core.base.event_values import Event
 from guard.core.base.fields import is_id
 from guard.core.base.lines import Lines, object_in
-from guard.core.classify.base import Ending, Errors, Format
+from guard.core.classify.base import Errors, Format, StreamEnd
 from guard.core.classify.combine import classification, decide
-from guard.core.classify.errors import Meaning, Trouble
+from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.outcome import Classification
 from guard.core.classify.outcome import line as line_of
 from guard.core.classify.plain import Tail, trouble_in
@@ -32,10 +32,10 @@ _OBJECT = re.compile(rb"^\{", re.MULTILINE)
 _MOST_DOCUMENTS = 20
 
 
-class Reader:
+class OutputReader:
     """One session's output: feed it, then finish it, once."""
 
-    def __init__(self, candidates: Sequence[type[Format]], silence: Trouble) -> None:
+    def __init__(self, candidates: Sequence[type[Format]], silence: ReportedError) -> None:
         self._candidates = candidates
         self._silence = silence
         """What it means if a program that exits with 0 has not said a word."""
@@ -112,8 +112,8 @@ class Reader:
         self.said = ending.message if self._format else ""
         return classification(found, ending, self.session, exit_code, now)
 
-    def _plain_ending(self, exit_code: int | None, written: Trouble | None) -> Ending:
-        return Ending(finished=exit_code == 0, trouble=written, message=self._tail.text)
+    def _plain_ending(self, exit_code: int | None, written: ReportedError | None) -> StreamEnd:
+        return StreamEnd(finished=exit_code == 0, trouble=written, message=self._tail.text)
 
     @property
     def _agent(self) -> type[Format]:
@@ -121,10 +121,10 @@ class Reader:
         named = self._candidates[0] if len(self._candidates) == 1 else None
         return (type(self._format) if self._format else None) or named or self._announcer or Format
 
-    def _exit_meaning(self, exit_code: int | None) -> Meaning | None:
+    def _exit_meaning(self, exit_code: int | None) -> ErrorMeaning | None:
         return self._agent.exit_codes.get(exit_code) if exit_code else None
 
-    def _written(self, errors: bytes, exit_code: int | None) -> Trouble | None:
+    def _written(self, errors: bytes, exit_code: int | None) -> ReportedError | None:
         """What the last lines say went wrong."""
         announced = self._announcer is not None
         latest = errors[-self._latest :] if self._latest else b""
@@ -133,14 +133,14 @@ class Reader:
         agents = self._candidates if self._format is None and found is None else ()
         meanings = (one.last_words.get(self._tail.last) for one in agents)
         said = next((meaning for meaning in meanings if meaning), None)
-        return Trouble(*said, self._tail.last) if said else found
+        return ReportedError(*said, self._tail.last) if said else found
 
-    def _doubted(self, found: Trouble, exit_code: int | None) -> Trouble:
+    def _doubted(self, found: ReportedError, exit_code: int | None) -> ReportedError:
         """Plain text by itself proves nothing: it needs an exit code, and something to read."""
         if exit_code is None and found.outcome == "crash":
-            return Trouble("unknown", "no_exit_code", found.text)
+            return ReportedError("unknown", "no_exit_code", found.text)
         if found.outcome == "ok" and (self._unreadable or self._last):
-            return Trouble("unknown", "unreadable")
+            return ReportedError("unknown", "unreadable")
         return self._silence if found.outcome == "ok" and not self._tail.text else found
 
     def _look_for_session(self, data: bytes) -> None:

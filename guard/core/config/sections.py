@@ -5,14 +5,14 @@ from typing import Annotated
 from pydantic import Field
 
 from guard.core.base.section import USERS, Section
-from guard.core.breaker.settings import Breaker
+from guard.core.breaker.settings import BreakerSettings
 from guard.core.config.agents import Activity, Claims, Coordinator, Registry, Resume, Team
 from guard.core.config.iterations import Agent, CompletionCheck, Hooks, Rescue, Run
 
 __all__ = [
     "Activity",
     "Agent",
-    "Breaker",
+    "BreakerSettings",
     "Claims",
     "CompletionCheck",
     "Coordinator",
@@ -49,7 +49,7 @@ class Settings(Section):
     completion_check: CompletionCheck = CompletionCheck.model_construct()
     run: Run = Run.model_construct()
     rescue: Rescue = Rescue.model_construct()
-    breaker: Breaker = Breaker.model_construct()
+    breaker: BreakerSettings = BreakerSettings.model_construct()
     registry: Registry = Registry.model_construct()
     claims: Claims = Claims.model_construct()
     team: Team = Team.model_construct()

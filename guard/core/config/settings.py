@@ -16,7 +16,7 @@ from guard.core.base.docstrings import described
 from guard.core.config.sections import (
     Activity,
     Agent,
-    Breaker,
+    BreakerSettings,
     Claims,
     CompletionCheck,
     Hooks,
@@ -34,7 +34,7 @@ __all__ = [
     "Activity",
     "Agent",
     "BadSetting",
-    "Breaker",
+    "BreakerSettings",
     "Claims",
     "CompletionCheck",
     "Hooks",
@@ -44,8 +44,8 @@ __all__ = [
     "Resolved",
     "Resume",
     "Run",
+    "SettingSource",
     "Settings",
-    "Source",
     "StoreSettings",
     "Team",
     "config_template",
@@ -82,7 +82,7 @@ class Knob:
 
 
 @dataclass(frozen=True)
-class Source:
+class SettingSource:
     """Where values come from, as it is shown to people."""
 
     origin: str
@@ -123,7 +123,7 @@ def _knob(key: str, info: FieldInfo, table: type[Section]) -> Knob:
     return Knob(key, info.default, isinstance(extra, dict) and bool(extra.get("user_only")), table)
 
 
-def resolve(sources: Sequence[Source]) -> Resolved:
+def resolve(sources: Sequence[SettingSource]) -> Resolved:
     """Merge the sources, the last one winning, and say where each value came from."""
     known = {knob.key: knob for knob in knobs()}
     merged: dict[str, Any] = {}
@@ -149,7 +149,7 @@ def resolve(sources: Sequence[Source]) -> Resolved:
     return Resolved(settings, origins, tuple(warnings), from_project)
 
 
-def _leaves(source: Source, known: Mapping[str, Knob]) -> Iterator[tuple[str, Any]]:
+def _leaves(source: SettingSource, known: Mapping[str, Knob]) -> Iterator[tuple[str, Any]]:
     sections = {key.split(".")[0] for key in known if "." in key}
     for name, value in source.values.items():
         if "." in name:
@@ -175,7 +175,7 @@ def _unknown(key: str, known: Mapping[str, Knob], sections: set[str]) -> str:
     return f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
-def _validated(values: Mapping[str, Any], source: Source) -> Settings:
+def _validated(values: Mapping[str, Any], source: SettingSource) -> Settings:
     try:
         return Settings.model_validate(nested(values), strict=not source.textual)
     except ValidationError as error:

@@ -13,15 +13,15 @@ from guard.core.coordinator.entries import (
     ActiveAgent,
     Delegation,
     KnownSupport,
+    OpenQuestion,
     Parcel,
     ParcelKind,
-    Question,
     Rollback,
     Setback,
     SupportRun,
     SupportStats,
     TaskCommit,
-    Work,
+    TaskInProgress,
 )
 from guard.core.events.failure_pattern import FailurePattern
 from guard.core.events.plan_base import AgentType, Dispatched, PlanEvent, TimedEvent
@@ -83,8 +83,8 @@ class Board:
     completed_tasks: dict[str, None] = field(default_factory=dict)
     pending_audit: dict[str, None] = field(default_factory=dict)
     recent_events: OrderedDict[str, None] = field(default_factory=OrderedDict)
-    in_progress_tasks: dict[str, Work] = field(default_factory=dict)
-    pending_divine_questions: dict[str, Question] = field(default_factory=dict)
+    in_progress_tasks: dict[str, TaskInProgress] = field(default_factory=dict)
+    pending_divine_questions: dict[str, OpenQuestion] = field(default_factory=dict)
     pending_delegation_requests: dict[str, Delegation] = field(default_factory=dict)
     outbox: OrderedDict[str, Parcel] = field(default_factory=OrderedDict)
     tasks: dict[str, PlanTask] = field(default_factory=dict)

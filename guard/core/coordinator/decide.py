@@ -10,14 +10,16 @@ from guard.core.coordinator import decide_tasks as tasks
 from guard.core.coordinator import decide_upkeep as upkeep
 from guard.core.coordinator import requests as asked
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import Draft, NotAllowed, Refusal, Terms
+from guard.core.coordinator.terms import DecisionTerms, Draft, NotAllowed, Refusal
 from guard.core.events.plan import CoordinatorEvent
 
 Decision = tuple[CoordinatorEvent, ...] | Refusal
-Decider = Callable[[Coordinator, Any, Terms], list[Draft]]
+Decider = Callable[[Coordinator, Any, DecisionTerms], list[Draft]]
 
 
-def _dispatch_agent(state: Coordinator, request: asked.DispatchAgent, terms: Terms) -> list[Draft]:
+def _dispatch_agent(
+    state: Coordinator, request: asked.DispatchAgent, terms: DecisionTerms
+) -> list[Draft]:
     if request.agent_type == "auditor":
         return tasks.dispatch_auditor(state, request, terms)
     return helping.dispatch_health_auditor(state, request, terms)
@@ -58,7 +60,7 @@ _DECIDERS: dict[type[Frozen], Decider] = {
 }
 
 
-def decide(state: Coordinator, request: asked.Request, terms: Terms) -> Decision:
+def decide(state: Coordinator, request: asked.Request, terms: DecisionTerms) -> Decision:
     """The events that the request leads to, or the refusal."""
     try:
         return terms.events(_DECIDERS[type(request)](state, request, terms))

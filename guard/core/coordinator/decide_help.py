@@ -15,7 +15,7 @@ from guard.core.coordinator.requests import (
     Unhealthy,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, called, named
+from guard.core.coordinator.terms import SHOW, DecisionTerms, Draft, NotAllowed, called, named
 from guard.core.events.plan import (
     AgentResumesWithGuidance,
     AgentSeeksGuidance,
@@ -39,7 +39,7 @@ from guard.core.events.plan_agents import (
 _ISSUE_HINT = "`guard plan remediate --agent ID --issue TEXT` says what is wrong"
 
 
-def remediate(state: Coordinator, asked: DispatchRemediation, terms: Terms) -> list[Draft]:
+def remediate(state: Coordinator, asked: DispatchRemediation, terms: DecisionTerms) -> list[Draft]:
     """One agent at a time repairs the infrastructure, as often as the limit says."""
     issue = asked.issue or state.infrastructure_issue
     if not issue:
@@ -58,12 +58,14 @@ def remediate(state: Coordinator, asked: DispatchRemediation, terms: Terms) -> l
     return [(RemediationDispatched, {**fields, "timeout_at": terms.until})]
 
 
-def block(_state: Coordinator, asked: BlockInfrastructure, _terms: Terms) -> list[Draft]:
+def block(_state: Coordinator, asked: BlockInfrastructure, _terms: DecisionTerms) -> list[Draft]:
     """Somebody found the infrastructure broken."""
     return [(InfrastructureBlocked, {"issue": asked.issue})]
 
 
-def dispatch_health_auditor(state: Coordinator, asked: DispatchAgent, terms: Terms) -> list[Draft]:
+def dispatch_health_auditor(
+    state: Coordinator, asked: DispatchAgent, terms: DecisionTerms
+) -> list[Draft]:
     """Whether the infrastructure is well is looked at when it was not."""
     _refuse_unless_blocked(state)
     if any(agent.type == "health_auditor" for agent in state.active_agents.values()):
@@ -78,13 +80,13 @@ def _refuse_unless_blocked(state: Coordinator) -> None:
         raise NotAllowed("not_blocked", "the infrastructure is not blocked", _ISSUE_HINT)
 
 
-def healthy(state: Coordinator, asked: Healthy, _terms: Terms) -> list[Draft]:
+def healthy(state: Coordinator, asked: Healthy, _terms: DecisionTerms) -> list[Draft]:
     """Work may go on."""
     _refuse_unless_blocked(state)
     return [(HealthAuditPass, {"agent_id": asked.agent_id}), (InfrastructureRestored, {})]
 
 
-def unhealthy(state: Coordinator, asked: Unhealthy, terms: Terms) -> list[Draft]:
+def unhealthy(state: Coordinator, asked: Unhealthy, terms: DecisionTerms) -> list[Draft]:
     """At the limit a person is asked, once."""
     _refuse_unless_blocked(state)
     limit = terms.limits.remediation_attempts
@@ -112,7 +114,7 @@ def _own_question(state: Coordinator, about: str, task_id: str | None, text: str
     }
 
 
-def checkpoint(state: Coordinator, asked: Checkpoint, _terms: Terms) -> list[Draft]:
+def checkpoint(state: Coordinator, asked: Checkpoint, _terms: DecisionTerms) -> list[Draft]:
     """Developers have an event of their own for it."""
     agent = state.active_agents.get(asked.agent_id)
     if agent is None:
@@ -125,7 +127,7 @@ def _not_at_work(agent_id: str) -> NotAllowed:
     return NotAllowed("agent_not_active", f"agent {agent_id} is not at work", SHOW)
 
 
-def ask(state: Coordinator, asked: Ask, _terms: Terms) -> list[Draft]:
+def ask(state: Coordinator, asked: Ask, _terms: DecisionTerms) -> list[Draft]:
     """An agent at work asks, or nobody in particular."""
     if not asked.question.strip():
         raise NotAllowed("no_question", "it asks nothing", "say what a person is to answer")
@@ -142,7 +144,7 @@ def ask(state: Coordinator, asked: Ask, _terms: Terms) -> list[Draft]:
     return [(AgentSeeksGuidance, fields)]
 
 
-def answer(state: Coordinator, asked: Answer, terms: Terms) -> list[Draft]:
+def answer(state: Coordinator, asked: Answer, terms: DecisionTerms) -> list[Draft]:
     """The answer goes to whoever waits for it; an analyst is sent again with it."""
     question = state.question(asked.question_id)
     if question is None:
@@ -161,7 +163,7 @@ def answer(state: Coordinator, asked: Answer, terms: Terms) -> list[Draft]:
     return drafts
 
 
-def done(state: Coordinator, asked: AgentDone, _terms: Terms) -> list[Draft]:
+def done(state: Coordinator, asked: AgentDone, _terms: DecisionTerms) -> list[Draft]:
     """For those whose end has no event of its own: who repairs the infrastructure, or looks at it."""
     agent = state.active_agents.get(asked.agent_id)
     if agent is None:
@@ -175,7 +177,7 @@ def done(state: Coordinator, asked: AgentDone, _terms: Terms) -> list[Draft]:
     return [(AgentComplete, {"agent_id": asked.agent_id})]
 
 
-def lost(state: Coordinator, asked: AgentLost, terms: Terms) -> list[Draft]:
+def lost(state: Coordinator, asked: AgentLost, terms: DecisionTerms) -> list[Draft]:
     """The agent's task is free again; beyond the limit a person is asked first."""
     agent = state.active_agents.get(asked.agent_id)
     if agent is None:

@@ -15,7 +15,7 @@ from guard.core.coordinator.requests import (
     SupportFailed,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, called, named
+from guard.core.coordinator.terms import SHOW, DecisionTerms, Draft, NotAllowed, called, named
 from guard.core.events.plan_agents import (
     BusinessAnalystDispatched,
     DelegationQueued,
@@ -34,7 +34,7 @@ _OPEN = ("available", "blocked", "pending_expansion")
 """Where a task stands that nobody works on."""
 
 
-def assess(state: Coordinator, asked: Assess, _terms: Terms) -> list[Draft]:
+def assess(state: Coordinator, asked: Assess, _terms: DecisionTerms) -> list[Draft]:
     """What is not named can be implemented as it is."""
     places = state.places()
     for task_id in asked.needs_expansion:
@@ -51,7 +51,9 @@ def assess(state: Coordinator, asked: Assess, _terms: Terms) -> list[Draft]:
     return [(TaskQualityAssessment, fields)]
 
 
-def dispatch_analyst(state: Coordinator, asked: DispatchAnalyst, terms: Terms) -> list[Draft]:
+def dispatch_analyst(
+    state: Coordinator, asked: DispatchAnalyst, terms: DecisionTerms
+) -> list[Draft]:
     """An analyst takes a task that nobody works on, and no other analyst has."""
     place = state.place(asked.task_id)
     if place not in _OPEN:
@@ -66,7 +68,7 @@ def dispatch_analyst(state: Coordinator, asked: DispatchAnalyst, terms: Terms) -
     return [analyst(asked.task_id, asked.agent_id, terms, to_start=asked.to_start)]
 
 
-def analyst(task_id: str, agent_id: str, terms: Terms, *, to_start: bool) -> Draft:
+def analyst(task_id: str, agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
     """The event by which an expansion is an analyst's."""
     fields = {"task_id": task_id, "agent_id": agent_id, "to_start": to_start}
     return BusinessAnalystDispatched, {**fields, "timeout_at": terms.until, "guidance": None}
@@ -78,21 +80,21 @@ def _refuse_others_expansion(state: Coordinator, task_id: str, agent_id: str) ->
         raise NotAllowed("not_its_analyst", told, SHOW)
 
 
-def expand(state: Coordinator, asked: Expand, _terms: Terms) -> list[Draft]:
+def expand(state: Coordinator, asked: Expand, _terms: DecisionTerms) -> list[Draft]:
     """The task can be implemented now."""
     _refuse_others_expansion(state, asked.task_id, asked.agent_id)
     names = ("task_id", "agent_id", "confidence", "specification")
     return [(TaskExpanded, {name: getattr(asked, name) for name in names})]
 
 
-def clarify(state: Coordinator, asked: Clarify, _terms: Terms) -> list[Draft]:
+def clarify(state: Coordinator, asked: Clarify, _terms: DecisionTerms) -> list[Draft]:
     """The analyst leaves; a person is asked."""
     _refuse_others_expansion(state, asked.task_id, asked.agent_id)
     fields = {name: getattr(asked, name) for name in ("task_id", "agent_id", "question")}
     return [(ExpansionNeedsClarification, {**fields, "question_id": named(state, "question")})]
 
 
-def delegate(state: Coordinator, asked: Delegate, terms: Terms) -> list[Draft]:
+def delegate(state: Coordinator, asked: Delegate, terms: DecisionTerms) -> list[Draft]:
     """The request is taken up, or queued while the supporting agent has enough to do."""
     known = _known(state, asked.agent_id)
     if known is None:
@@ -122,7 +124,7 @@ def _known(state: Coordinator, agent_id: str | None) -> KnownSupport | None:
 def _placed(
     state: Coordinator,
     request: dict[str, Any],
-    terms: Terms,
+    terms: DecisionTerms,
     *,
     leaving: str | None,
     offset: int = 0,
@@ -139,7 +141,11 @@ def _placed(
 
 
 def _taken_up(
-    state: Coordinator, request: dict[str, Any], request_id: str | None, terms: Terms, offset: int
+    state: Coordinator,
+    request: dict[str, Any],
+    request_id: str | None,
+    terms: DecisionTerms,
+    offset: int,
 ) -> Draft:
     run_id = named(state, _stem(request["agent_id"]), offset)
     fields = {**request, "run_id": run_id, "request_id": request_id}
@@ -163,7 +169,7 @@ def _run(state: Coordinator, run_id: str) -> SupportRun:
 
 
 def _next(
-    state: Coordinator, run_id: str, run: SupportRun, terms: Terms, offset: int = 0
+    state: Coordinator, run_id: str, run: SupportRun, terms: DecisionTerms, offset: int = 0
 ) -> list[Draft]:
     """Whoever waited longest for the agent that is free now."""
     runs = state.active_supporting_agents
@@ -182,7 +188,7 @@ def _next(
     ]
 
 
-def support_done(state: Coordinator, asked: SupportDone, terms: Terms) -> list[Draft]:
+def support_done(state: Coordinator, asked: SupportDone, terms: DecisionTerms) -> list[Draft]:
     """What it found goes to whoever asked."""
     run = _run(state, asked.run_id)
     seconds = max(0.0, (terms.now - run.dispatched_at).total_seconds())
@@ -191,14 +197,14 @@ def support_done(state: Coordinator, asked: SupportDone, terms: Terms) -> list[D
     return [ended, *_next(state, asked.run_id, run, terms)]
 
 
-def support_failed(state: Coordinator, asked: SupportFailed, terms: Terms) -> list[Draft]:
+def support_failed(state: Coordinator, asked: SupportFailed, terms: DecisionTerms) -> list[Draft]:
     """That it failed is told to whoever asked."""
     run = _run(state, asked.run_id)
     fields = {name: getattr(asked, name) for name in ("run_id", "reason", "timed_out")}
     return [(SupportingAgentFailed, fields), *_next(state, asked.run_id, run, terms)]
 
 
-def out_of_scope(state: Coordinator, asked: OutOfScope, terms: Terms) -> list[Draft]:
+def out_of_scope(state: Coordinator, asked: OutOfScope, terms: DecisionTerms) -> list[Draft]:
     """The request goes to the agent that was suggested, if the plan has it and it takes such requests."""
     run = _run(state, asked.run_id)
     other = _known(state, asked.suggested) if asked.suggested != run.agent_id else None

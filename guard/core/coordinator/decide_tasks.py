@@ -1,7 +1,7 @@
 """Decisions on tasks: who may take one up, when it may be audited, and what a verdict leads to."""
 
 from guard.core.base.text import shortened
-from guard.core.coordinator.entries import Work
+from guard.core.coordinator.entries import TaskInProgress
 from guard.core.coordinator.requests import (
     Block,
     DispatchAgent,
@@ -11,7 +11,7 @@ from guard.core.coordinator.requests import (
     ReadyForAudit,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, called, typed
+from guard.core.coordinator.terms import SHOW, DecisionTerms, Draft, NotAllowed, called, typed
 from guard.core.events.plan import (
     AuditorBlocked,
     AuditorFail,
@@ -29,7 +29,9 @@ from guard.core.failures.kinds import kind_of
 _MOST_CAUSE = 400
 
 
-def dispatch_developer(state: Coordinator, asked: DispatchDeveloper, terms: Terms) -> list[Draft]:
+def dispatch_developer(
+    state: Coordinator, asked: DispatchDeveloper, terms: DecisionTerms
+) -> list[Draft]:
     """A task goes to a developer, if it is free, there is a place, and nothing holds up all work."""
     refuse_unless_free(state, asked.task_id)
     refuse_while_held_up(state)
@@ -40,7 +42,7 @@ def dispatch_developer(state: Coordinator, asked: DispatchDeveloper, terms: Term
     return [(event, {**fields, "registered_in": asked.registered_in})]
 
 
-def developer(task_id: str, agent_id: str, terms: Terms, *, to_start: bool) -> Draft:
+def developer(task_id: str, agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
     """The event by which a task is a developer's."""
     return DeveloperDispatched, {
         "task_id": task_id,
@@ -74,7 +76,7 @@ def refuse_unless_free(state: Coordinator, task_id: str) -> None:
     raise NotAllowed("task_in_expansion", f"task {name} is being expanded ({waits})", SHOW)
 
 
-def is_idle(state: Coordinator, work: Work | None) -> bool:
+def is_idle(state: Coordinator, work: TaskInProgress | None) -> bool:
     """Whether a task in progress is to be worked on, and nobody is at it."""
     if work is None or work.status != "implementing":
         return False
@@ -111,7 +113,7 @@ def refuse_during_rollback(state: Coordinator) -> None:
         )
 
 
-def refuse_beyond_redispatch(state: Coordinator, task_id: str, terms: Terms) -> None:
+def refuse_beyond_redispatch(state: Coordinator, task_id: str, terms: DecisionTerms) -> None:
     """A task on which agents are lost again and again waits for a person."""
     setback = state.setbacks.get(task_id)
     if setback is not None and setback.attempts > terms.limits.redispatch_limit:
@@ -132,7 +134,7 @@ def refuse_active(state: Coordinator, agent_id: str) -> None:
         )
 
 
-def refuse_without_slot(state: Coordinator, terms: Terms) -> None:
+def refuse_without_slot(state: Coordinator, terms: DecisionTerms) -> None:
     """Developers and auditors together are as many as the limit says."""
     if state.active_actor_count >= terms.limits.active_developers:
         raise NotAllowed(
@@ -142,7 +144,7 @@ def refuse_without_slot(state: Coordinator, terms: Terms) -> None:
         )
 
 
-def ready(state: Coordinator, asked: ReadyForAudit, _terms: Terms) -> list[Draft]:
+def ready(state: Coordinator, asked: ReadyForAudit, _terms: DecisionTerms) -> list[Draft]:
     """Only the developer of a task that is being implemented can call it ready."""
     work, name = state.work(asked.task_id), called(state, asked.task_id)
     if work is None:
@@ -159,7 +161,7 @@ def ready(state: Coordinator, asked: ReadyForAudit, _terms: Terms) -> list[Draft
     return [(DeveloperReadyForAudit, {"task_id": asked.task_id, "agent_id": agent_id})]
 
 
-def dispatch_auditor(state: Coordinator, asked: DispatchAgent, terms: Terms) -> list[Draft]:
+def dispatch_auditor(state: Coordinator, asked: DispatchAgent, terms: DecisionTerms) -> list[Draft]:
     """An auditor takes a place like a developer; each task has one at a time."""
     if asked.task_id is None:
         raise NotAllowed("no_task", "an auditor has a task to audit", "name it")
@@ -174,7 +176,7 @@ def dispatch_auditor(state: Coordinator, asked: DispatchAgent, terms: Terms) -> 
     return [auditor(asked.task_id, asked.agent_id, terms, to_start=asked.to_start)]
 
 
-def auditor(task_id: str, agent_id: str, terms: Terms, *, to_start: bool) -> Draft:
+def auditor(task_id: str, agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
     """The event by which an audit is an auditor's."""
     return AgentDispatched, {
         "agent_id": agent_id,
@@ -216,7 +218,7 @@ def _refuse_others_audit(state: Coordinator, task_id: str, agent_id: str) -> Non
         refuse_active(state, agent_id)
 
 
-def audit_pass(state: Coordinator, asked: Pass, terms: Terms) -> list[Draft]:
+def audit_pass(state: Coordinator, asked: Pass, terms: DecisionTerms) -> list[Draft]:
     """The task is complete; with the last one the plan is."""
     _refuse_others_audit(state, asked.task_id, asked.agent_id)
     fields = {name: getattr(asked, name) for name in ("task_id", "agent_id", "evidence_summary")}
@@ -229,7 +231,7 @@ def audit_pass(state: Coordinator, asked: Pass, terms: Terms) -> list[Draft]:
     return drafts
 
 
-def _commit(state: Coordinator, task_id: str, terms: Terms) -> Draft:
+def _commit(state: Coordinator, task_id: str, terms: DecisionTerms) -> Draft:
     assert terms.commit is not None
     return TaskCommitRecorded, {
         "task_id": task_id,
@@ -249,7 +251,7 @@ def base_of(state: Coordinator, task_id: str) -> str | None:
     return since[-1].commit_sha if since else work.base_sha
 
 
-def audit_fail(state: Coordinator, asked: Fail, terms: Terms) -> list[Draft]:
+def audit_fail(state: Coordinator, asked: Fail, terms: DecisionTerms) -> list[Draft]:
     """The task goes back to its developer, if that one is free and there is a place."""
     _refuse_others_audit(state, asked.task_id, asked.agent_id)
     work = state.work(asked.task_id)
@@ -279,7 +281,7 @@ def cause_kept(cause: str) -> str:
     return shortened(cause, _MOST_CAUSE)
 
 
-def audit_blocked(state: Coordinator, asked: Block, _terms: Terms) -> list[Draft]:
+def audit_blocked(state: Coordinator, asked: Block, _terms: DecisionTerms) -> list[Draft]:
     """The audit is still to be made, when the infrastructure is well again."""
     _refuse_others_audit(state, asked.task_id, asked.agent_id)
     fields = {name: getattr(asked, name) for name in ("task_id", "agent_id", "issue")}

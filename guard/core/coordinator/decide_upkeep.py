@@ -15,7 +15,7 @@ from guard.core.coordinator.requests import (
     Usage,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, Draft, NotAllowed, Terms, called
+from guard.core.coordinator.terms import SHOW, DecisionTerms, Draft, NotAllowed, called
 from guard.core.events.plan import PlanComplete, PlanLoaded, ValidationComplete
 from guard.core.events.plan_upkeep import (
     ContextCompacted,
@@ -30,7 +30,7 @@ from guard.core.events.plan_upkeep import (
 )
 
 
-def load(state: Coordinator, asked: LoadPlan, _terms: Terms) -> list[Draft]:
+def load(state: Coordinator, asked: LoadPlan, _terms: DecisionTerms) -> list[Draft]:
     """What is under way must be in the new plan too; what was done stays done."""
     ids = {task.id for task in asked.plan.tasks}
     under_way = [*(one.task_id for one in state.in_progress_tasks), *state.pending_expansions]
@@ -61,18 +61,18 @@ def load(state: Coordinator, asked: LoadPlan, _terms: Terms) -> list[Draft]:
     return drafts
 
 
-def notice(_state: Coordinator, asked: Notice, _terms: Terms) -> list[Draft]:
+def notice(_state: Coordinator, asked: Notice, _terms: DecisionTerms) -> list[Draft]:
     """Nothing can be said against it."""
     return [(ValidationComplete if asked.type == "validation_complete" else SessionResumed, {})]
 
 
-def tokens(_state: Coordinator, asked: Tokens, _terms: Terms) -> list[Draft]:
+def tokens(_state: Coordinator, asked: Tokens, _terms: DecisionTerms) -> list[Draft]:
     """The coordinator's own session was compacted, or pauses."""
     event = ContextCompacted if asked.type == "compaction" else SessionPaused
     return [(event, {"tokens_remaining_percent": asked.tokens_remaining_percent})]
 
 
-def usage(_state: Coordinator, asked: Usage, _terms: Terms) -> list[Draft]:
+def usage(_state: Coordinator, asked: Usage, _terms: DecisionTerms) -> list[Draft]:
     """What is not told to remain is what is left of a hundred."""
     left = asked.session_remaining
     fields = {
@@ -83,24 +83,24 @@ def usage(_state: Coordinator, asked: Usage, _terms: Terms) -> list[Draft]:
     return [(UsageChecked, fields)]
 
 
-def record_failure(state: Coordinator, asked: RecordFailure, _terms: Terms) -> list[Draft]:
+def record_failure(state: Coordinator, asked: RecordFailure, _terms: DecisionTerms) -> list[Draft]:
     """One more of its kind."""
     _refuse_unknown(state, asked.task_id)
     return [failure(state, asked.failure_type, asked.task_id, asked.cause)]
 
 
-def add_prevention(_state: Coordinator, asked: AddPrevention, _terms: Terms) -> list[Draft]:
+def add_prevention(_state: Coordinator, asked: AddPrevention, _terms: DecisionTerms) -> list[Draft]:
     """What to do against a kind of failure may be known before the first of them."""
     return [(FailurePatternPreventionAdded, _fields(asked))]
 
 
-def issue_warnings(state: Coordinator, asked: IssueWarnings, _terms: Terms) -> list[Draft]:
+def issue_warnings(state: Coordinator, asked: IssueWarnings, _terms: DecisionTerms) -> list[Draft]:
     """Only what was really said is recorded."""
     _refuse_unknown(state, asked.task_id)
     return [(FailureWarningIssued, _fields(asked))]
 
 
-def take_outbox(state: Coordinator, asked: TakeOutbox, _terms: Terms) -> list[Draft]:
+def take_outbox(state: Coordinator, asked: TakeOutbox, _terms: DecisionTerms) -> list[Draft]:
     """Only what stands in the outbox can be taken from it."""
     there = {one.item_id for one in state.outbox}
     gone = [one for one in asked.items if one not in there]

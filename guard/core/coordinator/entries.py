@@ -18,7 +18,7 @@ NEEDS_EXPANSION = "needs-expansion"
 AWAITING_CLARIFICATION = "awaiting-clarification"
 
 
-class Work(Frozen):
+class TaskInProgress(Frozen):
     """A task in progress."""
 
     task_id: Id
@@ -54,7 +54,7 @@ class ActiveAgent(Timed):
     """Whether a checkpoint came since it last got time."""
 
 
-class Question(Frozen):
+class OpenQuestion(Frozen):
     """What a person is to answer."""
 
     question_id: Id

@@ -7,7 +7,7 @@ from guard.core.coordinator.entries import (
     AWAITING_CLARIFICATION,
     NEEDS_EXPANSION,
     Delegation,
-    Question,
+    OpenQuestion,
     Setback,
     SupportRun,
     SupportStats,
@@ -107,7 +107,7 @@ def _unclear(board: Board, event: ExpansionNeedsClarification) -> None:
     board.names_given += 1
     board.active_agents.pop(event.agent_id, None)
     board.pending_expansions[event.task_id] = AWAITING_CLARIFICATION
-    board.pending_divine_questions[event.question_id] = Question.model_construct(
+    board.pending_divine_questions[event.question_id] = OpenQuestion.model_construct(
         question_id=event.question_id,
         agent_id=event.agent_id,
         task_id=event.task_id,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from guard.core.base.fast_models import made
 from guard.core.coordinator.builder import Board, Takers, on, time_of
-from guard.core.coordinator.entries import ActiveAgent, KnownSupport, Question, Work
+from guard.core.coordinator.entries import ActiveAgent, KnownSupport, OpenQuestion, TaskInProgress
 from guard.core.events.plan import (
     AgentResumesWithGuidance,
     AgentSeeksGuidance,
@@ -57,7 +57,7 @@ def _take_up(board: Board, event: DeveloperDispatched) -> None:
         "dispatched_at": event.at,
         "base_sha": before.base_sha if before else event.base_sha,
     }
-    board.in_progress_tasks[event.task_id] = made(Work, work)
+    board.in_progress_tasks[event.task_id] = made(TaskInProgress, work)
     board.own.add(("in_progress_tasks", event.task_id))
 
 
@@ -148,7 +148,7 @@ def _asks(board: Board, event: AgentSeeksGuidance) -> None:
     """A person is asked; whoever asked waits."""
     board.names_given += 1
     fields = {name: getattr(event, name) for name in ("question_id", "agent_id", "task_id")}
-    board.pending_divine_questions[event.question_id] = Question.model_construct(
+    board.pending_divine_questions[event.question_id] = OpenQuestion.model_construct(
         **fields, question=event.question, about=event.about, asked_at=event.at, response=None
     )
     if event.agent_id is not None:
@@ -169,7 +169,7 @@ def _answered(board: Board, event: DivineResponseReceived) -> None:
         del board.pending_divine_questions[event.question_id]
 
 
-def is_awaited(question: Question, active: Mapping[str, ActiveAgent]) -> bool:
+def is_awaited(question: OpenQuestion, active: Mapping[str, ActiveAgent]) -> bool:
     """Whether somebody is to go on with the answer; an analyst has left, and is sent again."""
     return question.agent_id is not None and (
         question.about == "expansion" or question.agent_id in active

@@ -6,14 +6,14 @@ from guard.core.coordinator.requests import Request
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import SHOW, NotAllowed
 from guard.core.events import BaseEvent
-from guard.core.plan.signals import Signal
+from guard.core.plan.signals import AgentSignal
 from guard.core.plan.task_ids import id_of, spelled
 
 _MOST_LINE, _MOST_TEXT = 512, 65536
 
 
 def asked_by(
-    state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None = None
+    state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None = None
 ) -> Request | None:
     """The request that a signal of this agent makes; None for one that a person has to act on.
 
@@ -39,7 +39,7 @@ def asked_by(
     return _about_a_task(_task(state, agent_id, signal, known), agent_id, signal)
 
 
-def _about_a_task(task_id: str, agent_id: str, signal: Signal) -> Request:
+def _about_a_task(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     match signal.kind:
         case "ready_for_audit":
             return requests.ReadyForAudit(task_id=task_id, agent_id=agent_id)
@@ -54,11 +54,11 @@ def _about_a_task(task_id: str, agent_id: str, signal: Signal) -> Request:
             return _expanded(task_id, agent_id, signal)
 
 
-def _question(signal: Signal) -> str:
+def _question(signal: AgentSignal) -> str:
     return ("\n".join(signal.questions) or signal.text)[:_MOST_TEXT]
 
 
-def _expanded(task_id: str, agent_id: str, signal: Signal) -> Request:
+def _expanded(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     if signal.confidence is None or signal.confidence == "LOW":
         question = _question(signal) or "What is this task about?"
         return requests.Clarify(task_id=task_id, agent_id=agent_id, question=question)
@@ -70,7 +70,7 @@ def _expanded(task_id: str, agent_id: str, signal: Signal) -> Request:
     )
 
 
-def _task(state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None) -> str:
+def _task(state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None) -> str:
     """The task that the signal names, or else the agent's own."""
     recorded: str | None = getattr(known, "task_id", None)
     if signal.task:
@@ -89,7 +89,7 @@ def _task(state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | 
     return agent.task_id
 
 
-def _checkpoint(state: Coordinator, agent_id: str, signal: Signal) -> Request:
+def _checkpoint(state: Coordinator, agent_id: str, signal: AgentSignal) -> Request:
     text = " ".join(signal.text.split())[:_MOST_LINE]
     agent = state.active_agents.get(agent_id)
     if agent is not None and agent.type != "developer":
@@ -98,7 +98,7 @@ def _checkpoint(state: Coordinator, agent_id: str, signal: Signal) -> Request:
 
 
 def _support_ended(
-    state: Coordinator, agent_id: str, signal: Signal, known: BaseEvent | None
+    state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None
 ) -> Request:
     run_id = getattr(known, "run_id", "")
     if not is_run_of(agent_id, run_id):

@@ -13,15 +13,15 @@ from guard.core.coordinator.entries import (
     ActiveAgent,
     Delegation,
     KnownSupport,
+    OpenQuestion,
     Parcel,
     Place,
-    Question,
     Rollback,
     Setback,
     SupportRun,
     SupportStats,
     TaskCommit,
-    Work,
+    TaskInProgress,
 )
 from guard.core.events.failure_pattern import FailurePattern
 from guard.core.events.plan import CoordinatorEvent
@@ -44,7 +44,7 @@ class Coordinator(ViewDocument):
     total_tasks: Count
     completed_tasks: tuple[Id, ...]
     """Those that passed their audit, in the order in which they did."""
-    in_progress_tasks: tuple[Work, ...]
+    in_progress_tasks: tuple[TaskInProgress, ...]
     pending_audit: tuple[Id, ...]
     """Also in progress: the one kind of task that stands in two places."""
     blocked_tasks: dict[Id, tuple[Id, ...]]
@@ -61,7 +61,7 @@ class Coordinator(ViewDocument):
     session_utilisation: Percent | None
     session_remaining: Percent | None
     session_resets_at: Instant | None
-    pending_divine_questions: tuple[Question, ...]
+    pending_divine_questions: tuple[OpenQuestion, ...]
     supporting_agents: tuple[KnownSupport, ...]
     active_supporting_agents: dict[Id, SupportRun]
     pending_delegation_requests: tuple[Delegation, ...]
@@ -99,7 +99,7 @@ class Coordinator(ViewDocument):
         """The task of the plan that has this id."""
         return next((one for one in self.tasks if one.id == task_id), None)
 
-    def work(self, task_id: str) -> Work | None:
+    def work(self, task_id: str) -> TaskInProgress | None:
         """How far the task is, if it is in progress."""
         return next((one for one in self.in_progress_tasks if one.task_id == task_id), None)
 
@@ -115,7 +115,7 @@ class Coordinator(ViewDocument):
         """Where the task stands; None if the plan has no such task."""
         return self.places().get(task_id)
 
-    def question(self, question_id: str) -> Question | None:
+    def question(self, question_id: str) -> OpenQuestion | None:
         """The open question of this id."""
         asked = self.pending_divine_questions
         return next((one for one in asked if one.question_id == question_id), None)

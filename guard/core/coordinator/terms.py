@@ -16,7 +16,7 @@ _DIGEST = 10
 
 
 @dataclass(frozen=True)
-class Limits:
+class CoordinatorLimits:
     """The knobs of the coordinator."""
 
     active_developers: int = 3
@@ -27,7 +27,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Commit:
+class AuditedCommit:
     """What git says of a task that passed its audit."""
 
     sha: str
@@ -36,16 +36,16 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Terms:
+class DecisionTerms:
     """What is given to a decision beside the state."""
 
     now: datetime
     event_id: str
     """The id of the first event; those that follow are numbered after it."""
-    limits: Limits = field(default_factory=Limits)
+    limits: CoordinatorLimits = field(default_factory=CoordinatorLimits)
     head: str | None = None
     """Where the repository stands; None before the first commit, and without a repository."""
-    commit: Commit | None = None
+    commit: AuditedCommit | None = None
     boot_seconds: float = 0.0
     boot_id: str | None = None
     """Now on the boot clock; without an id only the wall clock counts."""

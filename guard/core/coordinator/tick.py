@@ -9,7 +9,7 @@ from guard.core.coordinator.decide_tasks import auditor, developer, is_idle
 from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, Timed
 from guard.core.coordinator.requests import AgentLost, SupportFailed
 from guard.core.coordinator.state import Coordinator, after
-from guard.core.coordinator.terms import Draft, Refusal, Terms
+from guard.core.coordinator.terms import DecisionTerms, Draft, Refusal
 from guard.core.events.base import BaseEvent
 from guard.core.events.plan import CoordinatorEvent, RemediationDispatched
 from guard.core.events.plan_agents import (
@@ -30,12 +30,12 @@ _STEMS = {
 }
 
 
-def is_due(agent: ActiveAgent, terms: Terms) -> bool:
+def is_due(agent: ActiveAgent, terms: DecisionTerms) -> bool:
     """Whether its time is up; one that waits for a person's answer has all of it."""
     return agent.status == "working" and _is_over(agent, terms)
 
 
-def _is_over(timed: Timed, terms: Terms) -> bool:
+def _is_over(timed: Timed, terms: DecisionTerms) -> bool:
     """By the boot clock; by the wall clock where that is another one, and there a clock set far back ends it too."""
     if timed.timeout_boot_seconds is not None and timed.timeout_boot_id == terms.boot_id:
         return timed.timeout_boot_seconds <= terms.boot_seconds
@@ -44,7 +44,11 @@ def _is_over(timed: Timed, terms: Terms) -> bool:
 
 
 def tick(
-    state: Coordinator, terms: Terms, is_at_work: Callable[[str], bool], *, fills: bool = True
+    state: Coordinator,
+    terms: DecisionTerms,
+    is_at_work: Callable[[str], bool],
+    *,
+    fills: bool = True,
 ) -> tuple[CoordinatorEvent, ...]:
     """What is to be recorded now. Whether an agent is provably at work is asked only of those whose time is up.
 
@@ -69,7 +73,7 @@ def is_of_a_tick(event: BaseEvent) -> bool:
 
 
 def _times_up(
-    state: Coordinator, terms: Terms, is_at_work: Callable[[str], bool]
+    state: Coordinator, terms: DecisionTerms, is_at_work: Callable[[str], bool]
 ) -> Iterator[CoordinatorEvent]:
     made = 0
     for agent_id, agent in state.active_agents.items():
@@ -109,7 +113,7 @@ def _reason_to_wait(
     return "activity" if is_at_work(agent_id) else None
 
 
-def _filled(state: Coordinator, terms: Terms, first: list[str]) -> list[Draft]:
+def _filled(state: Coordinator, terms: DecisionTerms, first: list[str]) -> list[Draft]:
     """Everybody that is to be sent out now."""
     names = _Names(state)
     if state.rollback_in_progress is not None:
@@ -133,7 +137,7 @@ class _Names:
         return name if name not in self._taken else self.new(kind)
 
 
-def _repairs(state: Coordinator, terms: Terms, names: _Names) -> list[Draft]:
+def _repairs(state: Coordinator, terms: DecisionTerms, names: _Names) -> list[Draft]:
     """One that repairs, then one that looks whether it is repaired, as often as the limit says."""
     at_it = {agent.type for agent in state.active_agents.values()}
     spent = state.remediation_attempt_count >= terms.limits.remediation_attempts
@@ -150,7 +154,9 @@ def _repairs(state: Coordinator, terms: Terms, names: _Names) -> list[Draft]:
     ]
 
 
-def _actors(state: Coordinator, terms: Terms, names: _Names, first: list[str]) -> Iterator[Draft]:
+def _actors(
+    state: Coordinator, terms: DecisionTerms, names: _Names, first: list[str]
+) -> Iterator[Draft]:
     """Audits, then what has to be done again, then what comes next, as long as there is a place."""
     free = terms.limits.active_developers - state.active_actor_count
     limit = terms.limits.redispatch_limit
@@ -168,7 +174,7 @@ def _actors(state: Coordinator, terms: Terms, names: _Names, first: list[str]) -
         yield developer(task_id, names.new("developer"), terms, to_start=True)
 
 
-def _analysts(state: Coordinator, terms: Terms, names: _Names) -> Iterator[Draft]:
+def _analysts(state: Coordinator, terms: DecisionTerms, names: _Names) -> Iterator[Draft]:
     """As many analysts at once as there may be developers."""
     free = terms.limits.active_developers - len(state.active_business_analysts)
     limit = terms.limits.redispatch_limit

@@ -26,7 +26,7 @@ class DirtyFile(Frozen):
     """Whose it is at a baseline: what an earlier iteration left uncommitted is not the user's."""
 
 
-class Standing(Frozen):
+class RepositoryStanding(Frozen):
     """Where a repository stands."""
 
     head: Oid | None
@@ -51,7 +51,7 @@ class Standing(Frozen):
     warnings: tuple[Line, ...]
 
 
-class BaselineRecorded(Standing, IterationEventBase):
+class BaselineRecorded(RepositoryStanding, IterationEventBase):
     """The iteration begins here: what comes after is its work, what was there before is not."""
 
     type: Literal["baseline_recorded"] = "baseline_recorded"

@@ -25,7 +25,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Left:
+class MemberLeft:
     """A helper counts no longer."""
 
     member: str
@@ -55,4 +55,4 @@ the list has ended."""
     kinds: frozenset[Kind]
 
 
-Change = Joined | Left | Alive | Running
+Change = Joined | MemberLeft | Alive | Running

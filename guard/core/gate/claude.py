@@ -9,12 +9,20 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from guard.core.base.event_values import Event, part_of, parts_of
-from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, LeftBecause, Running
+from guard.core.events.team_change import (
+    Alive,
+    Change,
+    Joined,
+    Kind,
+    LeftBecause,
+    MemberLeft,
+    Running,
+)
 from guard.core.gate.line_meaning import (
     NOTHING,
-    Meaning,
+    LineMeaning,
     StreamReader,
-    Usage,
+    TurnUsage,
     count_in,
     member_in,
     name_in,
@@ -35,7 +43,7 @@ _LAUNCHED = ("async_launched", "remote_launched")
 _MOST = 10_000
 
 
-class Claude(StreamReader):
+class ClaudeStream(StreamReader):
     name = "claude"
     ending = (b'"result"',)
     beginning = (b'"assistant"',)
@@ -64,19 +72,19 @@ class Claude(StreamReader):
     def telling(self) -> tuple[bytes, ...]:
         return (*self._telling, b'"tool_result"') if self._calls else self._telling
 
-    def read(self, event: Event) -> Meaning:
+    def read(self, event: Event) -> LineMeaning:
         if event.get("parent_tool_use_id") or event.get("isSidechain"):
             return NOTHING
         self.know(event.get("session_id"))
         match event.get("type"):
             case "result":
-                return Meaning(end_of_turn=True, usage=self._usage(event))
+                return LineMeaning(end_of_turn=True, usage=self._usage(event))
             case "assistant":
-                return Meaning(tuple(self._called(event)), begins_turn=True)
+                return LineMeaning(tuple(self._called(event)), begins_turn=True)
             case "user":
-                return Meaning(tuple(self._returned(event)))
+                return LineMeaning(tuple(self._returned(event)))
             case _:
-                return Meaning(tuple(self._told(event)))
+                return LineMeaning(tuple(self._told(event)))
 
     def _called(self, event: Event) -> Iterator[Change]:
         for block in parts_of(part_of(event, "message"), "content"):
@@ -102,11 +110,11 @@ class Claude(StreamReader):
                 continue
             _, explicit = self._calls.pop(call)
             if block.get("is_error") is True:
-                yield Left(call, "spawn_failed")
+                yield MemberLeft(call, "spawn_failed")
             elif launched is None and explicit and len(self._unnamed) < _MOST:
                 self._unnamed.add(call)
             else:
-                yield Left(call, "ended")
+                yield MemberLeft(call, "ended")
 
     def _told(self, event: Event) -> Iterator[Change]:
         task = member_in(event.get("task_id"))
@@ -148,7 +156,7 @@ class Claude(StreamReader):
         if isinstance(call, str) and (call in self._calls or call in self._unnamed):
             self._calls.pop(call, None)
             self._unnamed.discard(call)
-            yield Left(call, "ended")
+            yield MemberLeft(call, "ended")
 
     def _updated(self, task: str, event: Event) -> Iterator[Change]:
         patch = part_of(event, "patch")
@@ -167,10 +175,10 @@ class Claude(StreamReader):
         if because is None or (newest is not None and run is not None and run != newest):
             return
         if task in self._runs or task not in self._seen:
-            yield Left(task, because)
+            yield MemberLeft(task, because)
         self._runs.pop(task, None)
         for named in self._named(event):
-            yield Left(named.member, because) if isinstance(named, Left) else named
+            yield MemberLeft(named.member, because) if isinstance(named, MemberLeft) else named
 
     def _listed(self, tasks: object) -> Iterator[Change]:
         """All that runs now. An idle teammate stays in the list, and is a member until it is shut down.
@@ -196,12 +204,12 @@ class Claude(StreamReader):
         called = (joined for joined, _ in self._calls.values())
         yield Running((*members, *called), _KINDS)
 
-    def _usage(self, event: Event) -> Usage:
+    def _usage(self, event: Event) -> TurnUsage:
         usage, models = part_of(event, "usage"), part_of(event, "modelUsage")
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         windows = {name: count_in(part_of(models, name).get("contextWindow")) for name in models}
         window = windows.get(self._model) or max(windows.values(), default=0)
-        return Usage(sum(count_in(usage.get(name)) for name in names), window or None)
+        return TurnUsage(sum(count_in(usage.get(name)) for name in names), window or None)
 
 
 def _kind_of(about: Event) -> Kind:

@@ -7,12 +7,12 @@ ended by then is a helper that will be killed; a command that ends within its tu
 from collections.abc import Iterator
 
 from guard.core.base.event_values import Event, part_of, text_of
-from guard.core.events.team_change import Alive, Change, Joined, Left, LeftBecause
+from guard.core.events.team_change import Alive, Change, Joined, LeftBecause, MemberLeft
 from guard.core.gate.line_meaning import (
     NOTHING,
-    Meaning,
+    LineMeaning,
     StreamReader,
-    Usage,
+    TurnUsage,
     count_in,
     member_in,
     name_in,
@@ -31,7 +31,7 @@ _MOST = 10_000
 _LONGEST = 1000
 
 
-class Codex(StreamReader):
+class CodexStream(StreamReader):
     name = "codex"
     telling = (
         *(b'"thread.started"', b'"turn.started"', b'"turn.completed"', b'"turn.failed"'),
@@ -47,19 +47,19 @@ class Codex(StreamReader):
         """Commands that have begun in this turn and not ended."""
         self._agents: set[str] = set()
 
-    def read(self, event: Event) -> Meaning:
+    def read(self, event: Event) -> LineMeaning:
         match event.get("type"):
             case "thread.started":
                 self.know(event.get("thread_id"))
                 return NOTHING
             case "turn.started":
-                return Meaning(begins_turn=True)
+                return LineMeaning(begins_turn=True)
             case "turn.completed" | "turn.failed":
-                usage = Usage(count_in(part_of(event, "usage").get("input_tokens")))
-                return Meaning(tuple(self._outlived()), end_of_turn=True, usage=usage)
+                usage = TurnUsage(count_in(part_of(event, "usage").get("input_tokens")))
+                return LineMeaning(tuple(self._outlived()), end_of_turn=True, usage=usage)
         # Whatever else may become of an item: until it has ended, it may be at work.
         done = event.get("type") == "item.completed"
-        return Meaning(tuple(self._item(part_of(event, "item"), done=done)))
+        return LineMeaning(tuple(self._item(part_of(event, "item"), done=done)))
 
     def _item(self, item: Event, *, done: bool) -> Iterator[Change]:
         one = member_in(item.get("id"))
@@ -71,15 +71,15 @@ class Codex(StreamReader):
         changes = [*self._states(item), *(self._received(item) if spawns else ())]
         yield from changes
         if spawns and one and done and item.get("status") == "failed":
-            yield Left(one, "spawn_failed")
+            yield MemberLeft(one, "spawn_failed")
         elif spawns and one and changes:
-            yield Left(one, "ended")
+            yield MemberLeft(one, "ended")
 
     def _command(self, one: str, item: Event, *, done: bool) -> Iterator[Change]:
         if not done and len(self._commands) < _MOST:
             self._commands[one] = text_of(item.get("command") or item.get("tool"))[:_LONGEST]
         elif done and self._commands.pop(one, None) is None:
-            yield Left(one, "failed" if item.get("status") == "failed" else "ended")
+            yield MemberLeft(one, "failed" if item.get("status") == "failed" else "ended")
 
     def _outlived(self) -> Iterator[Change]:
         for one, command in self._commands.items():
@@ -93,7 +93,7 @@ class Codex(StreamReader):
             because = _ENDS.get(status) if isinstance(status, str) else None
             if agent and because:
                 self._agents.discard(agent)
-                yield Left(agent, because)
+                yield MemberLeft(agent, because)
             elif agent:
                 yield from self._seen(agent, item)
 

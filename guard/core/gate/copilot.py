@@ -6,19 +6,19 @@
 from collections.abc import Iterator
 
 from guard.core.base.event_values import Event, part_of
-from guard.core.events.team_change import Change, Joined, Left
+from guard.core.events.team_change import Change, Joined, MemberLeft
 from guard.core.gate.line_meaning import (
     NOTHING,
-    Meaning,
+    LineMeaning,
     StreamReader,
-    Usage,
+    TurnUsage,
     count_in,
     member_in,
     name_in,
 )
 
 
-class Copilot(StreamReader):
+class CopilotStream(StreamReader):
     name = "copilot"
     telling = (
         *(b'"result"', b'"session.start"', b'"session.resume"', b'"session.usage_info"'),
@@ -29,10 +29,10 @@ class Copilot(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._usage = Usage()
+        self._usage = TurnUsage()
         """What was told in this turn."""
 
-    def read(self, event: Event) -> Meaning:
+    def read(self, event: Event) -> LineMeaning:
         data = part_of(event, "data")
         match event.get("type"):
             case "session.start" | "session.resume":
@@ -45,17 +45,17 @@ class Copilot(StreamReader):
                     told.get("context_current_tokens"), told.get("context_token_limit")
                 )
             case "assistant.turn_start":
-                return Meaning(begins_turn=True)
+                return LineMeaning(begins_turn=True)
             case "subagent.started" | "subagent.completed" | "subagent.failed" as kind:
-                return Meaning(tuple(_change(kind, event, data)))
+                return LineMeaning(tuple(_change(kind, event, data)))
             case "result":
                 self.know(event.get("sessionId"))
-                usage, self._usage = self._usage, Usage()
-                return Meaning(end_of_turn=True, usage=usage)
+                usage, self._usage = self._usage, TurnUsage()
+                return LineMeaning(end_of_turn=True, usage=usage)
         return NOTHING
 
     def _take_usage(self, tokens: object, window: object) -> None:
-        self._usage = Usage(
+        self._usage = TurnUsage(
             count_in(tokens) or self._usage.input_tokens,
             count_in(window) or self._usage.context_window,
         )
@@ -68,4 +68,4 @@ def _change(kind: str, event: Event, data: Event) -> Iterator[Change]:
     if kind == "subagent.started":
         yield Joined(member, "subagent", name_in(data.get("agentDisplayName")))
     else:
-        yield Left(member, "failed" if kind == "subagent.failed" else "ended")
+        yield MemberLeft(member, "failed" if kind == "subagent.failed" else "ended")

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from guard.core.base.lines import LONGEST_LINE, object_in
-from guard.core.events.team_change import Change, Left
-from guard.core.gate.line_meaning import StreamReader, Usage, any_of
+from guard.core.events.team_change import Change, MemberLeft
+from guard.core.gate.line_meaning import StreamReader, TurnUsage, any_of
 from guard.core.gate.lines import Cutter
 from guard.core.gate.members import Members
-from guard.core.gate.outcome import Ended, Reason
+from guard.core.gate.outcome import Reason, StreamOutcome
 
 MAX_HOLD_SECONDS = 7200.0
 _BEFORE = b"\r\x00\xef\xbb\xbf \t"
@@ -26,7 +26,7 @@ Holder = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Held:
+class StreamHeld:
     """A completion is held back from now on."""
 
     team: str
@@ -48,7 +48,7 @@ class _Completion:
     """One that is held back."""
 
     line: bytes
-    usage: Usage
+    usage: TurnUsage
     team: str
     told: bool
     """Whether a member that the stream told of held it back."""
@@ -68,7 +68,7 @@ class Gate:
         max_hold_seconds: float = MAX_HOLD_SECONDS,
         on_change: Callable[[tuple[Change, ...]], None] = lambda _: None,
         also_holds: Callable[[], Holder | None] = lambda: None,
-        tell: Callable[[Held | LetGo], None] = lambda _: None,
+        tell: Callable[[StreamHeld | LetGo], None] = lambda _: None,
         longest_line: int = LONGEST_LINE,
     ) -> None:
         self._reader = reader
@@ -120,20 +120,20 @@ class Gate:
         """What goes out of a line that is not whole, if the stream is left before its end."""
         return self._cutter.end()
 
-    def end(self, now: float) -> tuple[bytes, Ended]:
+    def end(self, now: float) -> tuple[bytes, StreamOutcome]:
         """What goes out at the end of the stream, and what that end means."""
         cut = self._cutter.in_line
         rest = self._cutter.end()
         out = rest if cut else b"".join(self._passed(rest, now))
         if self._reader.kills_helpers and self._members.count:
-            self._on_change(tuple(Left(one, "killed") for one in self._members.ids))
+            self._on_change(tuple(MemberLeft(one, "killed") for one in self._members.ids))
         held = self._held
         if held and not (self._in_turn or held.told or self._holder()):
             newline = b"\n" if cut or (out and not out.endswith(b"\n")) else b""
             out += newline + self._let_go(held, None, b"\n")
         return out, self._ended()
 
-    def _ended(self) -> Ended:
+    def _ended(self) -> StreamOutcome:
         held, holder = self._held, self._holder()
         lost = self._members.names if self._reader.kills_helpers else ()
         killed = (*self._members.killed, *lost)
@@ -145,7 +145,9 @@ class Gate:
             reasons.append("held" if held else self._last)
         team, count = holder or (held.team if held else None, 0)
         unreadable = self._unreadable + self._cutter.too_long
-        return Ended(tuple(reasons), team, max(0, count - len(lost)), alive, killed, unreadable)
+        return StreamOutcome(
+            tuple(reasons), team, max(0, count - len(lost)), alive, killed, unreadable
+        )
 
     def _passed(self, data: bytes, now: float) -> Iterator[bytes]:
         """Whole lines as they go out; only those in which a telling word stands are cut out and looked at."""
@@ -200,13 +202,13 @@ class Gate:
             return (own[0], own[1] + others[1]) if own else others
         return own
 
-    def _turn_ended(self, line: bytes, usage: Usage | None, now: float) -> bytes:
+    def _turn_ended(self, line: bytes, usage: TurnUsage | None, now: float) -> bytes:
         self._members.forget_killed()
         body = line.rstrip(b"\r\n")
         newline = line[len(body) :]
         holder, told = self._holder(), self._members.holder is not None
         before = self._held
-        now_held = _Completion(body, usage or Usage(), holder[0] if holder else "", told)
+        now_held = _Completion(body, usage or TurnUsage(), holder[0] if holder else "", told)
         if holder is None:
             if before:
                 self._tell(LetGo(before.team, 0, "ended"))
@@ -216,7 +218,7 @@ class Gate:
         if now >= self._since + self._max_hold:
             return self._let_go(now_held, holder, newline)
         self._held, self._last = now_held, "held"
-        self._tell(Held(*holder))
+        self._tell(StreamHeld(*holder))
         return _dumped({"type": "usage_update", "usage": _usage(now_held.usage)}) + newline
 
     def _let_go(self, held: _Completion, holder: Holder | None, newline: bytes) -> bytes:
@@ -233,7 +235,7 @@ class Gate:
         return start[:-1] + b',"source":' + source + b"}" + newline
 
 
-def _usage(usage: Usage) -> dict[str, int | None]:
+def _usage(usage: TurnUsage) -> dict[str, int | None]:
     return {"inputTokens": usage.input_tokens, "contextWindow": usage.context_window}
 
 

@@ -14,7 +14,7 @@ _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
-class Usage:
+class TurnUsage:
     """What a turn took, as far as the agent's program tells it."""
 
     input_tokens: int = 0
@@ -22,7 +22,7 @@ class Usage:
     context_window: int | None = None
 
 
-class Meaning(NamedTuple):
+class LineMeaning(NamedTuple):
     """What a line means; most lines mean nothing here."""
 
     changes: tuple[Change, ...] = ()
@@ -30,10 +30,10 @@ class Meaning(NamedTuple):
     """Whether the agent's own turn ends with this line, well or badly."""
     begins_turn: bool = False
     """Whether the line shows that the agent itself is at work."""
-    usage: Usage | None = None
+    usage: TurnUsage | None = None
 
 
-NOTHING = Meaning()
+NOTHING = LineMeaning()
 
 
 class StreamReader(ABC):
@@ -56,7 +56,7 @@ class StreamReader(ABC):
         """A line without any of these words means nothing at this place of the stream."""
 
     @abstractmethod
-    def read(self, event: Event) -> Meaning:
+    def read(self, event: Event) -> LineMeaning:
         """What the next line means that has a telling word."""
 
     def know(self, session: object) -> None:

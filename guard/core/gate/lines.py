@@ -7,7 +7,7 @@ from guard.core.base.lines import LONGEST_LINE
 
 
 @dataclass(frozen=True)
-class Piece:
+class StreamPiece:
     """Some of the stream."""
 
     data: bytes
@@ -25,24 +25,24 @@ class Cutter:
         self._longest = longest
         self._pending = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Piece]:
+    def feed(self, data: bytes) -> Iterator[StreamPiece]:
         """What these bytes complete."""
         if self.in_line:
             end = data.find(b"\n") + 1
             self.in_line = not end
-            yield Piece(data[: end or None], readable=False)
+            yield StreamPiece(data[: end or None], readable=False)
             data = data[end:] if end else b""
         end = data.rfind(b"\n") + 1
         if end:
             whole = bytes(self._pending) + data[:end] if self._pending else data[:end]
             self._pending = bytearray(data[end:])
-            yield Piece(whole, readable=True)
+            yield StreamPiece(whole, readable=True)
         else:
             self._pending += data
         if len(self._pending) > self._longest:
             self.in_line = True
             self.too_long += 1
-            yield Piece(self._taken(), readable=False)
+            yield StreamPiece(self._taken(), readable=False)
 
     def end(self) -> bytes:
         """What stood after the last newline."""

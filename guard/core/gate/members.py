@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import assert_never, get_args
 
-from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, Running
+from guard.core.events.team_change import Alive, Change, Joined, Kind, MemberLeft, Running
 
 _MOST = 10_000
 
@@ -65,7 +65,7 @@ class Members:
         match change:
             case Joined():
                 self._join(change, session)
-            case Left():
+            case MemberLeft():
                 self._leave(change)
             case Running():
                 self._run(change, session)
@@ -102,7 +102,7 @@ class Members:
         name = joined.description or joined.member
         self._members[joined.member] = _Member(joined.kind, name, life)
 
-    def _leave(self, left: Left) -> None:
+    def _leave(self, left: MemberLeft) -> None:
         member = self._members.get(left.member)
         if member and left.incarnation not in (None, member.incarnation):
             return

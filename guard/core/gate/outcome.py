@@ -17,7 +17,7 @@ _EXIT_CODES: dict[Status, int] = {"complete": 0, "waiting": 11, "interrupted": 1
 
 
 @dataclass(frozen=True)
-class Ended:
+class StreamOutcome:
     """What the end of a stream means."""
 
     reasons: tuple[Reason, ...]

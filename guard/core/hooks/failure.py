@@ -9,7 +9,7 @@ from typing import Literal
 
 from guard.core.classify.errors import meaning_of
 from guard.core.classify.plain import is_known
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 
 Failure = Literal["limited", "auth", "failed"]
 _OWN_ERROR = re.compile(
@@ -26,7 +26,7 @@ _OUTCOMES: dict[str, Failure] = {
 }
 
 
-def failure(heard: Heard) -> Failure | None:
+def failure(heard: HookCall) -> Failure | None:
     """Why the session could not go on, whatever it is asked; None if it could."""
     if heard.agent == "copilot" and heard.detail not in _DONE:
         return _meaning("", heard.detail)

@@ -12,14 +12,14 @@ _LONGEST_DETAIL = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class OpenWork:
     """What is still to be done: helpers to wait for, files to commit."""
 
     members: tuple[Member, ...] = ()
     files: tuple[str, ...] = ()
 
 
-def go_on(agent: str, left: Left) -> str:
+def go_on(agent: str, left: OpenWork) -> str:
     """What is left, and what to do about it."""
     parts = []
     if left.members:
@@ -32,13 +32,13 @@ def go_on(agent: str, left: Left) -> str:
     return "\n".join(["guard: this session is not done yet.", *parts])
 
 
-def let_go(left: Left, asked: int) -> str:
+def let_go(left: OpenWork, asked: int) -> str:
     """One line for the user: the session was asked often enough."""
     times = "once" if asked == 1 else f"{asked} times"
     return f"guard lets the session stop after asking it to go on {times}: {listed(left)}"
 
 
-def listed(left: Left) -> str:
+def listed(left: OpenWork) -> str:
     """What is left, in one line."""
     parts = [_of_members(left.members, " ")] if left.members else []
     parts += [_of_files(left.files, " ")] if left.files else []

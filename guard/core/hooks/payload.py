@@ -45,7 +45,7 @@ class Wakeup(Frozen):
     description: Line
 
 
-class Heard(Frozen):
+class HookCall(Frozen):
     """One call of a hook: the few fields of the document that guard goes by, shortened, and when it was."""
 
     schema_: Literal["guard/heard/1"] = Field("guard/heard/1", alias="schema")

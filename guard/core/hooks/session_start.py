@@ -3,12 +3,12 @@
 from datetime import datetime
 
 from guard.core.hooks.event_kinds import KINDS, STARTS
-from guard.core.hooks.payload import Heard
-from guard.core.hooks.state import Hooks, HookSession
+from guard.core.hooks.payload import HookCall
+from guard.core.hooks.state import HookSession, HooksState
 from guard.core.iteration.run import OpenIteration
 
 
-def is_real_start(heard: Heard) -> bool:
+def is_real_start(heard: HookCall) -> bool:
     """Whether a session begins with it that can be known again: no helper's, and none that goes on."""
     return heard.session is not None and heard.helper is None and heard.source in STARTS
 
@@ -26,7 +26,7 @@ def began_it(opened: OpenIteration | None, known: HookSession | None) -> bool:
 
 
 def over_since(
-    opened: OpenIteration | None, hooks: Hooks | None, now: datetime, *, gone: bool = False
+    opened: OpenIteration | None, hooks: HooksState | None, now: datetime, *, gone: bool = False
 ) -> datetime | None:
     """When the session ended with which the open iteration began; None if that is not known to be over.
 
@@ -38,7 +38,7 @@ def over_since(
     return None
 
 
-def _last_heard(hooks: Hooks | None, known: HookSession) -> datetime | None:
+def _last_heard(hooks: HooksState | None, known: HookSession) -> datetime | None:
     """The newest end of any session of the agent, or where no end is told its newest word: this one ended no later."""
     agent = known.agent
     calls = [one for one in (hooks.calls if hooks is not None else ()) if one.agent == agent]

@@ -74,7 +74,7 @@ class HookSession(Frozen):
     """When it was not there: before its start, and before each time that it was resumed."""
 
 
-class Hooks(ViewDocument):
+class HooksState(ViewDocument):
     """The hooks of one work tree."""
 
     schema_: Literal["guard/hooks/1"] = Field("guard/hooks/1", alias="schema")
@@ -100,8 +100,8 @@ def _name(agent: str, session: str | None) -> tuple[str, str]:
     return ("session", session) if session is not None else ("agent", agent)
 
 
-class HooksFold(Fold[Hooks]):
-    document_class = Hooks
+class HooksFold(Fold[HooksState]):
+    document_class = HooksState
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -109,7 +109,7 @@ class HooksFold(Fold[Hooks]):
         self._sessions: dict[tuple[str, str], HookSession] = {}
         self._folded: tuple[str, ...] = ()
 
-    def restore(self, document: Hooks) -> None:
+    def restore(self, document: HooksState) -> None:
         self.reached = document.position()
         self._calls = {(one.agent, one.event): one for one in document.calls}
         self._sessions = {_name(one.agent, one.session): one for one in document.sessions}
@@ -221,8 +221,8 @@ def _away(known: HookSession, event: HookSessionStarted) -> tuple[Absence, ...]:
     return (first, *away[2:])
 
 
-HOOKS: ViewKind[Hooks, HooksFold] = ViewKind(
-    document=Hooks,
+HOOKS: ViewKind[HooksState, HooksFold] = ViewKind(
+    document=HooksState,
     fold=HooksFold,
     events=get_args(HookEvent),
     key=lambda event: event.worktree,

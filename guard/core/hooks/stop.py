@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from guard.core.events.hook import StopDecision, StopReason
 from guard.core.hooks import messages as saying
 from guard.core.hooks.failure import Failure
-from guard.core.hooks.messages import Left
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.messages import OpenWork
+from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import Boot, HookSession
 from guard.core.team.state import Member
 
@@ -46,13 +46,13 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class StopAnswer:
     """The answer to a session that wants to stop, and why."""
 
     decision: StopDecision
     reason: StopReason
     blocks: int
-    left: Left
+    left: OpenWork
     text: str = ""
     """For the agent, if it is asked to go on."""
     message: str = ""
@@ -67,7 +67,7 @@ class Decision:
         return self.reason in _HELD
 
 
-def waited_for(heard: Heard, members: tuple[Member, ...]) -> tuple[str, ...]:
+def waited_for(heard: HookCall, members: tuple[Member, ...]) -> tuple[str, ...]:
     """What the host waits for: all that runs in its list. A teammate that is idle stays listed as running."""
     idle = [one.member for one in members if one.status == "idle"]
     nameless = _listed_by_other_names(heard, members)
@@ -82,7 +82,7 @@ def waited_for(heard: Heard, members: tuple[Member, ...]) -> tuple[str, ...]:
     return (*running, *unclear, *(f"wake-up {one.id}" for one in heard.wakeups or ()))
 
 
-def unlisted(heard: Heard, members: tuple[Member, ...]) -> tuple[Member, ...]:
+def unlisted(heard: HookCall, members: tuple[Member, ...]) -> tuple[Member, ...]:
     """The members that count and that the host does not list: it will not wait for them."""
     listed = _listed(heard)
     known = ("teammate",) if _listed_by_other_names(heard, members) else ()
@@ -91,33 +91,33 @@ def unlisted(heard: Heard, members: tuple[Member, ...]) -> tuple[Member, ...]:
     )
 
 
-def _listed(heard: Heard) -> set[str]:
+def _listed(heard: HookCall) -> set[str]:
     return {task.id for task in heard.tasks or ()} | {one.id for one in heard.wakeups or ()}
 
 
-def _listed_by_other_names(heard: Heard, members: tuple[Member, ...]) -> list[str]:
+def _listed_by_other_names(heard: HookCall, members: tuple[Member, ...]) -> list[str]:
     """Teammates in the list that are no members: the hooks call them otherwise than the list does."""
     names = {one.member for one in members}
     teammates = (one for one in heard.tasks or () if one.kind == "teammate" and one.running)
     return [one.id for one in teammates if one.id not in names]
 
 
-def decide(facts: Facts, before: HookSession | None, max_blocks: int, now: datetime) -> Decision:
+def decide(facts: Facts, before: HookSession | None, max_blocks: int, now: datetime) -> StopAnswer:
     """Whether the session may stop; `before` is what is known of it."""
     reason = _reason(facts, max_blocks)
-    left = Left(facts.members, facts.files or ())
+    left = OpenWork(facts.members, facts.files or ())
     asked = _asked_so_far(facts, before)
     detail = "; ".join(facts.waits) if reason == "waiting" else saying.listed(left)
     asks = reason in ("team", "uncommitted")
     if not asks or facts.agent in CANNOT_HOLD:
-        return Decision("released", reason, asked, left, detail=detail)
+        return StopAnswer("released", reason, asked, left, detail=detail)
     twin = _is_twin(facts, before, now)
     if asked >= max_blocks and not twin:
         message = saying.let_go(left, asked)
-        return Decision("released", "cap", asked, left, message=message, detail=detail)
+        return StopAnswer("released", "cap", asked, left, message=message, detail=detail)
     blocks = asked if twin else asked + 1
     text = saying.go_on(facts.agent, left)
-    return Decision("blocked", reason, blocks, left, text=text, detail=detail, twin=twin)
+    return StopAnswer("blocked", reason, blocks, left, text=text, detail=detail, twin=twin)
 
 
 def _reason(facts: Facts, max_blocks: int) -> StopReason:

@@ -7,21 +7,21 @@ old it is goes by the boot clock where both were of the same boot.
 from datetime import UTC, datetime
 
 from guard.core.base.moment import Moment
-from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, Running
-from guard.core.hooks.payload import Heard
+from guard.core.events.team_change import Alive, Change, Joined, Kind, MemberLeft, Running
+from guard.core.hooks.payload import HookCall
 from guard.core.team.count import quiet_seconds
 from guard.core.team.state import Member, TeamState, may_live
 
 _HELPERS: tuple[Kind, ...] = ("subagent", "teammate")
 
 
-def moment_of(heard: Heard) -> Moment:
+def moment_of(heard: HookCall) -> Moment:
     """When it was, by both clocks."""
     at = datetime.fromtimestamp(heard.seconds, UTC)
     return Moment(at, heard.boot_seconds, heard.boot_id)
 
 
-def in_order(all_heard: list[Heard]) -> list[Heard]:
+def in_order(all_heard: list[HookCall]) -> list[HookCall]:
     """The same as they happened: within one boot of the machine by the clock that does not jump."""
     began: dict[str | None, float] = {}
     for one in all_heard:
@@ -29,7 +29,7 @@ def in_order(all_heard: list[Heard]) -> list[Heard]:
     return sorted(all_heard, key=lambda one: (began[one.boot_id], one.boot_seconds))
 
 
-def changes(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
+def changes(heard: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     """What it tells of the helpers of its session, on the team as it is known so far."""
     match heard.kind:
         case "helper_started":
@@ -54,7 +54,7 @@ def _known(helper: str | None, state: TeamState | None) -> Member | None:
     return state.member(helper) if state is not None and helper is not None else None
 
 
-def _started(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
+def _started(heard: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     """A teammate that was idle is started again for every message: it is the same life."""
     helper, member = heard.helper, _known(heard.helper, state)
     if helper is None:
@@ -66,17 +66,17 @@ def _started(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
     return (Joined(helper, "subagent", heard.helper_type, heard.team),)
 
 
-def _ended(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
+def _ended(heard: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     """Of a teammate this says that its turn has ended: it becomes idle next."""
     member = _known(heard.helper, state)
     if member is None or _is_of_an_earlier_life(heard, member):
         return ()
     if member.kind == "teammate":
         return _sign(heard, member)
-    return (Left(member.member, "ended", member.incarnation),)
+    return (MemberLeft(member.member, "ended", member.incarnation),)
 
 
-def _idle(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
+def _idle(heard: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     """Only now is it known for a teammate: it was started like any subagent, and so was its turn's end told."""
     name = heard.helper or heard.teammate
     member = _known(name, state)
@@ -88,33 +88,33 @@ def _idle(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
     return (Joined(name, "teammate", heard.teammate or heard.helper_type, heard.team), idle)
 
 
-def _all_killed(heard: Heard, state: TeamState | None) -> tuple[Change, ...]:
+def _all_killed(heard: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     """Nothing that its program has started outlives it."""
     members = state.members if state is not None else ()
     return tuple(
-        Left(one.member, "killed", one.incarnation)
+        MemberLeft(one.member, "killed", one.incarnation)
         for one in members
         if one.counts and one.told_by == "host" and not _is_of_an_earlier_life(heard, one)
     )
 
 
-def _sign(heard: Heard, member: Member | None) -> tuple[Change, ...]:
+def _sign(heard: HookCall, member: Member | None) -> tuple[Change, ...]:
     """A sign of life of whoever is known; none that is older than the last."""
     if member is None or _is_old(heard, member):
         return ()
     return (Alive(member.member),)
 
 
-def _is_old(heard: Heard, member: Member) -> bool:
+def _is_old(heard: HookCall, member: Member) -> bool:
     """Whether it was heard before the last sign of life. A clock that was set back by more than the lease proves nothing."""
     return -member.lease_seconds < quiet_seconds(member.seen, moment_of(heard)) < 0
 
 
-def _is_of_an_earlier_life(heard: Heard, member: Member) -> bool:
+def _is_of_an_earlier_life(heard: HookCall, member: Member) -> bool:
     return _is_old(heard, member) and moment_of(heard).now < member.joined_at
 
 
-def _running(heard: Heard, state: TeamState | None) -> Running:
+def _running(heard: HookCall, state: TeamState | None) -> Running:
     running = [one for one in heard.tasks or () if one.running]
     teammates = {one.id for one in running if one.kind == "teammate"}
     if _others_are_known(teammates, state):
@@ -130,7 +130,7 @@ def _others_are_known(teammates: set[str], state: TeamState | None) -> bool:
     return any(one.kind in _HELPERS and one.member not in teammates for one in living)
 
 
-def _proven(heard: Heard) -> list[Kind]:
+def _proven(heard: HookCall) -> list[Kind]:
     """The kinds of which whatever is not in the lists has ended."""
     proven: list[Kind] = ["scheduled_wakeup"] if heard.wakeups is not None else []
     if heard.tasks is None or heard.tasks_unclear:

@@ -6,11 +6,11 @@ from pydantic import Field
 
 from guard.core.base.fields import Id, Instant, Line
 from guard.core.events.base import IterationNumber
-from guard.core.events.baseline import BaselineRecorded, Standing
+from guard.core.events.baseline import BaselineRecorded, RepositoryStanding
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 
-class Baseline(Standing):
+class Baseline(RepositoryStanding):
     """What an iteration is measured against: recorded when it began, or named afterwards by a revision."""
 
     run: Id

@@ -40,7 +40,7 @@ class Position(NamedTuple):
 START = Position(1, 0, 0, NO_HASH)
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """An event, the place right after it, and how many records of the same change follow."""
 
     event: Event

@@ -23,7 +23,7 @@ from guard.core.events import (
     TrialClaimed,
 )
 from guard.core.events.check import CheckMade
-from guard.core.metrics.report import MetricsReport, Target
+from guard.core.metrics.report import MetricsReport, MetricTarget
 
 FALSE_ABORTS_BELOW = 0.05
 PROBES_AT_MOST = 2.0
@@ -155,11 +155,11 @@ def _rate(count: int, of: int) -> float | None:
     return count / of if of else None
 
 
-def _below(name: str, value: float | None, limit: float) -> Target:
+def _below(name: str, value: float | None, limit: float) -> MetricTarget:
     met = None if value is None else value < limit
-    return Target(name=name, target=f"below {limit * 100:g} %", met=met)
+    return MetricTarget(name=name, target=f"below {limit * 100:g} %", met=met)
 
 
-def _at_most(name: str, value: float | None, limit: float) -> Target:
+def _at_most(name: str, value: float | None, limit: float) -> MetricTarget:
     met = None if value is None else value <= limit
-    return Target(name=name, target=f"at most {limit:g}", met=met)
+    return MetricTarget(name=name, target=f"at most {limit:g}", met=met)

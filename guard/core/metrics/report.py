@@ -12,7 +12,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Target(Frozen):
+class MetricTarget(Frozen):
     """What a figure is held to."""
 
     name: str
@@ -31,7 +31,7 @@ class MetricsReport(Report):
     rescue_success_rate: Share | None
     average_probes_per_iteration: Amount | None
     timeout_rate: Share | None
-    targets: tuple[Target, ...]
+    targets: tuple[MetricTarget, ...]
     runs: Count
     iterations: Count
     iterations_ended: Count

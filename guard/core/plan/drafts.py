@@ -41,7 +41,7 @@ class SupportDraft:
 
 
 @dataclass(slots=True)
-class Draft:
+class PlanDraft:
     """A document that is being read, and what is wrong with it."""
 
     tasks: list[TaskDraft] = field(default_factory=list)

@@ -7,7 +7,7 @@ from typing import Any
 
 from guard.core.base.strict_json import loads
 from guard.core.events.plan_model import SupportingAgent
-from guard.core.plan.drafts import Draft, SupportDraft, TaskDraft, quoted
+from guard.core.plan.drafts import PlanDraft, SupportDraft, TaskDraft, quoted
 from guard.core.plan.task_ids import id_of, spelled
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
@@ -20,9 +20,9 @@ _NO_FIELD = ("created_at",)
 """Stands in the coordinator's state file, from where a list of agents may have been copied."""
 
 
-def read_json(text: str) -> Draft:
+def read_json(text: str) -> PlanDraft:
     """The draft of a plan."""
-    draft = Draft()
+    draft = PlanDraft()
     try:
         document = loads(text.encode())
     except JSONDecodeError as error:
@@ -47,7 +47,7 @@ def read_json(text: str) -> Draft:
     return draft
 
 
-def _list(draft: Draft, document: Mapping[str, Any], key: str) -> list[Any]:
+def _list(draft: PlanDraft, document: Mapping[str, Any], key: str) -> list[Any]:
     found = document.get(key, [])
     if isinstance(found, list):
         return found
@@ -55,7 +55,7 @@ def _list(draft: Draft, document: Mapping[str, Any], key: str) -> list[Any]:
     return []
 
 
-def _read_task(draft: Draft, line: int, one: Mapping[str, Any]) -> None:
+def _read_task(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
     for key in one.keys() - set(_TASK):
         draft.complain(line, f"the key {quoted(key)} is not known (known: {', '.join(_TASK)})")
     name = one.get("id")
@@ -81,14 +81,14 @@ def _read_task(draft: Draft, line: int, one: Mapping[str, Any]) -> None:
     )
 
 
-def _depends(draft: Draft, line: int, name: str, depends: object) -> tuple[str, ...]:
+def _depends(draft: PlanDraft, line: int, name: str, depends: object) -> tuple[str, ...]:
     if isinstance(depends, list) and all(isinstance(one, str) for one in depends):
         return tuple(spelled(one) for one in depends)
     draft.complain(line, f'"depends" of {quoted(name)} is no list of texts')
     return ()
 
 
-def _priority(draft: Draft, line: int, value: object) -> int:
+def _priority(draft: PlanDraft, line: int, value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MOST_PRIORITY:
         return value
     bounds = f"a whole number from -{_MOST_PRIORITY} to {_MOST_PRIORITY}"
@@ -96,7 +96,7 @@ def _priority(draft: Draft, line: int, value: object) -> int:
     return 0
 
 
-def _read_agent(draft: Draft, line: int, one: Mapping[str, Any]) -> None:
+def _read_agent(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in one.items()

@@ -3,7 +3,7 @@
 import re
 
 from guard.core.base.taskfile import Box, boxes
-from guard.core.plan.drafts import Draft, TaskDraft, quoted
+from guard.core.plan.drafts import PlanDraft, TaskDraft, quoted
 from guard.core.plan.supporting_agents import read_supporting
 from guard.core.plan.task_ids import spelled
 
@@ -15,9 +15,9 @@ _DETAILS = re.compile(r"\([ \t]*(?=(?:depends|priority)[ \t]*:)", re.IGNORECASE)
 _PRIORITY = re.compile(r"[+-]?[0-9]{1,7}")
 
 
-def read_markdown(text: str) -> Draft:
+def read_markdown(text: str) -> PlanDraft:
     """The draft of a plan. A box without an id inside of a task is a step of it, and no task of its own."""
-    draft = Draft()
+    draft = PlanDraft()
     tasks: dict[int, int] = {}
     """For the line of each box that of the task which it is, or is a step of."""
     for box in boxes(text):
@@ -44,7 +44,7 @@ def _name_and_title(text: str) -> tuple[str, str]:
     return (number[1], text[number.end() :].strip()) if number else ("", text)
 
 
-def _task(draft: Draft, box: Box, name: str, title: str, within: int | None) -> TaskDraft:
+def _task(draft: PlanDraft, box: Box, name: str, title: str, within: int | None) -> TaskDraft:
     details: dict[str, str] = {}
     found = list(_DETAILS.finditer(title))
     if found:
@@ -62,7 +62,7 @@ def _task(draft: Draft, box: Box, name: str, title: str, within: int | None) -> 
 
 
 def _details(
-    draft: Draft, line: int, title: str, bracket: re.Match[str]
+    draft: PlanDraft, line: int, title: str, bracket: re.Match[str]
 ) -> tuple[str, dict[str, str]]:
     """The title without its last bracket, and what stands in that. A dependency is never overlooked silently."""
     if not title.endswith(")"):
@@ -79,7 +79,7 @@ def _details(
     return title[: bracket.start()].strip(), details
 
 
-def _priority(draft: Draft, line: int, text: str) -> int:
+def _priority(draft: PlanDraft, line: int, text: str) -> int:
     if _PRIORITY.fullmatch(text) and abs(int(text)) <= _MOST_PRIORITY:
         return int(text)
     bounds = f"a whole number from -{_MOST_PRIORITY} to {_MOST_PRIORITY}"

@@ -42,7 +42,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(slots=True)
-class Block:
+class SignalFields:
     """The fields of one signal."""
 
     values: dict[str, list[str]] = field(default_factory=dict)
@@ -74,9 +74,9 @@ class Block:
             values[-1] = f"{values[-1]} {text}".strip()[:_MOST_VALUE]
 
 
-def read_block(names: Mapping[str, str], lines: Iterable[str]) -> Block:
+def read_block(names: Mapping[str, str], lines: Iterable[str]) -> SignalFields:
     """The fields at the beginning of these lines, up to the first line that is neither one nor part of one."""
-    block = Block()
+    block = SignalFields()
     current = ""
     after_blank = False
     for line in lines:

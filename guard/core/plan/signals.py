@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from guard.core.base.markdown import EVERYWHERE, marked_lines, plain
-from guard.core.plan.signal_fields import FIELDS, Block, Confidence, read_block
+from guard.core.plan.signal_fields import FIELDS, Confidence, SignalFields, read_block
 
-__all__ = ["MOST_CHARACTERS", "MOST_LINES", "MOST_SIGNALS", "Signal", "SignalKind", "signals"]
+__all__ = ["MOST_CHARACTERS", "MOST_LINES", "MOST_SIGNALS", "AgentSignal", "SignalKind", "signals"]
 
 MOST_CHARACTERS = 8 * 1024 * 1024
 MOST_LINES = 200_000
@@ -64,7 +64,7 @@ _SPAN = re.compile(r"`++|<!--|-->")
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class AgentSignal:
     """One signal. What its protocol has no place for stays empty."""
 
     kind: SignalKind
@@ -82,7 +82,7 @@ class Signal:
     commit: str = ""
 
 
-def signals(text: str) -> tuple[Signal, ...]:
+def signals(text: str) -> tuple[AgentSignal, ...]:
     """In the order of their lines; of more than MOST_SIGNALS the last ones.
 
     Of a long text only the end is read for signals; of what is before it, what may have begun a fence or a block. Where that is
@@ -162,7 +162,7 @@ def _spanned(paragraph: Sequence[str], begin: int) -> set[int]:
     return found
 
 
-def _signal(lines: Sequence[str], outside: bytearray, place: int, first: int) -> Signal | None:
+def _signal(lines: Sequence[str], outside: bytearray, place: int, first: int) -> AgentSignal | None:
     """The signal that begins at this line; None if it lacks what the protocol asks for."""
     match = _SIGNAL.fullmatch(lines[place].rstrip())
     assert match is not None
@@ -184,13 +184,13 @@ def _following(lines: Sequence[str], outside: bytearray, place: int) -> Iterator
         yield lines[at]
 
 
-def _told(kind: SignalKind, line: int, rest: str, block: Block) -> Signal:
+def _told(kind: SignalKind, line: int, rest: str, block: SignalFields) -> AgentSignal:
     asks = kind == "seeking_clarification"
     task = block.one("task")
     if kind in _NAMES_TASK and rest:
         task, _, rest = rest.partition(" - ")
     own = (rest.strip()[:_MOST_TEXT],) if rest.strip() else ()
-    return Signal(
+    return AgentSignal(
         kind=kind,
         line=line,
         task=task.strip()[:_MOST_TASK],

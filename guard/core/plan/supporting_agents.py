@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from guard.core.base.markdown import plain
 from guard.core.base.text import valid
-from guard.core.plan.drafts import Draft, SupportDraft, quoted
+from guard.core.plan.drafts import PlanDraft, SupportDraft, quoted
 from guard.core.plan.task_ids import id_of, spelled
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
@@ -23,7 +23,7 @@ _FIELDS = {
 _LISTS = ("capabilities", "applicable_tasks", "keyword_triggers", "request_types")
 
 
-def read_supporting(draft: Draft, text: str) -> None:
+def read_supporting(draft: PlanDraft, text: str) -> None:
     """Add the supporting agents of a markdown text to the draft."""
     agent: dict[str, object] = {}
     for number, indent, item in _items(text):
@@ -37,7 +37,9 @@ def read_supporting(draft: Draft, text: str) -> None:
             draft.complain(number, f"{quoted(item)} is no property of a supporting agent")
 
 
-def _read_property(draft: Draft, line: int, agent: dict[str, object], key: str, value: str) -> None:
+def _read_property(
+    draft: PlanDraft, line: int, agent: dict[str, object], key: str, value: str
+) -> None:
     word = key.casefold().replace(" ", "_")
     field = _FIELDS.get(word, word)
     if field not in _FIELDS.values():

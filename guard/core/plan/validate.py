@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from guard.core.base.fields import first_problem
 from guard.core.base.text import valid
 from guard.core.events.plan_model import Plan, PlanTask, SupportingAgent
-from guard.core.plan.drafts import Draft, SupportDraft, TaskDraft, quoted
+from guard.core.plan.drafts import PlanDraft, SupportDraft, TaskDraft, quoted
 from guard.core.plan.task_ids import id_of, spelled
 
 _MOST_TITLE = 512
@@ -20,7 +20,7 @@ _MOST_CYCLES = 50
 MOST_TASKS = 100_000
 
 
-def plan_of(draft: Draft) -> Plan:
+def plan_of(draft: PlanDraft) -> Plan:
     """The plan, or a PlanProblem with everything that is wrong with it."""
     if len(draft.tasks) > MOST_TASKS:
         draft.complain(0, f"{len(draft.tasks):,} tasks are more than {MOST_TASKS:,}")
@@ -50,7 +50,7 @@ def _task(draft: TaskDraft, depends: tuple[str, ...]) -> PlanTask:
     )
 
 
-def _known(draft: Draft) -> dict[str, str]:
+def _known(draft: PlanDraft) -> dict[str, str]:
     """The id for each way in which a task may be named."""
     first: dict[str, TaskDraft] = {}
     for task in draft.tasks:
@@ -66,7 +66,7 @@ def _known(draft: Draft) -> dict[str, str]:
     return {name: task for task in first for name in (task, first[task].name)}
 
 
-def _dependencies(draft: Draft, known: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def _dependencies(draft: PlanDraft, known: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """What each task waits for: what it names, and the tasks that are a part of it."""
     found: dict[str, dict[str, None]] = {id_of(task.name): {} for task in draft.tasks}
     for task in draft.tasks:
@@ -86,7 +86,7 @@ def _dependencies(draft: Draft, known: Mapping[str, str]) -> dict[str, tuple[str
     return {task: tuple(names) for task, names in found.items()}
 
 
-def _refuse_cycles(draft: Draft, depends: Mapping[str, tuple[str, ...]]) -> None:
+def _refuse_cycles(draft: PlanDraft, depends: Mapping[str, tuple[str, ...]]) -> None:
     tasks = {id_of(task.name): task for task in reversed(draft.tasks)}
     for cycle in islice(cycles(depends), _MOST_CYCLES):
         names = [tasks[one].name for one in (*cycle, cycle[0])]
@@ -119,7 +119,7 @@ def cycles(depends: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
                 stack.append(way)
 
 
-def _supporting(draft: Draft, known: Mapping[str, str]) -> Iterator[SupportingAgent]:
+def _supporting(draft: PlanDraft, known: Mapping[str, str]) -> Iterator[SupportingAgent]:
     seen: dict[str, SupportDraft] = {}
     for one in draft.supporting:
         fields = {**one.fields, "applicable_tasks": tuple(_concerned(draft, one, known))}
@@ -135,7 +135,7 @@ def _supporting(draft: Draft, known: Mapping[str, str]) -> Iterator[SupportingAg
         yield agent
 
 
-def _concerned(draft: Draft, one: SupportDraft, known: Mapping[str, str]) -> Iterable[str]:
+def _concerned(draft: PlanDraft, one: SupportDraft, known: Mapping[str, str]) -> Iterable[str]:
     for name in one.fields.get("applicable_tasks", ()):
         if isinstance(name, str) and spelled(name) in known:
             yield known[spelled(name)]

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from guard.core.events.snapshot import shown
-from guard.core.rescue.path_kind import Place, place
+from guard.core.rescue.path_kind import PathParts, place
 
 MOST_TEXT = 16 * 1024
 """How much of the added and of the removed text is worth passing on; a text of this length counts as cut."""
@@ -27,13 +27,13 @@ class Changed(NamedTuple):
         return f"{self.letter} {was}{shown(self.path)}"
 
 
-class Piece(NamedTuple):
+class ChangedFile(NamedTuple):
     """A change, and what its path says."""
 
     change: Changed
-    place: Place
+    place: PathParts
 
 
-def piece(change: Changed) -> Piece:
+def piece(change: Changed) -> ChangedFile:
     """A change beside what its path says."""
-    return Piece(change, place(change.path))
+    return ChangedFile(change, place(change.path))

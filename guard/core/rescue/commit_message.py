@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 from guard.core.base.text import visible
-from guard.core.rescue.change import Piece
+from guard.core.rescue.change import ChangedFile
 from guard.core.rescue.declarations import declared, headings, packages
 from guard.core.rescue.fixes import is_fix
 from guard.core.rescue.path_kind import common, member, place, scope
@@ -34,7 +34,7 @@ def is_conventional(subject: str) -> bool:
     return _SUBJECT.fullmatch(subject) is not None
 
 
-def subject(kind: Kind, pieces: Sequence[Piece]) -> str:
+def subject(kind: Kind, pieces: Sequence[ChangedFile]) -> str:
     """One line that says what these changes do."""
     type_, verb, names, behind = _TEXTS[kind](pieces)
     of = _scope(kind, pieces)
@@ -44,7 +44,7 @@ def subject(kind: Kind, pieces: Sequence[Piece]) -> str:
     return (head + (text if len(text) <= room else text[: room - 1] + "…")).rstrip(" .")
 
 
-def _scope(kind: Kind, pieces: Sequence[Piece]) -> str | None:
+def _scope(kind: Kind, pieces: Sequence[ChangedFile]) -> str | None:
     """Tests and what was generated follow the code that they belong to."""
     code = [one for one in pieces if one.place.role in ("source", "migration")]
     parts = common([one.place.parts for one in code or pieces])
@@ -65,7 +65,7 @@ def _enumerated(names: Sequence[str], room: int) -> str:
     return names[0][: max(1, room - len(behind) - 1)] + "…" + behind
 
 
-def _files(pieces: Sequence[Piece]) -> list[str]:
+def _files(pieces: Sequence[ChangedFile]) -> list[str]:
     """Files by their names; one whose name says nothing together with its folder."""
     told = [one for one in pieces if one.change.added or one.place.stem != "__init__"] or pieces
     return list(dict.fromkeys(_name(one.place.folders, one.place.name) for one in told))
@@ -77,7 +77,7 @@ def _name(folders: Sequence[str], name: str) -> str:
     return clean if len(clean) <= _LONGEST_NAME else clean[: _LONGEST_NAME - 1] + "…"
 
 
-def _by_letter(type_: Type, pieces: Sequence[Piece], changing: str = "update") -> Text:
+def _by_letter(type_: Type, pieces: Sequence[ChangedFile], changing: str = "update") -> Text:
     """By file names, of those that are most worth telling: added, renamed, changed, deleted."""
     for letter, verb in (("A", "add"), ("R", "rename"), ("M", changing), ("D", "remove")):
         these = [one for one in pieces if one.change.letter == letter]
@@ -91,11 +91,11 @@ def _by_letter(type_: Type, pieces: Sequence[Piece], changing: str = "update") -
     return type_, changing, _files(pieces), ""
 
 
-def _is_data(one: Piece) -> bool:
+def _is_data(one: ChangedFile) -> bool:
     return one.place.role in ("fixture", "asset", "generated")
 
 
-def _renames(pieces: Sequence[Piece], type_: Type = "refactor") -> Text:
+def _renames(pieces: Sequence[ChangedFile], type_: Type = "refactor") -> Text:
     moved = [one for one in pieces if one.change.letter == "R" and one.change.old_path is not None]
     if not moved:
         return _by_letter(type_, pieces)
@@ -108,7 +108,7 @@ def _renames(pieces: Sequence[Piece], type_: Type = "refactor") -> Text:
     return type_, "move", _files(moved), f" to {visible(to)}" if len(to) < _LONGEST_NAME else ""
 
 
-def _build(pieces: Sequence[Piece]) -> Text:
+def _build(pieces: Sequence[ChangedFile]) -> Text:
     manifests = [one for one in pieces if one.place.role == "manifest"]
     if not manifests or any(one.change.letter in "AR" for one in manifests):
         return _by_letter("build", manifests or pieces)
@@ -128,7 +128,7 @@ def _told(type_: Type, added: Sequence[str], removed: Sequence[str], files: int)
     return None
 
 
-def _code(pieces: Sequence[Piece]) -> Text:
+def _code(pieces: Sequence[ChangedFile]) -> Text:
     code = [one for one in pieces if one.place.role == "source"] or [
         one for one in pieces if one.place.role not in ("test", "fixture")
     ]
@@ -146,7 +146,7 @@ def _code(pieces: Sequence[Piece]) -> Text:
     return told or _by_letter(_type_of(code), code)
 
 
-def _migrations(pieces: Sequence[Piece]) -> Text | None:
+def _migrations(pieces: Sequence[ChangedFile]) -> Text | None:
     new = [
         one.place for one in pieces if one.place.role == "migration" and one.change.letter == "A"
     ]
@@ -154,7 +154,7 @@ def _migrations(pieces: Sequence[Piece]) -> Text | None:
     return ("feat", "add migration", [_name((), step) for step in steps], "") if steps else None
 
 
-def _new_code(new: Sequence[Piece]) -> Text:
+def _new_code(new: Sequence[ChangedFile]) -> Text:
     """New names if they are few, else new files."""
     names = list(dict.fromkeys(name for one in new for name in _declared(one, one.change.added)))
     files = _files(new)
@@ -165,16 +165,16 @@ def _new_code(new: Sequence[Piece]) -> Text:
     return _type_of(new), "add", files, ""
 
 
-def _type_of(code: Sequence[Piece]) -> Type:
+def _type_of(code: Sequence[ChangedFile]) -> Type:
     """Pictures and the like are no feature of their own."""
     return "feat" if any(one.place.role in ("source", "migration") for one in code) else "chore"
 
 
-def _declared(one: Piece, text: bytes) -> tuple[str, ...]:
+def _declared(one: ChangedFile, text: bytes) -> tuple[str, ...]:
     return declared(one.place.name.rpartition(".")[2], text)
 
 
-def _tests(pieces: Sequence[Piece]) -> Text:
+def _tests(pieces: Sequence[ChangedFile]) -> Text:
     tests = [one for one in pieces if one.place.role == "test" and one.change.letter in "AM"]
     covered = [one.place.tested for one in tests if one.place.says_what_it_tests]
     if covered:
@@ -182,7 +182,7 @@ def _tests(pieces: Sequence[Piece]) -> Text:
     return _by_letter("test", tests or pieces)
 
 
-def _docs(pieces: Sequence[Piece]) -> Text:
+def _docs(pieces: Sequence[ChangedFile]) -> Text:
     modified = [one for one in pieces if one.change.letter == "M"]
     for one in modified if len(modified) == len(pieces) else ():
         was = headings(one.change.removed)
@@ -192,7 +192,7 @@ def _docs(pieces: Sequence[Piece]) -> Text:
     return _by_letter("docs", pieces)
 
 
-_TEXTS: dict[Kind, Callable[[Sequence[Piece]], Text]] = {
+_TEXTS: dict[Kind, Callable[[Sequence[ChangedFile]], Text]] = {
     "build": _build,
     "config": lambda pieces: _by_letter("chore", pieces),
     "ci": lambda pieces: _by_letter("ci", pieces),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from guard.core.rescue.change import MOST_TEXT, Changed, Piece
+from guard.core.rescue.change import MOST_TEXT, Changed, ChangedFile
 
 _MOST_LINES = 60
 _COMMENT = re.compile(
@@ -26,7 +26,7 @@ _INDENT_COUNTS = re.compile(
 )
 
 
-def is_fix(pieces: Sequence[Piece]) -> bool:
+def is_fix(pieces: Sequence[ChangedFile]) -> bool:
     """Whether a small change to code that was there says of itself, or by its tests, that it mends something."""
     texts = [one.change.added.decode(errors="replace").split("\n") for one in pieces]
     code = [one.place.role == "source" for one in pieces]

@@ -6,7 +6,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from guard.core.events.snapshot import listed
-from guard.core.rescue.change import Changed, Piece, piece
+from guard.core.rescue.change import Changed, ChangedFile, piece
 from guard.core.rescue.commit_message import KINDS, Kind, subject
 from guard.core.rescue.fixes import is_fix, is_layout
 from guard.core.rescue.linking import linked
@@ -30,7 +30,7 @@ class _Unit(NamedTuple):
     """Changes that go into one commit, if not into one with others of their kind."""
 
     kind: Kind
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ChangedFile, ...]
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def _group(unit: _Unit) -> Group:
     return Group(subject(unit.kind, pieces), body, tuple(one.change for one in pieces))
 
 
-def _kind(together: Sequence[Piece]) -> Kind:
+def _kind(together: Sequence[ChangedFile]) -> Kind:
     roles = {one.place.role for one in together}
     if roles & {"source", "generated", "migration", "asset"}:
         letters = {one.change.letter for one in together if one.place.role == "source"}

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from guard.core.rescue.change import Piece
-from guard.core.rescue.path_kind import Place, place
+from guard.core.rescue.change import ChangedFile
+from guard.core.rescue.path_kind import PathParts, place
 
 _MOST_ALIKE = 50
 _MOST_IN_A_CHAIN = 8
@@ -41,7 +41,7 @@ Roles = dict[str, list[int]]
 """Where the changes of each role are."""
 
 
-def linked(pieces: Sequence[Piece]) -> list[list[Piece]]:
+def linked(pieces: Sequence[ChangedFile]) -> list[list[ChangedFile]]:
     """The changes in sets that must not be torn apart, in their order."""
     above = list(range(len(pieces)))
 
@@ -63,7 +63,7 @@ def linked(pieces: Sequence[Piece]) -> list[list[Piece]]:
     return list(sets.values())
 
 
-def _tests(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
+def _tests(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     """What was deleted was tested by what was deleted with it."""
     sources = {gone: _sources(pieces, roles, gone=gone) for gone in (True, False)}
     for at in roles["test"]:
@@ -75,7 +75,7 @@ def _tests(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
             yield at, source
 
 
-def _sources(pieces: Sequence[Piece], roles: Roles, *, gone: bool) -> dict[str, list[int]]:
+def _sources(pieces: Sequence[ChangedFile], roles: Roles, *, gone: bool) -> dict[str, list[int]]:
     these = [at for at in roles["source"] if (pieces[at].change.letter == "D") == gone]
     return _by_folder(pieces, these) | _by_stem(pieces, these)
 
@@ -87,21 +87,21 @@ def _shorter(stem: str) -> Iterator[str]:
         stem = stem.rpartition("_")[0]
 
 
-def _nearest(pieces: Sequence[Piece], candidates: Sequence[int], to: Place) -> int | None:
+def _nearest(pieces: Sequence[ChangedFile], candidates: Sequence[int], to: PathParts) -> int | None:
     """The one with most folders in common; where the name says nothing, only one in the same folder will do."""
 
     def nearness(at: int) -> tuple[int, int]:
         place = pieces[at].place
         return len(set(place.parts) & set(to.parts)), -len(place.folders)
 
-    def may_be(place: Place) -> bool:
+    def may_be(place: PathParts) -> bool:
         return _key(place.stem) not in _SAYS_NOTHING or place.parts == to.parts
 
     likely = (at for at in candidates[:_MOST_ALIKE] if may_be(pieces[at].place))
     return max(likely, key=nearness, default=None)
 
 
-def _by_stem(pieces: Sequence[Piece], these: Iterable[int]) -> dict[str, list[int]]:
+def _by_stem(pieces: Sequence[ChangedFile], these: Iterable[int]) -> dict[str, list[int]]:
     found = defaultdict(list)
     for at in these:
         if key := _key(pieces[at].place.stem):
@@ -109,7 +109,7 @@ def _by_stem(pieces: Sequence[Piece], these: Iterable[int]) -> dict[str, list[in
     return found
 
 
-def _by_folder(pieces: Sequence[Piece], these: Iterable[int]) -> dict[str, list[int]]:
+def _by_folder(pieces: Sequence[ChangedFile], these: Iterable[int]) -> dict[str, list[int]]:
     """A test may say both, folder and file, or the folder only; that tells enough if nothing in it is new beside others."""
     found, folders = defaultdict(list), defaultdict(list)
     for at in these:
@@ -127,7 +127,7 @@ def _key(stem: str) -> str:
     return "".join(filter(str.isalnum, stem.lower()))
 
 
-def _locks(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
+def _locks(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     """A lock holds what the manifests in its folder and below ask for."""
     below = defaultdict(list)
     for at in roles["manifest"]:
@@ -140,7 +140,7 @@ def _locks(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
             yield at, manifest
 
 
-def _fixtures(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
+def _fixtures(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     """A snapshot has the name of its test; other data that of what is tested."""
     tests = {(pieces[at].place.folders, pieces[at].place.name): at for at in roles["test"]}
     tested = defaultdict(list)
@@ -158,7 +158,7 @@ def _fixtures(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
             yield at, test
 
 
-def _generated(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
+def _generated(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     by_stem = _by_stem(pieces, roles["source"])
     for at in roles["generated"]:
         alike = by_stem.get(_key(_GENERATED.sub("", pieces[at].place.stem)))
@@ -167,7 +167,7 @@ def _generated(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
             yield at, source
 
 
-def _migrations(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
+def _migrations(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     """A migration goes with the models of the folder that it is for."""
     models = {}
     for at in reversed(roles["source"]):
@@ -181,7 +181,7 @@ def _migrations(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
             yield at, model
 
 
-def _renamed(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
+def _renamed(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     """What named the file by its old name, and now by its new one, changed because of the rename."""
     renamed = [at for at, one in enumerate(pieces) if one.change.letter == "R"]
     if not renamed:
@@ -199,7 +199,7 @@ def _renamed(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
         yield from ((at, one) for one in sorted(_any(removed, was) & _any(added, now)))
 
 
-def _telling(place: Place) -> set[bytes]:
+def _telling(place: PathParts) -> set[bytes]:
     return {one.encode(errors="replace") for one in (place.stem, *place.parts) if len(one) > 2}
 
 
@@ -207,7 +207,7 @@ def _any(index: dict[bytes, set[int]], words: Iterable[bytes]) -> set[int]:
     return set().union(*(index[word] for word in words))
 
 
-def _imports(pieces: Sequence[Piece], roles: Roles) -> Iterator[Link]:
+def _imports(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
     """Code that begins to use a new file beside it, in chains that are not too long to be read as one commit."""
     new = {
         (pieces[at].place.folders, _key(pieces[at].place.stem)): at

@@ -136,7 +136,7 @@ _MEMBERS = frozenset(
 _SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,23}")
 
 
-class Place(NamedTuple):
+class PathParts(NamedTuple):
     """A path, taken apart."""
 
     path: str
@@ -165,11 +165,11 @@ class Place(NamedTuple):
         return tuple(one for one in self.folders if one not in _TRANSPARENT)
 
 
-def place(path: bytes) -> Place:
+def place(path: bytes) -> PathParts:
     """What a path says of its file."""
     text = spelled(path)
     *folders, name = text.split("/")
-    return Place(text, _role(text, tuple(folders), name), tuple(folders), name)
+    return PathParts(text, _role(text, tuple(folders), name), tuple(folders), name)
 
 
 def _role(path: str, folders: tuple[str, ...], name: str) -> Role:

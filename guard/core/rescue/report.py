@@ -101,7 +101,7 @@ class RestoreReport(Report):
     """The work tree as it was before; null if nothing of it had to change."""
 
 
-class Change(Frozen):
+class PathDifference(Frozen):
     """One path that differs between the snapshot and a folder."""
 
     letter: Letter
@@ -118,7 +118,7 @@ class RestoreDiffReport(Report):
     schema_: Literal["guard/restore-diff/1"] = Field("guard/restore-diff/1", alias="schema")
     id: Id
     against: Spelled
-    changes: tuple[Change, ...]
+    changes: tuple[PathDifference, ...]
     unchanged: Count
     not_read: tuple[NotRestored, ...]
     """What could not be compared."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from guard.core.agents.agent import Agent
 from guard.core.events.agent import AgentStatus
-from guard.core.resume.evidence import Evidence, Failure
+from guard.core.resume.evidence import Failure, ResumeEvidence
 
 BY_STATE: dict[AgentStatus, tuple[str, ...]] = {
     "deployed": (
@@ -42,7 +42,7 @@ _BY_FAILURE: dict[str, str] = {
 _UPDATE = "guard agent update --task {task} --agent {agent}"
 
 
-def actions(evidence: Evidence) -> Iterator[str]:
+def actions(evidence: ResumeEvidence) -> Iterator[str]:
     """What to do, in order."""
     yield from (_filled(line, evidence.agent) for line in by_state(evidence.agent.status))
     yield from dict.fromkeys(_on(evidence.failures))

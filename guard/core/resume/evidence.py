@@ -66,7 +66,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReportedFinding:
     """Something that the agent had found out."""
 
     severity: str
@@ -75,7 +75,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ResumeEvidence:
     """All that a prompt is made from."""
 
     agent: Agent
@@ -87,7 +87,7 @@ class Evidence:
     left: LeftFiles | None = None
     lost: tuple[LostHelper, ...] = ()
     failures: tuple[Failure, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ReportedFinding, ...] = ()
     findings_more: int = 0
     number: int = 1
     """The how manieth prompt of this silence it is,"""

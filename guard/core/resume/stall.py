@@ -49,7 +49,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Permission:
+class ResumePermission:
     """Whether a prompt may be sent now, and why."""
 
     answer: Answer
@@ -90,13 +90,17 @@ def _digest(incarnation: int, seen: datetime) -> str:
     return sha256(f"{incarnation}\n{seen.isoformat()}".encode()).hexdigest()
 
 
-def permission(stall: Stall, budget: Budget, now: datetime) -> Permission:
+def permission(stall: Stall, budget: Budget, now: datetime) -> ResumePermission:
     """Whether one more prompt may go to the agent in this silence."""
     if stall.sent >= budget.max_per_stall:
         told = f"{plural(stall.sent, 'prompt')} did not bring it back"
-        return Permission("spent", f"{told}, and no more are sent: a person is needed")
+        return ResumePermission("spent", f"{told}, and no more are sent: a person is needed")
     # A clock that was set back far must not hold for ever what only a pause is to hold.
     if stall.last_sent is not None and abs(now - stall.last_sent) < budget.pause:
         until = stall.last_sent + budget.pause
-        return Permission("paused", f"it was sent one; the next may follow at {until:%H:%M:%S} UTC")
-    return Permission("due", f"prompt {stall.sent + 1} of {budget.max_per_stall} in this silence")
+        return ResumePermission(
+            "paused", f"it was sent one; the next may follow at {until:%H:%M:%S} UTC"
+        )
+    return ResumePermission(
+        "due", f"prompt {stall.sent + 1} of {budget.max_per_stall} in this silence"
+    )

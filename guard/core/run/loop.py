@@ -36,7 +36,7 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LoopLimits:
     """Where a loop ends whatever the verdicts are."""
 
     max_iterations: int | None = None
@@ -44,7 +44,7 @@ class Limits:
 
 
 def before_iteration(
-    limits: Limits,
+    limits: LoopLimits,
     iterations: int,
     elapsed: float,
     open_tasks: int | None,

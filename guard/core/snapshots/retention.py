@@ -8,7 +8,7 @@ Fate = Literal["unreadable", "unpromoted", "newest", "baseline", "among_newest",
 """Why a snapshot stays, or `due`: it goes."""
 
 
-class Held(NamedTuple):
+class SnapshotFacts(NamedTuple):
     """What decides over one snapshot."""
 
     id: str
@@ -21,7 +21,7 @@ class Held(NamedTuple):
 
 
 def fates(
-    held: Sequence[Held], *, keep_snapshots: int, keep_days: float, now: datetime
+    held: Sequence[SnapshotFacts], *, keep_snapshots: int, keep_days: float, now: datetime
 ) -> dict[str, Fate]:
     """What becomes of each snapshot; they are given from the oldest to the newest."""
     youth = timedelta(days=keep_days)
@@ -40,7 +40,7 @@ def fates(
     return found
 
 
-def _fate(one: Held, rank: int, keep_snapshots: int, *, young: bool) -> Fate:
+def _fate(one: SnapshotFacts, rank: int, keep_snapshots: int, *, young: bool) -> Fate:
     if one.unpromoted:
         return "unpromoted"
     if rank == 1:
@@ -51,7 +51,7 @@ def _fate(one: Held, rank: int, keep_snapshots: int, *, young: bool) -> Fate:
 
 
 def due(
-    held: Sequence[Held], *, keep_snapshots: int, keep_days: float, now: datetime
+    held: Sequence[SnapshotFacts], *, keep_snapshots: int, keep_days: float, now: datetime
 ) -> tuple[str, ...]:
     """Those that go, the oldest first."""
     found = fates(held, keep_snapshots=keep_snapshots, keep_days=keep_days, now=now)

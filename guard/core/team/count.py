@@ -18,7 +18,7 @@ from guard.core.events.team import (
     TeamMemberJoined,
     TeamMemberLeft,
 )
-from guard.core.events.team_change import Alive, Change, Joined, Left, LeftBecause, Running
+from guard.core.events.team_change import Alive, Change, Joined, LeftBecause, MemberLeft, Running
 from guard.core.team.state import Member, Roll, Scope, TeamState, may_live
 
 _MOST_NAME = 512
@@ -92,7 +92,7 @@ def _silence(member: Member, moment: Moment) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TeamTerms:
     """What the events of one change have in common."""
 
     scope: Scope
@@ -103,7 +103,7 @@ class Terms:
 
 
 def decide(
-    state: TeamState | None, changes: Iterable[Change], terms: Terms
+    state: TeamState | None, changes: Iterable[Change], terms: TeamTerms
 ) -> tuple[TeamEvent, ...]:
     """The events that these changes come to, in order. What changes nothing, like a late word of an earlier life, is none."""
     ledger = _Ledger(Roll.of(state), terms)
@@ -113,7 +113,7 @@ def decide(
     return tuple(ledger.events)
 
 
-def clear(state: TeamState | None, detail: str, terms: Terms) -> tuple[TeamEvent, ...]:
+def clear(state: TeamState | None, detail: str, terms: TeamTerms) -> tuple[TeamEvent, ...]:
     """The event after which nobody counts; none if there is nothing to clear."""
     if state is None or (state.active_team_name is None and not state.active_teammate_count):
         return ()
@@ -121,7 +121,7 @@ def clear(state: TeamState | None, detail: str, terms: Terms) -> tuple[TeamEvent
 
 
 def completion(
-    state: TeamState | None, *, held: bool, reason: str, terms: Terms
+    state: TeamState | None, *, held: bool, reason: str, terms: TeamTerms
 ) -> CompletionHeld | CompletionReleased:
     """The record of a completion that was held back, or let go, with the team's name and count."""
     made = CompletionHeld if held else CompletionReleased
@@ -133,7 +133,7 @@ def completion(
 class _Ledger:
     """Events being made, each decided on the team as the ones before have left it."""
 
-    def __init__(self, roll: Roll, terms: Terms) -> None:
+    def __init__(self, roll: Roll, terms: TeamTerms) -> None:
         self.events: list[TeamEvent] = []
         self._roll = roll
         self._terms = terms
@@ -148,7 +148,7 @@ class _Ledger:
         match change:
             case Joined():
                 self._join(change)
-            case Left():
+            case MemberLeft():
                 member = self._roll.counting.get(change.member)
                 if member is not None and change.incarnation in (None, member.incarnation):
                     self._leave(member, change.because, change.detail)
@@ -225,7 +225,7 @@ def nameless(scope: Scope) -> str:
     return f"session:{scope.session or 'unknown'}"[:_MOST_NAME]
 
 
-def _common(terms: Terms, number: int = 1) -> dict[str, Any]:
+def _common(terms: TeamTerms, number: int = 1) -> dict[str, Any]:
     scope, moment = terms.scope, terms.moment
     return {
         "at": moment.now,

@@ -29,7 +29,7 @@ class Commit(NamedTuple):
     """What guard's trailer says: the run and the iteration."""
 
 
-class Change(NamedTuple):
+class CommitChange(NamedTuple):
     """What a commit changes."""
 
     paths: frozenset[str]
@@ -69,7 +69,7 @@ class History:
     """Commits made since the baseline that no ref leads to."""
     earlier: frozenset[str] = frozenset()
     """Commits of the baseline, on whatever branch, that a new one may repeat."""
-    changes: Mapping[str, Change] = field(default_factory=dict)
+    changes: Mapping[str, CommitChange] = field(default_factory=dict)
     """What commits change, for those that have to be compared."""
     resolving: frozenset[str] = frozenset()
     """Merges that differ from all of their parents in the same place, as after a conflict."""

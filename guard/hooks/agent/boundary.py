@@ -18,7 +18,7 @@ from guard.system.signals import handled, terminated_like_interrupted
 if TYPE_CHECKING:
     from guard.context.invocation import Invocation
     from guard.core.config.sections import Hooks
-    from guard.core.hooks.payload import Heard
+    from guard.core.hooks.payload import HookCall
 
 _LIMIT_SECONDS = {"session_started": 20.0, "stopping": 40.0}
 """The defaults of the settings: they hold until the settings are read, and if they cannot be."""
@@ -60,17 +60,17 @@ def _answered(
     return decided(guard, heard, watchdog.left)
 
 
-def _heard(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> "Heard":
+def _heard(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> "HookCall":
     from guard.core.base.fields import parsed
-    from guard.core.hooks.payload import Heard
+    from guard.core.hooks.payload import HookCall
     from guard.hooks import plain_json
     from guard.hooks.agent import payload as document
 
     told = document.read(agent, event, data, environ)
-    return parsed(Heard, plain_json.written(told).encode())
+    return parsed(HookCall, plain_json.written(told).encode())
 
 
-def _note_lost_folder(heard: "Heard", environ: Mapping[str, str]) -> None:
+def _note_lost_folder(heard: "HookCall", environ: Mapping[str, str]) -> None:
     """Where the session's folder cannot be told in UTF-8, or is gone, nothing is decided: that should not be a riddle."""
     if not os.path.isdir(heard.cwd):
         why = (
@@ -79,7 +79,7 @@ def _note_lost_folder(heard: "Heard", environ: Mapping[str, str]) -> None:
         faults.note(environ, f"{heard.agent} {heard.event}: {why}")
 
 
-def _invocation(heard: "Heard", environ: Mapping[str, str]) -> "Invocation":
+def _invocation(heard: "HookCall", environ: Mapping[str, str]) -> "Invocation":
     """The call of guard that it is: in the session's folder, by the machine's own clock."""
     from pathlib import Path
 
@@ -101,13 +101,13 @@ def _invocation(heard: "Heard", environ: Mapping[str, str]) -> "Invocation":
     )
 
 
-def _seconds(heard: "Heard", settings: "Hooks") -> float:
+def _seconds(heard: "HookCall", settings: "Hooks") -> float:
     if heard.kind == "session_started":
         return settings.baseline_seconds
     return settings.time_limit_seconds
 
 
-def _in_repository(guard: "Invocation", heard: "Heard") -> bool:
+def _in_repository(guard: "Invocation", heard: "HookCall") -> bool:
     """Outside of every repository there is nothing to guard; one that is broken is a fault."""
     from guard.errors import RepositoryProblem
 

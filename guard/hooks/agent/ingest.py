@@ -14,11 +14,11 @@ from guard.context.invocation import Invocation
 from guard.core.base.text import plural
 from guard.core.events import HooksFolded, TeamEvent
 from guard.core.events.hook import Calls
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS
 from guard.core.hooks.team_changes import changes, in_order, moment_of
 from guard.core.iteration.run import RUN, Run
-from guard.core.team.count import Terms, decide
+from guard.core.team.count import TeamTerms, decide
 from guard.core.team.state import TEAM, Roll, Scope, TeamState
 from guard.hooks import spool
 from guard.hooks.spool_file import told_in
@@ -44,7 +44,7 @@ def take_in(guard: Invocation, store: Store, folder: Folder) -> Iterator[str]:
 
 
 def team_events(
-    guard: Invocation, change: Change, all_heard: Sequence[Heard]
+    guard: Invocation, change: Change, all_heard: Sequence[HookCall]
 ) -> tuple[TeamEvent, ...]:
     """What these tell of the teams of their sessions, as events to be appended to this change."""
     books = _Books(
@@ -117,8 +117,8 @@ def _folded(guard: Invocation, key: str, batch: "_Batch") -> HooksFolded:
     )
 
 
-def _calls(all_heard: Iterable[Heard]) -> list[Calls]:
-    found: dict[tuple[str, str], list[Heard]] = {}
+def _calls(all_heard: Iterable[HookCall]) -> list[Calls]:
+    found: dict[tuple[str, str], list[HookCall]] = {}
     for one in all_heard:
         found.setdefault((one.agent, one.event), []).append(one)
     return [
@@ -139,7 +139,7 @@ class _Batch:
     before: list[str] = field(default_factory=list)
     """Taken in already, by somebody who could not delete them."""
     names: list[str] = field(default_factory=list)
-    all_heard: list[Heard] = field(default_factory=list)
+    all_heard: list[HookCall] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
     @classmethod
@@ -150,7 +150,7 @@ class _Batch:
             name = _own_name(folder, found)
             if name in folded:
                 batch.before.append(name)
-            elif (heard := told_in(folder, name, Heard, _MOST_BYTES)) is None:
+            elif (heard := told_in(folder, name, HookCall, _MOST_BYTES)) is None:
                 batch.broken.append(name)
             else:
                 batch.names.append(name)
@@ -178,12 +178,12 @@ class _Books:
         self._lease_seconds = lease_seconds
         self._teams: dict[str, TeamState | None] = {}
 
-    def take(self, heard: Heard) -> None:
+    def take(self, heard: HookCall) -> None:
         scope = _scope(self._worktree, self._run, heard.session)
         if scope.key not in self._teams:
             self._teams[scope.key] = self._change.view(TEAM, scope.key)
         state = self._teams[scope.key]
-        terms = Terms(scope, moment_of(heard), new_id(), self._lease_seconds)
+        terms = TeamTerms(scope, moment_of(heard), new_id(), self._lease_seconds)
         events = decide(state, changes(heard, state), terms)
         self._teams[scope.key] = _after(state, scope, events)
         self.events += events

@@ -7,8 +7,8 @@ from guard.context.invocation import Invocation
 from guard.core.base.paths import unspelled
 from guard.core.events.baseline import DirtyFile
 from guard.core.hooks.clock_set_back import was_set_back
-from guard.core.hooks.payload import Heard
-from guard.core.hooks.state import Absence, Hooks, HookSession
+from guard.core.hooks.payload import HookCall
+from guard.core.hooks.state import Absence, HookSession, HooksState
 from guard.core.iteration.run import RUN, Run
 from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
 from guard.core.work.uncommitted import changed_since
@@ -16,7 +16,7 @@ from guard.git.dirty import Dirty, dirty
 from guard.hooks.agent.host import is_gone
 from guard.iteration import baseline as baselines
 from guard.iteration.attribution import changed_after, not_the_agents
-from guard.iteration.current import Iteration, Terms, current, key_of, last_check
+from guard.iteration.current import CheckTerms, Iteration, current, key_of, last_check
 from guard.team import moment_of
 
 _SLACK_SECONDS = 2.0
@@ -24,7 +24,7 @@ _SLACK_SECONDS = 2.0
 
 
 def left_by(
-    guard: Invocation, heard: Heard, hooks: Hooks | None, seconds: float
+    guard: Invocation, heard: HookCall, hooks: HooksState | None, seconds: float
 ) -> tuple[str, ...] | None:
     """The files, without what may be somebody else's; None if no baseline can tell. Git may take so many seconds at a time."""
     key = key_of(guard)
@@ -33,10 +33,12 @@ def left_by(
         return None
     if not _tells(guard.store.view(RUN, key), heard, hooks, known):
         return None
-    return _files(guard, current(guard, Terms()), known, seconds)
+    return _files(guard, current(guard, CheckTerms()), known, seconds)
 
 
-def _tells(run: Run | None, heard: Heard, hooks: Hooks | None, known: HookSession | None) -> bool:
+def _tells(
+    run: Run | None, heard: HookCall, hooks: HooksState | None, known: HookSession | None
+) -> bool:
     """Whether the newest baseline says anything of this session: not while another session works from it."""
     opened = run.open_iteration if run is not None else None
     last = run.last_iteration if run is not None else None
@@ -48,7 +50,7 @@ def _tells(run: Run | None, heard: Heard, hooks: Hooks | None, known: HookSessio
     return heard_of and (_has_ended(opened.session, hooks) or is_gone(opened.process))
 
 
-def _has_ended(session: str | None, hooks: Hooks | None) -> bool:
+def _has_ended(session: str | None, hooks: HooksState | None) -> bool:
     sessions = hooks.sessions if hooks is not None else ()
     return any(one.ended for one in sessions if one.session == session)
 

@@ -7,9 +7,9 @@ from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
 from guard.core.base.text import shortened, valid
 from guard.core.events import HookSessionStarted
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 from guard.core.hooks.session_start import began_it, is_real_start, over_since
-from guard.core.hooks.state import HOOKS, Hooks
+from guard.core.hooks.state import HOOKS, HooksState
 from guard.core.iteration.run import RUN, Run
 from guard.errors import GuardError, Refused
 from guard.hooks.agent.host import host, is_gone
@@ -22,7 +22,7 @@ from guard.team import moment_of
 _LONGEST = 400
 
 
-def started(guard: Invocation, heard: Heard) -> None:
+def started(guard: Invocation, heard: HookCall) -> None:
     """Record the start; what kept the baseline from being taken is recorded with it, and raised."""
     if heard.helper is not None:
         return  # A helper's: the session has started before.
@@ -41,7 +41,9 @@ def started(guard: Invocation, heard: Heard) -> None:
         raise trouble
 
 
-def _begun(guard: Invocation, heard: Heard, hooks: Hooks | None, at: datetime) -> tuple[str, bool]:
+def _begun(
+    guard: Invocation, heard: HookCall, hooks: HooksState | None, at: datetime
+) -> tuple[str, bool]:
     """What was done at the start, and whether an iteration began."""
     if not is_real_start(heard):
         return "no session begins with it", False
@@ -63,7 +65,12 @@ def _begun(guard: Invocation, heard: Heard, hooks: Hooks | None, at: datetime) -
 
 
 def _record(
-    guard: Invocation, heard: Heard, hooks: Hooks | None, moment: Moment, detail: str, began: bool
+    guard: Invocation,
+    heard: HookCall,
+    hooks: HooksState | None,
+    moment: Moment,
+    detail: str,
+    began: bool,
 ) -> None:
     known = hooks.session(heard.agent, heard.session) if hooks is not None else None
     with guard.writable_store.change() as change:

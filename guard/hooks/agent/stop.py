@@ -10,9 +10,9 @@ from guard.core.base.moment import Moment
 from guard.core.base.text import valid
 from guard.core.events import Event, StopDecided
 from guard.core.hooks.failure import failure
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS, Boot, HookSession
-from guard.core.hooks.stop import Decision, Facts, decide, unlisted, waited_for
+from guard.core.hooks.stop import Facts, StopAnswer, decide, unlisted, waited_for
 from guard.core.iteration.run import RUN
 from guard.core.team import count as accounting
 from guard.core.team.state import TEAM, Scope
@@ -25,7 +25,7 @@ from guard.store import Change
 _LONGEST = 512
 
 
-def decided(guard: Invocation, heard: Heard, seconds_left: Callable[[], float]) -> str:
+def decided(guard: Invocation, heard: HookCall, seconds_left: Callable[[], float]) -> str:
     """What the agent's program is answered. A block that could not be recorded is none: uncounted it could loop."""
     if heard.helper is not None:
         return answers.NOTHING  # A helper's turn: the session itself goes on.
@@ -42,11 +42,11 @@ def decided(guard: Invocation, heard: Heard, seconds_left: Callable[[], float]) 
     return answers.message(heard.agent, decision.message)
 
 
-def _called(heard: Heard) -> Boot | None:
+def _called(heard: HookCall) -> Boot | None:
     return Boot(seconds=heard.boot_seconds, id=heard.boot_id) if heard.boot_id else None
 
 
-def _scope(guard: Invocation, heard: Heard) -> Scope:
+def _scope(guard: Invocation, heard: HookCall) -> Scope:
     """The team of this session; whoever joined an iteration before its session was known belongs to that session."""
     run = guard.store.view(RUN, key_of(guard))
     opened = run.open_iteration if run is not None else None
@@ -57,7 +57,7 @@ def _scope(guard: Invocation, heard: Heard) -> Scope:
 
 def _looked(
     guard: Invocation,
-    heard: Heard,
+    heard: HookCall,
     scope: Scope,
     facts: Facts,
     seconds_left: Callable[[], float],
@@ -74,14 +74,16 @@ def _looked(
     return replace(facts, members=unlisted(heard, members), files=files)
 
 
-def _take_list(guard: Invocation, heard: Heard) -> None:
+def _take_list(guard: Invocation, heard: HookCall) -> None:
     """What the host lists in the background is news for the accounting of the team."""
     if heard.tasks is not None or heard.wakeups is not None:
         with guard.writable_store.change() as change:
             change.append(*team_events(guard, change, [heard]))
 
 
-def _recorded(guard: Invocation, heard: Heard, scope: Scope, facts: Facts, most: int) -> Decision:
+def _recorded(
+    guard: Invocation, heard: HookCall, scope: Scope, facts: Facts, most: int
+) -> StopAnswer:
     """Decided and recorded under one lock, so that no two stops take the same count."""
     key = key_of(guard)
     with guard.writable_store.change() as change:
@@ -97,7 +99,7 @@ def _recorded(guard: Invocation, heard: Heard, scope: Scope, facts: Facts, most:
     return decision
 
 
-def _event(heard: Heard, scope: Scope, decision: Decision, moment: Moment) -> StopDecided:
+def _event(heard: HookCall, scope: Scope, decision: StopAnswer, moment: Moment) -> StopDecided:
     return StopDecided(
         at=moment.now,
         id=new_id(),
@@ -120,7 +122,7 @@ def _event(heard: Heard, scope: Scope, decision: Decision, moment: Moment) -> St
 
 
 def _held(
-    change: Change, scope: Scope, decision: Decision, before: HookSession | None, moment: Moment
+    change: Change, scope: Scope, decision: StopAnswer, before: HookSession | None, moment: Moment
 ) -> tuple[Event, ...]:
     """That the completion is held back for the team, or no longer."""
     was_held = before is not None and before.reason in ("waiting", "team")
@@ -128,7 +130,7 @@ def _held(
         return ()
     state = change.view(TEAM, scope.key)
     current = accounting.as_of(state, moment) if state is not None else None
-    terms = accounting.Terms(scope, moment, new_id(), 0)
+    terms = accounting.TeamTerms(scope, moment, new_id(), 0)
     return (
         accounting.completion(current, held=decision.held, reason=decision.reason, terms=terms),
     )

@@ -15,7 +15,7 @@ from guard.context.invocation import Invocation
 from guard.core.base.text import plural
 from guard.core.events import CommitEvent, CommitRecorded, CommitsRewritten
 from guard.core.hooks.git.iteration_of import belongs_to
-from guard.core.hooks.git.note import Noted
+from guard.core.hooks.git.note import HookNote
 from guard.core.hooks.git.state import COMMITS, MOST_NAMES
 from guard.core.iteration.run import RUN, Run
 from guard.hooks import spool
@@ -79,12 +79,12 @@ def _recorded(guard: Invocation, store: Store, folder: Folder, names: list[str])
     return sum(noted is None for noted in new.values())
 
 
-def _noted(folder: Folder, name: str) -> Noted | None:
-    noted = told_in(folder, name, Noted, _MOST_BYTES)
+def _noted(folder: Folder, name: str) -> HookNote | None:
+    noted = told_in(folder, name, HookNote, _MOST_BYTES)
     return noted if noted is None or noted.event == "post-rewrite" or noted.oid else None
 
 
-def _event(key: str, name: str, noted: Noted, run: Run | None) -> CommitEvent:
+def _event(key: str, name: str, noted: HookNote, run: Run | None) -> CommitEvent:
     at = datetime.fromtimestamp(noted.seconds, UTC)
     whose = belongs_to(run, noted.mark, at)
     common: dict[str, Any] = {

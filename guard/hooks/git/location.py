@@ -14,7 +14,7 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _LENGTHS = (40, 64)
 
 
-class Place:
+class GitLocation:
     """A work tree with its git directories."""
 
     def __init__(self, root: str, git_dir: str) -> None:
@@ -44,7 +44,7 @@ class Place:
         return ids[0], ids[1], words
 
 
-def here(environ: "Mapping[str, str]", root: str) -> Place | None:
+def here(environ: "Mapping[str, str]", root: str) -> GitLocation | None:
     """The place with this work tree; None if the hook was called for another repository than the one that lies there."""
     dot_git = os.path.join(root, ".git")
     git_dir = dot_git
@@ -57,7 +57,7 @@ def here(environ: "Mapping[str, str]", root: str) -> Place | None:
     named = environ.get("GIT_DIR")
     if named and os.path.realpath(named) != git_dir:
         return None
-    return Place(root, git_dir) if os.path.isdir(git_dir) else None
+    return GitLocation(root, git_dir) if os.path.isdir(git_dir) else None
 
 
 def is_oid(text: str) -> bool:

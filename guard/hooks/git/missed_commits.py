@@ -9,7 +9,7 @@ from dataclasses import replace
 from guard.context.invocation import Invocation
 from guard.core.hooks.git.missed_commits import Noticed, notice
 from guard.core.hooks.git.state import COMMITS
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.git.reflogs import Move, after, moves_of
 from guard.iteration.baseline import Baseline
 from guard.iteration.current import key_of
@@ -23,7 +23,7 @@ def noticed(guard: Invocation, baseline: Baseline | None = None) -> Noticed:
     view = guard.store.view(COMMITS, key_of(guard))
     if view is None or not guard.repository.git_dir_exists:
         return Noticed()
-    git = Reader(guard.repository, guard.environ)
+    git = RepositoryReader(guard.repository, guard.environ)
     moves = moves_of(git, "HEAD")
     earlier = False
     if baseline is not None:
@@ -37,7 +37,7 @@ def noticed(guard: Invocation, baseline: Baseline | None = None) -> Noticed:
     return replace(found, unverified=tuple(unverified))
 
 
-def _brings_something(git: Reader, oid: str, before: str | None) -> bool:
+def _brings_something(git: RepositoryReader, oid: str, before: str | None) -> bool:
     """Whether it has other files than HEAD had before: some programs call no hook where nothing is staged."""
     if before is None:
         return True

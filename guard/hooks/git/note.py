@@ -12,7 +12,7 @@ from guard.hooks import spool
 from guard.hooks.agent import payload as document
 from guard.hooks.faults import state_home
 from guard.hooks.git.ancestors import calling_git
-from guard.hooks.git.location import Place, here, is_oid
+from guard.hooks.git.location import GitLocation, here, is_oid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def expect_checks(home: str, root: str) -> None:
     spool.leave(os.path.join(home, FOLDER, spool.key(root)), SEEN, {})
 
 
-def where(environ: "Mapping[str, str]") -> tuple[str | None, Place | None]:
+def where(environ: "Mapping[str, str]") -> tuple[str | None, GitLocation | None]:
     """The state home, and the work tree that the hook was called for, from whichever folder of it."""
     home = state_home(environ)
     root = spool.root_of(home, os.getcwd()) if home is not None else None

@@ -12,10 +12,10 @@ from guard.context.invocation import Invocation
 from guard.core.base.text import visible
 from guard.core.breaker import BREAKER
 from guard.core.check.last_check import LAST_CHECK
-from guard.core.hooks.git.push_gate import Seen, findings
+from guard.core.hooks.git.push_gate import PushState, findings
 from guard.errors import GuardError
 from guard.git.dirty import dirty
-from guard.git.reader import Reader
+from guard.git.reader import RepositoryReader
 from guard.hooks import faults
 from guard.hooks.git.note import where
 from guard.hooks.git.stashed_by_framework import are_changes_hidden, is_committing
@@ -41,13 +41,13 @@ def pushed(told: bytes, environ: Mapping[str, str]) -> int:
     return 1 if found else 0
 
 
-def look(guard: Invocation, environ: Mapping[str, str]) -> Seen:
+def look(guard: Invocation, environ: Mapping[str, str]) -> PushState:
     """What is there to be seen. `environ` is the hook's own."""
     hidden = _hidden(environ)
-    seen = Seen(
+    seen = PushState(
         uncommitted=() if hidden else _uncommitted(guard),
         unverifiable=hidden,
-        rescues=_rescues(Reader(guard.repository, guard.environ)),
+        rescues=_rescues(RepositoryReader(guard.repository, guard.environ)),
     )
     try:
         return _with_state(guard, seen)
@@ -57,7 +57,7 @@ def look(guard: Invocation, environ: Mapping[str, str]) -> Seen:
         return seen
 
 
-def _with_state(guard: Invocation, seen: Seen) -> Seen:
+def _with_state(guard: Invocation, seen: PushState) -> PushState:
     key = key_of(guard)
     breaker, last = guard.store.view(BREAKER, key), guard.store.view(LAST_CHECK, key)
     scope, team = teams.holding(guard.store, team_scope(guard), teams.moment_of(guard.clock))
@@ -94,7 +94,7 @@ def _uncommitted(guard: Invocation) -> tuple[str, ...]:
     return tuple(map(os.fsdecode, found.paths(found.files)))
 
 
-def _rescues(git: Reader) -> tuple[str, ...]:
+def _rescues(git: RepositoryReader) -> tuple[str, ...]:
     """Rescue branches with commits that no other branch has."""
     refs = git.ask("for-each-ref", "--format=%(refname)", _RESCUES).decode(errors="replace").split()
     return tuple(
@@ -102,6 +102,6 @@ def _rescues(git: Reader) -> tuple[str, ...]:
     )
 
 
-def _is_alone(git: Reader, ref: str) -> bool:
+def _is_alone(git: RepositoryReader, ref: str) -> bool:
     others = (f"--exclude={_RESCUES.removeprefix('refs/heads/')}*", "--branches", "--remotes")
     return git.line("rev-list", "--count", "--max-count=1", ref, "--not", *others) == "1"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.activity.assess import Assessment, Signal, Terms, assess
+from guard.core.activity.assess import ActivityTerms, Assessment, Signal, assess
 from guard.core.activity.noise import (
     NOISE_PATTERNS,
     is_acknowledgement,
@@ -29,7 +29,7 @@ def seen(source: SourceName, minutes: float = 1, message: str = "") -> Signal:
 
 
 def assessed(*signals: Signal, lookback: float = 60, least: float = 0.5) -> Assessment:
-    return assess(signals, NOW, Terms(lookback_minutes=lookback, min_confidence=least))
+    return assess(signals, NOW, ActivityTerms(lookback_minutes=lookback, min_confidence=least))
 
 
 def test_tiers_and_the_confidence_of_each_source() -> None:

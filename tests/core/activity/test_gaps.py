@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.activity.assess import Signal, Terms, assess
+from guard.core.activity.assess import ActivityTerms, Signal, assess
 from guard.core.activity.clocks import MOST_KEPT, MachineClocksFold
-from guard.core.activity.gaps import Gap, Reading, age, gaps, left_out, needed, oldest
+from guard.core.activity.gaps import Gap, MachineClock, age, gaps, left_out, needed, oldest
 from guard.core.events import ClocksRead
 
 START = datetime(2026, 1, 31, 0, 0, tzinfo=UTC)
@@ -18,9 +18,9 @@ def hours(number: float) -> datetime:
     return START + timedelta(hours=number)
 
 
-def read(wall: float, boot: float, awake: float, boot_id: str = "first") -> Reading:
+def read(wall: float, boot: float, awake: float, boot_id: str = "first") -> MachineClock:
     """The clocks, in hours."""
-    return Reading(
+    return MachineClock(
         at=hours(wall), boot_seconds=boot * 3600, awake_seconds=awake * 3600, boot_id=boot_id
     )
 
@@ -50,7 +50,7 @@ def read(wall: float, boot: float, awake: float, boot_id: str = "first") -> Read
         pytest.param([read(1, 5, 5), read(2, 30, 6)], [("slept", 1)], id="no longer than it was"),
     ],
 )
-def test_what_the_clocks_tell(readings: list[Reading], found: list[tuple[str, float]]) -> None:
+def test_what_the_clocks_tell(readings: list[MachineClock], found: list[tuple[str, float]]) -> None:
     told = [(str(gap.cause), round(gap.seconds / 3600, 6)) for gap in gaps(readings)]
     assert told == found
 
@@ -75,12 +75,12 @@ def test_how_long_ago_something_was(at: float, now: float, counted: float) -> No
 
 def test_a_night_is_not_silence() -> None:
     signs = [Signal(source="GIT_COMMIT", at=hours(0.9), detail="seen")]
-    asleep = assess(signs, hours(8.2), Terms(gaps=NIGHT))
+    asleep = assess(signs, hours(8.2), ActivityTerms(gaps=NIGHT))
     assert (asleep.is_active, asleep.inactivity_minutes) == (True, 18)
     assert "420 min are not counted: the machine slept, or its clock was set" in asleep.reasons
     assert asleep.last_activity == hours(0.9)
-    assert not assess(signs, hours(8.2), Terms()).is_active
-    assert not assess(signs, hours(10), Terms(gaps=NIGHT)).is_active
+    assert not assess(signs, hours(8.2), ActivityTerms()).is_active
+    assert not assess(signs, hours(10), ActivityTerms(gaps=NIGHT)).is_active
 
 
 def test_signs_of_two_days_confirm_each_other_over_a_weekend_of_sleep() -> None:
@@ -89,7 +89,7 @@ def test_signs_of_two_days_confirm_each_other_over_a_weekend_of_sleep() -> None:
         Signal(source="GIT_COMMIT", at=hours(0.9), detail="seen"),
         Signal(source="TEST_EXECUTION", at=hours(61), detail="seen"),
     ]
-    assert assess(signs, hours(61), Terms(gaps=weekend)).validation_passed
+    assert assess(signs, hours(61), ActivityTerms(gaps=weekend)).validation_passed
 
 
 def test_a_reading_is_kept_only_if_it_tells_something() -> None:
@@ -103,11 +103,11 @@ def test_a_reading_is_kept_only_if_it_tells_something() -> None:
     assert needed(before, read(0.5, 5.1, 5.1), 600)
 
 
-def folded(readings: list[Reading]) -> tuple[Reading, ...]:
+def folded(readings: list[MachineClock]) -> tuple[MachineClock, ...]:
     fold = MachineClocksFold("key")
     for number, one in enumerate(readings):
         fold.apply(ClocksRead(id=f"e{number}", machine="m", **dict(one)))
-    found: tuple[Reading, ...] = fold.contents()["readings"]
+    found: tuple[MachineClock, ...] = fold.contents()["readings"]
     return found
 
 
@@ -125,7 +125,7 @@ def test_a_machine_that_sleeps_very_often_is_kept_within_bounds() -> None:
 
 
 @st.composite
-def _histories(draw: st.DrawFn) -> list[Reading]:
+def _histories(draw: st.DrawFn) -> list[MachineClock]:
     wall = boot = awake = 0.0
     found, boot_id = [], 0
     for _ in range(draw(st.integers(0, 12))):
@@ -140,7 +140,7 @@ def _histories(draw: st.DrawFn) -> list[Reading]:
 
 @given(_histories(), st.floats(0, 300), st.floats(0, 300))
 def test_counted_time_is_never_negative_nor_more_than_there_was(
-    readings: list[Reading], one: float, other: float
+    readings: list[MachineClock], one: float, other: float
 ) -> None:
     since, now = hours(min(one, other)), hours(max(one, other))
     found = gaps(readings)

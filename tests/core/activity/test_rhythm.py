@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.activity.assess import Signal, Terms, assess
+from guard.core.activity.assess import ActivityTerms, Signal, assess
 from guard.core.activity.lookback import (
     AgentTerms,
     Known,
@@ -104,9 +104,9 @@ def test_what_is_old_for_others_is_not_old_for_a_slow_agent() -> None:
     """A single commit of 85 min ago: 0.49 by the general figures, too little however far one looks back."""
     commit = Signal(source="GIT_COMMIT", at=NOW - timedelta(minutes=85), detail="seen")
     back = lookback(Known(60, rhythm=BURSTY))
-    general = assess([commit], NOW, Terms(lookback_minutes=back.minutes))
+    general = assess([commit], NOW, ActivityTerms(lookback_minutes=back.minutes))
     assert (general.confidence, general.is_active) == (0.49, False)
-    own = assess([commit], NOW, Terms(lookback_minutes=back.minutes, pace=back.pace))
+    own = assess([commit], NOW, ActivityTerms(lookback_minutes=back.minutes, pace=back.pace))
     assert (own.confidence, own.is_active) == (0.595, True)
     assert lookback(Known(60, option=240)).pace == 1
 

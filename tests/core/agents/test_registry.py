@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from guard.core.agents.lifecycle import ACTIVE, STATUSES, TERMINAL
 from guard.core.agents.registry import AgentRegistry, AgentRegistryFold, GlobalRegistry
-from guard.core.agents.roster import Counts
+from guard.core.agents.roster import AgentCounts
 from guard.core.agents.transitions import transition
 from guard.core.catalogue import Replay
 from guard.core.events import AgentStatus, Event, RetentionSet
-from guard.core.log.record import Entry, Position
+from guard.core.log.record import LogEntry, Position
 from guard.core.log.view import Fold, seal
 from tests.support.events import MOMENT, end_detected, imported, killed, spawned, updated
 
@@ -21,7 +21,7 @@ from tests.support.events import MOMENT, end_detected, imported, killed, spawned
 def replayed(events: list[Event]) -> Replay:
     replay = Replay()
     for seq, event in enumerate(events, 1):
-        replay.feed(Entry(event, Position(1, seq * 100, seq, f"{seq:064x}")))
+        replay.feed(LogEntry(event, Position(1, seq * 100, seq, f"{seq:064x}")))
     return replay
 
 
@@ -205,8 +205,8 @@ def test_what_is_said_of_a_transition_beforehand_is_what_comes(
         if step[0] in ("spawn", "import") and before and before.status in ACTIVE:
             continue  # Refused by whoever records.
         event = made(*step)
-        counts = Counts(task.active_count, task.completed_count, task.total_spawned)
-        all_counts = Counts(
+        counts = AgentCounts(task.active_count, task.completed_count, task.total_spawned)
+        all_counts = AgentCounts(
             overall.active_agents, overall.completed_agents, overall.total_agents_spawned
         )
         said = transition(event, "x", before, counts, all_counts)

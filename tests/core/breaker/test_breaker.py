@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from guard.core.breaker import (
     Breaker,
     BreakerFold,
+    BreakerPermission,
     BreakerPolicy,
     Moment,
-    Permission,
     Stamp,
     after_iteration,
     claim,
@@ -79,7 +79,9 @@ class Told:
             head=head,
         )
 
-    def ask(self, at: Moment, head: str | None = "aaa", holder_alive: bool = True) -> Permission:
+    def ask(
+        self, at: Moment, head: str | None = "aaa", holder_alive: bool = True
+    ) -> BreakerPermission:
         return permission(self.state, self.policy, at, head=head, holder_alive=holder_alive)
 
     def claim(self, at: Moment, holder: Process | None = HOLDER) -> None:
@@ -288,7 +290,7 @@ def test_an_open_breaker_asked(at: Moment, head: str | None, allowed: bool, reas
 
 
 def test_a_closed_breaker_lets_through_and_needs_no_trial() -> None:
-    assert told("timeout", "timeout").ask(moment()) == Permission(True, False, "closed")
+    assert told("timeout", "timeout").ask(moment()) == BreakerPermission(True, False, "closed")
 
 
 def test_without_a_commit_known_at_the_opening_none_comes_from_outside() -> None:
@@ -389,7 +391,7 @@ def test_a_trial_that_ends_with(words: str, state: str, cooldown: float) -> None
     after = story.state
     assert (after.state, after.cooldown_seconds, after.trial) == (state, cooldown, None)
     if state == "half_open":
-        assert story.ask(moment(40)) == Permission(True, True, "trial_returned")
+        assert story.ask(moment(40)) == BreakerPermission(True, True, "trial_returned")
 
 
 AGAIN: dict[str, tuple[str, str, str]] = {

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 from typing import Any, get_args
 
-from guard.core.check.evidence import Evidence, Living, Policy, Team
+from guard.core.check.evidence import Evidence, Living, Policy, TeamEvidence
 from guard.core.check.holding import holds, may_commit, may_go_on
 from guard.core.check.judge import RULES, Step, Verdict, judge
 from guard.core.classify import Outcome
@@ -74,7 +74,7 @@ def any_evidence(random: Random, **fixed: Any) -> Evidence:
         "agent_ended": random.random() < 0.5,
         "can_ask": random.random() < 0.7,
         "living": tuple(any_living(random) for _ in range(random.choice((0, 0, 1, 3)))),
-        "team": random.choice((None, None, *(Team(name="t", active=n) for n in (0, 1)))),
+        "team": random.choice((None, None, *(TeamEvidence(name="t", active=n) for n in (0, 1)))),
         "probes": tuple(any_probe(random) for _ in range(random.randint(0, 5))),
         "open_tasks": random.choice((None, 0, 2)),
         "rescue": any_rescue(random),

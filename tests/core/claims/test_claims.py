@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.claims.evidence import Changes, ClaimEvidence, TestRun
+from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.policy import ClaimPolicy, Requirement, parsed_requirements
 from guard.core.claims.policy_from_settings import policy_from
 from guard.core.claims.validation import explained, is_believed, refusals, validate
@@ -22,8 +22,8 @@ REVIEWED = "Reviewed src/client.py as asked and documented 3 findings, each with
 RUN = TestRun("pytest", BEGAN + timedelta(minutes=4), passed=True)
 
 
-def changes(*files: str, commits: int = 1) -> Changes:
-    return Changes(frozenset(files), commits)
+def changes(*files: str, commits: int = 1) -> WorkSinceBaseline:
+    return WorkSinceBaseline(frozenset(files), commits)
 
 
 def evidence(**given: Any) -> ClaimEvidence:
@@ -504,7 +504,7 @@ anything = st.builds(
     updates=counts,
     working_updates=counts,
     findings=counts,
-    changes=st.none() | st.builds(Changes, st.frozensets(names, max_size=5), counts),
+    changes=st.none() | st.builds(WorkSinceBaseline, st.frozensets(names, max_size=5), counts),
     unmeasured=st.none() | st.text(max_size=2000),
     existing=st.frozensets(names, max_size=3),
     tests=st.none() | st.lists(runs, max_size=3).map(tuple),

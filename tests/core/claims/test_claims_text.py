@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from guard.core.claims.file_names import paths_in
 from guard.core.claims.files import files_in, named_paths
 from guard.core.claims.findings import findings_claimed, reports
-from guard.core.claims.match_files import Index, tails
+from guard.core.claims.match_files import PathIndex, tails
 from guard.core.claims.numbers import counts_claimed
 from guard.core.claims.phrases import evidence_words, judged, suspicious
 from guard.core.claims.policy import ClaimPolicy
@@ -195,7 +195,7 @@ MATCHES: dict[str, tuple[str, bool]] = {
 
 @pytest.mark.parametrize(("claimed", "has"), MATCHES.values(), ids=MATCHES)
 def test_a_claimed_file_is_found_however_it_is_spelled(claimed: str, has: bool) -> None:
-    assert Index(["src/auth/login.py", "Readme.md", "docs/my notes.md"]).has(claimed) is has
+    assert PathIndex(["src/auth/login.py", "Readme.md", "docs/my notes.md"]).has(claimed) is has
 
 
 RUN = """

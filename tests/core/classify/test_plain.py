@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from guard.core.classify import Classification, Reader, classify, reader
+from guard.core.classify import Classification, OutputReader, classify, reader
 from tests.core.classify.test_classify import RECORDED
 from tests.streams import NOW, init, jsonl, result, says, stream, synthetic
 
@@ -325,7 +325,7 @@ def test_a_stream_is_read_after_noise(noise: str, name: str) -> None:
     assert one.session == reader_of(name).session
 
 
-def reader_of(name: str) -> Reader:
+def reader_of(name: str) -> OutputReader:
     one = reader(None)
     one.feed(stream(name))
     return one

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from guard.core.config.settings import (
     BadSetting,
     Settings,
-    Source,
+    SettingSource,
     config_template,
     knobs,
     resolve,
@@ -21,8 +21,8 @@ from guard.core.config.settings import (
 
 def source(
     origin: str = "file", *, textual: bool = False, trusted: bool = True, **values: Any
-) -> Source:
-    return Source(origin, values, trusted=trusted, textual=textual)
+) -> SettingSource:
+    return SettingSource(origin, values, trusted=trusted, textual=textual)
 
 
 def test_without_sources_everything_is_at_its_default() -> None:
@@ -77,7 +77,7 @@ def test_a_wrong_value_of_a_key_that_is_ignored_stops_nobody() -> None:
     assert len(resolved.warnings) == 1
 
 
-REFUSED: dict[str, tuple[Source, str]] = {
+REFUSED: dict[str, tuple[SettingSource, str]] = {
     "an unknown key": (source(colour=1), "file: unknown key 'colour'"),
     "a misspelt key": (
         source(registry={"keep_finish": 1}),
@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[Source, str]] = {
 
 
 @pytest.mark.parametrize(("bad", "said"), REFUSED.values(), ids=REFUSED)
-def test_refused(bad: Source, said: str) -> None:
+def test_refused(bad: SettingSource, said: str) -> None:
     with pytest.raises(BadSetting) as caught:
         resolve([bad])
     assert str(caught.value).startswith(f"{bad.origin}: ")
@@ -144,7 +144,7 @@ TEXTS: dict[str, tuple[str, str, Any]] = {
 def test_texts_of_the_environment_are_converted(key: str, text: str, value: Any) -> None:
     section, _, name = key.rpartition(".")
     values = {section: {name: text}} if section else {name: text}
-    resolved = resolve([Source("VARIABLE", values, textual=True)])
+    resolved = resolve([SettingSource("VARIABLE", values, textual=True)])
     (knob,) = [knob for knob in knobs() if knob.key == key]
     assert value_of(resolved, knob) == value
     assert type(value_of(resolved, knob)) is type(value)
@@ -257,7 +257,7 @@ def test_the_variable_of_a_knob_is_its_key() -> None:
 @pytest.mark.parametrize("for_user", [True, False], ids=["user", "project"])
 def test_the_template_is_a_configuration_that_changes_nothing(for_user: bool) -> None:
     template = tomllib.loads(config_template(for_user=for_user))
-    assert resolve([Source("template", template, trusted=for_user)]).origins == {}
+    assert resolve([SettingSource("template", template, trusted=for_user)]).origins == {}
 
 
 keys = st.sampled_from([knob.key for knob in knobs()] + ["x", "registry", "store.x"])
@@ -277,5 +277,5 @@ def test_any_values_are_taken_or_refused(
         if isinstance(table, dict):
             table[name] = value
     with suppress(BadSetting):
-        resolved = resolve([Source("any", nested, trusted=trusted, textual=textual)])
+        resolved = resolve([SettingSource("any", nested, trusted=trusted, textual=textual)])
         assert Settings.model_validate(resolved.settings.model_dump()) == resolved.settings

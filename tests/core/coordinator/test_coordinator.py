@@ -39,7 +39,7 @@ from guard.core.coordinator.requests import (
 )
 from guard.core.coordinator.state import TAKERS, Coordinator, CoordinatorFold
 from guard.core.coordinator.task_status import standing
-from guard.core.coordinator.terms import Commit, Limits, Refusal
+from guard.core.coordinator.terms import AuditedCommit, CoordinatorLimits, Refusal
 from guard.core.events.plan import CoordinatorEvent
 from tests.support.plans import BASE, HEAD, Desk, expert, plan, task
 
@@ -623,7 +623,7 @@ def test_a_hint_has_a_command_that_can_be_typed(name: str, word: str) -> None:
 
 
 def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
-    desk = Desk(limits=Limits(redispatch_limit=0))
+    desk = Desk(limits=CoordinatorLimits(redispatch_limit=0))
     desk.does(SPELLED, *TAKEN[1:], AgentLost(agent_id="dev-1"))
     (question,) = desk.state.pending_divine_questions
     assert question.question == "agents on task A.1 were lost 1 times; the last was dev-1"
@@ -689,9 +689,9 @@ def test_a_pass_records_the_commits_after_the_last_task_that_passed_meanwhile() 
     desk.does(PLAN, DispatchDeveloper(task_id="A", agent_id="d1"))
     desk.does(DispatchDeveloper(task_id="C", agent_id="d2"))
     desk.does(ReadyForAudit(task_id="A"), ReadyForAudit(task_id="C"))
-    desk.commit = Commit(HEAD, ("a.py",), "main")
+    desk.commit = AuditedCommit(HEAD, ("a.py",), "main")
     desk.waits(minutes=1).does(Pass(task_id="A", agent_id="x"))
-    desk.commit = Commit("c" * 40, ("c.py",), "main")
+    desk.commit = AuditedCommit("c" * 40, ("c.py",), "main")
     desk.waits(minutes=1).does(Pass(task_id="C", agent_id="x"))
     found = desk.state.task_commits
     assert (found["A"].base_sha, found["A"].commit_sha) == (BASE, HEAD)

@@ -33,7 +33,7 @@ from guard.core.coordinator.requests import (
     Unhealthy,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import Commit, Refusal
+from guard.core.coordinator.terms import AuditedCommit, Refusal
 from guard.core.events.plan import TaskEvent
 from guard.core.events.plan_agents import AgentsEvent
 from guard.core.events.plan_upkeep import TaskRolledBack
@@ -189,7 +189,7 @@ def completions(desk: Desk) -> None:
 @settings(max_examples=80)
 @given(st.integers(0, 2**32))
 def test_whatever_is_asked_the_state_holds_together(seed: int) -> None:
-    random, desk = Random(seed), Desk(commit=Commit(HEAD))
+    random, desk = Random(seed), Desk(commit=AuditedCommit(HEAD))
     desk.does(PLANS[0])
     for _ in range(STEPS):
         step(desk, likely(random, desk.state))
@@ -204,7 +204,7 @@ def test_the_stories_come_everywhere() -> None:
     """What never happens in them would not be tested."""
     found: set[str] = set()
     for seed in range(80):
-        random, desk = Random(seed), Desk(commit=Commit(HEAD))
+        random, desk = Random(seed), Desk(commit=AuditedCommit(HEAD))
         desk.does(PLANS[0])
         for _ in range(STEPS):
             step(desk, likely(random, desk.state))

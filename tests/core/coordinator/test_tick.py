@@ -20,7 +20,7 @@ from guard.core.coordinator.requests import (
     ReadyForAudit,
     Unhealthy,
 )
-from guard.core.coordinator.terms import Commit
+from guard.core.coordinator.terms import AuditedCommit
 from guard.core.events.plan_upkeep import (
     RollbackBlocked,
     RollbackFailed,
@@ -166,7 +166,7 @@ def test_analysts_are_sent_to_vague_tasks_and_again_when_they_are_lost(desk: Des
 def passed(desk: Desk, *names: str) -> None:
     for number, name in enumerate(names):
         desk.does(taken(name), ReadyForAudit(task_id=name))
-        desk.commit = Commit(f"{number + 1:040x}")
+        desk.commit = AuditedCommit(f"{number + 1:040x}")
         desk.waits(minutes=1).does(Pass(task_id=name, agent_id="auditor"))
 
 

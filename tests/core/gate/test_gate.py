@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from guard.core.events.team_change import Alive, Change, Joined, Left, Running
-from guard.core.gate import AGENTS, Ended, Gate, Held, LetGo, stream_reader
+from guard.core.events.team_change import Alive, Change, Joined, MemberLeft, Running
+from guard.core.gate import AGENTS, Gate, LetGo, StreamHeld, StreamOutcome, stream_reader
 from guard.core.gate.members import Members
 from tests.streams import SESSION, init, jsonl, result, says, stream, system
 from tests.support import ROOT
@@ -21,8 +21,8 @@ class Passed(NamedTuple):
     """What came out of a gate."""
 
     out: bytes
-    ended: Ended
-    told: list[Held | LetGo]
+    ended: StreamOutcome
+    told: list[StreamHeld | LetGo]
     changes: list[Change]
 
     @property
@@ -38,7 +38,7 @@ class Passed(NamedTuple):
 
 def passed(agent: str, *pieces: bytes | Line, **options: Any) -> Passed:
     """All of a stream through a gate, a second for each piece."""
-    told: list[Held | LetGo] = []
+    told: list[StreamHeld | LetGo] = []
     changes: list[Change] = []
     gate = Gate(stream_reader(agent), tell=told.append, on_change=changes.extend, **options)
     out = b""
@@ -152,7 +152,7 @@ def test_emits_usage_update_instead_of_complete_when_team_is_active(story: Story
     tokens = 10 if story.agent == "claude" else 40
     usage = {"inputTokens": tokens, "contextWindow": None}
     assert found.ends == [{"type": "usage_update", "usage": usage}]
-    assert found.told == [Held(TEAM, 1)]
+    assert found.told == [StreamHeld(TEAM, 1)]
     assert (found.ended.team, found.ended.exit_code) == (
         TEAM,
         11 if story.agent == "claude" else 16,
@@ -165,7 +165,7 @@ def test_emits_complete_event_normally_when_no_team_is_active(story: Story) -> N
     found = passed(story.agent, story.start, over)
     usage = {"inputTokens": 10 if story.agent == "claude" else 40, "contextWindow": None}
     assert found.ends == [{"type": "complete", "usage": usage, "source": over}]
-    assert (found.ended, found.told) == (Ended(("completed",)), [])
+    assert (found.ended, found.told) == (StreamOutcome(("completed",)), [])
     assert found.ended.exit_code == 0
 
 
@@ -182,7 +182,7 @@ def test_transitions_from_usage_update_to_complete_when_team_becomes_inactive(st
     lines = (*story.spawns, story.over(), story.ends, story.goes_on, story.over())
     found = passed(story.agent, story.start, *lines)
     assert found.types == ["usage_update", "complete"]
-    assert found.told == [Held(TEAM, 1), LetGo(TEAM, 0, "ended")]
+    assert found.told == [StreamHeld(TEAM, 1), LetGo(TEAM, 0, "ended")]
     assert found.ended.exit_code == 0
 
 
@@ -192,7 +192,7 @@ def test_a_failed_spawn_leaves_nobody_who_counts(story: Story) -> None:
     assert passed(story.agent, story.start, before, story.over()).types == ["usage_update"]
     found = passed(story.agent, story.start, *story.failed_spawn, story.over())
     assert found.types == ["complete"]
-    assert [c.because for c in found.changes if isinstance(c, Left)] == ["spawn_failed"]
+    assert [c.because for c in found.changes if isinstance(c, MemberLeft)] == ["spawn_failed"]
 
 
 @each_story
@@ -210,7 +210,7 @@ def test_completes_when_all_have_shut_down_and_not_before(story: Story) -> None:
         two = (spawn("completed", "a1"), spawn("completed", "a2", one="item_2"))
         first, second = waited("a1", "shutdown"), waited("a2", "errored")
     some = passed(story.agent, story.start, *two, first, story.over())
-    assert (some.types, some.told) == (["usage_update"], [Held(TEAM, 1)])
+    assert (some.types, some.told) == (["usage_update"], [StreamHeld(TEAM, 1)])
     assert passed(story.agent, story.start, *two, first, second, story.over()).types == ["complete"]
 
 
@@ -225,11 +225,11 @@ def test_clearing_the_team_lets_the_next_end_through(story: Story) -> None:
 
 def test_the_first_name_is_kept() -> None:
     first = passed("claude", init(), begun("t1", team_name="builders"), begun("t2"), result())
-    assert first.told == [Held("builders", 2)]
+    assert first.told == [StreamHeld("builders", 2)]
     later = passed("claude", init(), begun("t1"), begun("t2", team_name="builders"), result())
-    assert later.told == [Held(TEAM, 2)]
+    assert later.told == [StreamHeld(TEAM, 2)]
     given = passed("claude", init(), begun("t1", team_name="late"), result(), team="early")
-    assert given.told == [Held("early", 1)]
+    assert given.told == [StreamHeld("early", 1)]
 
 
 def test_usage_is_of_one_turn() -> None:
@@ -673,24 +673,28 @@ def test_a_late_end_of_an_earlier_run_changes_nothing() -> None:
 
 def test_an_end_is_told_once_and_that_of_work_in_the_foreground_never() -> None:
     assert passed("claude", begun(), KILLED, notified(status="stopped")).changes[1:] == [
-        Left("t1", "killed")
+        MemberLeft("t1", "killed")
     ]
     assert passed("claude", begun(is_backgrounded=False), KILLED).changes == []
 
 
 def test_only_the_life_that_is_meant_ends() -> None:
     members = Members()
-    for change in (Joined("a", "subagent"), Left("a", "killed"), Joined("a", "subagent")):
+    for change in (Joined("a", "subagent"), MemberLeft("a", "killed"), Joined("a", "subagent")):
         members.take(change, "s1")
-    members.take(Left("a", "ended", incarnation=1), "s1")
+    members.take(MemberLeft("a", "ended", incarnation=1), "s1")
     assert members.holder == ("session:s1", 1)
-    members.take(Left("a", "ended", incarnation=2), "s1")
+    members.take(MemberLeft("a", "ended", incarnation=2), "s1")
     assert (members.count, members.killed) == (0, ("a",))
 
 
 def test_somebody_is_killed_once() -> None:
     members = Members()
-    for change in (Joined("a", "subagent", "work"), Left("a", "killed"), Left("a", "killed")):
+    for change in (
+        Joined("a", "subagent", "work"),
+        MemberLeft("a", "killed"),
+        MemberLeft("a", "killed"),
+    ):
         members.take(change, "s1")
     assert members.killed == ("work",)
 
@@ -707,14 +711,14 @@ def test_others_hold_and_let_go() -> None:
     others: list[tuple[str, int] | None] = [("builders", 2)]
     gate = Gate(stream_reader("claude"), also_holds=lambda: others[-1])
     assert b"usage_update" in gate.feed(jsonl(result()), 0)
-    assert gate.end(1)[1] == Ended(("held",), "builders", 2)
+    assert gate.end(1)[1] == StreamOutcome(("held",), "builders", 2)
     others.append(None)
     assert b'"complete"' in gate.feed(jsonl(result()), 2)
 
 
 def test_what_only_others_held_goes_out_at_the_end_if_they_have_ended() -> None:
     others: list[tuple[str, int] | None] = [("builders", 2)]
-    told: list[Held | LetGo] = []
+    told: list[StreamHeld | LetGo] = []
     gate = Gate(stream_reader("claude"), also_holds=lambda: others[-1], tell=told.append)
     out = gate.feed(jsonl(result()) + b"no newline", 0)
     others.append(None)
@@ -726,20 +730,20 @@ def test_what_only_others_held_goes_out_at_the_end_if_they_have_ended() -> None:
 
 def test_members_known_from_elsewhere_only_count_beside_those_of_the_stream() -> None:
     found = passed("claude", begun(), result(), also_holds=lambda: ("t", 1))
-    assert found.told == [Held("session:" + SESSION, 2)]
+    assert found.told == [StreamHeld("session:" + SESSION, 2)]
 
 
 def test_a_hold_has_a_limit_and_says_so() -> None:
-    told: list[Held | LetGo] = []
+    told: list[StreamHeld | LetGo] = []
     gate = Gate(stream_reader("claude"), max_hold_seconds=100, tell=told.append)
     gate.feed(jsonl(begun(), result("first")), 1000)
     assert gate.deadline == 1100
     assert gate.tick(1099) == b""
     late = gate.tick(1100)
     assert json.loads(late)["source"]["result"] == "first"
-    assert told == [Held(TEAM, 1), LetGo(TEAM, 1, "hold_limit")]
+    assert told == [StreamHeld(TEAM, 1), LetGo(TEAM, 1, "hold_limit")]
     assert gate.tick(5000) == b""
-    assert gate.end(5000)[1] == Ended(("hold_limit",))
+    assert gate.end(5000)[1] == StreamOutcome(("hold_limit",))
 
 
 def test_the_limit_counts_from_the_first_hold_and_anew_for_a_new_one() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guard.core.gate import AGENTS, Ended, Gate, stream_reader
+from guard.core.gate import AGENTS, Gate, StreamOutcome, stream_reader
 from tests.streams import stream
 
 MARKS = (b'{"type":"complete"', b'{"type":"usage_update"')
@@ -43,7 +43,7 @@ def early() -> list[bytes]:
     return [line for line in lines_of("codex-helper") if b'"wait"' not in line]
 
 
-def gated(agent: str, data: bytes) -> tuple[bytes, Ended]:
+def gated(agent: str, data: bytes) -> tuple[bytes, StreamOutcome]:
     gate = Gate(stream_reader(agent))
     out = gate.feed(data, 0)
     rest, ended = gate.end(1)

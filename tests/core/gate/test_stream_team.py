@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guard.core.classify import reader
-from guard.core.events.team_change import Joined, Left, Running
+from guard.core.events.team_change import Joined, MemberLeft, Running
 from guard.core.gate import AGENTS, stream_reader
 from guard.core.gate.stream_team import StreamTeam
 from tests.streams import SESSION, init, jsonl, read, result, stream, system
@@ -29,7 +29,7 @@ def team(*events: dict[str, Any], agent: str = "claude") -> StreamTeam:
 
 def test_news_are_told_once() -> None:
     one = team(init(), begun(1), ended(1))
-    assert one.news() == (Joined("t1", "background_shell", "job 1"), Left("t1", "ended"))
+    assert one.news() == (Joined("t1", "background_shell", "job 1"), MemberLeft("t1", "ended"))
     assert one.news() == ()
 
 

@@ -13,10 +13,10 @@ from guard.core.events.run import Process
 from guard.core.events.team_change import Alive, Joined
 from guard.core.hooks import messages as saying
 from guard.core.hooks.failure import failure
-from guard.core.hooks.payload import Heard, Task, Wakeup
+from guard.core.hooks.payload import HookCall, Task, Wakeup
 from guard.core.hooks.session_start import is_real_start, over_since
-from guard.core.hooks.state import Boot, Hooks, HookSession, HooksFold
-from guard.core.hooks.stop import Decision, Facts, decide, unlisted, waited_for
+from guard.core.hooks.state import Boot, HookSession, HooksFold, HooksState
+from guard.core.hooks.stop import Facts, StopAnswer, decide, unlisted, waited_for
 from guard.core.iteration.run import OpenIteration
 from guard.core.team.state import Member
 from tests.support.events import MOMENT
@@ -65,7 +65,7 @@ def blocked(blocks: int, seconds_ago: float = 60, **more: Any) -> HookSession:
     return known(**{**fields, **more})
 
 
-def decided(facts: Facts, before: HookSession | None = None, most: int = 2) -> Decision:
+def decided(facts: Facts, before: HookSession | None = None, most: int = 2) -> StopAnswer:
     return decide(facts, before, most, MOMENT)
 
 
@@ -179,7 +179,7 @@ def test_never_more_blocks_than_the_cap_without_proof_of_a_new_prompt(
         fold.apply(stop_decided(facts, found, at))
 
 
-def stop_decided(facts: Facts, found: Decision, at: datetime) -> StopDecided:
+def stop_decided(facts: Facts, found: StopAnswer, at: datetime) -> StopDecided:
     return StopDecided.model_validate(
         {
             "at": at,
@@ -277,7 +277,7 @@ def test_what_is_told_is_bounded_and_harmless() -> None:
     assert "\n" not in saying.let_go(found.left, 2)
 
 
-def heard(**more: Any) -> Heard:
+def heard(**more: Any) -> HookCall:
     fields: dict[str, Any] = {
         "agent": "claude",
         "event": "Stop",
@@ -288,7 +288,7 @@ def heard(**more: Any) -> Heard:
         "cwd": "/",
         "session": "s1",
     }
-    return Heard(**{**fields, **more})
+    return HookCall(**{**fields, **more})
 
 
 def task(name: str, kind: str = "subagent", running: bool = True) -> Task:
@@ -395,7 +395,7 @@ def test_an_iteration_is_over_with_its_session(
         Calls(agent="codex", event="SessionEnd", count=1, last_at=MOMENT),
     )
     fields = {"worktree": "w1", "calls": calls, "sessions": (session,), "folded": ()}
-    hooks = Hooks.model_construct(**fields)  # type: ignore[arg-type]
+    hooks = HooksState.model_construct(**fields)  # type: ignore[arg-type]
     assert over_since(iteration, hooks, MOMENT) == expected
     assert over_since(iteration, None, MOMENT) is None
     own = iteration is not None and session.began and iteration.supervisor is None

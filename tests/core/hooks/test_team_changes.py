@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, Running
-from guard.core.hooks.payload import Heard, HeardKind
+from guard.core.events.team_change import Alive, Change, Joined, Kind, MemberLeft, Running
+from guard.core.hooks.payload import HeardKind, HookCall
 from guard.core.hooks.team_changes import changes, in_order, moment_of
 from guard.core.team.state import TeamState
 from tests.support.events import MOMENT
@@ -28,7 +28,7 @@ TASKS: frozenset[Kind] = frozenset({"background_shell", "subagent", "teammate"})
 WAKEUPS: frozenset[Kind] = frozenset({"scheduled_wakeup"})
 
 
-def heard(kind: str, seconds: float = 10, wall: float | None = None, **more: Any) -> Heard:
+def heard(kind: str, seconds: float = 10, wall: float | None = None, **more: Any) -> HookCall:
     shown = MOMENT.timestamp() + (seconds if wall is None else wall)
     document = {
         "agent": "claude",
@@ -41,10 +41,10 @@ def heard(kind: str, seconds: float = 10, wall: float | None = None, **more: Any
         "session": SCOPE.session,
         **more,
     }
-    return Heard.model_validate(document, strict=False)
+    return HookCall.model_validate(document, strict=False)
 
 
-def told(kind: str, seconds: float = 10, **more: Any) -> Heard:
+def told(kind: str, seconds: float = 10, **more: Any) -> HookCall:
     return heard(kind, seconds, helper="a1", helper_type="general-purpose", **more)
 
 
@@ -58,7 +58,7 @@ class Session:
     def state(self) -> TeamState | None:
         return self.team.state
 
-    def hears(self, *all_heard: Heard) -> "Session":
+    def hears(self, *all_heard: HookCall) -> "Session":
         for one in in_order(list(all_heard)):
             self.team.take(*changes(one, self.state), now=moment_of(one))
         return self
@@ -78,7 +78,7 @@ def state_of(name: str) -> TeamState | None:
         case "subagent":
             session.team.take(SUB)
         case "ended":
-            session.team.take(SUB, Left("a1", "ended"))
+            session.team.take(SUB, MemberLeft("a1", "ended"))
         case "expired":
             session.team.take(SUB)
             session.team.take(now=moment_of(heard("other", LEASE + 1)))
@@ -105,7 +105,7 @@ SIGNS = (
     *("tool_starting", "tool_used", "tool_failed", "task_created", "task_completed"),
     *("other", "prompted", "compacting", "stopping"),
 )
-ROWS: list[tuple[str, Heard, tuple[Change, ...]]] = [
+ROWS: list[tuple[str, HookCall, tuple[Change, ...]]] = [
     ("unknown", STARTED, (SUB,)),
     ("unknown", told("helper_started", team="b"), (replace(SUB, team="b"),)),
     ("ended", STARTED, (SUB,)),
@@ -114,8 +114,12 @@ ROWS: list[tuple[str, Heard, tuple[Change, ...]]] = [
     ("expired", told("helper_started", 1000), (Alive("a1"),)),
     ("unknown", heard("helper_started"), ()),
     ("unknown", ENDED, ()),
-    ("subagent", ENDED, (Left("a1", "ended", 1),)),
-    ("subagent", told("helper_ended", tasks=[LISTED_SUB], wakeups=[]), (Left("a1", "ended", 1),)),
+    ("subagent", ENDED, (MemberLeft("a1", "ended", 1),)),
+    (
+        "subagent",
+        told("helper_ended", tasks=[LISTED_SUB], wakeups=[]),
+        (MemberLeft("a1", "ended", 1),),
+    ),
     ("teammate", ENDED, (Alive("a1"),)),
     ("unknown", heard("helper_ended"), ()),
     ("unknown", IDLE, (MATE, IS_IDLE)),
@@ -133,8 +137,8 @@ ROWS: list[tuple[str, Heard, tuple[Change, ...]]] = [
     ("subagent", heard("stop_failed"), ()),
     ("unknown", END, ()),
     ("ended", END, ()),
-    ("subagent", END, (Left("a1", "killed", 1),)),
-    ("idle", END, (Left("a1", "killed", 1),)),
+    ("subagent", END, (MemberLeft("a1", "killed", 1),)),
+    ("idle", END, (MemberLeft("a1", "killed", 1),)),
     ("subagent", heard("stopping", tasks=[]), runs()),
     ("subagent", heard("stopping", tasks=[SHELL]), runs(B1)),
     ("subagent", heard("stopping", tasks=[{**SHELL, "running": False}]), runs()),
@@ -151,7 +155,7 @@ ROWS: list[tuple[str, Heard, tuple[Change, ...]]] = [
 
 
 @pytest.mark.parametrize(("state", "word", "expected"), ROWS)
-def test_a_word_and_what_it_means(state: str, word: Heard, expected: tuple[Change, ...]) -> None:
+def test_a_word_and_what_it_means(state: str, word: HookCall, expected: tuple[Change, ...]) -> None:
     assert changes(word, state_of(state)) == expected
 
 
@@ -205,7 +209,7 @@ LATE = [
 
 
 @pytest.mark.parametrize("late", LATE, ids=lambda late: late.kind)
-def test_a_late_word_of_an_earlier_life_changes_nothing(late: Heard) -> None:
+def test_a_late_word_of_an_earlier_life_changes_nothing(late: HookCall) -> None:
     session = Session().hears(told("helper_started", 0), told("helper_ended", 10))
     session.hears(told("helper_started", 20))
     before = session.state
@@ -262,7 +266,7 @@ WORDS = st.builds(
 
 
 @given(st.lists(WORDS, max_size=20))
-def test_whatever_is_heard_can_be_counted_and_ends_with_the_session(words: list[Heard]) -> None:
+def test_whatever_is_heard_can_be_counted_and_ends_with_the_session(words: list[HookCall]) -> None:
     session = Session()
     for one in words:
         session.hears(one)

@@ -6,7 +6,7 @@ from guard.core.catalogue import Replay
 from guard.core.events import BaselineRecorded
 from guard.core.events.baseline import DirtyFile
 from guard.core.iteration.baseline import Baseline, BaselineFold, RecordedBaseline
-from guard.core.log.record import Entry, Position
+from guard.core.log.record import LogEntry, Position
 from guard.core.log.view import seal, unseal
 from tests.support.events import MOMENT
 
@@ -96,6 +96,6 @@ def test_a_fold_restored_ends_in_the_same_bytes(head: str | None) -> None:
 def test_each_work_tree_has_a_baseline_of_its_own() -> None:
     replay = Replay()
     for seq, event in enumerate([recorded(1), recorded(2, "w2")], 1):
-        replay.feed(Entry(event, place(seq)))
+        replay.feed(LogEntry(event, place(seq)))
     views = {path: fold.document().iteration for path, fold in replay.folds.items()}
     assert views == {"worktrees.d/w1/baseline.json": 1, "worktrees.d/w2/baseline.json": 2}

@@ -7,7 +7,7 @@ import pytest
 from guard.core.catalogue import Replay
 from guard.core.events import Event, RunEvent
 from guard.core.iteration.run import Run, RunFold
-from guard.core.log.record import Entry, Position
+from guard.core.log.record import LogEntry, Position
 from guard.core.log.view import seal, unseal
 from tests.support.events import (
     iteration_ended,
@@ -132,7 +132,7 @@ def test_each_work_tree_has_a_run_of_its_own() -> None:
     ]
     replay = Replay()
     for seq, event in enumerate(events, 1):
-        replay.feed(Entry(event, place(seq)))
+        replay.feed(LogEntry(event, place(seq)))
     first = replay.folds["worktrees.d/w1/run.json"].document()
     second = replay.folds["worktrees.d/w2/run.json"].document()
     assert (first.run, first.end_reason, first.seq) == ("r1", "done", 4)

@@ -8,71 +8,75 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.plan.signals import MOST_CHARACTERS, MOST_LINES, MOST_SIGNALS, Signal, signals
+from guard.core.plan.signals import MOST_CHARACTERS, MOST_LINES, MOST_SIGNALS, AgentSignal, signals
 from tests.support import ROOT
 
 SIGNAL = "AUDIT PASS: 1.1"
 
-TOLD: dict[str, tuple[str, list[Signal]]] = {
-    "complete": ("Done.\nAGENT COMPLETE\n", [Signal("agent_complete", 2)]),
+TOLD: dict[str, tuple[str, list[AgentSignal]]] = {
+    "complete": ("Done.\nAGENT COMPLETE\n", [AgentSignal("agent_complete", 2)]),
     "complete, with deliverables": (
         "AGENT COMPLETE: the index\nConfidence: high\nDeliverables:\n- a.sql\n- notes\n  of two lines\nBye.\n",
         [
-            Signal(
+            AgentSignal(
                 "agent_complete", 1, text="the index\na.sql\nnotes of two lines", confidence="HIGH"
             )
         ],
     ),
     "out of scope": (
         "OUT_OF_SCOPE: no database work\nSuggested alternative: db-expert-1\n",
-        [Signal("out_of_scope", 1, text="no database work", alternative="db-expert-1")],
+        [AgentSignal("out_of_scope", 1, text="no database work", alternative="db-expert-1")],
     ),
     "a question": (
         "SEEKING DIVINE CLARIFICATION\n\nTask: 1.1\nQuestion: Which one?\n  Or both?\nQuestion: When?\n",
         [
-            Signal(
+            AgentSignal(
                 "seeking_clarification", 1, task="1.1", questions=("Which one? Or both?", "When?")
             )
         ],
     ),
     "a question in its line": (
         "SEEKING DIVINE CLARIFICATION: Which?",
-        [Signal("seeking_clarification", 1, questions=("Which?",))],
+        [AgentSignal("seeking_clarification", 1, questions=("Which?",))],
     ),
-    "ready": ("READY FOR AUDIT: My task\r\n", [Signal("ready_for_audit", 1, task="My task")]),
+    "ready": ("READY FOR AUDIT: My task\r\n", [AgentSignal("ready_for_audit", 1, task="My task")]),
     "verdicts": (
         "AUDIT PASS: 1\nEvidence: 12 tests\nFiles: a.py, b.py\nAUDIT FAIL - 2\nAUDIT BLOCKED: 3 - red before\n",
         [
-            Signal("audit_pass", 1, task="1", text="12 tests", files=("a.py", "b.py")),
-            Signal("audit_fail", 4, task="2"),
-            Signal("audit_blocked", 5, task="3", text="red before"),
+            AgentSignal("audit_pass", 1, task="1", text="12 tests", files=("a.py", "b.py")),
+            AgentSignal("audit_fail", 4, task="2"),
+            AgentSignal("audit_blocked", 5, task="3", text="red before"),
         ],
     ),
     "health": (
         "HEALTH: HEALTHY\n\nHEALTH: UNHEALTHY\nIssues:\n1. no disk\n",
-        [Signal("healthy", 1), Signal("unhealthy", 3, text="no disk")],
+        [AgentSignal("healthy", 1), AgentSignal("unhealthy", 3, text="no disk")],
     ),
     "a checkpoint": (
         "CHECKPOINT: tests written\n",
-        [Signal("checkpoint", 1, text="tests written")],
+        [AgentSignal("checkpoint", 1, text="tests written")],
     ),
     "an expansion": (
         "EXPANSION COMPLETE: 2.1\nConfidence: LOW\nClarification questions:\n- Who?\n- Why?\n",
-        [Signal("expansion", 1, task="2.1", confidence="LOW", questions=("Who?", "Why?"))],
+        [AgentSignal("expansion", 1, task="2.1", confidence="LOW", questions=("Who?", "Why?"))],
     ),
     "a rollback": (
         "ROLLBACK REQUIRED: 1.1\n\nReason: breaks\nCommit: abc\nFiles Affected: a, b\n\nProceeding with rollback...\n",
-        [Signal("rollback_required", 1, task="1.1", text="breaks", commit="abc", files=("a", "b"))],
+        [
+            AgentSignal(
+                "rollback_required", 1, task="1.1", text="breaks", commit="abc", files=("a", "b")
+            )
+        ],
     ),
     "a fence ends the fields": (
         "AGENT COMPLETE\n```\nConfidence: HIGH\n```\n",
-        [Signal("agent_complete", 1)],
+        [AgentSignal("agent_complete", 1)],
     ),
 }
 
 
 @pytest.mark.parametrize(("text", "expected"), TOLD.values(), ids=TOLD)
-def test_a_signal(text: str, expected: list[Signal]) -> None:
+def test_a_signal(text: str, expected: list[AgentSignal]) -> None:
     assert list(signals(text)) == expected
 
 

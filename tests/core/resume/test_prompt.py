@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.activity.noise import is_noise, is_resumer_prompt
-from guard.core.agents.agent import Agent, Draft
+from guard.core.agents.agent import Agent, AgentDraft
 from guard.core.agents.lifecycle import ACTIVE
 from guard.core.base.text import visible
 from guard.core.events.agent import AgentStatus
 from guard.core.events.plan_model import PlanTask
 from guard.core.resume.actions import BY_STATE
 from guard.core.resume.evidence import (
-    Evidence,
     Failure,
-    Finding,
     LeftFiles,
     LostHelper,
     Mission,
     NextTask,
+    ReportedFinding,
+    ResumeEvidence,
     Silence,
 )
 from guard.core.resume.prompt import MOST_FILES, MOST_LINES, prompt, quoted
@@ -32,12 +32,12 @@ _NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 def agent(status: AgentStatus = "working") -> Agent:
     at = _NOW - timedelta(hours=3)
-    return Draft("a1", "T1", 1, "builder", status, None, "", at, at).frozen()
+    return AgentDraft("a1", "T1", 1, "builder", status, None, "", at, at).frozen()
 
 
-def evidence(**fields: Any) -> Evidence:
+def evidence(**fields: Any) -> ResumeEvidence:
     given = {"agent": agent(), "now": _NOW, "silence": Silence(90.0), **fields}
-    return Evidence(**given)
+    return ResumeEvidence(**given)
 
 
 def titles(text: str) -> list[str]:
@@ -115,7 +115,7 @@ _TASK = PlanTask(id="x1-1", name="1.1", title="Parse the file", depends=())
             ["the breaker is open: stalled", "Do something else than before"],
         ),
         (
-            {"findings": (Finding("high", "The index is stale.", "db.py"),), "findings_more": 2},
+            {"findings": (ReportedFinding("high", "The index is stale.", "db.py"),), "findings_more": 2},
             "Your findings",
             ["- high, db.py: The index is stale.", "- and 2 more"],
         ),
@@ -152,7 +152,7 @@ def test_how_long_it_was_silent_and_by_what_that_is_known(silence: Silence, show
 
 def test_much_of_anything_is_bounded() -> None:
     names = tuple(f"file{number}.py" for number in range(200))
-    finding = Finding("info", "x" * 100_000)
+    finding = ReportedFinding("info", "x" * 100_000)
     text = prompt(
         evidence(
             left=LeftFiles(names, 7),
@@ -182,7 +182,7 @@ def test_nobody_elses_words_make_a_section_or_drive_a_terminal(words: str) -> No
     base = evidence(
         mission=Mission("said", _NOW),
         left=LeftFiles(("name",)),
-        findings=(Finding("info", "text", "file"),),
+        findings=(ReportedFinding("info", "text", "file"),),
         priorities=("one",),
         lost=(LostHelper("name", "subagent", "why"),),
         failures=(Failure("what", "error", "detail"),),
@@ -193,7 +193,7 @@ def test_nobody_elses_words_make_a_section_or_drive_a_terminal(words: str) -> No
         base,
         mission=Mission(hostile, _NOW),
         left=LeftFiles((hostile,)),
-        findings=(Finding("info", hostile, hostile),),
+        findings=(ReportedFinding("info", hostile, hostile),),
         priorities=(hostile,),
         lost=(LostHelper(hostile, "subagent", hostile),),
         failures=(Failure(hostile, "error", hostile),),

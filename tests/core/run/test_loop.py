@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from guard.core.check.report import EXIT_OF, CheckReport
-from guard.core.run.loop import Limits, Next, after_iteration, before_iteration
+from guard.core.run.loop import LoopLimits, Next, after_iteration, before_iteration
 from tests.support.events import MOMENT
 
 
@@ -16,27 +16,27 @@ def report(status: str, reason: str = "", retry_at: datetime | None = None) -> C
     return CheckReport.model_construct(**fields)
 
 
-BEFORE: dict[str, tuple[Limits, int, float, int | None, Next | None]] = {
-    "no limits: go on": (Limits(), 1000, 1e6, None, None),
-    "no iteration yet: go on": (Limits(max_iterations=1, max_seconds=1), 0, 0.0, 3, None),
-    "open boxes: go on": (Limits(), 3, 1.0, 1, None),
+BEFORE: dict[str, tuple[LoopLimits, int, float, int | None, Next | None]] = {
+    "no limits: go on": (LoopLimits(), 1000, 1e6, None, None),
+    "no iteration yet: go on": (LoopLimits(max_iterations=1, max_seconds=1), 0, 0.0, 3, None),
+    "open boxes: go on": (LoopLimits(), 3, 1.0, 1, None),
     "no open box: done, whatever the last verdict": (
-        Limits(), 3, 1.0, 0, Next("tasks_done", 0)),
+        LoopLimits(), 3, 1.0, 0, Next("tasks_done", 0)),
     "no open box at the limit: done": (
-        Limits(max_iterations=3), 3, 1.0, 0, Next("tasks_done", 0)),
+        LoopLimits(max_iterations=3), 3, 1.0, 0, Next("tasks_done", 0)),
     "as many iterations as allowed: the last verdict's code": (
-        Limits(max_iterations=3), 3, 1.0, 1, Next("max_iterations", 10)),
-    "one fewer: go on": (Limits(max_iterations=3), 2, 1.0, 1, None),
+        LoopLimits(max_iterations=3), 3, 1.0, 1, Next("max_iterations", 10)),
+    "one fewer: go on": (LoopLimits(max_iterations=3), 2, 1.0, 1, None),
     "no iterations allowed: ends at once": (
-        Limits(max_iterations=0), 0, 0.0, None, Next("max_iterations", 10)),
+        LoopLimits(max_iterations=0), 0, 0.0, None, Next("max_iterations", 10)),
     "the time is over: the last verdict's code": (
-        Limits(max_seconds=60), 3, 60.0, 1, Next("max_time", 10)),
-    "time left: go on": (Limits(max_seconds=60), 3, 59.9, 1, None),
+        LoopLimits(max_seconds=60), 3, 60.0, 1, Next("max_time", 10)),
+    "time left: go on": (LoopLimits(max_seconds=60), 3, 59.9, 1, None),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BEFORE.values(), ids=BEFORE)
-def test_before_an_iteration(case: tuple[Limits, int, float, int | None, Next | None]) -> None:
+def test_before_an_iteration(case: tuple[LoopLimits, int, float, int | None, Next | None]) -> None:
     limits, iterations, elapsed, tasks, expected = case
     assert before_iteration(limits, iterations, elapsed, tasks, 10) == expected
 

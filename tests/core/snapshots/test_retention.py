@@ -6,17 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.snapshots.retention import Fate, Held, due, fates, slack
+from guard.core.snapshots.retention import Fate, SnapshotFacts, due, fates, slack
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def held(name: str, days: float | None, worktree: str = "/p", unpromoted: bool = False) -> Held:
+def held(
+    name: str, days: float | None, worktree: str = "/p", unpromoted: bool = False
+) -> SnapshotFacts:
     at = None if days is None else NOW - timedelta(days=days)
-    return Held(name, worktree, at, unpromoted)
+    return SnapshotFacts(name, worktree, at, unpromoted)
 
 
-TABLE: dict[str, tuple[list[Held], int, float, dict[str, Fate]]] = {
+TABLE: dict[str, tuple[list[SnapshotFacts], int, float, dict[str, Fate]]] = {
     "nothing": ([], 1, 0, {}),
     "the only one": ([held("a", 900)], 1, 0, {"a": "newest"}),
     "old and beyond the count": (
@@ -76,7 +78,9 @@ TABLE: dict[str, tuple[list[Held], int, float, dict[str, Fate]]] = {
 
 
 @pytest.mark.parametrize(("given_", "keep", "days", "expected"), TABLE.values(), ids=TABLE)
-def test_fates(given_: list[Held], keep: int, days: float, expected: dict[str, Fate]) -> None:
+def test_fates(
+    given_: list[SnapshotFacts], keep: int, days: float, expected: dict[str, Fate]
+) -> None:
     assert fates(given_, keep_snapshots=keep, keep_days=days, now=NOW) == expected
     gone = due(given_, keep_snapshots=keep, keep_days=days, now=NOW)
     assert set(gone) == {name for name, fate in expected.items() if fate == "due"}
@@ -92,7 +96,7 @@ any_held = st.builds(
 
 
 @given(st.lists(any_held, max_size=30), st.integers(1, 10), st.floats(0, 50))
-def test_whatever_must_stay_stays(found: list[Held], keep: int, days: float) -> None:
+def test_whatever_must_stay_stays(found: list[SnapshotFacts], keep: int, days: float) -> None:
     found.sort(key=lambda one: one.at or NOW)
     gone = set(due(found, keep_snapshots=keep, keep_days=days, now=NOW))
     for worktree in {one.worktree for one in found}:

@@ -9,14 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.events import TeamMemberAlive, TeamMemberJoined, TeamMemberLeft
-from guard.core.events.team_change import Alive, Change, Joined, Kind, Left, LeftBecause, Running
+from guard.core.events.team_change import (
+    Alive,
+    Change,
+    Joined,
+    Kind,
+    LeftBecause,
+    MemberLeft,
+    Running,
+)
 from guard.core.log.view import seal, unseal
-from guard.core.team.count import Terms, completion, expired, holds
+from guard.core.team.count import TeamTerms, completion, expired, holds
 from guard.core.team.state import MOST_LEFT, TEAM, Scope, TeamFold, TeamState, team_key
 from tests.support.teams import BOOT, LEASE, SCOPE, Team, moment
 
 A, B = Joined("a", "teammate", team="builders"), Joined("b", "teammate", team="others")
-GONE = Left("a", "ended")
+GONE = MemberLeft("a", "ended")
 
 
 def after(*changes: Change) -> Team:
@@ -41,14 +49,18 @@ def test_does_not_emit_complete_event_when_team_is_active() -> None:
 def test_emits_usage_update_instead_of_complete_when_team_is_active() -> None:
     """REQ-002: with the name and the count that the record of the hold has."""
     state = after(A, B).state
-    held = completion(state, held=True, reason="team", terms=Terms(SCOPE, moment(), "e1", LEASE))
+    held = completion(
+        state, held=True, reason="team", terms=TeamTerms(SCOPE, moment(), "e1", LEASE)
+    )
     assert (held.type, held.name, held.count) == ("completion_held", "builders", 2)
 
 
 def test_emits_complete_event_normally_when_no_team_is_active() -> None:
     """REQ-003."""
     assert not holds(None)
-    freed = completion(None, held=False, reason="none", terms=Terms(SCOPE, moment(), "e1", LEASE))
+    freed = completion(
+        None, held=False, reason="none", terms=TeamTerms(SCOPE, moment(), "e1", LEASE)
+    )
     assert (freed.type, freed.name, freed.count) == ("completion_released", None, 0)
 
 
@@ -62,7 +74,7 @@ def test_emits_complete_when_team_exists_but_has_zero_teammates() -> None:
 def test_transitions_from_usage_update_to_complete_when_team_becomes_inactive() -> None:
     team = after(A, B)
     told = [holds(team.state)]
-    for change in (GONE, Left("b", "shutdown")):
+    for change in (GONE, MemberLeft("b", "shutdown")):
         team.take(change)
         told.append(holds(team.state))
     assert told == [True, True, False]
@@ -71,9 +83,9 @@ def test_transitions_from_usage_update_to_complete_when_team_becomes_inactive() 
 STORIES: dict[str, tuple[list[Change], int, str | None]] = {
     "nothing ever happened": ([], 0, None),
     "counted before the spawn returns": ([A], 1, "builders"),
-    "a failed spawn": ([A, Left("a", "spawn_failed")], 0, "builders"),
+    "a failed spawn": ([A, MemberLeft("a", "spawn_failed")], 0, "builders"),
     "an end": ([A, GONE], 0, "builders"),
-    "a shutdown": ([A, Left("a", "shutdown")], 0, "builders"),
+    "a shutdown": ([A, MemberLeft("a", "shutdown")], 0, "builders"),
     "an end that is told twice": ([A, GONE, GONE], 0, "builders"),
     "an end of a member that nobody counted": ([GONE], 0, None),
     "a sign of life of a member that nobody counted": ([Alive("a")], 0, None),
@@ -84,8 +96,8 @@ STORIES: dict[str, tuple[list[Change], int, str | None]] = {
     "a helper without a team": ([Joined("x", "subagent")], 1, "session:s1"),
     "a member that is spawned twice counts once": ([A, A], 1, "builders"),
     "a member that comes again": ([A, GONE, A], 1, "builders"),
-    "a late end of an earlier incarnation": ([A, GONE, A, Left("a", "ended", 1)], 1, "builders"),
-    "the end of the newest incarnation": ([A, GONE, A, Left("a", "ended", 2)], 0, "builders"),
+    "a late end of an earlier incarnation": ([A, GONE, A, MemberLeft("a", "ended", 1)], 1, "builders"),
+    "the end of the newest incarnation": ([A, GONE, A, MemberLeft("a", "ended", 2)], 0, "builders"),
     "a sign of life after the end": ([A, GONE, Alive("a")], 0, "builders"),
     "a list names those who run": (
         [Running((A, B), frozenset({"teammate"}))], 2, "builders"),
@@ -110,7 +122,7 @@ def test_stories(changes: list[Change], counted: int, name: str | None) -> None:
 
 @pytest.mark.parametrize("because", get_args(LeftBecause))
 def test_an_end_has_its_reason(because: LeftBecause) -> None:
-    state = after(A, Left("a", because)).state
+    state = after(A, MemberLeft("a", because)).state
     assert state is not None
     (member,) = state.members
     assert (member.status, member.left_because) == ("left", because)
@@ -139,7 +151,10 @@ def test_clear_of_nothing_is_no_event() -> None:
 
 def test_what_changes_nothing_is_no_event() -> None:
     team = after(A, GONE, A)
-    assert team.take(Left("a", "ended", 1), Left("x", "ended"), Alive("a", incarnation=1)) == ()
+    assert (
+        team.take(MemberLeft("a", "ended", 1), MemberLeft("x", "ended"), Alive("a", incarnation=1))
+        == ()
+    )
 
 
 # Leases.
@@ -240,7 +255,7 @@ def test_clocks_that_jump_neither_end_a_lease_nor_keep_it_for_ever(now: Any, cou
 def test_those_that_left_are_bounded_and_a_forgotten_ones_next_life_has_a_higher_number() -> None:
     team = after(A, GONE, A, GONE, B)
     for number in range(MOST_LEFT + 5):
-        team.take(Joined(f"m{number}", "subagent"), Left(f"m{number}", "ended"))
+        team.take(Joined(f"m{number}", "subagent"), MemberLeft(f"m{number}", "ended"))
     assert team.state is not None
     assert len(team.state.members) == MOST_LEFT + 1
     assert team.state.member("a") is None
@@ -324,7 +339,7 @@ def _played(model: Model, what: str, whom: Any, life: int | None) -> Change | No
         return Joined(whom, "teammate", team=f"team-{whom}")
     if what == "leave":
         model.leave(whom, life)
-        return Left(whom, "ended", life)
+        return MemberLeft(whom, "ended", life)
     if what == "alive":
         model.alive(whom, life, f"team-{whom}")
         return Alive(whom, incarnation=life)

@@ -7,7 +7,7 @@ import pytest
 
 from guard.core.events.baseline import DirtyFile
 from guard.core.work.count import MOST_LINES, count_work
-from guard.core.work.history import Change, Commit, History, imported, leading_to, reachable
+from guard.core.work.history import Commit, CommitChange, History, imported, leading_to, reachable
 from guard.core.work.uncommitted import MOST_NAMES, Uncommitted, attributed, left_over
 
 MAIN = "refs/heads/main"
@@ -26,8 +26,8 @@ def several(*commits: Commit) -> dict[str, Commit]:
     return {commit.oid: commit for commit in commits}
 
 
-def touching(*paths: str, patch: str = "") -> Change:
-    return Change(frozenset(paths), frozenset({patch or "+".join(paths)}))
+def touching(*paths: str, patch: str = "") -> CommitChange:
+    return CommitChange(frozenset(paths), frozenset({patch or "+".join(paths)}))
 
 
 B = one("B", "A")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from guard.core.base.fields import parsed
 from guard.core.hooks.event_kinds import KINDS
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 from guard.hooks import plain_json
 from guard.hooks.agent import payload as document
 from tests.hooks.agent.documents import DOCUMENTS, data
@@ -103,8 +103,8 @@ NOTHING: dict[str, Any] = {
 }
 
 
-def read(agent: str, event: str, stdin: bytes, **environ: str) -> Heard:
-    return parsed(Heard, _written(document.read(agent, event, stdin, environ)))
+def read(agent: str, event: str, stdin: bytes, **environ: str) -> HookCall:
+    return parsed(HookCall, _written(document.read(agent, event, stdin, environ)))
 
 
 def _written(told: document.Document) -> bytes:

@@ -21,7 +21,7 @@ from guard.core.events import (
     TeamMemberAlive,
     TeamMemberJoined,
 )
-from guard.core.hooks.state import HOOKS, Hooks
+from guard.core.hooks.state import HOOKS, HooksState
 from guard.core.team.state import Member, Scope
 from guard.hooks import ingest as folding
 from guard.hooks import spool
@@ -63,7 +63,7 @@ def status(guard: Invocation) -> dict[str, str]:
     return {name: one.status for name, one in members(guard).items()}
 
 
-def hooks(guard: Invocation) -> Hooks:
+def hooks(guard: Invocation) -> HooksState:
     view = Invocation().store.view(HOOKS, key_of(guard))
     assert view is not None
     return view

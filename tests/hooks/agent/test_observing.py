@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 from guard.hooks import stdin as hook_stdin
 from guard.hooks.call import call
 from tests.hooks.agent.documents import DOCUMENTS, data
@@ -40,9 +40,9 @@ def hook(*words: str, stdin: bytes = b"{}") -> Result:
     return Result(process.returncode, out.decode(), err.decode())
 
 
-def spooled(home: Path) -> list[Heard]:
+def spooled(home: Path) -> list[HookCall]:
     files = (home / "state/guard/spool.d").glob("*/*.json")
-    return [Heard.model_validate_json(one.read_bytes()) for one in files]
+    return [HookCall.model_validate_json(one.read_bytes()) for one in files]
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from guard.context.config import state_home
 from guard.context.workspace import INDEX, choose, ensure
 from guard.core.base.fields import parsed
 from guard.core.config.settings import Resolved, Settings
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 from guard.git.locate import at
 from guard.hooks import faults, spool
 from guard.hooks.agent import payload as document
@@ -34,7 +34,7 @@ def test_a_call_is_one_file_that_reads_back(repository: Path, home: Path) -> Non
     path = put("claude", "SubagentStart", repository)
     assert path is not None
     assert spooled(home) == [path]
-    heard = parsed(Heard, path.read_bytes())
+    heard = parsed(HookCall, path.read_bytes())
     assert (heard.kind, heard.helper) == ("helper_started", "a0000000000000001")
     assert path.parent.name == spool.key(str(repository))
 
@@ -44,7 +44,7 @@ def test_every_document_can_be_spooled(repository: Path, home: Path) -> None:
         for event in events:
             path = put(agent, event, repository)
             assert path is not None
-            assert parsed(Heard, path.read_bytes()).event == event
+            assert parsed(HookCall, path.read_bytes()).event == event
 
 
 def test_signs_of_life_replace_each_other(repository: Path, home: Path) -> None:

@@ -14,7 +14,7 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.events import HookSessionStarted
 from guard.core.events.team_change import Joined
-from guard.core.hooks.payload import Heard
+from guard.core.hooks.payload import HookCall
 from guard.core.team.state import Scope
 from guard.hooks.agent import payload as document
 from guard.hooks.agent.boundary import answer
@@ -168,12 +168,12 @@ def test_two_hooks_that_are_called_at_once_count_once_at_every_stop(
     assert not any("block" in decided(Invocation(), one, lambda: 30.0) for one in both)
 
 
-def called(agent: str, **more: Any) -> Heard:
+def called(agent: str, **more: Any) -> HookCall:
     """What the hook for a stop was told, and when, before anything is decided."""
     event = STOPS[agent]
     data = stdin(agent, event, **{"background_tasks": [], **more})
     told = document.read(agent, event, data, os.environ)
-    return Heard.model_validate_json(json.dumps(told))
+    return HookCall.model_validate_json(json.dumps(told))
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])

@@ -4,23 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.hooks.git.push_gate import Seen, findings
+from guard.core.hooks.git.push_gate import PushState, findings
 from tests.support import commit, git, run, write
 from tests.support.git_hooks import tried
 
 FOUND = {
-    "nothing": (Seen(), []),
-    "uncommitted": (Seen(uncommitted=("a", "b", "c", "d")), ["uncommitted"]),
+    "nothing": (PushState(), []),
+    "uncommitted": (PushState(uncommitted=("a", "b", "c", "d")), ["uncommitted"]),
     "unverifiable wins over what is seen": (
-        Seen(uncommitted=("a",), unverifiable="hidden"),
+        PushState(uncommitted=("a",), unverifiable="hidden"),
         ["unverifiable"],
     ),
-    "breaker": (Seen(breaker_open="stalled"), ["breaker"]),
-    "rescue branches": (Seen(rescues=("guard/rescue/r-1", "guard/rescue/r-2")), ["rescue"] * 2),
-    "refused rescue": (Seen(refused_rescue="secrets"), ["rescue"]),
-    "held": (Seen(held_by=("team", 2)), ["held"]),
+    "breaker": (PushState(breaker_open="stalled"), ["breaker"]),
+    "rescue branches": (
+        PushState(rescues=("guard/rescue/r-1", "guard/rescue/r-2")),
+        ["rescue"] * 2,
+    ),
+    "refused rescue": (PushState(refused_rescue="secrets"), ["rescue"]),
+    "held": (PushState(held_by=("team", 2)), ["held"]),
     "all": (
-        Seen(("a",), None, "x", ("guard/rescue/r-1",), "y", ("t", 1)),
+        PushState(("a",), None, "x", ("guard/rescue/r-1",), "y", ("t", 1)),
         ["uncommitted", "breaker", "rescue", "rescue", "held"],
     ),
 }

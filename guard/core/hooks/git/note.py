@@ -8,7 +8,7 @@ from guard.core.base.fields import BootSeconds, Count, Frozen, Line, Oid
 from guard.core.events.commit import How, Rewrite
 
 
-class Noted(Frozen):
+class HookNote(Frozen):
     """One call of a hook."""
 
     schema_: Literal["guard/noted-commit/1"] = Field("guard/noted-commit/1", alias="schema")

@@ -7,7 +7,7 @@ from guard.core.base.text import plural
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PushState:
     """The work tree and its state at the moment of a push."""
 
     uncommitted: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PushFinding:
     """One reason to wait, and the next thing to do."""
 
     code: str
@@ -35,30 +35,30 @@ class Finding:
 _SHOWN = 3
 
 
-def findings(seen: Seen) -> tuple[Finding, ...]:
+def findings(seen: PushState) -> tuple[PushFinding, ...]:
     """Everything that speaks against it."""
-    found: list[Finding] = []
+    found: list[PushFinding] = []
     if seen.unverifiable is not None:
         hint = "have guard-check run at pre-push, where nothing is hidden"
-        found.append(Finding("unverifiable", f"unverifiable: {seen.unverifiable}", hint))
+        found.append(PushFinding("unverifiable", f"unverifiable: {seen.unverifiable}", hint))
     elif seen.uncommitted:
         count, names = len(seen.uncommitted), ", ".join(seen.uncommitted[:_SHOWN])
         more = " …" if count > _SHOWN else ""
         text = f"{plural(count, 'file')} not committed: {names}{more}"
-        found.append(Finding("uncommitted", text, "commit it, or ignore it in .gitignore"))
+        found.append(PushFinding("uncommitted", text, "commit it, or ignore it in .gitignore"))
     if seen.breaker_open is not None:
         text = f"the breaker is open: {seen.breaker_open}"
-        found.append(Finding("breaker", text, "guard breaker show; then guard breaker reset"))
+        found.append(PushFinding("breaker", text, "guard breaker show; then guard breaker reset"))
     for branch in seen.rescues:
         text = f"rescued work is only on {branch}"
         name = quote(branch)
         hint = f"git merge {name}, or delete it: git branch -D {name}"
-        found.append(Finding("rescue", text, hint))
+        found.append(PushFinding("rescue", text, hint))
     if seen.refused_rescue is not None:
         text = f"work could not be rescued into commits: {seen.refused_rescue}"
-        found.append(Finding("rescue", text, "guard rescue, or guard restore latest"))
+        found.append(PushFinding("rescue", text, "guard rescue, or guard restore latest"))
     if seen.held_by is not None:
         name, count = seen.held_by
         text = f"a completion is held back: {plural(count, 'helper')} of {name} at work"
-        found.append(Finding("held", text, "wait for them, or: guard team clear"))
+        found.append(PushFinding("held", text, "wait for them, or: guard team clear"))
     return tuple(found)
