@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from benchmarks.claim_corpus import FIRST_SIGHT, LABELS, PARTS, claims
 from benchmarks.measure import Row
-from guard.core.claims.policy_from_settings import policy_from
+from guard.core.claims.policy import policy_from
+from guard.core.claims.settings import ClaimsSettings
 from guard.core.claims.validation import BELIEVED, is_believed, validate
-from guard.core.config.settings import Claims
 
 
 class Judged(NamedTuple):
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
 
 def judged(part: str) -> Judged:
     """The claims of one part, judged with the settings as they come."""
-    policy = policy_from(Claims())
+    policy = policy_from(ClaimsSettings())
     total: Counter[str] = Counter()
     doubted: Counter[str] = Counter()
     for claim in claims(part):

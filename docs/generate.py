@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from guard.cli import COMMANDS, guard
-from guard.core.config.settings import knobs
+from guard.core.config.resolve import knobs
 from guard.errors import EXIT_CODES
 
 FOLDER = Path(__file__).resolve().parent

@@ -18,13 +18,13 @@ from guard.coordinator.register_agents import INFRASTRUCTURE
 from guard.core.activity.gaps import Gap
 from guard.core.activity.plan_events import Claim, claims
 from guard.core.activity.report import ActivityLook, ActivityReport, activity_report
+from guard.core.activity.settings import ActivitySettings
 from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
 from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.base.paths import unspelled
-from guard.core.config.settings import Activity
 from guard.core.coordinator.state import COORDINATOR, Coordinator
 from guard.core.coordinator.task_status import waiting
 from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated, BaseEvent
@@ -180,7 +180,11 @@ class KnownAgents:
 
 
 def subject_of(
-    guard: Invocation, agent: Agent, settings: Activity, known_agents: KnownAgents, shared: Shared
+    guard: Invocation,
+    agent: Agent,
+    settings: ActivitySettings,
+    known_agents: KnownAgents,
+    shared: Shared,
 ) -> AgentSubject:
     """The agent with the work tree in which it works; that of the call where it is not known."""
     known, here = known_agents.root_of(agent), guard.repository_if_any

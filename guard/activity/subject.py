@@ -10,11 +10,11 @@ from guard.activity.shared_scan import Period, Reported, Shared
 from guard.core.activity.assess import Signal
 from guard.core.activity.gaps import Gap, oldest
 from guard.core.activity.plan_events import Claim
+from guard.core.activity.settings import ActivitySettings
 from guard.core.activity.sources import AnySource, Tier, worth
 from guard.core.activity.watched import WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.base.text import valid
-from guard.core.config.settings import Activity
 from guard.system.clock import Clock
 
 
@@ -42,7 +42,7 @@ class AgentSubject:
     alone: bool
     """Whether nobody else is known to work in that work tree: only then is what changes there this agent's."""
     clock: Clock
-    settings: Activity
+    settings: ActivitySettings
     reports: tuple[Reported, ...] = ()
     """What it reported to guard lately, the newest last."""
     claims: tuple[Claim, ...] = ()

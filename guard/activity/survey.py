@@ -14,12 +14,12 @@ from guard.agents.monitor import listed
 from guard.context.invocation import Invocation
 from guard.core.activity.gaps import left_out
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
+from guard.core.activity.settings import ActivitySettings
 from guard.core.activity.staleness import category
 from guard.core.activity.status import StatusReport, SurveyedAgent, TaskLine
 from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.reports import AgentsReport, ListedAgent
-from guard.core.config.settings import Activity
 from guard.hooks.ingest import fold
 
 _THREADS = 4
@@ -85,7 +85,7 @@ def _surveyed(
     return down, [_one(*one, down) for one in looks]
 
 
-def _outage(settings: Activity, now: datetime, looks: Iterable[_Looked]) -> Outage | None:
+def _outage(settings: ActivitySettings, now: datetime, looks: Iterable[_Looked]) -> Outage | None:
     agents = [
         LastSeen(
             agent.task_id,
@@ -103,7 +103,7 @@ def _outage(settings: Activity, now: datetime, looks: Iterable[_Looked]) -> Outa
     return found if found and any(found.explains(one, now) for one in silent) else None
 
 
-def outage_rules(settings: Activity) -> OutageRules:
+def outage_rules(settings: ActivitySettings) -> OutageRules:
     """What the settings say of outages."""
     return OutageRules(
         agents=settings.outage_agents,

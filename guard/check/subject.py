@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guard.core.check.evidence import Cutoff
+from guard.core.check.settings import CheckSettings
 from guard.core.classify import Classification
-from guard.core.config.settings import CompletionCheck
 from guard.git.locate import Repository
 from guard.iteration.baseline import Baseline
 from guard.team import TeamStanding
@@ -46,7 +46,7 @@ class CheckSubject:
     """The team of its session, as of now."""
 
     def question(
-        self, check: CompletionCheck, now: datetime, most: float = inf, topic: "Topic | None" = None
+        self, check: CheckSettings, now: datetime, most: float = inf, topic: "Topic | None" = None
     ) -> "ProbeQuestion":
         """What to ask its agent, in at most so many seconds: about the session's state, or about another topic."""
         from guard.probe import ProbeQuestion

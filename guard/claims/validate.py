@@ -14,7 +14,7 @@ from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_k
 from guard.core.base.paths import unspelled
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
-from guard.core.claims.policy_from_settings import policy_from
+from guard.core.claims.policy import policy_from
 from guard.core.claims.validation import validate
 from guard.core.events.validation import CompletionValidation
 from guard.errors import GuardError

@@ -8,7 +8,7 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import visible
-from guard.core.config.settings import Resolved, knobs, value_of
+from guard.core.config.resolve import Resolved, knobs, value_of
 from guard.core.log.reports import ConfigReport, SettingLine
 
 

@@ -8,7 +8,7 @@ from guard.context import config
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import valid, visible
-from guard.core.config.settings import config_template
+from guard.core.config.resolve import config_template
 from guard.core.log.reports import InitReport
 from guard.errors import ConfigProblem
 

@@ -8,7 +8,7 @@ import click
 
 from guard.context.ids import given_id
 from guard.core.base.report import Report
-from guard.core.config.settings import Agent
+from guard.core.check.settings import AgentCli
 from guard.errors import WrongUsage
 from guard.iteration.current import CheckTerms
 
@@ -53,7 +53,7 @@ _OPTIONS = (
     ),
     click.option(
         "--agent",
-        type=click.Choice(get_args(Agent)),
+        type=click.Choice(get_args(AgentCli)),
         help="Which agent it is; `run` and `loop` see it by the command.",
     ),
     click.option("--session", metavar="ID", help="The agent's session, to be asked by a probe."),

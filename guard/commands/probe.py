@@ -7,7 +7,7 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import visible
-from guard.core.config.settings import Agent
+from guard.core.check.settings import AgentCli
 from guard.core.probe.report import ProbeReport
 from guard.errors import WrongUsage
 
@@ -17,7 +17,7 @@ _FAILED, _LIMITED = 15, 13
 @click.command("probe")
 @click.option(
     "--agent",
-    type=click.Choice(get_args(Agent)),
+    type=click.Choice(get_args(AgentCli)),
     help="Whom to ask; by default completion_check.agent.",
 )
 @click.option("--session", metavar="ID", help="The agent's session: its id, not its title.")

@@ -8,7 +8,7 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import plural, visible
-from guard.core.config.settings import Agent
+from guard.core.check.settings import AgentCli
 from guard.core.rescue.report import RescueReport
 from guard.iteration.current import CheckTerms
 
@@ -27,7 +27,7 @@ _MOST_LINES = 20
 @click.option(
     "--spec", metavar="NAME", help="The spec whose task file is ticked where files prove it."
 )
-@click.option("--agent", type=click.Choice(get_args(Agent)), help="Which agent plans.")
+@click.option("--agent", type=click.Choice(get_args(AgentCli)), help="Which agent plans.")
 @click.option("--session", metavar="ID", help="The agent's session that plans.")
 @format_option
 @click.pass_obj

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from guard.core.base.text import valid
-from guard.core.config.settings import BadSetting, Resolved, SettingSource, knobs, nested, resolve
+from guard.core.config.resolve import BadSetting, Resolved, SettingSource, knobs, nested, resolve
 from guard.errors import ConfigProblem
 
 PROJECT_FILE, PYPROJECT, USER_FILE = "guard.toml", "pyproject.toml", "config.toml"

@@ -10,7 +10,8 @@ from typing import Any
 from guard.context import config, workspace
 from guard.context.output import Output
 from guard.context.workspace import Workspace
-from guard.core.config.settings import Resolved, Settings, nested
+from guard.core.config.resolve import Resolved, nested
+from guard.core.config.settings import Settings
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.store.file_store import FileStore

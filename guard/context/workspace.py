@@ -17,7 +17,7 @@ from pydantic import Field
 
 from guard.context.config import state_home
 from guard.core.base.fields import Count, Frozen, parsed
-from guard.core.config.settings import Resolved
+from guard.core.config.resolve import Resolved
 from guard.errors import (
     ConfigProblem,
     RepositoryProblem,

@@ -7,7 +7,7 @@ from math import inf
 
 from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff, Living
-from guard.core.config.settings import Run
+from guard.core.run.settings import RunSettings
 from guard.iteration.current import Iteration, session_seen
 from guard.iteration.process_watch import Watch
 from guard.run.child import Supervised
@@ -24,7 +24,7 @@ class RunLimits:
     idle_seconds: float
 
     @classmethod
-    def of(cls, settings: Run, most: float | None) -> "RunLimits":
+    def of(cls, settings: RunSettings, most: float | None) -> "RunLimits":
         """Those of the settings, where 0 is none, and what is left to the caller."""
         seconds = min(settings.max_seconds or inf, inf if most is None else most)
         return cls(seconds, settings.max_idle_seconds or inf)

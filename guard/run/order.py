@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from guard.core.config.settings import Agent
+from guard.core.check.settings import AgentCli
 from guard.errors import WrongUsage
 from guard.iteration.current import CheckTerms
 
-AGENT_PROGRAMS = frozenset(get_args(Agent)) - {"command"}
+AGENT_PROGRAMS = frozenset(get_args(AgentCli)) - {"command"}
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from guard.core.config.settings import Rescue
 from guard.core.events.snapshot import (
     COMMIT_MAX_FILE_BYTES,
     KEEP_DAYS,
     KEEP_SNAPSHOTS,
     SNAPSHOT_MAX_FILE_BYTES,
 )
+from guard.core.rescue.settings import RescueSettings
 
 Progress = Callable[[str], None]
 """Told what is going on, very often; what follows a semicolon is how far it is."""
@@ -33,7 +33,7 @@ class SnapshotLimits:
             self.progress(message)
 
     @classmethod
-    def of(cls, settings: Rescue, progress: Progress | None = None) -> "SnapshotLimits":
+    def of(cls, settings: RescueSettings, progress: Progress | None = None) -> "SnapshotLimits":
         """As the settings say."""
         return cls(
             snapshot_max_file_bytes=settings.snapshot_max_file_bytes,

@@ -16,9 +16,9 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guard.core.catalogue import paths_touched
-from guard.core.config.settings import StoreSettings
 from guard.core.events.snapshot import Anchor
 from guard.core.log.record import START, LogEntry, Position
+from guard.core.log.settings import StoreSettings
 from guard.core.log.view import ViewDocument, ViewKind
 from guard.errors import StoreUnavailable
 from guard.store.change import FileChange, StoreMemory

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from guard.activity.subject import AgentSubject
+from guard.core.activity.settings import ActivitySettings
 from guard.core.agents.agent import Agent, AgentDraft
-from guard.core.config.settings import Activity
 from guard.system.clock import Clock
 
 Look = Callable[..., AgentSubject]
@@ -30,7 +30,7 @@ def subject(tmp_path: Path) -> Look:
     """The agent in a work tree; settings and fields by name."""
 
     def make(root: Path | None = tmp_path, **fields: Any) -> AgentSubject:
-        settings = Activity(**fields.pop("settings", {}))
+        settings = ActivitySettings(**fields.pop("settings", {}))
         base = AgentSubject(agent(), root, False, Clock(), settings, environ={})
         return replace(base, **fields)
 

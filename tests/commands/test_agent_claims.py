@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.config.settings import knobs
+from guard.core.config.resolve import knobs
 from tests.support import NOW, TIME_LIMIT, Result, commit, git, run, write
 
 IDS = ("--task", "T1", "--agent", "a1")

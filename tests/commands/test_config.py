@@ -10,7 +10,7 @@ import pytest
 
 from guard.agents import registry as agents
 from guard.context import config
-from guard.core.config.settings import knobs, value_of
+from guard.core.config.resolve import knobs, value_of
 from guard.errors import ConfigProblem
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore

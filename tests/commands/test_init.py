@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guard.context import config
-from guard.core.config.settings import knobs
+from guard.core.config.resolve import knobs
 from guard.schemas.validate import validator
 from tests.support import git, run, write
 

@@ -3,6 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from guard.core.claims.settings import ClaimsSettings
+
 
 _NEED = r"(files|findings|tests)=[0-9]{1,3}"
 REQUIREMENTS_PATTERN = rf"^( *[A-Za-z0-9][A-Za-z0-9_-]*: *{_NEED}( +{_NEED})* *(;|$))* *$"
@@ -69,3 +74,16 @@ def checked_requirements(text: str) -> str:
 def listed(text: str) -> tuple[str, ...]:
     """The phrases of a list with commas."""
     return tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+
+
+def policy_from(claims: "ClaimsSettings") -> ClaimPolicy:
+    """What claims are measured by; a type that the settings name is no longer the built-in one."""
+    return ClaimPolicy(
+        min_message_length=claims.min_message_length,
+        min_updates=claims.min_updates,
+        min_seconds=claims.min_seconds,
+        requirements={**REQUIREMENTS, **parsed_requirements(claims.requirements)},
+        evidence_words=listed(claims.evidence_words),
+        suspicious_phrases=listed(claims.suspicious_phrases),
+        strict=claims.strict,
+    )

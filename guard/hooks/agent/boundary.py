@@ -17,8 +17,8 @@ from guard.system.signals import handled, terminated_like_interrupted
 
 if TYPE_CHECKING:
     from guard.context.invocation import Invocation
-    from guard.core.config.sections import Hooks
     from guard.core.hooks.payload import HookCall
+    from guard.core.hooks.settings import HooksSettings
 
 _LIMIT_SECONDS = {"session_started": 20.0, "stopping": 40.0}
 """The defaults of the settings: they hold until the settings are read, and if they cannot be."""
@@ -101,7 +101,7 @@ def _invocation(heard: "HookCall", environ: Mapping[str, str]) -> "Invocation":
     )
 
 
-def _seconds(heard: "HookCall", settings: "Hooks") -> float:
+def _seconds(heard: "HookCall", settings: "HooksSettings") -> float:
     if heard.kind == "session_started":
         return settings.baseline_seconds
     return settings.time_limit_seconds

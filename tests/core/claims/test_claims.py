@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
-from guard.core.claims.policy import ClaimPolicy, Requirement, parsed_requirements
-from guard.core.claims.policy_from_settings import policy_from
+from guard.core.claims.policy import ClaimPolicy, Requirement, parsed_requirements, policy_from
+from guard.core.claims.settings import ClaimsSettings
 from guard.core.claims.validation import explained, is_believed, refusals, validate
-from guard.core.config.settings import Claims
 from guard.core.events.validation import CompletionValidation
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
-POLICY = policy_from(Claims())
+POLICY = policy_from(ClaimsSettings())
 HONEST = "Added retries to src/client.py and verified them with a script against a slow server."
 REVIEWED = "Reviewed src/client.py as asked and documented 3 findings, each with its line."
 RUN = TestRun("pytest", BEGAN + timedelta(minutes=4), passed=True)
@@ -344,7 +343,7 @@ def test_findings_that_do_not_exist_are_refused_where_they_are_required() -> Non
     nothing = judged(
         agent_type="investigator", message=message, changes=changes(commits=0), tests=()
     )
-    strict = policy_from(Claims(strict=True))
+    strict = policy_from(ClaimsSettings(strict=True))
     assert refusals(nothing, strict) == ("Claims 5 findings, and none is recorded",)
     written = judged(agent_type="investigator", message=message, changes=changes("report.md"))
     assert (written.confidence, written.blocking_issues) == (0.75, ())
@@ -425,13 +424,13 @@ KNOBS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("knobs", "given"), KNOBS.values(), ids=KNOBS)
 def test_a_knob_changes_the_result(knobs: dict[str, Any], given: dict[str, Any]) -> None:
-    turned = policy_from(Claims.model_validate(knobs))
+    turned = policy_from(ClaimsSettings.model_validate(knobs))
     assert judged(turned, **given).confidence != judged(**given).confidence
 
 
 def test_strict_lets_blocking_issues_refuse() -> None:
     false = judged(message=HONEST + " Created src/pool.py.")
-    strict = policy_from(Claims(strict=True))
+    strict = policy_from(ClaimsSettings(strict=True))
     assert refusals(false, strict) == ("Claims to have changed src/pool.py, which no diff has",)
     assert refusals(false, POLICY) == refusals(judged(updates=0), strict) == ()
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.config.settings import (
+from guard.core.config.resolve import (
     BadSetting,
-    Settings,
     SettingSource,
     config_template,
     knobs,
     resolve,
     value_of,
 )
+from guard.core.config.settings import Settings
 
 
 def source(

@@ -10,7 +10,8 @@ import pytest
 from guard.context.config import state_home
 from guard.context.workspace import INDEX, choose, ensure
 from guard.core.base.fields import parsed
-from guard.core.config.settings import Resolved, Settings
+from guard.core.config.resolve import Resolved
+from guard.core.config.settings import Settings
 from guard.core.hooks.payload import HookCall
 from guard.git.locate import at
 from guard.hooks import faults, spool

@@ -1,0 +1,73 @@
+"""The settings of activity."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from guard.core.activity.assess import MIN_CONFIDENCE
+from guard.core.activity.file_patterns import checked_patterns
+from guard.core.activity.lookback import (
+    AGENT_TERMS_PATTERN,
+    MAX_LOOKBACK_MINUTES,
+    checked_agent_terms,
+)
+from guard.core.activity.outages import (
+    OUTAGE_AGENTS,
+    OUTAGE_HOLD_MINUTES,
+    OUTAGE_SHARE,
+    OUTAGE_WITHIN_MINUTES,
+)
+from guard.core.activity.sources import LOOKBACK_MINUTES
+from guard.core.base.section import Section
+
+FilePatterns = Annotated[str, Field(max_length=4096), AfterValidator(checked_patterns)]
+
+
+class ActivitySettings(Section):
+    """By what guard tells whether an agent is at work. Patterns of files are relative to the work tree and separated by `;`; \
+in them {agent} and {task} stand for the ids."""
+
+    lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = LOOKBACK_MINUTES
+    """How far back signs of activity count; each tier has its share of it."""
+    min_confidence: Annotated[float, Field(ge=0, le=1)] = MIN_CONFIDENCE
+    """From which confidence on an agent is taken to be at work."""
+    adaptive: bool = True
+    """Whether one looks back further for an agent that is often quiet for long."""
+    max_lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = MAX_LOOKBACK_MINUTES
+    """How far at most, by an agent's rhythm or by what was learned of it; longer pauses are no rhythm."""
+    agent_terms: Annotated[
+        str,
+        Field(max_length=65536, json_schema_extra={"pattern": AGENT_TERMS_PATTERN}),
+        AfterValidator(checked_agent_terms),
+    ] = ""
+    """Terms of single agents, as in `builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30`."""
+    outage_agents: Annotated[int, Field(ge=2, le=100_000)] = OUTAGE_AGENTS
+    """How many agents have to fall silent at the same moment for an outage,"""
+    outage_share: Annotated[float, Field(gt=0, le=1)] = OUTAGE_SHARE
+    """and which share of those that were at work."""
+    outage_within_minutes: Annotated[float, Field(gt=0, le=1440)] = OUTAGE_WITHIN_MINUTES
+    """How far apart their last signs may be."""
+    outage_hold_minutes: Annotated[float, Field(ge=0, le=43200)] = OUTAGE_HOLD_MINUTES
+    """How long an outage keeps its agents from being taken for stalled."""
+    noise_patterns: Annotated[str, Field(max_length=4096)] = ""
+    """More words that show a message to be noise, separated by `;`."""
+    status_files: FilePatterns = "agent_workspaces/{agent}/status.json;.agents/{agent}/status.json"
+    """The agent's own status file."""
+    workspace_folders: FilePatterns = "agent_workspaces/{agent};.agents/{agent}"
+    """Folders that are the agent's alone: what changes there is its work."""
+    devlog_files: FilePatterns = "devlogs/{agent}*.md;agent_workspaces/{agent}/devlogs/*"
+    """Logs that the agent writes for people."""
+    inbox_files: FilePatterns = (
+        "agent_workspaces/{agent}/inbox/processed/*;agent_workspaces/{agent}/inbox/archive/*"
+    )
+    """Messages that the agent has taken from its inbox."""
+    queue_files: FilePatterns = "message_queue/*.json;message_queue/*.jsonl"
+    """Queues in which a message names its sender."""
+    event_files: FilePatterns = "runtime/activity/*.jsonl;.agents/{agent}/events.jsonl"
+    """Files with one event in each line, which name the agent."""
+    contract_files: FilePatterns = "contracts/*.json;.agents/{agent}/contract.json"
+    """Documents that name who claimed a task, and when."""
+    most_events: Annotated[int, Field(ge=1, le=100_000)] = 200
+    """How many of the newest lines of a file, and commits, are looked at."""
+    collector_seconds: Annotated[float, Field(gt=0, le=60)] = 2
+    """How long one source may take to look through."""

@@ -1,0 +1,19 @@
+"""The settings of the registries."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from guard.core.agents.registry import KEEP_FINISHED
+from guard.core.base.section import USERS, Section
+
+
+class RegistrySettings(Section):
+    """The registries of agents."""
+
+    keep_finished: Annotated[int, Field(ge=0, le=1_000_000)] = KEEP_FINISHED
+    """How many finished agents the global registry lists (the newest); the task registries list all."""
+    kill_grace_seconds: Annotated[float, Field(ge=0, le=3600, json_schema_extra=USERS)] = 30
+    """How long an agent that is to be killed may take to end by itself before it is forced."""
+    session_start_seconds: Annotated[float, Field(ge=0, le=86400, json_schema_extra=USERS)] = 30
+    """How long after its registration an agent's tmux session may still have to appear; later it counts as ended."""

@@ -1,0 +1,46 @@
+"""The settings of snapshots and rescue."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from guard.core.base.section import USERS, Section
+from guard.core.events.snapshot import (
+    COMMIT_MAX_FILE_BYTES,
+    KEEP_DAYS,
+    KEEP_SNAPSHOTS,
+    SNAPSHOT_MAX_FILE_BYTES,
+)
+
+_ALLOWED = r"^( *([a-z0-9_]+|\*):[^,]+(,|$))*$"
+
+
+class RescueSettings(Section):
+    """How uncommitted work becomes commits."""
+
+    command: Annotated[str, Field(max_length=4096, json_schema_extra=USERS)] = ""
+    """A program that commits what was left, run instead of guard's own rescue with the name of the spec as its argument."""
+    time_limit_seconds: Annotated[float, Field(gt=0, le=86400)] = 300
+    """How long a rescue or a snapshot may take."""
+    planner: Annotated[Literal["rules", "agent"], Field(json_schema_extra=USERS)] = "rules"
+    """Who groups what was left into commits: fixed rules, or the agent's own CLI, whose plan is checked."""
+    rescue_hooks: Annotated[Literal["skip", "run"], Field(json_schema_extra=USERS)] = "skip"
+    """Whether the repository's hooks pre-commit and commit-msg have a say: they are the agent's to edit."""
+    snapshot_max_file_bytes: Annotated[int, Field(ge=0, le=2**40, json_schema_extra=USERS)] = (
+        SNAPSHOT_MAX_FILE_BYTES
+    )
+    """Up to which size a file is kept in a snapshot."""
+    commit_max_file_bytes: Annotated[int, Field(ge=0, le=2**40, json_schema_extra=USERS)] = (
+        COMMIT_MAX_FILE_BYTES
+    )
+    """Up to which size a file is committed by a rescue; larger ones are in the snapshot only."""
+    keep_snapshots: Annotated[int, Field(ge=1, le=1_000_000, json_schema_extra=USERS)] = (
+        KEEP_SNAPSHOTS
+    )
+    """How many snapshots of each work tree are kept, whatever their age (the newest)."""
+    keep_days: Annotated[float, Field(ge=0, le=36500, json_schema_extra=USERS)] = KEEP_DAYS
+    """How many days every snapshot is kept; one whose work nobody has taken over stays longer."""
+    allow_secrets: Annotated[
+        str, Field(max_length=4096, pattern=_ALLOWED, json_schema_extra=USERS)
+    ] = ""
+    """Secrets that are none: `rule:glob` after `rule:glob`, with commas; they hold no file back."""
