@@ -23,7 +23,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Reader":
+    if name == "OutputReader":
         from guard.core.classify.stream_reader import OutputReader
 
         return OutputReader
