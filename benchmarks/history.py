@@ -7,7 +7,8 @@ from pathlib import Path
 from guard.core.claims.evidence import ClaimEvidence, WorkSinceBaseline
 from guard.core.claims.policy import ClaimPolicy
 from guard.core.claims.validation import validate
-from guard.core.events import AgentClaimValidated, AgentSpawned, AgentUpdated, Event
+from guard.core.events import Event
+from guard.core.events.agent import AgentClaimValidated, AgentSpawned, AgentUpdated
 from guard.core.events.validation import CompletionValidation
 from guard.store.file_store import FileStore
 

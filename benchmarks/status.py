@@ -12,7 +12,8 @@ from pathlib import Path
 from benchmarks.history import append, spawned
 from benchmarks.measure import Row, at_most, cpu_seconds, scratch
 from guard.core.base.paths import spelled
-from guard.core.events import AgentBaselineRecorded, Event
+from guard.core.events import Event
+from guard.core.events.agent import AgentBaselineRecorded
 
 MANY, FEW = 1000, 10
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from guard.core.agents.reports import AgentReport, AgentsReport, TaskStatus
     from guard.core.check.report import CheckReport
     from guard.core.classify import Classification
-    from guard.core.events import AgentStatus
-    from guard.core.events.agent import Severity
+    from guard.core.events.agent import AgentStatus, Severity
     from guard.iteration.baseline import Baseline
 
 Where = str | Path | None

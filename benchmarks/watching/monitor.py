@@ -20,7 +20,7 @@ from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
 from guard.core.activity.rhythm import MOST_SIGNS
 from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.activity.watched import WatchedAgent, WatchedAgentFold
-from guard.core.events import FalseAlarmLearned, ResumeSent
+from guard.core.events.activity import FalseAlarmLearned, ResumeSent
 from guard.core.log.record import Position
 
 NUDGES = 2

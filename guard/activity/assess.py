@@ -27,7 +27,8 @@ from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.base.paths import unspelled
 from guard.core.coordinator.state import COORDINATOR, Coordinator
 from guard.core.coordinator.task_status import waiting
-from guard.core.events import AgentFindingRecorded, AgentTested, AgentUpdated, BaseEvent
+from guard.core.events.agent import AgentFindingRecorded, AgentTested, AgentUpdated
+from guard.core.events.base import BaseEvent
 from guard.core.events.whereabouts import Host
 from guard.core.iteration.run import RUN
 from guard.errors import Refused, WrongUsage

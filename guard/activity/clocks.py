@@ -4,7 +4,7 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.activity.clocks import MACHINE_CLOCKS, machine_key
 from guard.core.activity.gaps import Gap, MachineClock, gaps, needed
-from guard.core.events import ClocksRead
+from guard.core.events.activity import ClocksRead
 from guard.errors import GuardError
 from guard.system import process_identity as alive
 from guard.system.clock import Clock

@@ -9,7 +9,7 @@ from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import baseline_key
 from guard.core.base.text import valid
-from guard.core.events import ActivityForgotten, FalseAlarmLearned
+from guard.core.events.activity import ActivityForgotten, FalseAlarmLearned
 from guard.errors import GuardError, Refused
 
 

@@ -14,7 +14,8 @@ from guard.core.agents.reports import AgentName, ImportReport
 from guard.core.agents.roster import AgentCounts
 from guard.core.agents.transitions import transition
 from guard.core.base.text import shortened, valid
-from guard.core.events import AgentImported, Event, RetentionSet
+from guard.core.events import Event
+from guard.core.events.agent import AgentImported, RetentionSet
 from guard.errors import Refused
 from guard.store import Change
 

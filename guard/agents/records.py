@@ -12,7 +12,8 @@ from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.agents.transitions import Moving, transition
 from guard.core.base.fields import first_problem
-from guard.core.events import AgentPlaced, AgentTransitioned, BaseEvent, RetentionSet
+from guard.core.events.agent import AgentPlaced, AgentTransitioned, RetentionSet
+from guard.core.events.base import BaseEvent
 from guard.core.events.validation import CompletionValidation
 from guard.core.events.whereabouts import Placing, Whereabouts
 from guard.errors import Refused, WrongUsage

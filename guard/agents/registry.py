@@ -12,7 +12,7 @@ from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import Ground
 from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import GLOBAL_REGISTRY, KEEP_FINISHED
-from guard.core.events import (
+from guard.core.events.agent import (
     AgentBaselineRecorded,
     AgentClaimValidated,
     AgentEndDetected,

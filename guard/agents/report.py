@@ -14,7 +14,7 @@ from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.reports import AgentReport
 from guard.core.base.text import shortened, valid
 from guard.core.config.settings import Settings
-from guard.core.events import AgentFindingRecorded, AgentStatus, AgentTested
+from guard.core.events.agent import AgentFindingRecorded, AgentStatus, AgentTested
 from guard.core.events.whereabouts import Placing, Whereabouts
 from guard.errors import ConfigProblem, RepositoryProblem, WrongUsage
 from guard.system.host import here

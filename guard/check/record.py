@@ -16,9 +16,9 @@ from guard.core.base.text import shortened, valid
 from guard.core.check.evidence import Policy
 from guard.core.check.holding import holds
 from guard.core.check.report import BreakerLine, CheckReport, Fact, facts
-from guard.core.events import IterationEnded, RescueMade
 from guard.core.events.check import CheckMade
-from guard.core.events.run import GOES_ON
+from guard.core.events.rescue import RescueMade
+from guard.core.events.run import GOES_ON, IterationEnded
 from guard.core.events.snapshot import Rescue
 from guard.core.iteration.run import RUN, OpenIteration
 from guard.core.team.state import Scope

@@ -10,7 +10,7 @@ from guard.commands.options import DAY_SECONDS, Seconds
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import shortened
-from guard.core.events import TeamMemberAlive, TeamMemberLeft
+from guard.core.events.team import TeamMemberAlive, TeamMemberLeft
 from guard.core.events.team_change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft
 from guard.core.team.report import (
     RecordedAs,

@@ -17,7 +17,8 @@ from guard.core.coordinator.decide import decide, is_told_by
 from guard.core.coordinator.requests import DispatchDeveloper, Pass, Request
 from guard.core.coordinator.state import COORDINATOR, Coordinator, after, nothing_yet
 from guard.core.coordinator.terms import DecisionTerms, Refusal
-from guard.core.events import BaseEvent, Event
+from guard.core.events import Event
+from guard.core.events.base import BaseEvent
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_base import PlanEvent
 from guard.core.events.plan_upkeep import StateReconstructed, StateRecoveryNeeded

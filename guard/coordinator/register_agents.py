@@ -12,8 +12,13 @@ from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.agents.roster import AgentCounts
 from guard.core.agents.transitions import Moving, transition
 from guard.core.coordinator.state import Coordinator
-from guard.core.events import AgentBaselineRecorded, AgentSpawned, AgentStatus, AgentUpdated
-from guard.core.events.agent import AgentLogEvent
+from guard.core.events.agent import (
+    AgentBaselineRecorded,
+    AgentLogEvent,
+    AgentSpawned,
+    AgentStatus,
+    AgentUpdated,
+)
 from guard.core.events.plan import (
     AuditorFail,
     CoordinatorEvent,

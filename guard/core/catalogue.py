@@ -13,7 +13,8 @@ from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.base.fields import Seq
 from guard.core.breaker import BREAKER
 from guard.core.check.last_check import LAST_CHECK
-from guard.core.events import BaseEvent, Event
+from guard.core.events import Event
+from guard.core.events.base import BaseEvent
 from guard.core.events.plan_base import PlanEvent
 from guard.core.hooks.git.state import COMMITS
 from guard.core.hooks.state import HOOKS

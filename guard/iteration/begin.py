@@ -8,9 +8,8 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.text import shortened, visible
 from guard.core.check.last_check import LAST_CHECK
-from guard.core.events import IterationStarted, RunStarted
 from guard.core.events.baseline import BaselineRecorded, DirtyFile
-from guard.core.events.run import Process
+from guard.core.events.run import IterationStarted, Process, RunStarted
 from guard.core.events.snapshot import Occasion
 from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.report import BaselineReport

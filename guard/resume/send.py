@@ -22,7 +22,7 @@ from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import baseline_key
 from guard.core.agents.lifecycle import ACTIVE
 from guard.core.base.text import valid
-from guard.core.events import ResumeSent
+from guard.core.events.activity import ResumeSent
 from guard.core.resume.evidence import NextTask
 from guard.core.resume.prompt import prompt
 from guard.core.resume.report import Outcome, ResumeReport

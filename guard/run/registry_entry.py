@@ -22,7 +22,7 @@ from guard.core.agents.reports import AgentReport
 from guard.core.agents.text import transition_line
 from guard.core.base.text import shortened, valid
 from guard.core.check.report import CheckReport
-from guard.core.events import AgentStatus
+from guard.core.events.agent import AgentStatus
 from guard.core.events.run import Process
 from guard.core.events.whereabouts import Placing, Whereabouts
 from guard.errors import GuardError, Refused

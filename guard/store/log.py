@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any, cast
 
 from guard import __version__
-from guard.core.events import Event, SegmentOpened
+from guard.core.events import Event
+from guard.core.events.log import SegmentOpened
 from guard.core.log.record import START, BadRecord, LogEntry, Position, decoded, encode, unsealed
 from guard.errors import StoreUnavailable
 from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number

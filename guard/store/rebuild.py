@@ -6,7 +6,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
-from guard.core.events import LogSalvaged, SegmentOpened
+from guard.core.events.log import LogSalvaged, SegmentOpened
 from guard.core.log.record import START, Position
 from guard.core.log.reports import RebuildReport
 from guard.core.log.view import NewerView, ViewDocument, seal, unseal

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
-from guard.core.events import LogSalvaged
+from guard.core.events.log import LogSalvaged
 from guard.core.events.snapshot import Anchor
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.reports import Finding, VerifyReport

@@ -14,7 +14,7 @@ from guard.context.invocation import Invocation
 from guard.core.activity.clocks import MACHINE_CLOCKS
 from guard.core.activity.watched import WATCHED_AGENT
 from guard.core.agents.baseline import baseline_key
-from guard.core.events import ClocksRead, FalseAlarmLearned, ResumeSent
+from guard.core.events.activity import ClocksRead, FalseAlarmLearned, ResumeSent
 from guard.system.clock import Clock
 from tests.support import commit, run
 

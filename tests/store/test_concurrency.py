@@ -16,7 +16,7 @@ import pytest
 from guard.agents import registry as agents
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.catalogue import view_kinds
-from guard.core.events import AgentUpdated
+from guard.core.events.agent import AgentUpdated
 from guard.core.log.view import unseal
 from guard.errors import StoreUnavailable
 from guard.store.file_store import FileStore

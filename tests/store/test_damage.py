@@ -11,7 +11,8 @@ import pytest
 
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.catalogue import Replay
-from guard.core.events import Event, LogSalvaged, SegmentOpened
+from guard.core.events import Event
+from guard.core.events.log import LogSalvaged, SegmentOpened
 from guard.core.log.migrations import migrate_record
 from guard.core.log.record import START, BadRecord, LogEntry, Position, decode
 from guard.core.log.view import ViewDocument, ViewKind

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.events import AgentSpawned, Event
+from guard.core.events import Event
+from guard.core.events.agent import AgentSpawned
 from guard.errors import StateProblem, StoreUnavailable
 from guard.store.file_store import FileStore
 from tests.support import run

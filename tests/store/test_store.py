@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.events import Event, SegmentOpened
+from guard.core.events import Event
+from guard.core.events.log import SegmentOpened
 from guard.core.iteration.run import RUN
 from guard.store.file_store import FileStore
 from tests.support.events import (

@@ -4,19 +4,15 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from guard.core.events import (
+from guard.core.events.agent import (
     AgentEndDetected,
     AgentImported,
     AgentKilled,
     AgentSpawned,
     AgentStatus,
     AgentUpdated,
-    IterationEnded,
-    IterationStarted,
-    RunEnded,
-    RunStarted,
-    Status,
 )
+from guard.core.events.run import IterationEnded, IterationStarted, RunEnded, RunStarted, Status
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 _numbers = count(1)

@@ -20,7 +20,10 @@ from typing import Any, NamedTuple
 from guard.agents import registry as agents
 from guard.context.ids import new_id
 from guard.core.catalogue import Replay
-from guard.core.events import AgentSpawned, AgentUpdated, Event, LogSalvaged, RunStarted
+from guard.core.events import Event
+from guard.core.events.agent import AgentSpawned, AgentUpdated
+from guard.core.events.log import LogSalvaged
+from guard.core.events.run import RunStarted
 from guard.core.log.view import ViewDocument
 from guard.errors import GuardError
 from guard.store.file_store import FileStore

@@ -5,16 +5,10 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from guard.core.events import (
-    BreakerClosed,
-    BreakerOpened,
-    IterationEnded,
-    IterationStarted,
-    RescueMade,
-    Status,
-    TrialClaimed,
-)
+from guard.core.events.breaker import BreakerClosed, BreakerOpened, TrialClaimed
 from guard.core.events.check import CheckMade
+from guard.core.events.rescue import RescueMade
+from guard.core.events.run import IterationEnded, IterationStarted, Status
 from tests.support.events import MOMENT
 
 _numbers = count(1)

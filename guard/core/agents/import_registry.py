@@ -11,7 +11,7 @@ from guard.core.agents.import_times import KILLED, times_of
 from guard.core.agents.lifecycle import ACTIVE, STATUSES
 from guard.core.base.fields import is_id
 from guard.core.base.text import plural
-from guard.core.events import AgentStatus
+from guard.core.events.agent import AgentStatus
 
 __all__ = ["BadRegistry", "Imported", "ImportedAgent", "read_registry"]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from guard.core.agents.import_fields import Fields
 from guard.core.agents.lifecycle import ACTIVE
-from guard.core.events import AgentStatus
+from guard.core.events.agent import AgentStatus
 
 _BEGUN = ("spawned_at", "started_at", "created_at")
 _UPDATED = ("updated_at", "last_update")

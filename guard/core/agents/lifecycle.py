@@ -2,7 +2,8 @@
 
 from typing import get_args
 
-from guard.core.events import AgentStatus, Status
+from guard.core.events.agent import AgentStatus
+from guard.core.events.run import Status
 
 ACTIVE: frozenset[AgentStatus] = frozenset({"deployed", "running", "working", "blocked"})
 TERMINAL: frozenset[AgentStatus] = frozenset({"completed", "terminated", "error", "failed"})

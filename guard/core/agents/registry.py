@@ -11,7 +11,7 @@ from guard.core.agents.agent import Agent
 from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.roster import AgentCounts, Roster
 from guard.core.base.fields import Count, Id
-from guard.core.events import (
+from guard.core.events.agent import (
     AgentEvent,
     AgentImported,
     AgentSpawned,

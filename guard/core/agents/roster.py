@@ -10,7 +10,7 @@ from typing import NamedTuple, assert_never, cast
 
 from guard.core.agents.agent import Agent, AgentDraft, LastTest
 from guard.core.agents.lifecycle import ACTIVE, STATUSES, ends
-from guard.core.events import (
+from guard.core.events.agent import (
     AgentClaimValidated,
     AgentEndDetected,
     AgentEvent,

@@ -5,7 +5,7 @@ from typing import assert_never
 from guard.core.agents.agent import Agent
 from guard.core.agents.lifecycle import ACTIVE, ends
 from guard.core.agents.roster import AgentCounts
-from guard.core.events import (
+from guard.core.events.agent import (
     AgentEndDetected,
     AgentImported,
     AgentKilled,

@@ -5,7 +5,7 @@ from guard.core.coordinator.decide_support import is_run_of
 from guard.core.coordinator.requests import Request
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import SHOW, NotAllowed
-from guard.core.events import BaseEvent
+from guard.core.events.base import BaseEvent
 from guard.core.plan.signals import AgentSignal
 from guard.core.plan.task_ids import id_of, spelled
 

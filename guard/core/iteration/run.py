@@ -5,18 +5,18 @@ from typing import Any, Literal, assert_never, get_args
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
-from guard.core.events import (
+from guard.core.events.base import IterationNumber
+from guard.core.events.run import (
     IterationEnded,
     IterationStarted,
     Process,
     RunEnded,
     RunEvent,
     RunStarted,
+    Seconds,
     SessionSeen,
     Status,
 )
-from guard.core.events.base import IterationNumber
-from guard.core.events.run import Seconds
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 

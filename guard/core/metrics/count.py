@@ -11,18 +11,11 @@ from datetime import datetime
 from typing import get_args
 
 from guard.core.breaker import CAUSES
-from guard.core.events import (
-    BreakerClosed,
-    BreakerOpened,
-    Event,
-    IterationEnded,
-    IterationStarted,
-    RescueMade,
-    RunStarted,
-    Status,
-    TrialClaimed,
-)
+from guard.core.events import Event
+from guard.core.events.breaker import BreakerClosed, BreakerOpened, TrialClaimed
 from guard.core.events.check import CheckMade
+from guard.core.events.rescue import RescueMade
+from guard.core.events.run import IterationEnded, IterationStarted, RunStarted, Status
 from guard.core.metrics.report import MetricsReport, MetricTarget
 
 FALSE_ABORTS_BELOW = 0.05

@@ -12,8 +12,8 @@ from typing import Any
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.text import plural
-from guard.core.events import HooksFolded, TeamEvent
-from guard.core.events.hook import Calls
+from guard.core.events.hook import Calls, HooksFolded
+from guard.core.events.team import TeamEvent
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS
 from guard.core.hooks.team_changes import changes, in_order, moment_of

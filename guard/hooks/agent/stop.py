@@ -8,7 +8,8 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
 from guard.core.base.text import valid
-from guard.core.events import Event, StopDecided
+from guard.core.events import Event
+from guard.core.events.hook import StopDecided
 from guard.core.hooks.failure import failure
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS, Boot, HookSession

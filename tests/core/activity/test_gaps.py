@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from guard.core.activity.assess import ActivityTerms, Signal, assess
 from guard.core.activity.clocks import MOST_KEPT, MachineClocksFold
 from guard.core.activity.gaps import Gap, MachineClock, age, gaps, left_out, needed, oldest
-from guard.core.events import ClocksRead
+from guard.core.events.activity import ClocksRead
 
 START = datetime(2026, 1, 31, 0, 0, tzinfo=UTC)
 

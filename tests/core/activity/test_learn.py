@@ -10,7 +10,7 @@ from guard.core.activity.learn import Lesson, lesson, told
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.sources import SourceName
 from guard.core.activity.watched import WatchedAgent, WatchedAgentFold
-from guard.core.events import ActivityForgotten, FalseAlarmLearned, ResumeSent
+from guard.core.events.activity import ActivityForgotten, FalseAlarmLearned, ResumeSent
 from guard.core.log.record import Position
 
 SENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from guard.core.activity.plan_events import claims
-from guard.core.events import AgentSpawned, AgentUpdated, ResumeSent
+from guard.core.events.activity import ResumeSent
+from guard.core.events.agent import AgentSpawned, AgentUpdated
 from guard.core.events.base import BaseEvent
 from tests.support.events import MOMENT
 

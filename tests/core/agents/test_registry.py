@@ -12,7 +12,8 @@ from guard.core.agents.registry import AgentRegistry, AgentRegistryFold, GlobalR
 from guard.core.agents.roster import AgentCounts
 from guard.core.agents.transitions import transition
 from guard.core.catalogue import Replay
-from guard.core.events import AgentStatus, Event, RetentionSet
+from guard.core.events import Event
+from guard.core.events.agent import AgentStatus, RetentionSet
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.view import Fold, seal
 from tests.support.events import MOMENT, end_detected, imported, killed, spawned, updated

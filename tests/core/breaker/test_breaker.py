@@ -23,7 +23,8 @@ from guard.core.breaker import (
     trip,
     was_set_back,
 )
-from guard.core.events import BreakerEvent, Process, Status
+from guard.core.events.breaker import BreakerEvent
+from guard.core.events.run import Process, Status
 from guard.core.log.record import Position
 from guard.core.log.view import seal, unseal
 

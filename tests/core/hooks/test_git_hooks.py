@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.events import CommitRecorded, CommitsRewritten
-from guard.core.events.commit import Rewrite
+from guard.core.events.commit import CommitRecorded, CommitsRewritten, Rewrite
 from guard.core.events.run import Process
 from guard.core.hooks.git.hook_names import is_skipped
 from guard.core.hooks.git.iteration_of import belongs_to

@@ -3,8 +3,7 @@
 import pytest
 
 from guard.core.catalogue import Replay
-from guard.core.events import BaselineRecorded
-from guard.core.events.baseline import DirtyFile
+from guard.core.events.baseline import BaselineRecorded, DirtyFile
 from guard.core.iteration.baseline import Baseline, BaselineFold, RecordedBaseline
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.view import seal, unseal

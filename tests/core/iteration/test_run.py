@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from guard.core.catalogue import Replay
-from guard.core.events import Event, RunEvent
+from guard.core.events import Event
+from guard.core.events.run import RunEvent
 from guard.core.iteration.run import Run, RunFold
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.view import seal, unseal

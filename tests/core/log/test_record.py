@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events import AgentUpdated, Event
+from guard.core.events import Event
+from guard.core.events.agent import AgentUpdated
 from guard.core.log.migrations import migrate_record
 from guard.core.log.record import NO_HASH, BadRecord, NewerRecord, decode, encode, unsealed
 from tests.support.events import MOMENT, iteration_ended, run_started, spawned, updated

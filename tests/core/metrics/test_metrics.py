@@ -3,7 +3,8 @@
 import pytest
 
 from guard.core.breaker import CAUSES
-from guard.core.events import Event, RunStarted, Status
+from guard.core.events import Event
+from guard.core.events.run import RunStarted, Status
 from guard.core.metrics.count import Metrics
 from guard.core.metrics.prometheus import exposition
 from guard.core.metrics.report import MetricsReport

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events import TeamMemberAlive, TeamMemberJoined, TeamMemberLeft
+from guard.core.events.team import TeamMemberAlive, TeamMemberJoined, TeamMemberLeft
 from guard.core.events.team_change import (
     Alive,
     Change,

@@ -12,15 +12,9 @@ import pytest
 
 from guard import team as teams
 from guard.context.invocation import Invocation
-from guard.core.events import (
-    HookSessionStarted,
-    HooksFolded,
-    IterationStarted,
-    RunStarted,
-    SessionSeen,
-    TeamMemberAlive,
-    TeamMemberJoined,
-)
+from guard.core.events.hook import HookSessionStarted, HooksFolded
+from guard.core.events.run import IterationStarted, RunStarted, SessionSeen
+from guard.core.events.team import TeamMemberAlive, TeamMemberJoined
 from guard.core.hooks.state import HOOKS, HooksState
 from guard.core.team.state import Member, Scope
 from guard.hooks import ingest as folding

@@ -12,7 +12,7 @@ import pytest
 from guard import team as teams
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core.events import HookSessionStarted
+from guard.core.events.hook import HookSessionStarted
 from guard.core.events.team_change import Joined
 from guard.core.hooks.payload import HookCall
 from guard.core.team.state import Scope
