@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 
 from guard.context.ids import new_id
+from guard.context.invocation import Invocation
 from guard.core.base.fields import first_problem
 from guard.core.base.moment import Moment
 from guard.core.base.text import shortened
@@ -17,6 +18,8 @@ from guard.core.team import count as accounting
 from guard.core.team.count import TeamTerms, as_of, quiet_seconds
 from guard.core.team.state import TEAM, Member, Scope, TeamState
 from guard.errors import WrongUsage
+from guard.iteration.current import Iteration, agent_has_ended, key_of
+from guard.iteration.kept_output import helpers_left_by
 from guard.store import Change as StoreChange
 from guard.store import Store
 from guard.system import process_identity as alive
@@ -150,6 +153,34 @@ def standing(store: Store, scope: Scope, moment: Moment) -> TeamStanding:
     name, members = counting(store, scope, moment)
     team = TeamEvidence(name=name, active=len(members)) if name is not None else None
     return TeamStanding(team, tuple(_living(one, moment) for one in members))
+
+
+@dataclass
+class TeamWatch:
+    """The team of one iteration, looked at again and again."""
+
+    guard: Invocation
+    iteration: Iteration
+    session: str | None
+    _is_settled: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(key_of(self.guard), self.session, self.iteration.run, self.iteration.number)
+
+    def look(self) -> TeamStanding:
+        return standing(self.guard.store, self.scope, moment_of(self.guard.clock))
+
+    def record_end_of_host(self) -> None:
+        """Record, once, that helpers have ended with the agent's process.
+
+        The guard that followed the agent may have died before it could record this.
+        """
+        if self._is_settled or not agent_has_ended(self.iteration) or not self.look().living:
+            return
+        self._is_settled = True
+        members = helpers_left_by(self.guard, self.iteration)
+        host_ended(self.guard.writable_store, self.scope, moment_of(self.guard.clock), members)
 
 
 def counting(store: Store, scope: Scope, moment: Moment) -> tuple[str | None, list[Member]]:
