@@ -18,12 +18,10 @@ from guard.core.team import count as accounting
 from guard.core.team.count import TeamTerms, as_of, quiet_seconds
 from guard.core.team.state import TEAM, Member, Scope, TeamState
 from guard.errors import WrongUsage
-from guard.iteration.current import Iteration, agent_has_ended, key_of
+from guard.iteration.current import Iteration, agent_has_ended
 from guard.iteration.kept_output import helpers_left_by
 from guard.store import Change as StoreChange
 from guard.store import Store
-from guard.system import process_identity as alive
-from guard.system.clock import Clock
 
 _MOST_LIVING_NAME = 200
 
@@ -35,11 +33,6 @@ class TeamChangeResult:
     state: TeamState | None
     """The team after it; None if it never had a member."""
     events: tuple[TeamEvent, ...]
-
-
-def moment_of(clock: Clock) -> Moment:
-    """Now, by both clocks. A clock that was stopped for a test has no boot, so that only the time counts that it shows."""
-    return Moment(clock.now(), clock.boot(), None if clock.fixed else alive.boot_id())
 
 
 def record(
@@ -166,10 +159,12 @@ class TeamWatch:
 
     @property
     def scope(self) -> Scope:
-        return Scope(key_of(self.guard), self.session, self.iteration.run, self.iteration.number)
+        return Scope(
+            self.guard.worktree_key, self.session, self.iteration.run, self.iteration.number
+        )
 
     def look(self) -> TeamStanding:
-        return standing(self.guard.store, self.scope, moment_of(self.guard.clock))
+        return standing(self.guard.store, self.scope, self.guard.clock.moment())
 
     def record_end_of_host(self) -> None:
         """Record, once, that helpers have ended with the agent's process.
@@ -180,7 +175,7 @@ class TeamWatch:
             return
         self._is_settled = True
         members = helpers_left_by(self.guard, self.iteration)
-        host_ended(self.guard.writable_store, self.scope, moment_of(self.guard.clock), members)
+        host_ended(self.guard.writable_store, self.scope, self.guard.clock.moment(), members)
 
 
 def counting(store: Store, scope: Scope, moment: Moment) -> tuple[str | None, list[Member]]:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from guard.agents.import_file import read
-from guard.agents.report import settings_of
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.agents.import_registry import BadRegistry, ImportedAgent, read_registry
@@ -36,7 +35,7 @@ def take_over(guard: Invocation, file: Path, task_id: str | None) -> ImportRepor
         taking = _Taking(change, source)
         known = [one for one in found.agents if taking.knows(one)]
         new = [one for one in found.agents if one not in known]
-        keep = settings_of(guard).registry.keep_finished
+        keep = guard.lenient_settings.registry.keep_finished
         events: list[Event] = [
             event for one in new for event in taking.events(one, {"at": now}) if event
         ]

@@ -13,10 +13,9 @@ from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.reports import AgentReport
 from guard.core.base.text import shortened, valid
-from guard.core.config.settings import Settings
 from guard.core.events.agent import AgentFindingRecorded, AgentStatus, AgentTested
 from guard.core.events.whereabouts import Placing, Whereabouts
-from guard.errors import ConfigProblem, RepositoryProblem, WrongUsage
+from guard.errors import RepositoryProblem, WrongUsage
 from guard.system.host import here
 from guard.system.processes import passed_on
 
@@ -55,7 +54,7 @@ def spawned(
         agent_id=agent_id,
         agent_type=agent_type,
         message=message,
-        keep_finished=settings_of(guard).registry.keep_finished,
+        keep_finished=guard.lenient_settings.registry.keep_finished,
         place=_place(guard, tmux_session, tmux_socket, pid, None),
         ground=ground_of(guard),
     )
@@ -100,7 +99,7 @@ def updated(
         incarnation=incarnation,
         place=_place(guard, tmux_session, tmux_socket, pid, agent),
         validation=validation,
-        strict=strict or settings_of(guard).claims.strict,
+        strict=strict or guard.lenient_settings.claims.strict,
     )
 
 
@@ -160,15 +159,6 @@ def ran_tests(
         exit_code=code,
         elapsed_seconds=time.monotonic() - begun,
     )
-
-
-def settings_of(guard: Invocation) -> Settings:
-    """The settings; a file of the project that is broken is warned of and stops no report: the agent may have broken it."""
-    try:
-        return guard.config.settings
-    except ConfigProblem as error:
-        guard.output.warn(error.message)
-        return guard.users_config.settings
 
 
 def _is_new(guard: Invocation) -> bool:

@@ -25,7 +25,7 @@ from guard.core.team.state import Scope
 from guard.errors import GuardError
 from guard.hooks.git.missed_commits import noticed
 from guard.iteration.baseline import EMPTY
-from guard.iteration.current import Iteration, key_of, lives_elsewhere
+from guard.iteration.current import Iteration, lives_elsewhere
 from guard.store import Change
 
 Feeds = Literal["never", "with_work", "always"]
@@ -36,7 +36,9 @@ what ended with a guard that was killed is no stall."""
 def place_of(guard: Invocation) -> breaker.BreakerKey:
     """The work tree whose breaker it is."""
     policy = guard.users_config.settings.breaker
-    return breaker.BreakerKey(key_of(guard), guard.repository, policy, guard.clock, guard.environ)
+    return breaker.BreakerKey(
+        guard.worktree_key, guard.repository, policy, guard.clock, guard.environ
+    )
 
 
 def not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
@@ -48,7 +50,7 @@ def not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
                 id=new_id(),
                 run=iteration.run,
                 iteration=iteration.number,
-                worktree=key_of(guard),
+                worktree=guard.worktree_key,
                 status="error",
                 reason=shortened(f"not_started: {valid(why)}", 400),
                 elapsed_seconds=0,
@@ -58,7 +60,7 @@ def not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
 
 def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> None:
     """The verdict, and in the same change all that follows from it."""
-    key, now, verdict = key_of(guard), guard.clock.now(), checked.verdict
+    key, now, verdict = guard.worktree_key, guard.clock.now(), checked.verdict
     subject, policy = check.subject, check.policy
     common: dict[str, Any] = {
         "at": now,
@@ -69,7 +71,7 @@ def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> N
     with guard.writable_store.change() as change:
         run = change.view(RUN, key)
         scope = Scope(key, subject.session, subject.run, subject.iteration)
-        teams.expire(change, scope, teams.moment_of(guard.clock))
+        teams.expire(change, scope, guard.clock.moment())
         if checked.rescue is not None:
             change.append(_rescue_event(checked.rescue, {**common, "id": new_id()}))
         change.append(_check_event(checked, policy, feeds != "never", {**common, "id": new_id()}))
@@ -170,7 +172,7 @@ def record_rescue(guard: Invocation, subject: CheckSubject, rescue: Rescue) -> N
         "id": new_id(),
         "run": subject.run,
         "iteration": subject.iteration,
-        "worktree": key_of(guard),
+        "worktree": guard.worktree_key,
     }
     with guard.writable_store.change() as change:
         change.append(_rescue_event(rescue, common))
@@ -208,7 +210,7 @@ def _past_the_hooks(guard: Invocation, subject: CheckSubject) -> Iterator[Fact]:
 def report(guard: Invocation, subject: CheckSubject, checked: Checked) -> CheckReport:
     """The verdict as scripts read it."""
     seen, verdict = checked.evidence, checked.verdict
-    state = breaker.load(guard.store, key_of(guard))
+    state = breaker.load(guard.store, guard.worktree_key)
     return CheckReport(
         complete=verdict.status == "complete",
         status=verdict.status,

@@ -26,7 +26,6 @@ from guard.iteration.current import (
     Iteration,
     agent_has_ended,
     current,
-    key_of,
     last_check,
     watch_of,
 )
@@ -38,7 +37,7 @@ from guard.iteration.kept_output import (
 )
 from guard.iteration.process_watch import MARK, Watch
 from guard.snapshots.keep import keep
-from guard.team import TeamStanding, host_ended, moment_of, standing
+from guard.team import TeamStanding, host_ended, standing
 
 if TYPE_CHECKING:
     from guard.core.rescue.report import RescueReport
@@ -46,7 +45,8 @@ if TYPE_CHECKING:
 
 def check(guard: Invocation, terms: CheckTerms) -> CheckReport:
     """The completion check of the newest iteration, by whomever its agent was started."""
-    guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
+    # A snapshot may be the first thing that goes there.
+    guard.prepare_workspace()
     iteration = current(guard, terms)
     watch, output = watch_of(guard, iteration), output_left_by(guard, iteration)
     return judged(guard, iteration, terms, watch=watch, output=output, alone=True)
@@ -102,7 +102,8 @@ def rescued(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool)
     """Commit what the newest iteration left, because somebody asked for it."""
     from guard.core.rescue.report import RescueReport
 
-    guard.writable_store  # noqa: B018  A snapshot may be the first thing that goes there.
+    # A snapshot may be the first thing that goes there.
+    guard.prepare_workspace()
     iteration = _kept_or_current(guard, terms)
     settings = guard.settings(iteration.frozen, terms.flags)
     last = last_check(guard, iteration)
@@ -176,18 +177,20 @@ class _LookAtTeam:
         if not found.living or self._settled or not agent_has_ended(self.iteration):
             return found
         self._settled = True
-        scope, moment = self._scope, moment_of(self.guard.clock)
+        scope, moment = self._scope, self.guard.clock.moment()
         members = helpers_left_by(self.guard, self.iteration)
         host_ended(self.guard.writable_store, scope, moment, members)
         return self._standing()
 
     @property
     def _scope(self) -> Scope:
-        return Scope(key_of(self.guard), self.session, self.iteration.run, self.iteration.number)
+        return Scope(
+            self.guard.worktree_key, self.session, self.iteration.run, self.iteration.number
+        )
 
     def _standing(self) -> TeamStanding:
         fold(self.guard)
-        return standing(self.guard.store, self._scope, moment_of(self.guard.clock))
+        return standing(self.guard.store, self._scope, self.guard.clock.moment())
 
 
 @contextmanager

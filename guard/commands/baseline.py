@@ -18,13 +18,12 @@ def command(guard: Invocation, form: str) -> None:
     does not delete them. Exit code 4 without a repository or a work tree.
     """
     from guard.iteration.begin import begin, report_of
-    from guard.iteration.current import key_of
 
     guard.output.note(f"looking at {guard.repository.root}")
     begun = begin(guard)
     for warning in begun.baseline.warnings:
         guard.output.warn(warning)
-    report = report_of(begun, key_of(guard))
+    report = report_of(begun, guard.worktree_key)
     guard.output.document(report, form, _text)
 
 

@@ -171,7 +171,7 @@ def alive(
 @click.pass_obj
 def clear(guard: Invocation, reason: str, session: str | None, form: str) -> None:
     """Count nobody any more, and forget the team's name."""
-    scope, moment = team_scope(guard, session), teams.moment_of(guard.clock)
+    scope, moment = team_scope(guard, session), guard.clock.moment()
     state = teams.clear(guard.writable_store, scope, moment, reason)
     guard.output.document(team_report(scope, state, "cleared"), form, team_text)
 
@@ -184,7 +184,7 @@ def clear(guard: Invocation, reason: str, session: str | None, form: str) -> Non
 def show(guard: Invocation, everything: bool, session: str | None, form: str) -> None:
     """Show the team of a session: its name, who counts, and whether a completion is held back."""
     fold(guard)
-    moment = teams.moment_of(guard.clock)
+    moment = guard.clock.moment()
     scope, state = teams.holding(guard.store, team_scope(guard, session), moment)
     guard.output.document(team_report(scope, state), form, whole_text if everything else team_text)
 
@@ -211,7 +211,7 @@ def _recorded(
     return teams.record(
         guard.writable_store,
         scope,
-        teams.moment_of(guard.clock),
+        guard.clock.moment(),
         [change],
         lease_seconds=lease or guard.users_config.settings.team.lease_seconds,
     )

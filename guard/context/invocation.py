@@ -12,7 +12,7 @@ from guard.context.output import Output
 from guard.context.workspace import Workspace
 from guard.core.config.resolve import Resolved, nested
 from guard.core.config.settings import Settings
-from guard.errors import RepositoryProblem
+from guard.errors import ConfigProblem, RepositoryProblem
 from guard.git.locate import Repository
 from guard.store.file_store import FileStore
 from guard.system.clock import Clock
@@ -28,6 +28,7 @@ class Invocation:
     clock: Clock = field(default_factory=Clock)
     output: Output = field(default_factory=Output)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    _is_prepared: bool = field(default=False, init=False, repr=False)
 
     @cached_property
     def repository(self) -> Repository:
@@ -71,12 +72,29 @@ class Invocation:
         """The settings without the project's: enough to find the state, whatever became of the project's files."""
         return config.load(None, self.environ, self.config_file)
 
+    @property
+    def lenient_settings(self) -> Settings:
+        """The settings; with a warning those without the project's, if a file of the project is broken.
+
+        For reports of agents, which a broken file must not stop: the agent itself may have broken it.
+        """
+        try:
+            return self.config.settings
+        except ConfigProblem as error:
+            self.output.warn(error.message)
+            return self.users_config.settings
+
     @cached_property
     def workspace(self) -> Workspace:
         """Where the state lies."""
         told = self.workspace_option or self.users_config.settings.workspace
         repository = self.repository_if_any if told else self.repository
         return workspace.choose(repository, self.workspace_option, self.users_config, self.environ)
+
+    @property
+    def worktree_key(self) -> str:
+        """The name of the work tree in the log; an error if there is no repository."""
+        return workspace.worktree_key(self.repository.root)
 
     @cached_property
     def store(self) -> FileStore:
@@ -89,13 +107,25 @@ class Invocation:
             notice=self.output.warn,
         )
 
-    @cached_property
+    @property
     def writable_store(self) -> FileStore:
-        """The state, with its folder made ready."""
+        """The state, with its folder made ready for writing."""
+        self.prepare_workspace()
+        return self.store
+
+    def prepare_workspace(self) -> None:
+        """Create the workspace with its README and its entry in the index, as far as they are missing."""
+        if self._is_prepared:
+            return
         place = self.workspace
         if place.repository and place.path.is_relative_to(place.repository.root):
             self.output.warn(
                 f"{place.path} lies in the work tree, where `git clean -fdx` deletes it"
             )
         workspace.ensure(place, self.environ)
-        return self.store
+        self._is_prepared = True
+
+    def forget_store(self) -> None:
+        """Open and prepare the state again when it is next needed: its folder was moved away."""
+        self.__dict__.pop("store", None)
+        self._is_prepared = False

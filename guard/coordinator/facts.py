@@ -11,7 +11,6 @@ from guard.core.coordinator.terms import AuditedCommit, CoordinatorLimits, Decis
 from guard.errors import RepositoryProblem
 from guard.git.head import UNBORN, head
 from guard.git.reader import RepositoryReader
-from guard.team import moment_of
 
 _MOST_FILES = 1000
 _HEADS = "refs/heads/"
@@ -32,7 +31,7 @@ def limits_of(guard: Invocation) -> CoordinatorLimits:
 def terms_of(guard: Invocation, event_id: str | None, *, looks: bool = False) -> DecisionTerms:
     """The terms of a decision that is made now; one about a task's start `looks` where the repository stands."""
     where = _head(guard) if looks else None
-    moment = moment_of(guard.clock)
+    moment = guard.clock.moment()
     return DecisionTerms(
         moment.now,
         event_id or new_id(),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
-from guard.agents.report import ground_of, settings_of
+from guard.agents.report import ground_of
 from guard.context.ids import checked_id, new_id
 from guard.context.invocation import Invocation
 from guard.coordinator.facts import commit_of, terms_of
@@ -82,7 +82,7 @@ def change_state(
     ground: Ground | None = None,
 ) -> RequestResult:
     """Decide by the state as it is under the lock, and record it; None means that it was recorded before."""
-    keep = settings_of(guard).registry.keep_finished
+    keep = guard.lenient_settings.registry.keep_finished
     with guard.writable_store.change() as change, usable():
         state = _recovered(change, terms)
         events = decided(state, change)

@@ -116,7 +116,7 @@ class Accounts:
         return self._scope or self._current()
 
     def _moment(self) -> Moment:
-        return teams.moment_of(self._guard.clock)
+        return self._guard.clock.moment()
 
     @cached_property
     def _store(self) -> FileStore:

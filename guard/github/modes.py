@@ -20,7 +20,7 @@ from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
 from guard.github.environment import Surroundings
 from guard.iteration.begin import begin, report_of
-from guard.iteration.current import CheckTerms, key_of
+from guard.iteration.current import CheckTerms
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, run_iteration
 
@@ -71,7 +71,7 @@ class WorkflowStep:
         begun = begin(self.guard)
         self._begun.write_text(json.dumps([begun.run, begun.number]))
         report = self._report("begun", "baseline", "", 0)
-        made = report_of(begun, key_of(self.guard))
+        made = report_of(begun, self.guard.worktree_key)
         return report.model_copy(update={"baseline": made})
 
     def _check(self) -> StepReport:
@@ -93,7 +93,7 @@ class WorkflowStep:
 
     @property
     def _begun(self) -> Path:
-        return self.job.folder / f"begun.{key_of(self.guard)}"
+        return self.job.folder / f"begun.{self.guard.worktree_key}"
 
     def _adopt(self) -> None:
         """Take what the cache brought for a hint: state that cannot be used is put aside, and told of."""
@@ -108,8 +108,7 @@ class WorkflowStep:
             aside = place.with_name(f"{place.name}.refused")
             self.guard.output.warn(f"the state of an earlier run is not used; it is kept: {aside}")
             place.rename(_free(aside))
-            self.guard.__dict__.pop("store", None)
-            self.guard.__dict__.pop("writable_store", None)
+            self.guard.forget_store()
 
     def _judged(self, made: CheckReport, code: int) -> StepReport:
         report = self._report(made.status, made.reason, made.detail, code)
@@ -140,7 +139,7 @@ class WorkflowStep:
         )
 
     def _breaker(self) -> BreakerLine:
-        found = breaker.load(self.guard.store, key_of(self.guard))
+        found = breaker.load(self.guard.store, self.guard.worktree_key)
         return BreakerLine(
             state=found.state,
             streak=found.counts.streak,
@@ -149,7 +148,7 @@ class WorkflowStep:
         )
 
     def _settled(self) -> bool:
-        run = self.guard.store.view(RUN, key_of(self.guard))
+        run = self.guard.store.view(RUN, self.guard.worktree_key)
         opened = run.open_iteration if run is not None else None
         return opened is None or opened.supervisor is None
 

@@ -23,7 +23,6 @@ from guard.iteration.current import (
     CheckTerms,
     Iteration,
     current,
-    key_of,
     last_check,
     refuse_beside_another,
 )
@@ -47,7 +46,7 @@ def begin(
     What an earlier iteration left, and nobody touched since, stays the agent's, whatever run it was. `refuse` raises if
     nothing may begin beside what is open; `over_since` is when the session of an open iteration ended that no guard watched.
     """
-    key, now = key_of(guard), guard.clock.now()
+    key, now = guard.worktree_key, guard.clock.now()
     store, words = guard.writable_store, _recorded(command)
     run = store.view(RUN, key)
     refuse(run)
@@ -103,7 +102,7 @@ def _left_before(
     opened = run.open_iteration if run is not None else None
     ended = opened is not None and (opened.supervisor is not None or over_since is not None)
     if not ended or before is None:
-        last = guard.store.view(LAST_CHECK, key_of(guard))
+        last = guard.store.view(LAST_CHECK, guard.worktree_key)
         return last.left if last else ()
     now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
     left = changed_since(before.dirty, now.files)

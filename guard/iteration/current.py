@@ -65,17 +65,9 @@ class Iteration:
         return f"{self.run}/{self.number}"
 
 
-def key_of(guard: Invocation) -> str:
-    """What names the work tree in the log."""
-    guard.repository  # noqa: B018  Without one there is no work tree, and this says so.
-    key = guard.workspace.worktree_key
-    assert key is not None
-    return key
-
-
 def team_scope(guard: Invocation, session: str | None = None) -> Scope:
     """Whose team is meant: the session that was named, else that of the iteration that is open in the work tree."""
-    key = key_of(guard)
+    key = guard.worktree_key
     run = guard.store.view(RUN, key)
     opened = run.open_iteration if run is not None else None
     if run is None or opened is None:
@@ -114,7 +106,7 @@ def agent_has_ended(iteration: Iteration) -> bool:
 
 def current(guard: Invocation, terms: CheckTerms) -> Iteration:
     """The newest iteration of the work tree; with `--baseline REV` one can do without a recorded baseline."""
-    store, key = guard.store, key_of(guard)
+    store, key = guard.store, guard.worktree_key
     recorded = baselines.load(store, key)
     if terms.baseline is not None:
         limit = guard.settings(None, terms.flags).completion_check.git_timeout_seconds
@@ -153,7 +145,7 @@ def session_seen(
         id=new_id(),
         run=iteration.run,
         iteration=iteration.number,
-        worktree=key_of(guard),
+        worktree=guard.worktree_key,
         agent=agent,
         session=session,
         process=process,
@@ -179,7 +171,7 @@ def told_of_session(
 
     One that a guard watches over is told only by what bears its mark, and is of its agent; its process it knows itself.
     """
-    run = guard.store.view(RUN, key_of(guard))
+    run = guard.store.view(RUN, guard.worktree_key)
     opened = run.open_iteration if run is not None else None
     if run is None or opened is None:
         return
@@ -195,14 +187,14 @@ def told_of_session(
 
 def session_told(guard: Invocation, iteration: Iteration) -> str | None:
     """The session of an open iteration, by whomever it was told meanwhile."""
-    run = guard.store.view(RUN, key_of(guard))
+    run = guard.store.view(RUN, guard.worktree_key)
     opened = run.opened(iteration.run, iteration.number) if run is not None else None
     return opened.session if opened is not None else None
 
 
 def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:
     """The newest check of this very iteration, if one was made."""
-    last = guard.store.view(LAST_CHECK, key_of(guard))
+    last = guard.store.view(LAST_CHECK, guard.worktree_key)
     ours = last is not None and (last.run, last.iteration) == (iteration.run, iteration.number)
     return last if ours else None
 

@@ -79,7 +79,8 @@ def finish_or_undo(guard: Invocation) -> None:
 
 def place_of(guard: Invocation) -> RollbackPlace:
     """Where this call of guard would roll back."""
-    guard.writable_store  # noqa: B018  Its folder has the lock.
+    # Its folder has the lock.
+    guard.prepare_workspace()
     limit = guard.config.settings.rescue.time_limit_seconds
     return RollbackPlace(guard.repository, guard.workspace.path, guard.environ, limit)
 

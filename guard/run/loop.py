@@ -14,7 +14,6 @@ from guard.core.events.run import RunEnded
 from guard.core.iteration.run import RUN
 from guard.core.run.loop import End, LoopLimits, Next, after_iteration, before_iteration
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
-from guard.iteration.current import key_of
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, run_iteration, still_open
 from guard.system.signals import terminated_like_interrupted
@@ -173,7 +172,7 @@ class Loop:
     def _end_run(self, reason: str) -> None:
         guard = self._guard
         with guard.writable_store.change() as change:
-            run = change.view(RUN, key_of(guard))
+            run = change.view(RUN, guard.worktree_key)
             if run is None or run.ended_at is not None or not self._reports:
                 return
             if run.run != self._reports[-1].run or run.open_iteration is not None:
@@ -183,7 +182,7 @@ class Loop:
                     at=guard.clock.now(),
                     id=new_id(),
                     run=run.run,
-                    worktree=key_of(guard),
+                    worktree=guard.worktree_key,
                     reason=reason,
                 )
             )

@@ -12,7 +12,7 @@ from typing import Literal
 
 from guard.agents import registry as agents
 from guard.agents.liveness import look
-from guard.agents.report import age_of, ground_of, settings_of
+from guard.agents.report import age_of, ground_of
 from guard.agents.whereabouts import place, surrounds
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
@@ -206,7 +206,7 @@ def _joined(
             task_id=task,
             agent_id=name,
             agent_type=kind,
-            keep_finished=settings_of(guard).registry.keep_finished,
+            keep_finished=guard.lenient_settings.registry.keep_finished,
             place=Placing(own, guard.clock.boot()),
             ground=ground_of(guard),
         )

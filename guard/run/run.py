@@ -23,7 +23,6 @@ from guard.iteration.current import (
     CheckTerms,
     Iteration,
     current,
-    key_of,
     last_check,
     refuse_beside_another,
     session_seen,
@@ -96,7 +95,7 @@ def finish_what_was_left(
     guard: Invocation, terms: CheckTerms, watched: bool = False
 ) -> CheckReport | None:
     """Judge an iteration that was left open; None if there is none. `watched` says that this guard was there all the time."""
-    run = guard.store.view(RUN, key_of(guard))
+    run = guard.store.view(RUN, guard.worktree_key)
     opened = run.open_iteration if run is not None else None
     if opened is None or opened.supervisor is None:
         return None
@@ -121,7 +120,7 @@ def finish_what_was_left(
 
 def still_open(guard: Invocation, report: CheckReport) -> bool:
     """Whether the iteration goes on after this report: something of it is waited for."""
-    run = guard.store.view(RUN, key_of(guard))
+    run = guard.store.view(RUN, guard.worktree_key)
     return run is not None and run.opened(report.run, report.iteration) is not None
 
 
@@ -130,7 +129,7 @@ def _ask_breaker(guard: Invocation) -> None:
     found = breaker.allow(guard.writable_store, place_of(guard), holder=holder, heir=True)
     if found.allowed:
         return
-    why = breaker.load(guard.store, key_of(guard)).reason or found.reason
+    why = breaker.load(guard.store, guard.worktree_key).reason or found.reason
     when = f"; a trial is allowed from {found.retry_at:%Y-%m-%d %H:%M:%S} UTC on"
     raise BreakerOpen(
         f"the breaker is open: {why}{when if found.retry_at else ''}",

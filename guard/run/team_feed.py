@@ -5,7 +5,7 @@ from guard.core.classify import OutputReader
 from guard.core.events.team_change import Change
 from guard.core.team.state import Scope
 from guard.gate.accounts import Accounts
-from guard.iteration.current import Iteration, key_of
+from guard.iteration.current import Iteration
 from guard.run.child import Supervised
 
 
@@ -41,7 +41,7 @@ class Following:
 
     def _scope(self) -> Scope:
         iteration = self._iteration
-        return Scope(key_of(self._guard), self._session, iteration.run, iteration.number)
+        return Scope(self._guard.worktree_key, self._session, iteration.run, iteration.number)
 
 
 def _news(reader: OutputReader) -> tuple[Change, ...]:

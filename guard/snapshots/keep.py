@@ -19,7 +19,7 @@ _USUAL = SnapshotLimits()
 def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapshot:
     """Take a snapshot for a command, and show a live line meanwhile unless `tells` is false."""
     # A snapshot may be the first thing that is written to the workspace.
-    guard.writable_store  # noqa: B018
+    guard.prepare_workspace()
     settings, live = guard.config.settings.rescue, guard.output.live()
     try:
         return snapshot(

@@ -9,8 +9,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from guard.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from guard.core.base.moment import Moment
 
 VARIABLE = "GUARD_NOW"
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -39,6 +43,14 @@ class Clock:
         if self.fixed:
             return self.fixed.timestamp() - (self.slept or 0.0)
         return time.clock_gettime(_AWAKE_CLOCK)
+
+    def moment(self) -> "Moment":
+        """Return now by the wall clock and the boot clock."""
+        from guard.core.base.moment import Moment
+        from guard.system.process_identity import boot_id
+
+        # A clock that was stopped for a test has no boot, so that only the time it shows counts.
+        return Moment(self.now(), self.boot(), None if self.fixed else boot_id())
 
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> Clock:

@@ -7,7 +7,6 @@ from pathlib import Path
 from guard.context.invocation import Invocation
 from guard.core.hooks.git.state import COMMITS, Commits
 from guard.hooks.ingest import fold
-from guard.iteration.current import key_of
 from tests.support import TIME_LIMIT
 
 
@@ -15,7 +14,7 @@ def commits(root: Path | None = None) -> Commits:
     """What the hooks have told of the commits of a work tree, taken in."""
     guard = Invocation(repo=root)
     fold(guard)
-    view = guard.store.view(COMMITS, key_of(guard))
+    view = guard.store.view(COMMITS, guard.worktree_key)
     assert view is not None
     return view
 

@@ -12,7 +12,6 @@ from guard.hooks import spool
 from guard.hooks.agent import payload as document_of_hook
 from guard.hooks.agent.boundary import answer
 from guard.hooks.faults import LOG
-from guard.iteration.current import key_of
 from tests.hooks.agent.documents import data
 
 STARTS = dict.fromkeys(("claude", "codex", "gemini", "qwen"), "SessionStart") | {
@@ -68,7 +67,7 @@ def decisions() -> list[tuple[str, str, int]]:
 
 def hooks() -> HooksState:
     guard = Invocation()
-    view = guard.store.view(HOOKS, key_of(guard))
+    view = guard.store.view(HOOKS, guard.worktree_key)
     assert view is not None
     return view
 

@@ -22,7 +22,6 @@ from guard.core.team.count import TeamTerms, decide
 from guard.core.team.state import TEAM, Roll, Scope, TeamState
 from guard.hooks import spool
 from guard.hooks.spool_file import told_in
-from guard.iteration.current import key_of
 from guard.store import Change, Store
 from guard.system.clock import Clock
 from guard.system.private_files import Folder
@@ -48,7 +47,7 @@ def team_events(
 ) -> tuple[TeamEvent, ...]:
     """What these tell of the teams of their sessions, as events to be appended to this change."""
     books = _Books(
-        change, key_of(guard), lease_seconds=guard.users_config.settings.team.lease_seconds
+        change, guard.worktree_key, lease_seconds=guard.users_config.settings.team.lease_seconds
     )
     for heard in in_order(list(all_heard)):
         books.take(heard)
@@ -75,7 +74,7 @@ def _written_at(folder: Folder, name: str) -> float:
 
 def _recorded(guard: Invocation, store: Store, folder: Folder) -> "_Batch":
     with store.change() as change:
-        key = key_of(guard)
+        key = guard.worktree_key
         view = change.view(HOOKS, key)
         batch = _Batch.read(folder, frozenset(view.folded if view is not None else ()))
         if batch.all_heard:

@@ -16,8 +16,7 @@ from guard.git.dirty import Dirty, dirty
 from guard.hooks.agent.host import is_gone
 from guard.iteration import baseline as baselines
 from guard.iteration.attribution import changed_after, not_the_agents
-from guard.iteration.current import CheckTerms, Iteration, current, key_of, last_check
-from guard.team import moment_of
+from guard.iteration.current import CheckTerms, Iteration, current, last_check
 
 _SLACK_SECONDS = 2.0
 """File systems and clocks differ in how exact their times are."""
@@ -27,7 +26,7 @@ def left_by(
     guard: Invocation, heard: HookCall, hooks: HooksState | None, seconds: float
 ) -> tuple[str, ...] | None:
     """The files, without what may be somebody else's; None if no baseline can tell. Git may take so many seconds at a time."""
-    key = key_of(guard)
+    key = guard.worktree_key
     known = hooks.session(heard.agent, heard.session) if hooks is not None else None
     if baselines.load(guard.store, key) is None:
         return None
@@ -59,7 +58,7 @@ def _files(
     guard: Invocation, iteration: Iteration, known: HookSession | None, seconds: float
 ) -> tuple[str, ...]:
     settings, before = guard.settings(iteration.frozen), iteration.baseline
-    moment = moment_of(guard.clock)
+    moment = guard.clock.moment()
     limit = min(settings.completion_check.git_timeout_seconds, seconds)
     now = dirty(guard.repository, guard.environ, limit, like=before.dirty)
     left = changed_since(before.dirty, now.files)

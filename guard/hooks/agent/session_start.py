@@ -15,9 +15,8 @@ from guard.errors import GuardError, Refused
 from guard.hooks.agent.host import host, is_gone
 from guard.hooks.watchdog import TimeIsUp
 from guard.iteration.begin import begin
-from guard.iteration.current import key_of, told_of_session
+from guard.iteration.current import told_of_session
 from guard.iteration.process_watch import MARK
-from guard.team import moment_of
 
 _LONGEST = 400
 
@@ -26,7 +25,7 @@ def started(guard: Invocation, heard: HookCall) -> None:
     """Record the start; what kept the baseline from being taken is recorded with it, and raised."""
     if heard.helper is not None:
         return  # A helper's: the session has started before.
-    moment, hooks = moment_of(guard.clock), guard.store.view(HOOKS, key_of(guard))
+    moment, hooks = guard.clock.moment(), guard.store.view(HOOKS, guard.worktree_key)
     trouble: GuardError | OSError | TimeIsUp | None = None
     detail, began = "", False
     try:
@@ -57,7 +56,7 @@ def _begun(
             raise Refused(f"iteration {run.open_iteration.number} of run {run.run} is open")
 
     try:
-        ended = over(guard.store.view(RUN, key_of(guard)))
+        ended = over(guard.store.view(RUN, guard.worktree_key))
         begun = begin(guard, refuse=refuse, over_since=ended)
     except Refused as error:
         return error.message, False
@@ -74,7 +73,7 @@ def _record(
 ) -> None:
     known = hooks.session(heard.agent, heard.session) if hooks is not None else None
     with guard.writable_store.change() as change:
-        run = change.view(RUN, key_of(guard))
+        run = change.view(RUN, guard.worktree_key)
         opened = run.open_iteration if run is not None else None
         change.append(
             HookSessionStarted(
@@ -82,7 +81,7 @@ def _record(
                 id=new_id(),
                 run=run.run if run is not None and opened is not None else None,
                 iteration=opened.number if opened is not None else None,
-                worktree=key_of(guard),
+                worktree=guard.worktree_key,
                 agent=heard.agent,
                 event=heard.event,
                 session=heard.session,

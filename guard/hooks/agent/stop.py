@@ -20,7 +20,6 @@ from guard.core.team.state import TEAM, Scope
 from guard.hooks.agent import answers
 from guard.hooks.agent.ingest import team_events
 from guard.hooks.agent.leftovers import left_by
-from guard.iteration.current import key_of
 from guard.store import Change
 
 _LONGEST = 512
@@ -49,11 +48,11 @@ def _called(heard: HookCall) -> Boot | None:
 
 def _scope(guard: Invocation, heard: HookCall) -> Scope:
     """The team of this session; whoever joined an iteration before its session was known belongs to that session."""
-    run = guard.store.view(RUN, key_of(guard))
+    run = guard.store.view(RUN, guard.worktree_key)
     opened = run.open_iteration if run is not None else None
     if run is None or opened is None or opened.session not in (None, heard.session):
-        return Scope(key_of(guard), heard.session)
-    return Scope(key_of(guard), heard.session, run.run, opened.number)
+        return Scope(guard.worktree_key, heard.session)
+    return Scope(guard.worktree_key, heard.session, run.run, opened.number)
 
 
 def _looked(
@@ -65,12 +64,12 @@ def _looked(
 ) -> Facts:
     """The facts with what runs and what is left; git is not asked while the host waits anyway."""
     _take_list(guard, heard)
-    _, counting = teams.counting(guard.store, scope, teams.moment_of(guard.clock))
+    _, counting = teams.counting(guard.store, scope, guard.clock.moment())
     members = tuple(counting)
     waits = waited_for(heard, members)
     if waits:
         return replace(facts, waits=waits)
-    hooks = guard.store.view(HOOKS, key_of(guard))
+    hooks = guard.store.view(HOOKS, guard.worktree_key)
     files = left_by(guard, heard, hooks, max(0.1, seconds_left()))
     return replace(facts, members=unlisted(heard, members), files=files)
 
@@ -86,9 +85,9 @@ def _recorded(
     guard: Invocation, heard: HookCall, scope: Scope, facts: Facts, most: int
 ) -> StopAnswer:
     """Decided and recorded under one lock, so that no two stops take the same count."""
-    key = key_of(guard)
+    key = guard.worktree_key
     with guard.writable_store.change() as change:
-        moment = teams.moment_of(guard.clock)
+        moment = guard.clock.moment()
         hooks = change.view(HOOKS, key)
         before = hooks.session(heard.agent, heard.session) if hooks is not None else None
         decision = decide(facts, before, most, moment.now)

@@ -21,7 +21,6 @@ from guard.core.iteration.run import RUN, Run
 from guard.hooks import spool
 from guard.hooks.git.note import FOLDER, PASSED
 from guard.hooks.spool_file import told_in
-from guard.iteration.current import key_of
 from guard.store import Store
 from guard.system.private_files import Folder
 
@@ -66,7 +65,7 @@ def _remove_leftovers(folder: Folder, now: float) -> None:
 def _recorded(guard: Invocation, store: Store, folder: Folder, names: list[str]) -> int:
     """Record what these files tell; how many made no sense."""
     with store.change() as change:
-        key = key_of(guard)
+        key = guard.worktree_key
         view, run = change.view(COMMITS, key), change.view(RUN, key)
         known = frozenset(view.folded if view is not None else ())
         new = {name: _noted(folder, name) for name in names if name not in known}

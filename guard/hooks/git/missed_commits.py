@@ -12,7 +12,6 @@ from guard.core.hooks.git.state import COMMITS
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import Move, after, moves_of
 from guard.iteration.baseline import Baseline
-from guard.iteration.current import key_of
 
 MOST_MOVES = 200
 _TOLD_OF = re.compile(r"commit\b|cherry-pick\b|revert\b")
@@ -20,7 +19,7 @@ _TOLD_OF = re.compile(r"commit\b|cherry-pick\b|revert\b")
 
 def noticed(guard: Invocation, baseline: Baseline | None = None) -> Noticed:
     """What came past the hooks since the baseline, or lately; nothing where no hook ever told of a commit."""
-    view = guard.store.view(COMMITS, key_of(guard))
+    view = guard.store.view(COMMITS, guard.worktree_key)
     if view is None or not guard.repository.git_dir_exists:
         return Noticed()
     git = RepositoryReader(guard.repository, guard.environ)

@@ -19,7 +19,7 @@ from guard.git.reader import RepositoryReader
 from guard.hooks import faults
 from guard.hooks.git.note import where
 from guard.hooks.git.stashed_by_framework import are_changes_hidden, is_committing
-from guard.iteration.current import key_of, team_scope
+from guard.iteration.current import team_scope
 from guard.system.startup import prepare
 
 _BYPASS = "skip it once: git push --no-verify, or GUARD_SKIP=pre-push"
@@ -58,9 +58,9 @@ def look(guard: Invocation, environ: Mapping[str, str]) -> PushState:
 
 
 def _with_state(guard: Invocation, seen: PushState) -> PushState:
-    key = key_of(guard)
+    key = guard.worktree_key
     breaker, last = guard.store.view(BREAKER, key), guard.store.view(LAST_CHECK, key)
-    scope, team = teams.holding(guard.store, team_scope(guard), teams.moment_of(guard.clock))
+    scope, team = teams.holding(guard.store, team_scope(guard), guard.clock.moment())
     count = team.active_teammate_count if team is not None else 0
     refused = last is not None and last.reason == "rescue_refused" and bool(last.left)
     is_open = breaker is not None and breaker.state == "open"

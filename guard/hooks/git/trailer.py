@@ -11,7 +11,6 @@ from guard.core.iteration.run import RUN
 from guard.errors import GuardError
 from guard.git.run import git
 from guard.hooks.git.note import MARK
-from guard.iteration.current import key_of
 from guard.system.private_files import close, write_all
 from guard.system.startup import prepare
 
@@ -25,7 +24,7 @@ def add(path: str, environ: Mapping[str, str]) -> None:
     guard = Invocation(environ=environ)
     try:
         whose = belongs_to(
-            guard.store.view(RUN, key_of(guard)), environ.get(MARK), guard.clock.now()
+            guard.store.view(RUN, guard.worktree_key), environ.get(MARK), guard.clock.now()
         )
     except GuardError:
         return

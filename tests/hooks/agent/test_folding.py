@@ -23,7 +23,6 @@ from guard.hooks.agent import ingest as taking
 from guard.hooks.agent import payload as document
 from guard.hooks.ingest import fold
 from guard.hooks.spool_file import told_in
-from guard.iteration.current import key_of
 from guard.store import Store
 from guard.system.private_files import Folder
 from tests.hooks.agent.documents import DOCUMENTS, data
@@ -48,8 +47,8 @@ def hear(event: str, agent: str = "claude", **more: Any) -> Path:
 
 
 def members(guard: Invocation, session: str | None = SESSION) -> dict[str, Member]:
-    scope = Scope(key_of(guard), session)
-    state = teams.current(Invocation().store, scope, teams.moment_of(guard.clock))
+    scope = Scope(guard.worktree_key, session)
+    state = teams.current(Invocation().store, scope, guard.clock.moment())
     return {one.member: one for one in state.members} if state is not None else {}
 
 
@@ -58,7 +57,7 @@ def status(guard: Invocation) -> dict[str, str]:
 
 
 def hooks(guard: Invocation) -> HooksState:
-    view = Invocation().store.view(HOOKS, key_of(guard))
+    view = Invocation().store.view(HOOKS, guard.worktree_key)
     assert view is not None
     return view
 
@@ -243,7 +242,7 @@ SEEN: dict[str, Any] = {"id": "e3", "iteration": 1, "agent": "claude", "process"
 
 
 def begin(store: Store, guard: Invocation, session: str | None) -> None:
-    common: dict[str, Any] = {"at": MOMENT, "run": "r1", "worktree": key_of(guard)}
+    common: dict[str, Any] = {"at": MOMENT, "run": "r1", "worktree": guard.worktree_key}
     with store.change() as change:
         change.append(
             RunStarted(**common, id="e1", command=()),
@@ -274,7 +273,7 @@ def test_the_team_of_another_session_in_the_same_folder_is_not_meant(guard: Invo
     assert status(guard) == {"a": "active"}
     assert members(guard, "another")["b"].left_because == "killed"
     standing = teams.standing(
-        guard.store, Scope(key_of(guard), SESSION, "r1", 1), teams.moment_of(guard.clock)
+        guard.store, Scope(guard.worktree_key, SESSION, "r1", 1), guard.clock.moment()
     )
     assert standing.team is not None
     assert standing.team.active == 1
@@ -284,7 +283,7 @@ def test_a_session_that_ended_is_known_to_have(guard: Invocation) -> None:
     start = HookSessionStarted(
         at=MOMENT,
         id="e1",
-        worktree=key_of(guard),
+        worktree=guard.worktree_key,
         agent="claude",
         event="SessionStart",
         session=SESSION,

@@ -13,7 +13,6 @@ import pytest
 from guard.context.invocation import Invocation
 from guard.core.iteration.baseline import BASELINE
 from guard.core.iteration.run import RUN, OpenIteration
-from guard.iteration.current import key_of
 from tests.support import ROOT, commit, git, run, write
 from tests.support.hooks import STARTS, document, events, faults, hooks, observe, start, stop
 
@@ -26,7 +25,7 @@ def project(repository: Path) -> Path:
 
 def opened() -> OpenIteration | None:
     guard = Invocation()
-    found = guard.store.view(RUN, key_of(guard))
+    found = guard.store.view(RUN, guard.worktree_key)
     return found.open_iteration if found is not None else None
 
 
@@ -38,7 +37,7 @@ def number() -> int | None:
 def dirty() -> dict[str, str]:
     """The dirty files of the newest baseline, and whose they are."""
     guard = Invocation()
-    baseline = guard.store.view(BASELINE, key_of(guard))
+    baseline = guard.store.view(BASELINE, guard.worktree_key)
     assert baseline is not None
     return {file.path: file.left_by for file in baseline.dirty}
 

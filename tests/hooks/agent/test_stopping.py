@@ -20,7 +20,6 @@ from guard.hooks.agent import payload as document
 from guard.hooks.agent.boundary import answer
 from guard.hooks.agent.payload import MOST_BYTES
 from guard.hooks.agent.stop import decided
-from guard.iteration.current import key_of
 from tests.support import commit, git, run, write
 from tests.support.hooks import (
     STOPS,
@@ -63,7 +62,7 @@ def asked(answer: dict[str, str]) -> str:
 
 def spawn(member: str, session: str | None = "s1", lease: float = 600) -> None:
     guard = Invocation()
-    scope, moment = Scope(key_of(guard), session), teams.moment_of(guard.clock)
+    scope, moment = Scope(guard.worktree_key, session), guard.clock.moment()
     change = Joined(member, "subagent", "digs")
     teams.record(guard.writable_store, scope, moment, [change], lease_seconds=lease)
 
@@ -249,11 +248,11 @@ def test_a_session_that_told_its_end_was_there_until_then(session: Path) -> None
 def test_a_clock_that_was_set_back_hides_nothing(session: Path) -> None:
     """Of the start the wall clock then says that it is yet to come; the clock that nobody sets does not."""
     guard, seconds = Invocation(), 5
-    moment = teams.moment_of(guard.clock)
+    moment = guard.clock.moment()
     before = HookSessionStarted(
         at=moment.now + timedelta(seconds=seconds),
         id=new_id(),
-        worktree=key_of(guard),
+        worktree=guard.worktree_key,
         agent="claude",
         event="SessionStart",
         session="s1",

@@ -14,7 +14,6 @@ from guard.hooks.git import stashed_by_framework as hidden
 from guard.hooks.git.ingest import take_in
 from guard.hooks.git.location import here
 from guard.hooks.ingest import fold
-from guard.iteration.current import key_of
 from tests.support import commit, git, write
 from tests.support.git_hooks import commits
 
@@ -54,7 +53,7 @@ def test_what_makes_no_sense_is_said_and_deleted(name: str, repository: Path) ->
     guard = Invocation()
     assert len(list(take_in(guard, None))) == 1
     assert list(take_in(guard, None)) == []
-    assert guard.store.view(COMMITS, key_of(guard)) is None
+    assert guard.store.view(COMMITS, guard.worktree_key) is None
 
 
 def test_a_folder_in_the_place_of_a_file_holds_nothing_up(repository: Path) -> None:
