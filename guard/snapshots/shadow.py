@@ -27,7 +27,7 @@ from guard.system.private_files import Folder, close
 from guard.system.processes import Finished
 
 NAME = "shadow.git"
-LOCK = "guard.store.lock"
+LOCK = "guard.lock"
 _ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
 _SETTINGS = {
     "core.compression": "1",
