@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from benchmarks.claim_corpus import FIRST_SIGHT, LABELS, PARTS, claims
 from benchmarks.measure import Row
-from guard.core.claims.policy import policy_from
-from guard.core.claims.settings import ClaimsSettings
-from guard.core.claims.validation import BELIEVED, is_believed, validate
+from guard.core.claims.settings import ClaimsSettings, make_policy
+from guard.core.claims.validate import BELIEVED, is_believed, validate
 
 
 class Judged(NamedTuple):
@@ -41,7 +40,7 @@ class Judged(NamedTuple):
 
 def judged(part: str) -> Judged:
     """The claims of one part, judged with the settings as they come."""
-    policy = policy_from(ClaimsSettings())
+    policy = make_policy(ClaimsSettings())
     total: Counter[str] = Counter()
     doubted: Counter[str] = Counter()
     for claim in claims(part):

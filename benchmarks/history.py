@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from guard.core.claims.evidence import ClaimEvidence, WorkSinceBaseline
-from guard.core.claims.policy import ClaimPolicy
-from guard.core.claims.validation import validate
+from guard.core.claims.settings import ClaimPolicy
+from guard.core.claims.validate import validate
 from guard.core.events import Event
 from guard.core.events.agent import AgentClaimValidated, AgentSpawned, AgentUpdated
 from guard.core.events.validation import CompletionValidation

@@ -11,8 +11,8 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeVar, cast
 
 from guard.activity.foreign_json import document, named_in, newest_lines, objects
-from guard.claims.changes import tracked
-from guard.claims.test_traces import test_runs
+from guard.claims.changes import tracked_files
+from guard.claims.test_traces import find_test_runs
 from guard.core.claims.evidence import TestRun
 from guard.git.authors import AuthoredCommit, branches, by_name, commits_since
 from guard.git.locate import at
@@ -101,9 +101,9 @@ class Shared:
         """The traces of test runs in a work tree."""
 
         def look() -> tuple[TestRun, ...]:
-            known = tracked(at(root), period.environ, period.git_seconds)
+            known = tracked_files(at(root), period.environ, period.git_seconds)
             temporary = Path(period.environ.get("TMPDIR") or tempfile.gettempdir())
-            return test_runs(root, period.since, period.now, known, temporary) or ()
+            return find_test_runs(root, period.since, period.now, known, temporary) or ()
 
         return self._once(("tests", root), look)
 

@@ -3,7 +3,7 @@
 from guard.agents import registry as agents
 from guard.agents.end import end
 from guard.agents.report import kept, known
-from guard.claims.validate import validated
+from guard.claims.validate import validate_claim
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
 from guard.core.agents.lifecycle import ACTIVE
@@ -39,7 +39,7 @@ def _had_ended(guard: Invocation, agent: Agent, reason: str, detail: str) -> Age
     """An end that nobody brought about is no kill; that somebody wanted one is in the log."""
     now = guard.clock.now()
     guard.output.warn(f"it was not killed: {detail}")
-    validation = validated(guard, agent, "", now, silent=True)
+    validation = validate_claim(guard, agent, "", now, silent=True)
     found = agents.end_detected(guard.writable_store, now, agent, detail[:512], validation)
     late = agents.killed(guard.writable_store, now, agent, reason, detail[:512])
     return found or late

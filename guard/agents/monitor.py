@@ -129,10 +129,10 @@ def _look(guard: Invocation, found: Iterable[Agent]) -> dict[tuple[str, str, int
 
 
 def _mark(guard: Invocation, agent: Agent, seen: LivenessLook) -> None:
-    from guard.claims.validate import validated
+    from guard.claims.validate import validate_claim
 
     now = guard.clock.now()
-    validation = validated(guard, agent, "", now, silent=True)
+    validation = validate_claim(guard, agent, "", now, silent=True)
     report = agents.end_detected(guard.writable_store, now, agent, seen.detail[:512], validation)
     if report is not None:
         guard.output.note(
@@ -143,7 +143,7 @@ def _mark(guard: Invocation, agent: Agent, seen: LivenessLook) -> None:
 
 def detailed(guard: Invocation, task_id: str, agent_id: str) -> AgentDetailReport:
     """One agent with its findings and the score of its claim."""
-    from guard.core.claims.validation import explained
+    from guard.core.claims.validate import explain_score
 
     agent = known(guard, task_id, agent_id)
     seen = _look(guard, [agent])
@@ -157,7 +157,7 @@ def detailed(guard: Invocation, task_id: str, agent_id: str) -> AgentDetailRepor
             for one in (findings.findings if findings else ())
             if (one.agent_id, one.incarnation) == (agent_id, agent.incarnation)
         ),
-        score=tuple(line[:512] for line in explained(validation)) if validation else (),
+        score=tuple(line[:512] for line in explain_score(validation)) if validation else (),
     )
 
 

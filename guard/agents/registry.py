@@ -92,7 +92,9 @@ def update(
         event = records.made(AgentUpdated, now, names, **told, run=run, iteration=iteration)
         judged = []
         if validation is not None and goes_on:
-            refused = strict and bool(validation.blocking_issues)
+            from guard.core.claims.validate import refusals
+
+            refused = bool(refusals(validation, strict=strict))
             claim = {"refused": refused, "message": message, "validation": validation}
             judged = [records.made(AgentClaimValidated, now, names, **claim)]
             if refused:

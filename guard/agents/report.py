@@ -85,9 +85,9 @@ def updated(
     if is_claim and agent is not None:
         incarnation = agent.incarnation if incarnation is None else incarnation
         if agent.status in ACTIVE and incarnation == agent.incarnation:
-            from guard.claims.validate import validated
+            from guard.claims.validate import validate_claim
 
-            validation = validated(guard, agent, message, now)
+            validation = validate_claim(guard, agent, message, now)
     return agents.update(
         guard.writable_store,
         now,
@@ -227,14 +227,14 @@ def _place(
 
 def ground_of(guard: Invocation) -> Ground | None:
     """Where the repository stands. An agent may work without one; its claims are then not measured."""
-    from guard.claims.changes import standing
+    from guard.claims.changes import read_ground
 
     repository = guard.repository_if_any
     if repository is None:
         return None
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
     try:
-        return standing(repository, guard.environ, limit)
+        return read_ground(repository, guard.environ, limit)
     except RepositoryProblem as error:
         guard.output.warn(f"where the repository stands is not known: {error.message}")
         return None

@@ -1,4 +1,4 @@
-"""What git says an agent has done since it was spawned: where it began, where it stands now, and in between."""
+"""Ask git what an agent changed since it was spawned."""
 
 import os
 import stat
@@ -24,14 +24,14 @@ from guard.git.refs import read_refs
 from guard.git.run import TIME_LIMIT_SECONDS
 
 SLACK_SECONDS = 2
-"""Git knows whole seconds, and a file system may round."""
+"""Git stores whole seconds, and a file system may round."""
 _MOST_NESTED = 20
 
 
-def standing(
+def read_ground(
     repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
 ) -> Ground:
-    """Where an agent begins; nothing is written to the repository."""
+    """Read the state of the repository in which an agent starts; nothing is written to it."""
     git = RepositoryReader(repository, environ, time_limit)
     head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
     files = dirty(repository, environ, time_limit).files
@@ -45,9 +45,9 @@ def changes_since(
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> WorkSinceBaseline:
-    """Every path changed since then, in the work tree where the agent began and in the one from which it reports.
+    """Collect every path changed since then, in the work tree where the agent began and in the one it reports from.
 
-    A RepositoryProblem if that cannot be told.
+    Raises a RepositoryProblem if git cannot tell.
     """
     search = _Search(environ, time_limit, since.timestamp() - SLACK_SECONDS)
     root = Path(os.fsdecode(unspelled(ground.root)))
@@ -69,20 +69,18 @@ def changes_since(
     return WorkSinceBaseline(frozenset(map(spelled, files)), len(found.oids))
 
 
-def existing(
+def existing_files(
     repository: Repository,
     names: Iterable[str],
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> frozenset[str]:
-    """Which of these names stand for something in the work tree now."""
     return named_files(RepositoryReader(repository, environ, time_limit), names)
 
 
-def tracked(
+def tracked_files(
     repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
 ) -> frozenset[str]:
-    """The paths that the index has."""
     listed = RepositoryReader(repository, environ, time_limit).ask("ls-files", "-z", "--cached")
     return frozenset(spelled(path) for path in listed.split(b"\0") if path)
 
@@ -98,7 +96,7 @@ class _Search:
         return committed(git, head, self.earliest, by_time=False)
 
     def dirty_since(self, repository: Repository, before: tuple[DirtyFile, ...]) -> set[bytes]:
-        """What is uncommitted and was not so before, or was so before and is no more."""
+        """Return the paths that became dirty since, and those that were dirty before and are clean now."""
         now = dirty(repository, self.environ, self.time_limit, before)
         known = {file.path for file in before}
         left = known - {file.path for file in now.files}
@@ -111,12 +109,12 @@ class _Search:
         return found
 
     def dirty_lately(self, repository: Repository) -> set[bytes]:
-        """What is uncommitted where nobody looked before: what was written since, and what is missing."""
+        """Return the dirty paths of a work tree without a baseline that were written since, or are missing."""
         now = dirty(repository, self.environ, self.time_limit)
         return {path for path in now.paths(now.files) if self._is_new(repository, path)}
 
     def _is_new(self, repository: Repository, path: bytes) -> bool:
-        """By the time of the inode's change, which nobody can set; of a folder it tells nothing."""
+        # By the inode's change time, which no program can set; for a folder it shows nothing.
         try:
             status = os.lstat(_below(repository, path))
         except OSError:
@@ -124,7 +122,7 @@ class _Search:
         return stat.S_ISDIR(status.st_mode) or status.st_ctime >= self.earliest
 
     def inside(self, repository: Repository, paths: Iterable[bytes]) -> set[bytes]:
-        """What was done in the repositories that stand at some of these paths, as far as git can tell."""
+        """Return the changes inside repositories nested at some of these paths, where git can tell."""
         nested = (path for path in paths if os.path.lexists(_below(repository, path) / ".git"))
         found: set[bytes] = set()
         for path in islice(nested, _MOST_NESTED):
@@ -135,8 +133,8 @@ class _Search:
         return found
 
     def _done_in(self, repository: Repository, linked: bool) -> set[bytes]:
-        """The commits of a linked work tree are counted with those of its repository."""
         git = RepositoryReader(repository, self.environ, self.time_limit)
+        # The commits of a linked work tree are counted with those of its repository.
         made = set() if linked else committed(git, None, self.earliest, by_time=True).paths
         return made | self.dirty_lately(repository)
 

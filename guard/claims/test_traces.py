@@ -1,9 +1,10 @@
-"""The traces that runs of tests leave in a work tree: signs that somebody ran them, not proof, because anybody can write them.
+"""Find the traces that test runs leave in a work tree: signs of a run, not proof, because any process can write them.
 
-Some leave nothing: `go test`, a second `cargo test` of the same code, pytest without its cache.
+Some runs leave none: `go test`, a second `cargo test` of the same code, pytest without its cache.
 """
 
 import os
+import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,20 +12,87 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.claims.test_caches import (
-    CARGO,
-    JEST,
-    PYTEST,
-    CacheFile,
-    cargo_tests,
-    jest_caches,
-    pytest_cache,
-)
 from guard.core.base.paths import spelled
 from guard.core.base.text import plural, visible
 from guard.core.claims.evidence import TestRun, TestSource
-from guard.core.claims.test_results import Result, jest_perf_cache, junit
-from guard.system.bounded_walk import MOST_BYTES, BoundedWalk, FolderListing, contents
+from guard.core.claims.test_results import Result, read_jest_cache, read_junit, read_pytest_failures
+from guard.system.bounded_walk import MOST_BYTES, BoundedWalk, FolderListing, contents, listing
+
+PYTEST, CARGO, JEST = ".pytest_cache", ".fingerprint", "perf-cache-*"
+_MOST_ENTRIES = 10_000
+_HASH = 16
+_BINARY = re.compile(r"[^.]+-[0-9a-f]{16}")
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class CacheFile(NamedTuple):
+    """A file written by a test run: when, and with which result."""
+
+    at: float
+    result: Result
+
+
+def read_pytest_cache(folder: Path, since: float) -> CacheFile | None:
+    """Return the last pytest run. Each run writes the list of known tests, but the failures only if they changed."""
+    cache = folder / PYTEST / "v" / "cache"
+    found = None if _leads_elsewhere(folder, cache) else listing(cache, _MOST_ENTRIES)
+    files = found.files if found else {}
+    times = [
+        files[name].st_mtime for name in ("nodeids", "stepwise", "lastfailed") if name in files
+    ]
+    if not times:
+        return None
+    failed = Result(True)
+    if "lastfailed" in files:
+        failed = read_pytest_failures(contents(cache / "lastfailed") or b"")
+        # Older failures may have been fixed without another run, or not.
+        if failed.passed is False and files["lastfailed"].st_mtime < since:
+            failed = Result(None, f"{failed.detail} before")
+    return CacheFile(max(times), failed)
+
+
+def _leads_elsewhere(folder: Path, inner: Path) -> bool:
+    return os.path.realpath(inner) != os.path.join(
+        os.path.realpath(folder), inner.relative_to(folder)
+    )
+
+
+def find_cargo_tests(folder: Path) -> Iterator[CacheFile]:
+    """Find the test programs that cargo built in a folder; cargo does not record whether they were run."""
+    # `cargo check` builds no program, and a second run of the same code writes nothing.
+    programs = listing(folder / "deps", _MOST_ENTRIES)
+    built = {
+        name[-_HASH:]: status.st_mtime
+        for name, status in (programs.files.items() if programs else ())
+        if _BINARY.fullmatch(name)
+    }
+    units = listing(folder / CARGO, _MOST_ENTRIES)
+    for name in units.folders if units else ():
+        at = built.get(name[-_HASH:])
+        if at is not None and _is_test_unit(folder / CARGO / name):
+            yield CacheFile(at, Result(None, "built, perhaps run"))
+
+
+def _is_test_unit(unit: Path) -> bool:
+    found = listing(unit, _MOST_ENTRIES)
+    return found is not None and any(name.startswith("test-") for name in found.files)
+
+
+def find_jest_caches(temporary: Path, root: Path) -> Iterator[CacheFile]:
+    """Find jest's runs of tests below `root` in its default cache folder."""
+    found = listing(temporary / f"jest_{_in_base_36(os.getuid())}", _MOST_ENTRIES)
+    below = os.path.realpath(root) + os.sep
+    for name, status in found.files.items() if found else ():
+        if fnmatchcase(name, JEST):
+            result = read_jest_cache(contents(found.folder / name) or b"", below) if found else None
+            if result is not None:
+                yield CacheFile(status.st_mtime, result)
+
+
+def _in_base_36(number: int) -> str:
+    rest, digit = divmod(number, 36)
+    return (_in_base_36(rest) if rest else "") + _DIGITS[digit]
+
 
 MOST_ENTRIES = 50_000
 MOST_RUNS = 100
@@ -33,7 +101,7 @@ _MOST_DEPTH = 32
 _MOST_READ = 2000
 _MOST_REPORT = 256 * 1024
 _AHEAD_SECONDS = 2
-"""A file system on another machine may be ahead by so much."""
+"""The clock of a remote file system may be ahead by so much."""
 _SKIPPED = frozenset(
     {".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", "site-packages", "node_modules"}
     | {"__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis", ".gradle", ".idea", PYTEST}
@@ -51,37 +119,36 @@ class _Trace(NamedTuple):
     seen: CacheFile
 
 
-def test_runs(
+def find_test_runs(
     root: Path,
     since: datetime,
     now: datetime,
     tracked: Container[str],
     temporary: Path,
 ) -> tuple[TestRun, ...] | None:
-    """The runs between the two times, one for each tool and folder; None if there was too much to look at, and nothing seen.
+    """Find the runs between the two times, one per tool and folder; None if the search was cut short and found nothing.
 
-    What is `tracked` is no trace: git writes it at a checkout. Jest keeps its cache in a `temporary` folder.
+    A `tracked` file is no trace, because git writes it at a checkout. Jest keeps its cache in the `temporary` folder.
     """
     look = _TraceSearch(root, since.timestamp(), now.timestamp() + _AHEAD_SECONDS, tracked)
-    walk = BoundedWalk(root, _entered, MOST_ENTRIES, _MOST_DEPTH, TIME_LIMIT_SECONDS)
+    walk = BoundedWalk(root, _folders_to_enter, MOST_ENTRIES, _MOST_DEPTH, TIME_LIMIT_SECONDS)
     traces = [trace for listing in walk for trace in look.traces(listing)]
-    traces += [_Trace("jest", ".", seen) for seen in jest_caches(temporary, root)]
+    traces += [_Trace("jest", ".", seen) for seen in find_jest_caches(temporary, root)]
     groups: dict[tuple[TestSource, str], list[_Trace]] = {}
     for trace in filter(look.is_in_time, traces):
         groups.setdefault((trace.source, trace.folder), []).append(trace)
-    runs = sorted(map(_run, groups.values()), key=lambda run: run.at)
+    runs = sorted(map(_combine, groups.values()), key=lambda run: run.at)
     return tuple(runs[-MOST_RUNS:]) if runs or walk.whole else None
 
 
-def _entered(listing: FolderListing) -> Iterable[str]:
-    """All but what is skipped, and what cargo built."""
+def _folders_to_enter(listing: FolderListing) -> Iterable[str]:
     if CARGO in listing.folders:
         return ()
     return [name for name in listing.folders if name not in _SKIPPED]
 
 
-def _run(traces: list[_Trace]) -> TestRun:
-    """Files of one tool in one folder are of one run."""
+def _combine(traces: list[_Trace]) -> TestRun:
+    """Combine the files of one tool in one folder into one run."""
     first, said = traces[0], {trace.seen.result.passed for trace in traces}
     passed = False if False in said else None if None in said else True
     details = dict.fromkeys(
@@ -105,21 +172,21 @@ class _TraceSearch:
         return self.since <= trace.seen.at <= self.until
 
     def traces(self, listing: FolderListing) -> Iterator[_Trace]:
-        """What one folder tells; no file is read that is older."""
+        """Yield the traces in one folder; older files are not read."""
         folder = listing.folder
         for name, status in listing.files.items():
             source = self._source(folder, name) if status.st_mtime >= self.since else None
             result = self._result(source, folder / name) if source else None
             if source and result:
                 yield self._trace(source, folder, CacheFile(status.st_mtime, result))
-        kept = pytest_cache(folder, self.since) if PYTEST in listing.folders else None
+        kept = read_pytest_cache(folder, self.since) if PYTEST in listing.folders else None
         if kept is not None:
             yield self._trace("pytest", folder / PYTEST, kept)
-        for seen in cargo_tests(folder) if CARGO in listing.folders else ():
+        for seen in find_cargo_tests(folder) if CARGO in listing.folders else ():
             yield self._trace("cargo", folder, seen)
 
     def _source(self, folder: Path, name: str) -> TestSource | None:
-        """The tool that writes files of this name, unless git has written this one."""
+        """Return the tool that writes files of this name, or None if the file is tracked."""
         is_report = name.endswith(".xml") and not _REPORTS.isdisjoint(self._relative(folder).parts)
         found: TestSource | None = (
             "coverage"
@@ -133,15 +200,14 @@ class _TraceSearch:
         return found if found and self._name(folder / name) not in self.tracked else None
 
     def _result(self, source: TestSource, path: Path) -> Result | None:
-        """What the file says; a great many are not all read."""
         if source == "coverage":
             return Result(None)
         if next(self._reads, None) is None:
             return Result(None, "not all were read")
         data = contents(path, _MOST_REPORT if source == "junit" else MOST_BYTES) or b""
         if source == "junit":
-            return junit(data, whole=len(data) < _MOST_REPORT)
-        return jest_perf_cache(data, "")
+            return read_junit(data, whole=len(data) < _MOST_REPORT)
+        return read_jest_cache(data, "")
 
     def _trace(self, source: TestSource, folder: Path, seen: CacheFile) -> _Trace:
         return _Trace(source, self._name(folder), seen)

@@ -1,4 +1,4 @@
-"""A claim of completion, held against what git, the log and the traces of test runs say."""
+"""Gather the evidence for a claim of completion from git, the log and test traces, and validate the claim."""
 
 import os
 import tempfile
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from guard.claims.changes import changes_since, existing, tracked
-from guard.claims.test_traces import test_runs
+from guard.claims.changes import changes_since, existing_files, tracked_files
+from guard.claims.test_traces import find_test_runs
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_key
 from guard.core.base.paths import unspelled
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
-from guard.core.claims.policy import policy_from
-from guard.core.claims.validation import validate
+from guard.core.claims.settings import make_policy
+from guard.core.claims.validate import validate
 from guard.core.events.validation import CompletionValidation
 from guard.errors import GuardError
 from guard.git.ignored import ignored
@@ -25,11 +25,11 @@ from guard.git.reader import RepositoryReader
 _LONGEST_REASON = 400
 
 
-def validated(
+def validate_claim(
     guard: Invocation, agent: Agent, message: str, now: datetime, *, silent: bool = False
 ) -> CompletionValidation:
-    """How far it is to be believed that the agent has completed its work; `silent` if nobody claimed that."""
-    measured = _measured(guard, agent, message, now)
+    """Validate that the agent has completed its work; `silent` if it ended without claiming so."""
+    measured = _measure(guard, agent, message, now)
     evidence = ClaimEvidence(
         agent_type=agent.agent_type,
         message=message,
@@ -43,15 +43,15 @@ def validated(
         existing=measured.existing,
         ignored=measured.ignored,
         root=measured.root,
-        tests=_tests(agent, measured.traces),
+        tests=_known_tests(agent, measured.traces),
         silent=silent,
     )
-    return validate(evidence, policy_from(guard.users_config.settings.claims))
+    return validate(evidence, make_policy(guard.users_config.settings.claims))
 
 
 @dataclass(frozen=True)
-class _Measured:
-    """What the work tree and git say; why they could not be asked, if they could not."""
+class _Measurement:
+    """What the work tree and git show; `unmeasured` is the reason if they could not be asked."""
 
     changes: WorkSinceBaseline | None = None
     unmeasured: str | None = None
@@ -61,47 +61,46 @@ class _Measured:
     traces: tuple[TestRun, ...] | None = None
 
 
-def _measured(guard: Invocation, agent: Agent, message: str, now: datetime) -> _Measured:
+def _measure(guard: Invocation, agent: Agent, message: str, now: datetime) -> _Measurement:
     baseline = guard.store.view(AGENT_BASELINE, baseline_key(agent.task_id, agent.agent_id))
     if baseline is None or baseline.incarnation != agent.incarnation:
-        return _Measured(unmeasured="nobody recorded where the repository stood at its start")
+        return _Measurement(unmeasured="nobody recorded where the repository stood at its start")
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
     try:
-        repository = _repository(guard, baseline)
+        repository = _find_repository(guard, baseline)
         changes = changes_since(baseline.ground, agent.spawned_at, repository, guard.environ, limit)
         names = named_paths(message)
-        there = existing(repository, names, guard.environ, limit)
+        there = existing_files(repository, names, guard.environ, limit)
         hidden = ignored(RepositoryReader(repository, guard.environ, limit), names)
     except GuardError as error:
-        return _Measured(unmeasured=error.message[:_LONGEST_REASON])
-    return _Measured(
+        return _Measurement(unmeasured=error.message[:_LONGEST_REASON])
+    return _Measurement(
         changes=changes,
         existing=there,
         ignored=hidden,
         root=str(repository.root),
-        traces=_traces(guard, repository, agent.spawned_at, now),
+        traces=_find_traces(guard, repository, agent.spawned_at, now),
     )
 
 
-def _traces(
+def _find_traces(
     guard: Invocation, repository: Repository, since: datetime, now: datetime
 ) -> tuple[TestRun, ...] | None:
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
     try:
-        known = tracked(repository, guard.environ, limit)
+        known = tracked_files(repository, guard.environ, limit)
     except GuardError:
         return None
     temporary = Path(guard.environ.get("TMPDIR") or tempfile.gettempdir())
-    return test_runs(repository.root, since, now, known, temporary)
+    return find_test_runs(repository.root, since, now, known, temporary)
 
 
-def _repository(guard: Invocation, baseline: AgentBaseline) -> Repository:
-    """The work tree from which is reported; where there is none, that in which the agent began."""
+def _find_repository(guard: Invocation, baseline: AgentBaseline) -> Repository:
     return guard.repository_if_any or at(Path(os.fsdecode(unspelled(baseline.root))))
 
 
-def _tests(agent: Agent, traces: tuple[TestRun, ...] | None) -> tuple[TestRun, ...] | None:
-    """All runs of tests that are known; what guard saw itself counts whatever else could be looked at."""
+def _known_tests(agent: Agent, traces: tuple[TestRun, ...] | None) -> tuple[TestRun, ...] | None:
+    """Return all known test runs; a run under guard counts even if guard could not look for traces."""
     last = agent.last_test
     if last is None:
         return traces

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guard.claims.changes import changes_since, existing, standing, tracked
+from guard.claims.changes import changes_since, existing_files, read_ground, tracked_files
 from guard.core.agents.baseline import Ground
 from guard.core.claims.evidence import WorkSinceBaseline
 from guard.errors import RepositoryProblem
@@ -43,7 +43,7 @@ def at(project: Path, moment: datetime, *words: str) -> str:
 
 
 def began(project: Path) -> Ground:
-    return standing(located(project), os.environ)
+    return read_ground(located(project), os.environ)
 
 
 def since(ground: Ground, project: Path, spawned: datetime | None = None) -> WorkSinceBaseline:
@@ -406,7 +406,7 @@ def test_nothing_of_the_repository_is_run_or_written(project: Path) -> None:
 
 
 def there(project: Path, *names: str) -> frozenset[str]:
-    return existing(located(project), names, os.environ)
+    return existing_files(located(project), names, os.environ)
 
 
 @pytest.mark.parametrize(
@@ -459,4 +459,4 @@ def test_whole_paths_inside_the_work_tree_are_there(project: Path) -> None:
 
 def test_what_is_tracked(project: Path) -> None:
     write(project / "new.txt", "x")
-    assert tracked(located(project), os.environ) == {"a.txt", "b.txt", "folder/c.txt"}
+    assert tracked_files(located(project), os.environ) == {"a.txt", "b.txt", "folder/c.txt"}

@@ -12,7 +12,7 @@ import pytest
 
 from guard.claims import test_traces
 from guard.core.claims.evidence import TestRun
-from guard.core.claims.test_results import Result, jest_perf_cache, junit, pytest_lastfailed
+from guard.core.claims.test_results import Result, read_jest_cache, read_junit, read_pytest_failures
 from tests.support import TIME_LIMIT, write
 
 PASSING = "def test_it():\n    assert True\n"
@@ -31,7 +31,7 @@ def found(
     project: Path, since: datetime = LONG_AGO, tracked: frozenset[str] = frozenset()
 ) -> tuple[TestRun, ...] | None:
     now = datetime.now(UTC)
-    return test_traces.test_runs(project, since, now, tracked, project.parent / "temporary")
+    return test_traces.find_test_runs(project, since, now, tracked, project.parent / "temporary")
 
 
 def told(project: Path, since: datetime = LONG_AGO) -> set[tuple[str, bool | None]]:
@@ -265,14 +265,16 @@ def test_a_large_tree_takes_a_bounded_time(project: Path) -> None:
     ],
 )
 def test_junit(data: bytes, result: Result | None) -> None:
-    assert junit(data) == result
+    assert read_junit(data) == result
 
 
 def test_junit_that_was_cut_off() -> None:
     inner = b'<testsuites><testsuite tests="2" failures="0">'
-    assert junit(inner, whole=False) == Result(None, "too long")
-    assert junit(inner.replace(b"suites>", b"suites tests='2'>"), whole=False) == Result(True)
-    assert junit(inner + b'<testsuite errors="1">', whole=False) == Result(False, "some failed")
+    assert read_junit(inner, whole=False) == Result(None, "too long")
+    assert read_junit(inner.replace(b"suites>", b"suites tests='2'>"), whole=False) == Result(True)
+    assert read_junit(inner + b'<testsuite errors="1">', whole=False) == Result(
+        False, "some failed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -286,9 +288,9 @@ def test_junit_that_was_cut_off() -> None:
     ],
 )
 def test_what_failed_last(data: bytes, result: Result) -> None:
-    assert pytest_lastfailed(data) == result
+    assert read_pytest_failures(data) == result
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"/p/a": 1}', b'{"/p/a": []}', b'{"/q/a": [1, 2]}'])
 def test_what_jest_does_not_write(data: bytes) -> None:
-    assert jest_perf_cache(data, "/p/") is None
+    assert read_jest_cache(data, "/p/") is None

@@ -1,4 +1,4 @@
-"""What a claim is held against: gathered from git, the log and the traces of test runs, never from the claim itself."""
+"""The evidence for a claim, gathered from git, the log and traces of test runs, never from the claim itself."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,14 +9,14 @@ TestSource = Literal["guard", "pytest", "coverage", "junit", "jest", "cargo", "g
 
 @dataclass(frozen=True)
 class TestRun:
-    """One run of tests that left a trace."""
+    """A test run that left a trace."""
 
     __test__ = False
 
     source: TestSource
     at: datetime
     passed: bool | None
-    """None if the trace does not tell."""
+    """None if the trace does not show it."""
     detail: str = ""
 
 
@@ -25,35 +25,35 @@ class WorkSinceBaseline:
     """What git says was done since the agent's baseline."""
 
     files: frozenset[str]
-    """Every path that a commit since then or the work tree has changed, made or deleted; relative to the root, with slashes."""
+    """Every path that was changed, created or deleted since, committed or not; relative to the root, with slashes."""
     commits: int
 
 
 @dataclass(frozen=True)
 class ClaimEvidence:
-    """Everything that is known about an agent at the moment of its claim."""
+    """Everything known about an agent when it claims completion."""
 
     agent_type: str
     message: str
     spawned_at: datetime
     at: datetime
-    """When it claims to be complete, or was found to have ended."""
+    """When the agent claimed completion, or was found to have ended."""
     updates: int
-    """Reports before this one."""
+    """How many reports the agent made before this one."""
     working_updates: int
-    """Those of them that said it was at work."""
+    """How many of them said that the agent was at work."""
     findings: int
     changes: WorkSinceBaseline | None
-    """None if git could not be asked, or nobody knows where the agent began."""
+    """None if git could not be asked, or no baseline was recorded."""
     unmeasured: str | None
-    """Why not."""
+    """Why `changes` is None."""
     existing: frozenset[str] = frozenset()
-    """Of the paths that the message names, those that exist in the work tree now."""
+    """The paths named in the message that exist in the work tree now."""
     tests: tuple[TestRun, ...] | None = ()
-    """Runs since the agent was spawned; None if nobody could look."""
+    """Test runs since the agent was spawned; None if guard could not look for them."""
     ignored: frozenset[str] = frozenset()
-    """Of the paths that the message names, those that git ignores: no diff would have them."""
+    """The paths named in the message that git ignores: no diff would show them."""
     root: str | None = None
-    """Where the work tree lies: an absolute path outside of it is none of git's."""
+    """The root of the work tree: git knows nothing of an absolute path outside it."""
     silent: bool = False
-    """Whether nobody claimed anything: the session was found to have ended."""
+    """True if the agent claimed nothing: its session was found to have ended."""

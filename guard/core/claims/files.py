@@ -1,17 +1,15 @@
-"""The files that a message claims to have changed, and those that it only names."""
+"""Find the files that a message claims to have changed, and those that it only names."""
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from guard.core.claims.file_names import paths_in
-from guard.core.claims.match_files import tails
+from guard.core.claims.file_names import find_paths, path_tails
 from guard.core.claims.read_statement import Stance, StatementReader
-from guard.core.claims.statements import Statement, statements
-from guard.core.claims.tells_of_work import tells_of_work
+from guard.core.claims.statements import Statement, Word, split_statements, split_words
+from guard.core.claims.tests import is_about_work
 from guard.core.claims.vocabulary import word_set
-from guard.core.claims.words import Word, words
 
 _STATUS = re.compile(
     r"(?:[MADRCU?]{1,2}\s|modified:|new file:|deleted:|renamed:|create mode \d{6}\s|delete mode \d{6}\s|\+\+\+ b/)\s*"
@@ -24,19 +22,19 @@ _AFTER_PATH = ("-", "—", "–", "|", "(", "+", ":")
 
 
 class NamedFiles(NamedTuple):
-    """Paths as the message has them, each once."""
+    """The paths of a message, each once, by what the message says of them."""
 
     changed: tuple[str, ...]
     named: tuple[str, ...]
-    """Neither claimed nor denied nor put off."""
+    """Neither claimed nor denied nor postponed."""
     supposed: tuple[str, ...]
 
 
-def files_in(message: str) -> NamedFiles:
-    """The files of a message, by how it speaks of them; a claim outweighs a mention."""
+def claimed_files(message: str) -> NamedFiles:
+    """Sort the files of a message by what it says of them; a claim outweighs a mention."""
     held: dict[str, Stance] = {}
     rank = {"changed": 2, "supposed": 1, "named": 0}
-    for path, stance in _stances(message):
+    for path, stance in _find_stances(message):
         if path not in held or rank[stance] > rank[held[path]]:
             held[path] = stance
     changed, named, supposed = (
@@ -47,24 +45,24 @@ def files_in(message: str) -> NamedFiles:
 
 
 def named_paths(message: str) -> tuple[str, ...]:
-    """Every path that a message names, as it is looked for in the work tree."""
-    said = dict.fromkeys(path for path, _ in _stances(message))
-    return tuple(dict.fromkeys(one for path in said for one in (path, *tails(path))))
+    """Return every path that a message names, in each spelling to look for in the work tree."""
+    said = dict.fromkeys(path for path, _ in _find_stances(message))
+    return tuple(dict.fromkeys(one for path in said for one in (path, *path_tails(path))))
 
 
-def _stances(message: str) -> Iterator[tuple[str, Stance]]:
+def _find_stances(message: str) -> Iterator[tuple[str, Stance]]:
     lead: Stance | None = None
-    works = tells_of_work(message)
-    all_of_them = list(statements(message))
+    works = is_about_work(message)
+    all_of_them = list(split_statements(message))
     for at, statement in enumerate(all_of_them):
-        said = list(words(statement.text))
+        said = list(split_words(statement.text))
         if statement.form == "code":
-            yield from _of_code(statement.text, said, lead)
+            yield from _stances_of_code(statement.text, said, lead)
             continue
         reader = _read(statement, said, lead, works=works)
-        lead = _leads(statement, said, reader, lead)
+        lead = _lead_after(statement, said, reader, lead)
         if works and _LABEL.match(statement.text):
-            yield from _of_label(reader.stances(), statement)
+            yield from _stances_of_label(reader.stances(), statement)
             lead = (
                 "changed"
                 if _is_described_list(all_of_them[at + 1 : at + 1 + _LOOK_AHEAD])
@@ -74,8 +72,10 @@ def _stances(message: str) -> Iterator[tuple[str, Stance]]:
             yield from reader.stances()
 
 
-def _of_label(found: list[tuple[str, Stance]], statement: Statement) -> list[tuple[str, Stance]]:
-    """`Files: a.py (the loop), b.md (how to use it)`: what is told of each is what was done there."""
+def _stances_of_label(
+    found: list[tuple[str, Stance]], statement: Statement
+) -> list[tuple[str, Stance]]:
+    """Read `Files: a.py (the loop), b.md (how to use it)`: the note after each path says what was done there."""
     if not _are_described(statement.text):
         return found
     return [(path, "changed" if stance == "named" else stance) for path, stance in found]
@@ -86,7 +86,7 @@ def _are_described(text: str) -> bool:
     notes = [
         token.rstrip("`*_").endswith(":") or following.startswith(_AFTER_PATH)
         for token, following in zip(tokens, [*tokens[1:], ""], strict=True)
-        if paths_in(token)
+        if find_paths(token)
     ]
     return bool(notes) and all(notes)
 
@@ -107,7 +107,7 @@ def _read(
 
 
 def _inherits(statement: Statement, said: list[Word]) -> bool:
-    """Whether a statement goes on with what the one above it began: an item does, and a line that begins with a path."""
+    """Tell whether a statement continues the one above: an item does, and a line that begins with a path."""
     if not statement.begins or statement.form == "heading":
         return False
     if statement.form == "item":
@@ -116,17 +116,17 @@ def _inherits(statement: Statement, said: list[Word]) -> bool:
 
 
 def _stands_alone(text: str, said: list[Word]) -> bool:
-    """Whether a line is a path, or one with a note after it."""
+    """Tell whether a line is a path, or a path with a note after it."""
     if not said or not said[0].paths:
         return False
     after = text.split()[1:2]
     return not after or bool(said[0].ends) or after[0][0] in _AFTER_PATH
 
 
-def _leads(
+def _lead_after(
     statement: Statement, said: list[Word], reader: StatementReader, lead: Stance | None
 ) -> Stance | None:
-    """What holds for the list or the block that may follow."""
+    """Return the stance that holds for a list or block that may follow."""
     plain = {word.plain for word in said}
     if statement.form == "item" and not statement.introduces:
         return "changed" if plain & _FILES and plain & _CHANGES else lead
@@ -135,8 +135,10 @@ def _leads(
     return reader.base if statement.introduces or reader.base else lead
 
 
-def _of_code(text: str, said: list[Word], lead: Stance | None) -> Iterator[tuple[str, Stance]]:
-    """In a code block, what git prints tells what was changed; a list of paths tells what the sentence above it says."""
+def _stances_of_code(
+    text: str, said: list[Word], lead: Stance | None
+) -> Iterator[tuple[str, Stance]]:
+    """Read a line of a code block: git's output shows changes; a listed path has the stance of the sentence above."""
     paths = [path for word in said for path in word.paths]
     if _STATUS.match(text):
         yield from ((path, "changed") for path in paths[-1:])

@@ -1,10 +1,12 @@
-"""How many files and commits a message claims."""
+"""Find the numbers of files, commits and findings that a message claims."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from guard.core.claims.statements import statements
-from guard.core.claims.tells_of_work import tells_of_work
+from guard.core.claims.statements import is_denied, split_statements
+from guard.core.claims.tests import is_about_work
+from guard.core.claims.vocabulary import word_set
 
 _WORDS = "one two three four five six seven eight nine ten eleven twelve"
 _NUMBERS = dict(zip(_WORDS.split(), range(1, 13), strict=True))
@@ -54,46 +56,76 @@ _NOT = re.compile(
     r"|instead of"
     r"|whatever|accidentally|found|seen|present|history|between|secrets?|key|keys|credentials?)\b|n't\b)(?:[^\w,.;]{1,3}\w[\w'-]{0,30}){0,4}[^\w.;]{0,3}$"
 )
+_RECORDED = r"(?:documented|recorded|reported|logged|filed|noted|raised|submitted|captured)"
+_TOLD = rf"(?:{_RECORDED}|found|identified|made|listed|produced|delivered)"
+_AMOUNT = r"(?:a total of |about |over |exactly |more than |all |the |these )?"
+_OTHERS = r"(?:issues?|problems?|bugs?|vulnerabilit(?:y|ies)|defects?|weaknesses)"
+_WAS = r"(?:(?:were|was|have been|are|is|now|all) ){0,3}"
+_CLAIMED = re.compile(
+    rf"(?<![\w-]){_TOLD} {_AMOUNT}{NUMBER} (?:[a-z-]{{1,20}} ){{0,2}}findings?(?![\w-])"
+    rf"|(?<![\w-]){_RECORDED} {_AMOUNT}{NUMBER} (?:[a-z-]{{1,20}} ){{0,2}}{_OTHERS}(?![\w-])"
+    rf"|(?<![\w./-]){NUMBER} (?:[a-z-]{{1,20}} ){{0,2}}(?:findings?|{_OTHERS}) {_WAS}{_RECORDED}(?![\w-])"
+    rf"|(?<![\w./-]){NUMBER} (?:[a-z-]{{1,20}} )?findings?(?=[.:,;!)]|$)"
+    rf"|(?<![\w-])findings(?: {_RECORDED})?: {NUMBER}(?![\w./-])"
+)
+_NO_FINDING = re.compile(
+    r"(?:\b(?:no|not|never|without|cannot|unable|should|will|would|could|can|may|might|must|if|once|until|before|previous"
+    r"|previously|earlier|last|existing|older|prior|addressed|addresses|fixed|fixes|resolved|resolves|closed|closes|handled"
+    r"|their|his|her|users?|customers?|sonar|scanner|linter)\b|n't\b)(?:[^\w,.;]{1,3}\w[\w'-]{0,30}){0,4}[^\w.;]{0,3}$"
+)
+_REPORTS = word_set("md mdx rst txt adoc html pdf csv ipynb")
 
 
 class ClaimedNumbers(NamedTuple):
-    """What is claimed in numbers; 0 files is no claim, and commits without a number are at least 1."""
+    """The claimed numbers; 0 means no claim, and commits claimed without a number count as 1."""
 
     files: int
     commits: int
 
 
-def counts_claimed(message: str) -> ClaimedNumbers:
-    """The largest numbers of changed files and of commits that a message claims."""
-    texts = [text for one in statements(message) if not _BETWEEN.search(text := one.text.lower())]
-    files = max((count for text in texts for count in _numbers(_CHANGED, text)), default=0)
-    commits = max((count for text in texts for count in _numbers(_COMMITS, text)), default=0)
-    if tells_of_work(message):
+def claimed_counts(message: str) -> ClaimedNumbers:
+    """Return the largest numbers of changed files and of commits that a message claims."""
+    texts = [
+        text for one in split_statements(message) if not _BETWEEN.search(text := one.text.lower())
+    ]
+    files = max((count for text in texts for count in _find_numbers(_CHANGED, text)), default=0)
+    commits = max((count for text in texts for count in _find_numbers(_COMMITS, text)), default=0)
+    if is_about_work(message):
         commits = max(commits, *(_bare_commits(text) for text in texts), 0)
     return ClaimedNumbers(files, max(commits, 1 if any(map(_says_committed, texts)) else 0))
 
 
-def _numbers(pattern: re.Pattern[str], text: str) -> list[int]:
-    hits = (hit for hit in pattern.finditer(text) if not _is_denied(text, hit))
-    return [number(hit) for hit in hits]
+def claimed_findings(message: str) -> int:
+    texts = (one.text.lower() for one in split_statements(message))
+    return max((count for text in texts for count in _finding_counts(text)), default=0)
 
 
-def number(hit: re.Match[str]) -> int:
-    """The number that a pattern found, in digits or as a word."""
+def _find_numbers(pattern: re.Pattern[str], text: str) -> list[int]:
+    hits = (hit for hit in pattern.finditer(text) if not is_denied(text, hit, _NOT))
+    return [parse_number(hit) for hit in hits]
+
+
+def parse_number(hit: re.Match[str]) -> int:
     word = next(filter(None, hit.groups()))
     return _NUMBERS.get(word) or int(word)
 
 
 def _bare_commits(text: str) -> int:
-    """A number that stands alone, as in `; 3 commits, each builds`."""
+    """Return a number that stands alone, as in `; 3 commits, each builds`."""
     if _PLANNED.search(text):
         return 0
-    return max(_numbers(_BARE_COMMITS, text), default=0)
+    return max(_find_numbers(_BARE_COMMITS, text), default=0)
 
 
 def _says_committed(text: str) -> bool:
-    return any(not _is_denied(text, hit) for hit in _COMMITTED.finditer(text))
+    return any(not is_denied(text, hit, _NOT) for hit in _COMMITTED.finditer(text))
 
 
-def _is_denied(text: str, hit: re.Match[str]) -> bool:
-    return _NOT.search(text[max(0, hit.start() - 60) : hit.start()]) is not None
+def _finding_counts(text: str) -> list[int]:
+    hits = (hit for hit in _CLAIMED.finditer(text) if not is_denied(text, hit, _NO_FINDING))
+    return [parse_number(hit) for hit in hits]
+
+
+def report_files(files: Iterable[str]) -> tuple[str, ...]:
+    """Return the changed files in which findings could be written down."""
+    return tuple(sorted(path for path in files if path.rpartition(".")[2].casefold() in _REPORTS))

@@ -1,7 +1,8 @@
-"""Which files a statement says were changed, which it only names, and which it denies or puts off."""
+"""Read one statement: which files it says were changed, only names, or denies or postpones."""
 
 from typing import Literal
 
+from guard.core.claims.statements import Word
 from guard.core.claims.vocabulary import (
     AUXILIARY,
     BACK,
@@ -15,26 +16,25 @@ from guard.core.claims.vocabulary import (
     Kind,
     word_set,
 )
-from guard.core.claims.words import Word
 
 Stance = Literal["changed", "named", "supposed"]
 _REACH = 5
-"""So many words on, a denial still holds."""
+"""A denial holds for so many words."""
 _PLAIN_CHANGE = word_set("changed modified touched edited updated altered")
 _BEFORE_BEGUN = frozenset(("and", "then", "also", "did", "&"))
 _HELPERS = word_set("had managed able went proceeded")
 _ORIGINS = word_set("for by when before")
-"""`Was written for`, `was added by`: how it came about, not what the agent did."""
+"""`Was written for`, `was added by`: an origin, not the agent's work."""
 _OF_ANOTHER = (["one", "that"], ["one", "which"])
-"""`The one that made a.py poll`: somebody else's commit."""
+"""`The one that made a.py poll`: another author's commit."""
 _DETERMINERS = word_set("the a an this its")
 _ARTICLES = word_set("the a an its our both all each my this these new every")
 
 
 class StatementReader:
-    """Reads one statement, word by word; `lead` is what the sentence or heading above it said of what is listed below.
+    """Reads one statement word by word; `lead` is the stance of the sentence or heading above a list.
 
-    `works` unless the message is about what was looked at: there `a.py: done` is no change.
+    `works` is False if the message is about a review: there `a.py: done` is no change.
     """
 
     def __init__(self, lead: Stance | None, *, works: bool = True) -> None:
@@ -56,7 +56,6 @@ class StatementReader:
         self._before: list[str] = []
 
     def read(self, word: Word, following: Word | None) -> None:
-        """Take one more word."""
         if word.paths:
             self._place(word)
         else:
@@ -71,7 +70,6 @@ class StatementReader:
         return self._before[-1] if self._before else ""
 
     def stances(self) -> list[tuple[str, Stance]]:
-        """Every path with how it is spoken of."""
         return [(path, stance or "named") for path, stance in self.found]
 
     def _place(self, word: Word) -> None:
@@ -124,7 +122,6 @@ class StatementReader:
                 self._name()
 
     def _step(self, plain: str, following: Word | None) -> None:
-        """What words say that only lead on."""
         if plain in BACK:
             self.state = "named" if self.base and _is_infinitive(plain, following) else self.base
         if plain == "now" and self._recent and not self._auxiliary and not self._supposed:
@@ -144,7 +141,7 @@ class StatementReader:
             self._recent, self._auxiliary, self._relative = [], False, False
 
     def _tells(self, kind: Kind, following: Word | None) -> bool:
-        """Whether this form of a verb, at this place, tells what was done."""
+        """Tell whether this form of a verb, at this place, says what was done."""
         passive = self._auxiliary and not self._relative
         if passive and following is not None and following.plain in _ORIGINS:
             return False

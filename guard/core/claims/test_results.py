@@ -1,4 +1,4 @@
-"""What the files of test runners say of how a run went; each is taken from a file that anybody can have written."""
+"""Read the result of a test run from the files of test runners; any process could have written these files."""
 
 import re
 from typing import Any, NamedTuple
@@ -12,17 +12,17 @@ _JEST_FAILED = 0
 
 
 class Result(NamedTuple):
-    """How a run went; `passed` is None if that cannot be told."""
+    """The result of a test run; `passed` is None if the file does not show it."""
 
     passed: bool | None
     detail: str = ""
 
 
-def junit(data: bytes, *, whole: bool = True) -> Result | None:
-    """By the counts in the first tags of its suites; None if it has no suites.
+def read_junit(data: bytes, *, whole: bool = True) -> Result | None:
+    """Read the counts in the opening tags of the suites; return None if there is no suite.
 
-    Of a file that was cut off, only the first tag can speak for all. No parser of XML reads it: that would expand what the
-    file defines.
+    Only the first tag of a truncated file (`whole=False`) counts for all. No XML parser is used: it would expand the entities
+    that the file defines.
     """
     suites = [dict(_COUNT.findall(attributes)) for attributes in _SUITE.findall(data)]
     if not suites:
@@ -33,26 +33,26 @@ def junit(data: bytes, *, whole: bool = True) -> Result | None:
     return Result(True) if tests else Result(None, "no tests" if whole else "too long")
 
 
-def pytest_lastfailed(data: bytes) -> Result:
-    """What failed when it was last run; the file is written only when that changes."""
-    told = _object(data)
-    return Result(None, "unreadable") if told is None else _result(len(told))
+def read_pytest_failures(data: bytes) -> Result:
+    """Read pytest's `lastfailed` file, which pytest writes only when the failures change."""
+    told = _load_object(data)
+    return Result(None, "unreadable") if told is None else _from_failures(len(told))
 
 
-def jest_perf_cache(data: bytes, below: str) -> Result | None:
-    """How each test whose path begins so went when it was last run; None if there is none."""
-    told = _object(data) or {}
+def read_jest_cache(data: bytes, below: str) -> Result | None:
+    """Read the last results of the tests whose path begins with `below`; return None if there are none."""
+    told = _load_object(data) or {}
     runs = [one for name, one in told.items() if name.startswith(below)]
     if not runs or not all(isinstance(one, list) and one for one in runs):
         return None
-    return _result(sum(one[0] == _JEST_FAILED for one in runs))
+    return _from_failures(sum(one[0] == _JEST_FAILED for one in runs))
 
 
-def _result(failed: int) -> Result:
+def _from_failures(failed: int) -> Result:
     return Result(not failed, f"{plural(failed, 'failure')}" if failed else "")
 
 
-def _object(data: bytes) -> dict[str, Any] | None:
+def _load_object(data: bytes) -> dict[str, Any] | None:
     try:
         told = loads(data)
     except (ValueError, RecursionError):

@@ -1,12 +1,11 @@
-"""Whether a message claims that tests were run, and that they passed."""
+"""Find out whether a message claims that tests were run, and that they passed."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from guard.core.claims.statements import statements
+from guard.core.claims.statements import Word, split_statements, split_words
 from guard.core.claims.vocabulary import CHANGED, DENIED, word_set
-from guard.core.claims.words import Word, words
 
 _TESTS = word_set(
     """
@@ -58,14 +57,12 @@ _REACH = 6
 
 
 class RunClaim(NamedTuple):
-    """What is claimed about tests."""
-
     run: bool
     passed: bool
 
 
-def tests_claimed(message: str) -> RunClaim:
-    """What a message claims about tests; what it denies, supposes or leaves to others is no claim."""
+def claimed_tests(message: str) -> RunClaim:
+    """Return what a message claims about tests; a denial, a supposition or a request is no claim."""
     read: list[_Clause] = []
     for text in _clauses(message):
         goes_on = bool(read) and read[-1].seen and text.startswith(_PRONOUNS)
@@ -77,13 +74,11 @@ def tests_claimed(message: str) -> RunClaim:
 
 
 def _clauses(message: str) -> Iterator[str]:
-    for one in statements(message):
+    for one in split_statements(message):
         yield from _CLAUSES.split(one.text.lower())
 
 
 class _Clause:
-    """One clause, read word by word."""
-
     def __init__(self, text: str, *, seen: bool) -> None:
         self.seen = seen
         self.run = self.passed = self.failing = False
@@ -91,7 +86,7 @@ class _Clause:
         self._denied = self._supposed = self._by = 0
         self._other = _OTHER_CHECKS.search(text) is not None
         self._by_hand = _BY_HAND.search(text) is not None
-        said = list(words(text))
+        said = list(split_words(text))
         for number, word in enumerate(said):
             self._read(word, said[number - 1].plain if number else "", said[number + 1 :])
         self._count(text)
@@ -116,7 +111,6 @@ class _Clause:
         self._pass_on(word)
 
     def _see(self) -> None:
-        """Tests are spoken of: perhaps after what was done with them."""
         if self._told():
             self.run |= self._ran
             self.passed |= self._checked and self._by > 0
@@ -157,10 +151,25 @@ class _Clause:
             self._denied = self._supposed = 0
 
     def _count(self, text: str) -> None:
-        """What a runner prints at its end, and `42/42`."""
+        """Read the totals that a test runner prints at its end, and `42/42`."""
         if re.search(
             r"(?<![\w.-])[1-9]\d{0,5} (?:tests? )?(?:failed|failures?|failing)(?![\w-])", text
         ):
             self.failing = self.run = True
         elif _COUNTED.search(text) or (self.seen and _OF_ALL.search(text) and self._told()):
             self.passed = True
+
+
+_LOOKED = re.compile(
+    r"(?<!for )(?<!to )\b(?:review(?:ed|ing)?|audit(?:ed|ing)?|analy[sz](?:ed|is|ing)|investigat(?:ed|ion|ing)"
+    r"|inspect(?:ed|ion)|examined|findings?|profiled|bisect(?:ed|ion)?|compared|history|upstream)\b"
+)
+_WORK_WORDS = CHANGED - word_set("documented documenting") | word_set("done complete ready works")
+
+
+def is_about_work(message: str) -> bool:
+    """Tell whether a message is about work done; short forms such as `a.py: done` claim a change only there."""
+    text = message.lower()
+    return _LOOKED.search(text) is None and any(
+        word.strip("\"'`*_.,;:!()") in _WORK_WORDS for word in text.split()
+    )

@@ -1,4 +1,4 @@
-"""The words by which a sentence is read: what was changed, what was only looked at, what is denied or still to come."""
+"""The words by which a sentence is read: changes, mentions, denials, plans."""
 
 from typing import Literal
 
@@ -8,7 +8,6 @@ Kind = Literal[
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
     return frozenset(text.split())
 
 
@@ -33,14 +32,14 @@ BEGUN = word_set("""
     multiedit resolve enhance upgrade
     creates adds writes modifies updates changes edits fixes implements deletes removes refactors renames moves rewrites
     """)
-"""Forms that tell what was done only where a statement begins, as in the title of a commit."""
+"""Verb forms that claim a change only at the start of a statement, as in the title of a commit."""
 NOTED = CHANGED | word_set(
     """
     memoized memoised cached wrapped escaped validated hoisted batched debounced throttled guarded exposed exported sanitized
     sanitised normalized normalised parallelized vectorized indexed streamed encrypted new
     """
 )
-"""What tells of a change right after a path and a colon, or in brackets."""
+"""Words that claim a change right after a path and a colon, or in brackets."""
 NOUNS = word_set(
     "change changes edit edits modification modifications fix fixes update updates addition additions patch refactor"
 )
@@ -78,7 +77,7 @@ ONCE = word_set("that last previous earlier same old")
 OCCASIONS = word_set(
     "release version commit pr refactor refactoring migration sprint change branch"
 )
-"""`In that release`: somebody else's change."""
+"""`In that release`: another author's change."""
 AUXILIARY = word_set(
     "was were is are be been being has have had got now also then all both just newly"
 )

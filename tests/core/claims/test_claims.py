@@ -9,13 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
-from guard.core.claims.policy import ClaimPolicy, Requirement, parsed_requirements, policy_from
-from guard.core.claims.settings import ClaimsSettings
-from guard.core.claims.validation import explained, is_believed, refusals, validate
+from guard.core.claims.settings import (
+    ClaimPolicy,
+    ClaimsSettings,
+    Requirement,
+    make_policy,
+    parse_requirements,
+)
+from guard.core.claims.validate import explain_score, is_believed, refusals, validate
 from guard.core.events.validation import CompletionValidation
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
-POLICY = policy_from(ClaimsSettings())
+POLICY = make_policy(ClaimsSettings())
 HONEST = "Added retries to src/client.py and verified them with a script against a slow server."
 REVIEWED = "Reviewed src/client.py as asked and documented 3 findings, each with its line."
 RUN = TestRun("pytest", BEGAN + timedelta(minutes=4), passed=True)
@@ -50,7 +55,7 @@ def test_an_honest_claim_costs_nothing() -> None:
     result = judged()
     assert (result.confidence, result.warnings, result.blocking_issues) == (1, (), ())
     assert result.validated_at == BEGAN + timedelta(minutes=5)
-    assert explained(result) == [" 1.00  start", " 1.00  confidence"]
+    assert explain_score(result) == [" 1.00  start", " 1.00  confidence"]
 
 
 def test_the_example_of_the_seed() -> None:
@@ -61,7 +66,7 @@ def test_the_example_of_the_seed() -> None:
     assert result.blocking_issues == ()
     assert result.evidence_summary.type_specific.findings_ok is True
     assert result.evidence_summary.progress_pattern.speed == "reasonable"
-    assert explained(result) == [
+    assert explain_score(result) == [
         " 1.00  start",
         "-0.15  progress pattern: Only 2 progress updates - expected at least 3",
         " 0.85  confidence",
@@ -343,8 +348,7 @@ def test_findings_that_do_not_exist_are_refused_where_they_are_required() -> Non
     nothing = judged(
         agent_type="investigator", message=message, changes=changes(commits=0), tests=()
     )
-    strict = policy_from(ClaimsSettings(strict=True))
-    assert refusals(nothing, strict) == ("Claims 5 findings, and none is recorded",)
+    assert refusals(nothing, strict=True) == ("Claims 5 findings, and none is recorded",)
     written = judged(agent_type="investigator", message=message, changes=changes("report.md"))
     assert (written.confidence, written.blocking_issues) == (0.75, ())
 
@@ -389,7 +393,7 @@ def test_many_false_files_are_counted() -> None:
     assert result.blocking_issues[-1] == "Claims to have changed 57 more files that no diff has"
     assert len(result.blocking_issues) == 4
     assert len(result.evidence_summary.message_validation.unsupported_files) == 50
-    assert explained(result)[-1] == " 0.00  confidence (the sum is -1.20)"
+    assert explain_score(result)[-1] == " 0.00  confidence (the sum is -1.20)"
 
 
 def test_one_second_for_every_changed_file_is_implausible_within_the_minute() -> None:
@@ -424,15 +428,15 @@ KNOBS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("knobs", "given"), KNOBS.values(), ids=KNOBS)
 def test_a_knob_changes_the_result(knobs: dict[str, Any], given: dict[str, Any]) -> None:
-    turned = policy_from(ClaimsSettings.model_validate(knobs))
+    turned = make_policy(ClaimsSettings.model_validate(knobs))
     assert judged(turned, **given).confidence != judged(**given).confidence
 
 
 def test_strict_lets_blocking_issues_refuse() -> None:
     false = judged(message=HONEST + " Created src/pool.py.")
-    strict = policy_from(ClaimsSettings(strict=True))
-    assert refusals(false, strict) == ("Claims to have changed src/pool.py, which no diff has",)
-    assert refusals(false, POLICY) == refusals(judged(updates=0), strict) == ()
+    claims = ("Claims to have changed src/pool.py, which no diff has",)
+    assert refusals(false, strict=True) == claims
+    assert refusals(false, strict=False) == refusals(judged(updates=0), strict=True) == ()
 
 
 REQUIREMENTS: dict[str, tuple[str, dict[str, Requirement]]] = {
@@ -447,7 +451,7 @@ REQUIREMENTS: dict[str, tuple[str, dict[str, Requirement]]] = {
 
 @pytest.mark.parametrize(("text", "parsed"), REQUIREMENTS.values(), ids=REQUIREMENTS)
 def test_requirements_are_read(text: str, parsed: dict[str, Requirement]) -> None:
-    assert parsed_requirements(text) == parsed
+    assert parse_requirements(text) == parsed
 
 
 @pytest.mark.parametrize(
@@ -469,7 +473,7 @@ def test_requirements_are_read(text: str, parsed: dict[str, Requirement]) -> Non
 )
 def test_requirements_that_cannot_be_read_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"requirements"):
-        parsed_requirements(text)
+        parse_requirements(text)
 
 
 moments = st.datetimes(timezones=st.just(UTC), max_value=datetime(9999, 1, 1))  # noqa: DTZ001
@@ -522,4 +526,4 @@ def test_any_claim_is_judged_and_the_lines_add_up(found: ClaimEvidence) -> None:
     assert len(set(result.warnings + result.blocking_issues)) == len(result.score())
     assert not result.blocking_issues or result.confidence < 0.5
     assert CompletionValidation.model_validate_json(result.model_dump_json()) == result
-    assert len(explained(result)) == len(result.score()) + 2
+    assert len(explain_score(result)) == len(result.score()) + 2

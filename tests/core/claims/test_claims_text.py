@@ -6,15 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.claims.file_names import paths_in
-from guard.core.claims.files import files_in, named_paths
-from guard.core.claims.findings import findings_claimed, reports
-from guard.core.claims.match_files import PathIndex, tails
-from guard.core.claims.numbers import counts_claimed
-from guard.core.claims.phrases import evidence_words, judged, suspicious
-from guard.core.claims.policy import ClaimPolicy
-from guard.core.claims.tests import tests_claimed as claimed_tests
-from guard.core.claims.validation import validate
+from guard.core.claims.file_names import PathIndex, find_paths, path_tails
+from guard.core.claims.files import claimed_files, named_paths
+from guard.core.claims.numbers import claimed_counts, claimed_findings, report_files
+from guard.core.claims.phrases import evidence_words, judged_texts, suspicious_phrases
+from guard.core.claims.settings import ClaimPolicy
+from guard.core.claims.tests import claimed_tests
+from guard.core.claims.validate import validate
 from tests.core.claims.test_claims import evidence
 
 PATHS: dict[str, list[str]] = {
@@ -73,7 +71,7 @@ PATHS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize(("word", "paths"), PATHS.items(), ids=[word[:40] for word in PATHS])
 def test_what_names_a_file(word: str, paths: list[str]) -> None:
-    assert paths_in(word) == paths
+    assert find_paths(word) == paths
 
 
 CHANGED: dict[str, tuple[str, ...]] = {
@@ -163,14 +161,14 @@ CHANGED: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize(("message", "changed"), CHANGED.items(), ids=[m[:50] for m in CHANGED])
 def test_what_is_claimed_to_be_changed(message: str, changed: tuple[str, ...]) -> None:
-    assert files_in(message).changed == changed
+    assert claimed_files(message).changed == changed
 
 
 def test_every_path_is_named_once_to_be_looked_for() -> None:
     message = "Read ./src/a.py and src/a.py:3. Did not touch b.py, and will add c.py. Fixed `d.py`."
     assert named_paths(message) == ("src/a.py", "b.py", "c.py", "d.py")
     assert named_paths("C:\\w\\src\\a.py") == ("C:/w/src/a.py", "w/src/a.py", "src/a.py")
-    assert files_in(message) == (("d.py",), ("src/a.py",), ("b.py", "c.py"))
+    assert claimed_files(message) == (("d.py",), ("src/a.py",), ("b.py", "c.py"))
 
 
 MATCHES: dict[str, tuple[str, bool]] = {
@@ -311,7 +309,7 @@ COUNTS: dict[str, tuple[int, int]] = {
 
 @pytest.mark.parametrize(("message", "counts"), COUNTS.items(), ids=COUNTS)
 def test_numbers_that_are_claimed(message: str, counts: tuple[int, int]) -> None:
-    assert counts_claimed(message) == counts
+    assert claimed_counts(message) == counts
 
 
 FINDINGS: dict[str, int] = {
@@ -337,11 +335,14 @@ FINDINGS: dict[str, int] = {
 
 @pytest.mark.parametrize(("message", "count"), FINDINGS.items(), ids=FINDINGS)
 def test_findings_that_are_claimed(message: str, count: int) -> None:
-    assert findings_claimed(message) == count
+    assert claimed_findings(message) == count
 
 
 def test_a_report_is_a_changed_document() -> None:
-    assert reports(["src/a.py", "docs/B.MD", "Makefile", "notes.txt"]) == ("docs/B.MD", "notes.txt")
+    assert report_files(["src/a.py", "docs/B.MD", "Makefile", "notes.txt"]) == (
+        "docs/B.MD",
+        "notes.txt",
+    )
 
 
 PHRASES: dict[str, list[str]] = {
@@ -382,7 +383,7 @@ PHRASES: dict[str, list[str]] = {
 
 @pytest.mark.parametrize(("message", "found"), PHRASES.items(), ids=PHRASES)
 def test_phrases_that_are_suspicious(message: str, found: list[str]) -> None:
-    assert [phrase.name for phrase in suspicious(judged(message), ())] == found
+    assert [phrase.name for phrase in suspicious_phrases(judged_texts(message), ())] == found
 
 
 EVIDENCE: dict[str, tuple[str, ...]] = {
@@ -397,7 +398,7 @@ EVIDENCE: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize(("message", "found"), EVIDENCE.items(), ids=EVIDENCE)
 def test_words_of_evidence(message: str, found: tuple[str, ...]) -> None:
-    assert evidence_words(judged(message), ()) == found
+    assert evidence_words(judged_texts(message), ()) == found
 
 
 HOSTILE = {
@@ -446,6 +447,6 @@ def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
 
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(text: str) -> None:
-    found = files_in(text)
+    found = claimed_files(text)
     said = {*found.changed, *found.named, *found.supposed}
-    assert set(named_paths(text)) == said | {tail for path in said for tail in tails(path)}
+    assert set(named_paths(text)) == said | {tail for path in said for tail in path_tails(path)}

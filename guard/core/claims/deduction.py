@@ -1,0 +1,42 @@
+"""A deduction from the confidence in a claim: points and the sentence that gives the reason."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from guard.core.base.text import shortened, valid, visible
+from guard.core.events.validation import ScoreLine
+
+BLOCKING = -0.55
+"""One blocking issue alone leaves less than half."""
+FAILED = -0.35
+"""One of these alone takes the confidence below the threshold."""
+_LONGEST_SENTENCE = 480
+_LONGEST_NAME = 160
+
+
+class Deduction(NamedTuple):
+    points: float
+    why: str
+    blocking: bool = False
+
+
+def warning(points: float, why: str) -> Deduction:
+    """Make a deduction whose sentence is cut to fit into one line."""
+    return Deduction(points, shortened(visible(why), _LONGEST_SENTENCE))
+
+
+def blocking_issue(why: str) -> Deduction:
+    return warning(BLOCKING, why)._replace(blocking=True)
+
+
+def score_lines(deductions: Iterable[Deduction]) -> tuple[ScoreLine, ...]:
+    return tuple(ScoreLine(points=one.points, why=one.why) for one in deductions)
+
+
+def short_name(text: str) -> str:
+    """Cut a name so that a sentence can hold three of them."""
+    return shortened(valid(text), _LONGEST_NAME)
+
+
+def short_names(texts: Iterable[str], most: int = 50) -> tuple[str, ...]:
+    return tuple(short_name(text) for text, _ in zip(texts, range(most), strict=False))

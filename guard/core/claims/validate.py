@@ -1,0 +1,322 @@
+"""Validate a claim of completion in four layers; the confidence is the sum of explained deductions."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from guard.core.base.text import plural
+from guard.core.claims.compare import (
+    compare_counts,
+    compare_files,
+    compare_findings,
+    compare_tests,
+    unsupported_files,
+)
+from guard.core.claims.deduction import (
+    FAILED,
+    Deduction,
+    blocking_issue,
+    score_lines,
+    short_name,
+    short_names,
+    warning,
+)
+from guard.core.claims.evidence import ClaimEvidence
+from guard.core.claims.files import NamedFiles, claimed_files, named_paths
+from guard.core.claims.numbers import ClaimedNumbers, claimed_counts, claimed_findings, report_files
+from guard.core.claims.phrases import Phrase, Sort, evidence_words, judged_texts, suspicious_phrases
+from guard.core.claims.settings import ClaimPolicy, Requirement
+from guard.core.claims.tests import RunClaim, claimed_tests
+from guard.core.events.validation import (
+    CompletionValidation,
+    EvidenceSummary,
+    MessageValidation,
+    ProgressPattern,
+    TypeSpecific,
+    WorkspaceEvidence,
+)
+
+BELIEVED = 0.7
+"""A claim is believed from this confidence on, unless it has a blocking issue."""
+_UNMEASURED, _NOTHING = -0.05, -0.15
+_IN_A_FILE = -0.1
+_SILENT, _SHORT, _NO_EVIDENCE, _VAGUE = -0.25, -0.2, -0.15, -0.2
+_LONG = 240
+"""A message of this length is not vague, even if it names nothing."""
+_COSTS: dict[Sort, float] = {"unfinished": -0.35, "open": -0.2, "hedge": -0.15, "boast": -0.2}
+Speed = Literal["reasonable", "fast", "implausible"]
+_IMPLAUSIBLE_SECONDS = 5
+_FAST, _FEW, _NEVER_WORKING = -0.15, -0.15, -0.05
+
+
+def validate(evidence: ClaimEvidence, policy: ClaimPolicy) -> CompletionValidation:
+    workspace, of_workspace = workspace_layer(evidence)
+    specific, of_type = type_layer(evidence, policy)
+    message, of_message = message_layer(evidence, policy)
+    progress, of_progress = progress_layer(evidence, policy)
+    deductions = [*of_workspace, *of_type, *of_message, *of_progress]
+    return CompletionValidation(
+        confidence=_confidence(deductions),
+        warnings=tuple(deduction.why for deduction in deductions if not deduction.blocking),
+        blocking_issues=tuple(deduction.why for deduction in deductions if deduction.blocking),
+        evidence_summary=EvidenceSummary(
+            workspace_evidence=workspace,
+            type_specific=specific,
+            message_validation=message,
+            progress_pattern=progress,
+        ),
+        validated_at=evidence.at,
+    )
+
+
+def _confidence(deductions: list[Deduction]) -> float:
+    return round(min(1.0, max(0.0, 1 + sum(deduction.points for deduction in deductions))), 2)
+
+
+def is_believed(validation: CompletionValidation) -> bool:
+    return validation.confidence >= BELIEVED and not validation.blocking_issues
+
+
+def explain_score(validation: CompletionValidation) -> list[str]:
+    """Return the score line by line: the start, each deduction with its layer, the rest."""
+    found = validation.evidence_summary
+    layers = {
+        "workspace evidence": found.workspace_evidence,
+        "agent type": found.type_specific,
+        "message": found.message_validation,
+        "progress pattern": found.progress_pattern,
+    }
+    lines = [
+        f"{line.points:+.2f}  {title}: {line.why}"
+        for title, layer in layers.items()
+        for line in layer.score
+    ]
+    total = 1 + sum(line.points for line in validation.score())
+    left = f"{validation.confidence:5.2f}  confidence"
+    return [" 1.00  start", *lines, left if total >= 0 else f"{left} (the sum is {total:.2f})"]
+
+
+def refusals(validation: CompletionValidation, *, strict: bool) -> tuple[str, ...]:
+    """Return why a completion is refused: its blocking issues if `strict`, otherwise nothing."""
+    return validation.blocking_issues if strict else ()
+
+
+def workspace_layer(evidence: ClaimEvidence) -> tuple[WorkspaceEvidence, list[Deduction]]:
+    """Layer 1: what git and the log have of the work; a failed measurement costs little."""
+    deductions = list(_of_workspace(evidence))
+    changes, tests = evidence.changes, evidence.tests
+    layer = WorkspaceEvidence(
+        score=score_lines(deductions),
+        modified_files_count=None if changes is None else len(changes.files),
+        commits_count=None if changes is None else changes.commits,
+        progress_entries_count=evidence.updates,
+        findings_count=evidence.findings,
+        test_runs_count=None if tests is None else len(tests),
+        modified_files=short_names(sorted(changes.files)) if changes else (),
+        unmeasured=None if changes is not None else short_name(_unmeasured_reason(evidence)),
+    )
+    return layer, deductions
+
+
+def _of_workspace(evidence: ClaimEvidence) -> list[Deduction]:
+    changes = evidence.changes
+    if changes is None:
+        return [
+            warning(
+                _UNMEASURED,
+                f"Changes could not be measured: {short_name(_unmeasured_reason(evidence))}",
+            )
+        ]
+    if changes.files or changes.commits or evidence.findings or evidence.tests:
+        return []
+    return [
+        warning(
+            _NOTHING, "Nothing is recorded: no changed file, no commit, no finding, no test run"
+        )
+    ]
+
+
+def _unmeasured_reason(evidence: ClaimEvidence) -> str:
+    return evidence.unmeasured or "nobody knows where the agent began"
+
+
+def type_layer(
+    evidence: ClaimEvidence, policy: ClaimPolicy
+) -> tuple[TypeSpecific, list[Deduction]]:
+    """Layer 2: whether the agent has what its type requires; None where nothing is required or known."""
+    required = policy.requirement(evidence.agent_type)
+    files = None if evidence.changes is None else len(evidence.changes.files)
+    tests = None if evidence.tests is None else len(evidence.tests)
+    deductions = [
+        *_of_files(evidence, required.files, files),
+        *_of_findings(evidence, required),
+        *_of_tests(evidence, required.tests, tests),
+    ]
+    layer = TypeSpecific(
+        score=score_lines(deductions),
+        agent_type=short_name(evidence.agent_type),
+        files_ok=_is_enough(files, required.files),
+        findings_ok=_is_enough(evidence.findings, required.findings),
+        tests_ok=_is_enough(tests, required.tests),
+    )
+    return layer, deductions
+
+
+def _is_enough(there: int | None, required: int) -> bool | None:
+    return None if not required or there is None else there >= required
+
+
+def _expectation(evidence: ClaimEvidence) -> str:
+    return f"expected of type {short_name(evidence.agent_type)}"
+
+
+def _of_files(evidence: ClaimEvidence, required: int, files: int | None) -> Iterator[Deduction]:
+    if _is_enough(files, required) is False:
+        why = (
+            f"{plural(files or 0, 'modified file')} - {_expectation(evidence)}: at least {required}"
+        )
+        yield warning(FAILED, f"Only {why}") if files else blocking_issue(f"Only {why}")
+
+
+def _of_findings(evidence: ClaimEvidence, required: Requirement) -> Iterator[Deduction]:
+    if _is_enough(evidence.findings, required.findings) is not False:
+        return
+    why = f"Only {plural(evidence.findings, 'recorded finding')} - {_expectation(evidence)}: at least {required.findings}"
+    written = report_files(evidence.changes.files) if evidence.changes else ()
+    if written:
+        yield warning(_IN_A_FILE, f"{why}; {short_name(written[0])} may hold some")
+    else:
+        yield warning(FAILED, why)
+
+
+def _of_tests(evidence: ClaimEvidence, required: int, tests: int | None) -> Iterator[Deduction]:
+    if _is_enough(tests, required) is False:
+        why = f"Only {plural(tests or 0, 'recorded test run')} - {_expectation(evidence)}: at least {required}"
+        yield warning(FAILED, why)
+
+
+class MessageFacts(NamedTuple):
+    evidence: tuple[str, ...] = ()
+    phrases: tuple[Phrase, ...] = ()
+    files: NamedFiles = NamedFiles((), (), ())
+    counts: ClaimedNumbers = ClaimedNumbers(0, 0)
+    tests: RunClaim = RunClaim(run=False, passed=False)
+    findings: int = 0
+
+
+def message_layer(
+    evidence: ClaimEvidence, policy: ClaimPolicy
+) -> tuple[MessageValidation, list[Deduction]]:
+    """Layer 3: the wording of the message, and its claims that the evidence contradicts or does not support."""
+    said = MessageFacts() if evidence.silent else _read_message(evidence.message, policy)
+    missing = unsupported_files(said.files.changed, evidence)
+    deductions = list(
+        _of_silence() if evidence.silent else _of_message(said, missing, evidence, policy)
+    )
+    known = said.tests.run and evidence.tests is not None
+    layer = MessageValidation(
+        score=score_lines(deductions),
+        length=len(evidence.message),
+        evidence_keywords_found=short_names(said.evidence),
+        suspicious_phrases_found=short_names(phrase.name for phrase in said.phrases),
+        claimed_files=short_names(said.files.changed),
+        unsupported_files=short_names(missing),
+        claimed_tests=said.tests.run,
+        tests_recorded=bool(evidence.tests) if known else None,
+    )
+    return layer, deductions
+
+
+def _read_message(message: str, policy: ClaimPolicy) -> MessageFacts:
+    texts = judged_texts(message)
+    return MessageFacts(
+        evidence_words(texts, policy.evidence_words),
+        suspicious_phrases(texts, policy.suspicious_phrases),
+        claimed_files(message),
+        claimed_counts(message),
+        claimed_tests(message),
+        claimed_findings(message),
+    )
+
+
+def _of_silence() -> Iterator[Deduction]:
+    yield warning(
+        _SILENT, "Nobody claimed that the work is complete: the agent was found to have ended"
+    )
+
+
+def _of_message(
+    said: MessageFacts, missing: Sequence[str], evidence: ClaimEvidence, policy: ClaimPolicy
+) -> Iterator[Deduction]:
+    length = len(evidence.message.strip())
+    if length < policy.min_message_length:
+        least = f"expected at least {policy.min_message_length}"
+        yield warning(_SHORT, f"The message has only {plural(length, 'character')} - {least}")
+    if not said.evidence:
+        yield warning(
+            _NO_EVIDENCE, "No word of evidence in the message, such as created, fixed or verified"
+        )
+    if _is_vague(evidence.message):
+        yield warning(_VAGUE, "The message names nothing: no file, no number, no command")
+    for phrase in said.phrases:
+        yield warning(_COSTS[phrase.sort], _suspicion(phrase))
+    yield from compare_files(missing, said.files.named, evidence)
+    yield from compare_counts(said.counts, evidence)
+    required = policy.requirement(evidence.agent_type)
+    yield from compare_tests(said.tests, evidence, required.tests > 0)
+    yield from compare_findings(said.findings, evidence, required.findings > 0)
+
+
+def _is_vague(message: str) -> bool:
+    concrete = set("`0123456789") & set(message[:_LONG]) or named_paths(message[:_LONG])
+    return len(message) < _LONG and not concrete
+
+
+def _suspicion(phrase: Phrase) -> str:
+    told = {
+        "unfinished": "says that work is left",
+        "open": "says that something is open",
+        "hedge": "is not sure",
+        "boast": "boasts",
+    }
+    return f"The message {told[phrase.sort]}: {phrase.name}"
+
+
+def progress_layer(
+    evidence: ClaimEvidence, policy: ClaimPolicy
+) -> tuple[ProgressPattern, list[Deduction]]:
+    """Layer 4: how long the agent took, and how often it reported."""
+    elapsed = (evidence.at - evidence.spawned_at).total_seconds()
+    speed = _judge_speed(elapsed, evidence, policy)
+    deductions = [*_of_time(speed, elapsed, policy), *_of_updates(evidence, policy)]
+    layer = ProgressPattern(
+        score=score_lines(deductions),
+        speed=speed,
+        elapsed_seconds=max(0.0, elapsed),
+        updates_count=evidence.updates,
+        working_updates_count=evidence.working_updates,
+    )
+    return layer, deductions
+
+
+def _judge_speed(elapsed: float, evidence: ClaimEvidence, policy: ClaimPolicy) -> Speed:
+    files = len(evidence.changes.files) if evidence.changes else 0
+    # A negative time comes from a clock that was set back and proves nothing.
+    if elapsed < 0 or elapsed >= policy.min_seconds:
+        return "reasonable"
+    return "implausible" if elapsed < max(_IMPLAUSIBLE_SECONDS, files) else "fast"
+
+
+def _of_time(speed: Speed, elapsed: float, policy: ClaimPolicy) -> Iterator[Deduction]:
+    if speed != "reasonable":
+        least = f"expected at least {policy.min_seconds:g} s"
+        yield warning(
+            FAILED if speed == "implausible" else _FAST, f"Took only {elapsed:.1f} s - {least}"
+        )
+
+
+def _of_updates(evidence: ClaimEvidence, policy: ClaimPolicy) -> Iterator[Deduction]:
+    if evidence.updates < policy.min_updates:
+        told = plural(evidence.updates, "progress update")
+        yield warning(_FEW, f"Only {told} - expected at least {policy.min_updates}")
+    if evidence.updates and not evidence.working_updates and policy.min_updates:
+        yield warning(_NEVER_WORKING, "No update said that it was at work")
