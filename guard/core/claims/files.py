@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from guard.core.claims.file_names import find_paths, path_tails
@@ -53,8 +53,8 @@ def named_paths(message: str) -> tuple[str, ...]:
 def _find_stances(message: str) -> Iterator[tuple[str, Stance]]:
     lead: Stance | None = None
     works = is_about_work(message)
-    all_of_them = list(split_statements(message))
-    for at, statement in enumerate(all_of_them):
+    found = list(split_statements(message))
+    for at, statement in enumerate(found):
         said = list(split_words(statement.text))
         if statement.form == "code":
             yield from _stances_of_code(statement.text, said, lead)
@@ -65,7 +65,7 @@ def _find_stances(message: str) -> Iterator[tuple[str, Stance]]:
             yield from _stances_of_label(reader.stances(), statement)
             lead = (
                 "changed"
-                if _is_described_list(all_of_them[at + 1 : at + 1 + _LOOK_AHEAD])
+                if _is_described_list(found[at + 1 : at + 1 + _LOOK_AHEAD])
                 else lead
             )
         else:
@@ -101,7 +101,7 @@ def _read(
 ) -> StatementReader:
     inherited = lead if _inherits(statement, said) or lead == "supposed" else None
     reader = StatementReader(inherited, works=works)
-    for word, following in zip(said, [*said[1:], None], strict=True):
+    for word, following in zip_longest(said, said[1:]):
         reader.read(word, following)
     return reader
 

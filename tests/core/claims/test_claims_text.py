@@ -103,6 +103,7 @@ CHANGED: dict[str, tuple[str, ...]] = {
     "After reading a.py, I updated b.py": ("b.py",),
     "Moved the parser from a.py to b.py": ("a.py", "b.py"),
     "Renamed a.py → b.py": ("a.py", "b.py"),
+    "Fixed a.py.\n=>": ("a.py",),
     "Updated the README and the changelog": ("README", "changelog"),
     "I did not touch a.py, only updated b.py.": ("b.py",),
     "Did not change a.py but fixed b.py": ("b.py",),
