@@ -10,7 +10,8 @@ from benchmarks.simulation.repository import Baseline, Lines, Repository
 from guard.check.wait import is_news
 from guard.core.check.evidence import Living, Policy, TeamEvidence
 from guard.core.events.baseline import DirtyFile
-from guard.core.events.snapshot import HeldBack, Rescue, Snapshot, State, obstacle
+from guard.core.events.snapshot import HeldBack, Rescue, Snapshot
+from guard.core.rescue.state import RepositoryState, obstacle
 
 Kind = Literal["agent", "process", "member"]
 _MOST_BEATS = 500
@@ -184,7 +185,9 @@ class World:
         clean = [one for one in files if not one.secret]
         held = tuple(HeldBack(path=one.path, why="a secret") for one in files if one.secret)
         branch, began = self.repository.branch, self.baseline.branch
-        why = obstacle(State(branch=branch, baseline_branch=began, operation=self.operation))
+        why = obstacle(
+            RepositoryState(branch=branch, baseline_branch=began, operation=self.operation)
+        )
         if not clean:
             return _rescue((), safe, held, None, "held_back")
         if why is not None:

@@ -8,13 +8,20 @@ from datetime import datetime
 
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import task_file
-from guard.core.base.text import plural
+from guard.core.base.text import fit_line, plural
 from guard.core.config.settings import Settings
 from guard.core.events.baseline import DirtyFile
-from guard.core.events.snapshot import HeldBack, Kind, Occasion, Rescue, Snapshot, capped_held, cut
+from guard.core.events.snapshot import (
+    HeldBack,
+    Occasion,
+    Rescue,
+    Snapshot,
+    SnapshotKind,
+    list_held_back,
+)
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, Discarded, plan_from, planning_prompt
 from guard.core.rescue.change import Changed
-from guard.core.rescue.grouping import Group, grouped
+from guard.core.rescue.groups import Group, grouped
 from guard.core.work.count import CommitLine, count_work
 from guard.errors import GuardError
 from guard.git.dirty import Dirty
@@ -35,7 +42,7 @@ class _NoProgram(Exception):
 
 
 def kept(
-    subject: CheckSubject, settings: Settings, now: datetime, kind: Kind = "check"
+    subject: CheckSubject, settings: Settings, now: datetime, kind: SnapshotKind = "check"
 ) -> Snapshot:
     """A snapshot of the work tree as it is now."""
     return snapshot(
@@ -79,7 +86,7 @@ class Leftovers:
             held_back=(),
             branch=None,
             reason=reason,
-            detail=cut(f"kept in the snapshot only: {why}"),
+            detail=fit_line(f"kept in the snapshot only: {why}"),
         )
 
     def _by_guard(self, dry: bool, on_branch: bool) -> Rescue:
@@ -113,7 +120,9 @@ class Leftovers:
 
     def _held(self) -> tuple[HeldBack, ...]:
         """To commit these would commit the user's work too."""
-        return tuple(HeldBack(path=cut(path), why=self.held[path]) for path in sorted(self.held))
+        return tuple(
+            HeldBack(path=fit_line(path), why=self.held[path]) for path in sorted(self.held)
+        )
 
     def _task_file(self) -> bytes | None:
         """The spec's task file, or the only one that there can be; below the work tree, not through a link."""
@@ -190,10 +199,10 @@ class Leftovers:
         return Rescue(
             commits=tuple(line.oid for line in reversed(home or made)),
             snapshot=expected.snapshot,
-            held_back=capped_held(held),
+            held_back=list_held_back(held),
             branch=elsewhere,
             reason="rescued" if home else "not_plain:branch_changed" if made else "refused",
-            detail=cut(said + note),
+            detail=fit_line(said + note),
         )
 
     def _expected(self, time_limit: float) -> Expected:

@@ -10,8 +10,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.paths import spelled
 from guard.core.base.text import plural, visible
-from guard.core.rescue.report import RestoreDiffReport, RestoreReport
-from guard.core.snapshots.text import table
+from guard.core.snapshots.report import RestoreDiffReport, RestoreReport, table
 from guard.errors import WrongUsage
 
 if TYPE_CHECKING:

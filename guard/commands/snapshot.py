@@ -6,7 +6,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import plural, visible
 from guard.core.events.snapshot import Occasion
-from guard.core.rescue.report import SnapshotReport
+from guard.core.snapshots.report import SnapshotReport
 from guard.snapshots.keep import keep
 
 _MOST_LINES = 20

@@ -9,8 +9,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.paths import spelled
 from guard.core.base.text import plural
-from guard.core.rescue.report import SnapshotsReport
-from guard.core.snapshots.text import sized, table
+from guard.core.snapshots.report import SnapshotsReport, sized, table
 
 if TYPE_CHECKING:
     from guard.snapshots.prune import Pruned

@@ -5,24 +5,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from guard.core.base.paths import unspelled
-from guard.core.base.text import plural, visible
+from guard.core.base.paths import path_line, unspelled
+from guard.core.base.text import fit_line, plural, visible
 from guard.core.events.snapshot import (
     MOST_NAMED,
     HeldBack,
     PlannedCommit,
     Rescue,
     Snapshot,
-    State,
-    capped_held,
-    cut,
-    is_mass_deletion,
-    obstacle,
-    shown,
-    snapshot_only,
-    trailer,
+    list_held_back,
 )
-from guard.core.rescue.grouping import Group, untangled
+from guard.core.rescue.commit_message import rescue_trailer
+from guard.core.rescue.groups import Group, untangled
+from guard.core.rescue.state import RepositoryState, is_mass_deletion, is_snapshot_only, obstacle
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.rescue.commits import (
     Committer,
@@ -77,7 +72,7 @@ class CommitAttempt:
         except RepositoryProblem as error:
             return self._result("not_plain:git", error.message)
         what = obstacle(state)
-        if what is not None and snapshot_only(state, what):
+        if what is not None and is_snapshot_only(state, what):
             return self._only_snapshot(what)
         try:
             self._project = self._project.unfiltered()
@@ -90,7 +85,7 @@ class CommitAttempt:
         except OSError as error:
             return self._result("refused", f"no room for an index: {error.strerror}")
 
-    def _committed(self, own: Project, state: State, folder: Path) -> Rescue:
+    def _committed(self, own: Project, state: RepositoryState, folder: Path) -> Rescue:
         branch = os.fsdecode(unspelled(state.branch)) if state.branch else None
         head = own.commit_of(branch or "HEAD")
         gone = head is None and self._orders.baseline_head is not None
@@ -129,9 +124,9 @@ class CommitAttempt:
         """What could not be read: git does not see what is in it either."""
         named = {one.path for one in plan.held_back}
         return [
-            HeldBack(path=shown(path), why=cut(f"not_saved: {why}"))
+            HeldBack(path=path_line(path), why=fit_line(f"not_saved: {why}"))
             for path, why in sorted(self._taken.unread.items())
-            if shown(path) not in named and why not in (SPECIAL, UNSTEADY)
+            if path_line(path) not in named and why not in (SPECIAL, UNSTEADY)
         ]
 
     def _group(self, own: Project, proven: Proven, what: str | None) -> None:
@@ -158,7 +153,7 @@ class CommitAttempt:
         refused = None
         try:
             hooks.allow()
-            mark = trailer(self._orders.run, self._orders.iteration)
+            mark = rescue_trailer(self._orders.run, self._orders.iteration)
             committer = self._committer(own)
             self._messages = hooks.worded([*map(committer.message, self._all_groups())], mark)
         except HookRefused as error:
@@ -173,7 +168,7 @@ class CommitAttempt:
         root = os.fsencode(self._project.repository.root)
         gone = [path for path in plan.add if not os.path.lexists(os.path.join(root, path))]
         if gone:
-            self._notes.append(f"a hook deleted {shown(gone[0])}; the snapshot has it")
+            self._notes.append(f"a hook deleted {path_line(gone[0])}; the snapshot has it")
             return "hook_refused"
         own.call("read-tree", proven.head or "--empty")
         if tree_of(own, plan) == proven.tree:
@@ -242,7 +237,12 @@ class CommitAttempt:
         return [*(one for one in proven.changed if one.path != ticks.change.path), ticks.change]
 
     def _nothing(
-        self, own: Project, state: State, head: str | None, plan: CommitSelection, tree: str | None
+        self,
+        own: Project,
+        state: RepositoryState,
+        head: str | None,
+        plan: CommitSelection,
+        tree: str | None,
     ) -> Rescue:
         mends = head is not None and tree is not None and obstacle(state) is None
         if mends and not self._orders.dry:
@@ -277,21 +277,21 @@ class CommitAttempt:
         return Rescue(
             commits=tuple(commits),
             snapshot=self._taken.snapshot,
-            held_back=capped_held(held),
+            held_back=list_held_back(held),
             branch=branch,
             reason=reason,
-            detail=cut("; ".join([detail, *self._notes])),
+            detail=fit_line("; ".join([detail, *self._notes])),
             plan=self._plan(),
-            ticked=tuple(cut(task) for task in self._ticks.tasks) if self._ticks else (),
+            ticked=tuple(fit_line(task) for task in self._ticks.tasks) if self._ticks else (),
         )
 
     def _plan(self) -> tuple[PlannedCommit, ...]:
         """What each commit says and has."""
         return tuple(
             PlannedCommit(
-                subject=cut(group.subject),
+                subject=fit_line(group.subject),
                 files=len(group.changes),
-                paths=tuple(shown(one.path) for one in group.changes[:MOST_NAMED]),
+                paths=tuple(path_line(one.path) for one in group.changes[:MOST_NAMED]),
             )
             for group in self._all_groups()
         )

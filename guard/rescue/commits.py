@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.events.snapshot import commit_message, shown
-from guard.core.rescue.grouping import Group
+from guard.core.base.paths import path_line
+from guard.core.rescue.commit_message import commit_message
+from guard.core.rescue.groups import Group
 from guard.errors import RepositoryProblem
 from guard.rescue.select import CommitSelection, listed
 from guard.rescue.signing import Signing, signing
@@ -112,7 +113,9 @@ def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: PathChang
 
 
 def _unproven(change: PathChange, why: str) -> RepositoryProblem:
-    return RepositoryProblem(f"{shown(change.path)}: {why}", "try again when nothing writes there")
+    return RepositoryProblem(
+        f"{path_line(change.path)}: {why}", "try again when nothing writes there"
+    )
 
 
 class Committer:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from guard.core.events.snapshot import shown
+from guard.core.base.paths import path_line
 from guard.snapshots.blobs import blobs
 from guard.snapshots.fast_import import Listing
 from guard.snapshots.project import Project
@@ -34,7 +34,7 @@ def half_moves(
             found[lost[taken.kept[path].oid]] = path
     found |= dict(_edited(project, shadow, taken, lost, held))
     return {
-        gone: f"moved: to {shown(path)}, which is not committed" for gone, path in found.items()
+        gone: f"moved: to {path_line(path)}, which is not committed" for gone, path in found.items()
     }
 
 

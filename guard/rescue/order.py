@@ -6,7 +6,7 @@ from datetime import datetime
 
 from guard.core.events.snapshot import HeldBack
 from guard.core.rescue.change import Changed
-from guard.core.rescue.grouping import Group, grouped
+from guard.core.rescue.groups import Group, grouped
 from guard.snapshots.limits import SnapshotLimits
 
 Grouping = Callable[[Sequence[Changed]], list[Group]]

@@ -4,8 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from guard.core.base.text import visible
-from guard.core.events.snapshot import cut
+from guard.core.base.text import fit_line, visible
 from guard.git.run import config_value
 from guard.snapshots.project import Project
 from guard.system.processes import run
@@ -66,7 +65,9 @@ class RepositoryHooks:
         if done.code != 0:
             said = visible(" ".join((done.stderr or done.stdout).decode(errors="replace").split()))
             ended = "did not end in time" if done.code is None else f"said no ({done.code})"
-            raise HookRefused(cut(f"{name} {ended}: {said[-300:]}" if said else f"{name} {ended}"))
+            raise HookRefused(
+                fit_line(f"{name} {ended}: {said[-300:]}" if said else f"{name} {ended}")
+            )
 
 
 def _program(project: Project, name: str) -> str | None:

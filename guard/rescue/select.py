@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.base.paths import spelled
-from guard.core.events.snapshot import HeldBack, cut, is_relative, refused_by_git, shown
+from guard.core.base.paths import path_line, spelled
+from guard.core.base.text import fit_line
+from guard.core.events.snapshot import HeldBack
 from guard.core.rescue.secrets import (
     SENSITIVE_NAME,
     added_secrets,
@@ -16,6 +17,7 @@ from guard.core.rescue.secrets import (
     secrets_in,
     told,
 )
+from guard.core.snapshots.paths import is_refused_by_git, is_relative
 from guard.errors import RepositoryProblem
 from guard.rescue.ignore_rules import Hidden, hidden
 from guard.rescue.moves import half_moves
@@ -85,7 +87,7 @@ class Planner:
             moved=sum(self._committed[path][1] in there for path in delete),
             ignored=concealed.others,
             held_back=tuple(
-                HeldBack(path=shown(path), why=cut(held[path])) for path in sorted(held)
+                HeldBack(path=path_line(path), why=fit_line(held[path])) for path in sorted(held)
             ),
         )
 
@@ -116,7 +118,7 @@ class Planner:
         passed_over = [taken.passed_over.get(folder) for folder in above(path)]
         if any(passed_over) and path not in self._committed:
             return f"rebuilt: {next(filter(None, passed_over))}"
-        if any(refused_by_git(name) for name in path.split(b"/")):
+        if any(is_refused_by_git(name) for name in path.split(b"/")):
             return "name: git refuses it"
         if path in taken.trouble:
             return f"not_saved: {taken.trouble[path]}"
@@ -159,10 +161,12 @@ class Planner:
         fields = self._project.call(*words, stdin=listed(paths)).split(b"\0")[:-1]
         triples = zip(fields[::3], fields[1::3], fields[2::3], strict=True)
         named = [triple for triple in triples if triple[2] not in NO_FILTER]
-        held = {path: f"filter: {shown(value)}" for path, name, value in named if name == b"filter"}
+        held = {
+            path: f"filter: {path_line(value)}" for path, name, value in named if name == b"filter"
+        }
         for path, name, value in named:
             if name != b"filter" and path not in held and not self._can_be_encoded(path):
-                held[path] = f"encoding: not {shown(value)}"
+                held[path] = f"encoding: not {path_line(value)}"
         return held
 
     def _can_be_encoded(self, path: bytes) -> bool:

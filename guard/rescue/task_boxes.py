@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from guard.core.base.paths import spelled
 from guard.core.base.text import plural
 from guard.core.rescue.change import Changed
-from guard.core.rescue.grouping import Group
+from guard.core.rescue.groups import Group
 from guard.core.rescue.tick_boxes import ticked
 from guard.rescue.commits import PathChange, Proven, is_as_kept
 from guard.rescue.select import NO_FILTER

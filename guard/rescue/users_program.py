@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.events.snapshot import HeldBack, Occasion, Snapshot, shown
+from guard.core.base.paths import path_line
+from guard.core.events.snapshot import HeldBack, Occasion, Snapshot
 from guard.git.locate import Repository
 from guard.rescue.commits import PathChange, is_as_kept
 from guard.rescue.select import CommitSelection, Planner
@@ -72,13 +73,13 @@ class Expected:
         for path in self.plan.add:
             mode, oid = tree.get(path, (b"", ""))
             if not oid:
-                yield HeldBack(path=shown(path), why=f"not_committed: {_BY}")
+                yield HeldBack(path=path_line(path), why=f"not_committed: {_BY}")
             elif not is_as_kept(project, shadow, self.taken, PathChange("M", mode, oid, path)):
-                yield HeldBack(path=shown(path), why=f"not_as_it_was: changed {_BY}")
+                yield HeldBack(path=path_line(path), why=f"not_as_it_was: changed {_BY}")
         for path in self.plan.delete:
             if path in tree:
-                yield HeldBack(path=shown(path), why=f"not_committed: its deletion, {_BY}")
-        there = frozenset(map(shown, tree))
+                yield HeldBack(path=path_line(path), why=f"not_committed: its deletion, {_BY}")
+        there = frozenset(map(path_line, tree))
         for held in self.plan.held_back:
             if held.path not in there:
                 yield held

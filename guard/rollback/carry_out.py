@@ -6,8 +6,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.base.paths import spelled
-from guard.core.events.snapshot import Snapshot, shown
+from guard.core.base.paths import path_line, spelled
+from guard.core.events.snapshot import Snapshot
 from guard.core.rollback.journal import REFS, RollbackJournal
 from guard.rescue.commits import Committer
 from guard.rescue.stale_locks import noted
@@ -59,7 +59,7 @@ def roll_back(
         staged = made.staged(snapshot)
     announce(head, staged.journal.to_sha)
     _carry_out(place, staged, ready, lock)
-    files = tuple(shown(change.path) for change in ready.changed)
+    files = tuple(path_line(change.path) for change in ready.changed)
     return RolledBack(order.task_id, head, staged.journal.to_sha, files, snapshot, made.unsigned)
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from guard.core.coordinator.entries import Rollback
 from guard.core.coordinator.terms import Draft
 from guard.core.events.plan_upkeep import RollbackFailed, TaskRolledBack
-from guard.core.events.snapshot import full_ref
+from guard.core.rescue.state import full_ref
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import heads
 from guard.rollback.place import RollbackPlace

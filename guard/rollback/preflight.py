@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.events.snapshot import State, full_ref, obstacle
+from guard.core.rescue.state import RepositoryState, full_ref, obstacle
 from guard.git.reader import RepositoryReader
 from guard.git.status import entries, status, tracked_specially, unfiltered
 from guard.rescue.commits import PathChange
@@ -50,11 +50,11 @@ def standing(project: Project, branch: str | None) -> BranchPosition:
     return BranchPosition(ref, head)
 
 
-def _beside_detached(state: State) -> str | None:
+def _beside_detached(state: RepositoryState) -> str | None:
     return state.lock
 
 
-def _words(what: str, state: State, branch: str | None) -> str:
+def _words(what: str, state: RepositoryState, branch: str | None) -> str:
     if what in ("branch_changed", "detached"):
         here = state.branch or "no branch"
         return f"{here} is checked out, and the task was done on {full_ref(branch) or 'no branch'}"

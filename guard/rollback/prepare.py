@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from guard.core.base.paths import path_line
 from guard.core.base.text import plural
-from guard.core.events.snapshot import MOST_NAMED, shown
+from guard.core.events.snapshot import MOST_NAMED
 from guard.rescue.commits import PathChange, changes
 from guard.rollback.errors import Stopped
 from guard.rollback.place import RollbackPlace
@@ -72,7 +73,7 @@ def _prepared(project: Project, own: Project, orders: Sequence[RevertOrder]) -> 
             "dirty",
             f"{plural(len(against), 'file')} that would change cannot be: {_said(against)}",
             "commit, move or restore them first",
-            [shown(path) for path in sorted(against)[:MOST_NAMED]],
+            [path_line(path) for path in sorted(against)[:MOST_NAMED]],
         )
     return PreparedRevert(found, tree, changed)
 
@@ -97,13 +98,14 @@ def _stopped_by(order: RevertOrder, conflicts: Sequence[bytes]) -> Stopped:
         f"task {order.name} cannot be reverted: later changes conflict in "
         + _said(dict.fromkeys(conflicts, "")),
         "revert it yourself with `git revert`, or roll back first what was built on it",
-        [shown(path) for path in conflicts[:MOST_NAMED]],
+        [path_line(path) for path in conflicts[:MOST_NAMED]],
     )
 
 
 def _said(paths: Mapping[bytes, str]) -> str:
     named = [
-        f"{shown(path)} ({why})" if why else shown(path) for path, why in sorted(paths.items())
+        f"{path_line(path)} ({why})" if why else path_line(path)
+        for path, why in sorted(paths.items())
     ]
     more = len(named) - _MOST_SAID
     return ", ".join(named[:_MOST_SAID]) + (f" and {more} more" if more > 0 else "")

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from guard.core.base.text import fit_line
 from guard.core.coordinator.entries import TaskCommit
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import called
 from guard.core.events.plan_upkeep import RollbackStarted
-from guard.core.events.snapshot import MOST_NAMED, cut
+from guard.core.events.snapshot import MOST_NAMED
 from guard.core.rollback.report import RollbackReport, RolledBackTask
 from guard.rollback.recover import Settled
 
@@ -37,7 +38,7 @@ def _sentence(state: Coordinator, fields: Mapping[str, object]) -> str:
     first = dependents[:10] if isinstance(dependents, tuple) else ()
     named = ", ".join(called(state, one) for one in first)
     built = f"completed tasks depend on {task}: {named}; --cascade rolls them back first"
-    return cut(words.get(str(fields["reason"]), built))
+    return fit_line(words.get(str(fields["reason"]), built))
 
 
 def taken_back(
@@ -52,7 +53,7 @@ def taken_back(
         task_id=task_id,
         commit=commit.commit_sha,
         commits=tuple(commits[:MOST_NAMED]),
-        files=tuple(cut(path) for path in commit.files_modified[:MOST_NAMED]),
+        files=tuple(fit_line(path) for path in commit.files_modified[:MOST_NAMED]),
         to_sha=to_sha,
         snapshot=snapshot,
     )

@@ -7,13 +7,14 @@ from guard.context.invocation import Invocation
 from guard.coordinator.facts import terms_of
 from guard.coordinator.record import change_state, current, loaded, used_for_another
 from guard.core.base.fields import is_id
-from guard.core.base.text import valid
+from guard.core.base.paths import path_line
+from guard.core.base.text import fit_line, valid
 from guard.core.coordinator.decide_upkeep import rollback_order
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.terms import Draft, called
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
-from guard.core.events.snapshot import MOST_NAMED, Occasion, Snapshot, cut, shown
+from guard.core.events.snapshot import MOST_NAMED, Occasion, Snapshot
 from guard.core.rollback.report import RollbackReport, RolledBackTask
 from guard.errors import GuardError, Refused
 from guard.git.reader import RepositoryReader
@@ -155,7 +156,7 @@ class _Run:
         try:
             orders += [self._order(state, task) for task in tasks]
             with prepared(self.place, orders, dry=True) as ready:
-                changed = tuple(shown(change.path) for change in ready.changed[:MOST_NAMED])
+                changed = tuple(path_line(change.path) for change in ready.changed[:MOST_NAMED])
         except GuardError as error:
             return self._stopped(tasks[-1], tasks[-1], error)
         for order in orders:
@@ -218,7 +219,7 @@ class _Run:
             raise error
         report = self._report(None, task_id, why, error.paths)
         said = f"{error.message} ({error.hint})" if error.hint else error.message
-        return report.model_copy(update={"detail": cut(said)})
+        return report.model_copy(update={"detail": fit_line(said)})
 
     def _report(
         self, state: Coordinator | None, task_id: str, reason: str, paths: Sequence[str]

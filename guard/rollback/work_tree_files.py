@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from guard.core.base.paths import unspelled
-from guard.core.events.snapshot import shown
+from guard.core.base.paths import path_line, unspelled
 from guard.core.snapshots.restore import There
 from guard.rollback.stage import StagedRollback, both, put, seen
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
@@ -25,7 +24,7 @@ def bring(staged: StagedRollback, target: SafeFolder) -> None:
     """Make the work tree what the revert has; `Meanwhile` for the first file that is not as it was put ready."""
 
     def changed(path: bytes, why: str) -> None:
-        raise Meanwhile(f"{shown(path)}: {why}")
+        raise Meanwhile(f"{path_line(path)}: {why}")
 
     with both(staged) as (before, after):
         _exchange(staged, target, after, before, staged.paths, changed)
@@ -36,10 +35,10 @@ def take_back(staged: StagedRollback, target: SafeFolder, keep: frozenset[bytes]
     left: list[str] = []
 
     def changed(path: bytes, why: str) -> None:
-        left.append(f"{shown(path)}: {why}")
+        left.append(f"{path_line(path)}: {why}")
 
     paths = [path for path in staged.paths if path not in keep]
-    left += [f"{shown(path)}: committed meanwhile" for path in staged.paths if path in keep]
+    left += [f"{path_line(path)}: committed meanwhile" for path in staged.paths if path in keep]
     with both(staged) as (before, after):
         _exchange(staged, target, before, after, paths, changed)
     for path in staged.paths:

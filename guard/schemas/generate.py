@@ -56,17 +56,17 @@ from guard.core.log.reports import (
 )
 from guard.core.metrics.report import MetricsReport
 from guard.core.probe.report import ProbeReport
-from guard.core.rescue.report import (
-    RescueReport,
+from guard.core.rescue.report import RescueReport
+from guard.core.resume.report import ResumeReport
+from guard.core.rollback.journal import RollbackJournal
+from guard.core.rollback.report import RollbackReport
+from guard.core.run.report import LoopReport
+from guard.core.snapshots.report import (
     RestoreDiffReport,
     RestoreReport,
     SnapshotReport,
     SnapshotsReport,
 )
-from guard.core.resume.report import ResumeReport
-from guard.core.rollback.journal import RollbackJournal
-from guard.core.rollback.report import RollbackReport
-from guard.core.run.report import LoopReport
 from guard.core.team.report import TeamReport
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

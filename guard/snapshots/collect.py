@@ -10,15 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from guard.core.base.paths import spelled
-from guard.core.events.snapshot import (
-    LogHead,
-    Manifest,
-    Occasion,
-    Skipped,
-    cut,
-    is_relative,
-    tree_path,
-)
+from guard.core.base.text import fit_line
+from guard.core.events.snapshot import LogHead, Manifest, Occasion, Skipped
+from guard.core.snapshots.paths import is_relative, tree_path
 from guard.errors import GuardError, StoreUnavailable
 from guard.snapshots.fast_import import Stream
 from guard.snapshots.git_state import PutAside
@@ -262,7 +256,7 @@ class Taking:
     def skipped(self) -> list[Skipped]:
         """What is not in it, the losses before what is not needed."""
         both = [*sorted(self.trouble.items()), *sorted(self.walk.not_needed.items())]
-        return [Skipped(path=spelled(path), why=cut(why)) for path, why in both]
+        return [Skipped(path=spelled(path), why=fit_line(why)) for path, why in both]
 
     @property
     def trouble(self) -> dict[bytes, str]:

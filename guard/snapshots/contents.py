@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from guard.core.base.paths import unspelled
-from guard.core.events.snapshot import Manifest, own_path
+from guard.core.events.snapshot import Manifest
+from guard.core.snapshots.paths import work_tree_path
 from guard.core.snapshots.restore import (
     USUAL,
     File,
@@ -133,7 +134,7 @@ def _walk(
     while waiting:
         prefix, oid, depth = waiting.pop()
         for entry in _entries(objects, prefix, oid, found):
-            path = own_path(prefix + entry.name)
+            path = work_tree_path(prefix + entry.name)
             why = why_not(path) if depth < _MOST_DEPTH else "it lies too deep"
             if entry.mode == TREE and depth < _MOST_DEPTH:
                 waiting.append((prefix + entry.name + b"/", entry.oid, depth + 1))
@@ -148,5 +149,5 @@ def _entries(objects: Objects, prefix: bytes, oid: str, found: SnapshotContents)
     try:
         return objects.tree(oid)
     except ObjectUnreadable as error:
-        found.trouble[own_path(prefix.rstrip(b"/"))] = str(error)
+        found.trouble[work_tree_path(prefix.rstrip(b"/"))] = str(error)
         return []

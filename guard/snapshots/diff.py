@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from guard.core.base.paths import spelled
-from guard.core.events.snapshot import cut
-from guard.core.rescue.report import PathDifference
+from guard.core.base.text import fit_line
+from guard.core.snapshots.report import PathDifference
 from guard.core.snapshots.restore import File, There, asked_for, same, text_diff
 from guard.snapshots.contents import SnapshotContents
 from guard.snapshots.objects import LINK, Objects, ObjectUnreadable
@@ -112,5 +112,5 @@ def _bits(mode: bytes, bits: int, file: File) -> str:
 
 def _change(letter: str, path: bytes, diff: str | None, note: str | None) -> PathDifference:
     return PathDifference.model_validate(
-        {"letter": letter, "path": spelled(path), "diff": diff, "note": note and cut(note)}
+        {"letter": letter, "path": spelled(path), "diff": diff, "note": note and fit_line(note)}
     )

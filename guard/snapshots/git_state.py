@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from guard.core.base.text import visible
-from guard.core.events.snapshot import tree_path
+from guard.core.snapshots.paths import tree_path
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.reflogs import stash
 from guard.snapshots.fast_import import Stream

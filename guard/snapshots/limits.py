@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from guard.core.events.snapshot import (
+from guard.core.rescue.settings import (
     COMMIT_MAX_FILE_BYTES,
     KEEP_DAYS,
     KEEP_SNAPSHOTS,
     SNAPSHOT_MAX_FILE_BYTES,
+    RescueSettings,
 )
-from guard.core.rescue.settings import RescueSettings
 
 Progress = Callable[[str], None]
 """Told what is going on, very often; what follows a semicolon is how far it is."""

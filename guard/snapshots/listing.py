@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guard.core.base.fields import is_id, parsed
-from guard.core.base.text import visible
-from guard.core.events.snapshot import Anchor, Manifest, capped_lines, cut
-from guard.core.rescue.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
+from guard.core.base.text import fit_line, visible
+from guard.core.events.snapshot import Anchor, Manifest, list_skipped
+from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
 from guard.errors import StateProblem, WrongUsage
 from guard.git.run import git
 from guard.snapshots.objects import Objects, ObjectUnreadable
@@ -68,7 +68,9 @@ class Shelf:
         if answer.code != 0:
             said = visible(answer.stderr.decode(errors="replace").strip())
             raise StateProblem(
-                cut(f"the snapshots in {visible(os.fspath(self.path))} cannot be read: {said}"),
+                fit_line(
+                    f"the snapshots in {visible(os.fspath(self.path))} cannot be read: {said}"
+                ),
                 f"`git --git-dir={self.path} fsck` says more; nothing was changed",
             )
         named = {ref.decode(): "" for ref in _BROKEN.findall(answer.stderr)}
@@ -92,7 +94,7 @@ class Shelf:
                 try:
                     manifest = read_manifest(objects, one.commit)
                 except ObjectUnreadable as error:
-                    damaged.append(DamagedSnapshot(id=one.id, why=cut(str(error))))
+                    damaged.append(DamagedSnapshot(id=one.id, why=fit_line(str(error))))
                 else:
                     entries.append((manifest.at, one.written_ns, self._entry(one, manifest)))
         entries.sort(key=lambda entry: (*entry[:2], entry[2].id))
@@ -133,7 +135,7 @@ class Shelf:
             files=manifest.files,
             bytes=manifest.bytes,
             whole=manifest.whole,
-            skipped=capped_lines(manifest.skipped),
+            skipped=list_skipped(manifest.skipped),
             unpromoted=one.unpromoted,
             recover=recovery(self.path, f"{REFS}/{one.id}", manifest.files),
         )
@@ -230,7 +232,7 @@ def _unknown(word: str, known: list[str]) -> WrongUsage:
     near = get_close_matches(word, known, n=_MOST_NEAR, cutoff=0.5)
     meant = f"did you mean {_some(near)}? " if near else ""
     return WrongUsage(
-        cut(f"there is no snapshot {word!r}"),
+        fit_line(f"there is no snapshot {word!r}"),
         f"{meant}`guard snapshots --all` lists them; for one path: `guard restore latest PATH`",
     )
 

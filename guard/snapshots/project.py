@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from guard.core.base.paths import spelled
-from guard.core.events.snapshot import State, full_ref
+from guard.core.rescue.state import RepositoryState, full_ref
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import contents
 from guard.git.locate import Repository
@@ -129,13 +129,13 @@ class Project:
         except RepositoryProblem:
             return "sha1"
 
-    def state(self, baseline_branch: str | None) -> State:
+    def state(self, baseline_branch: str | None) -> RepositoryState:
         """What decides whether a commit may be made."""
         if not _is_folder(self.repository.git_dir):
-            return State(git_dir=False)
+            return RepositoryState(git_dir=False)
         branch = self.line_if_any("symbolic-ref", "--quiet", "HEAD")
         damaged = self._index_is_damaged()
-        return State(
+        return RepositoryState(
             branch=branch and spelled(os.fsencode(branch)),
             baseline_branch=full_ref(baseline_branch),
             operation=self._first(_OPERATIONS),

@@ -14,9 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.base.text import visible
-from guard.core.events.snapshot import cut
-from guard.core.rescue.report import SnapshotEntry
+from guard.core.base.text import fit_line, visible
+from guard.core.snapshots.report import SnapshotEntry
 from guard.core.snapshots.retention import SnapshotFacts, due, slack
 from guard.errors import GuardError, StoreUnavailable
 from guard.git.run import git
@@ -197,6 +196,6 @@ def _call(
     if finished.code != 0:
         said = visible("; ".join(finished.stderr.decode(errors="replace").splitlines()))
         raise StoreUnavailable(
-            cut(f"the snapshots in {visible(os.fspath(shadow))} could not be pruned: {said}"),
+            fit_line(f"the snapshots in {visible(os.fspath(shadow))} could not be pruned: {said}"),
             "none that should stay was touched; `guard snapshots` lists them",
         )

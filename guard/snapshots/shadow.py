@@ -15,8 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.base.text import visible
-from guard.core.events.snapshot import cut
+from guard.core.base.text import fit_line, visible
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.run import git, git_fed
 from guard.snapshots import packs
@@ -197,7 +196,7 @@ class Shadow:
 def unavailable(path: Path, why: str) -> StoreUnavailable:
     """The error of a snapshot that was not made."""
     return StoreUnavailable(
-        cut(f"no snapshot could be written to {visible(os.fspath(path))}: {why}"),
+        fit_line(f"no snapshot could be written to {visible(os.fspath(path))}: {why}"),
         "nothing in the project was changed; make room or mend the workspace, then try again",
     )
 

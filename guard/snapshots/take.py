@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard.core.base.fields import is_id
-from guard.core.events.snapshot import LONGEST_LINE, Occasion, Snapshot, capped_lines
+from guard.core.base.text import LONGEST_LINE
+from guard.core.events.snapshot import Occasion, Snapshot, list_skipped
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.snapshots.collect import Taking
 from guard.snapshots.limits import SnapshotLimits
@@ -142,7 +143,7 @@ def _taken(
             id=identity,
             ref=ref,
             files=len(kept),
-            skipped=capped_lines(skipped),
+            skipped=list_skipped(skipped),
             whole=taking.whole,
             recover=recovery(shadow.path, ref, len(kept)),
         ),

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 
-from guard.core.events.snapshot import tree_path
+from guard.core.snapshots.paths import tree_path
 from guard.snapshots.fast_import import Stream
 from guard.snapshots.read_file import Content, Large, mode_of
 from guard.snapshots.stat_cache import CachedFiles, Records, is_same, kept, record

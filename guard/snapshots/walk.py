@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.events.snapshot import rebuilt
+from guard.core.snapshots.paths import why_rebuilt
 from guard.system.deadline import Deadline
 from guard.system.private_files import close
 
@@ -140,7 +140,7 @@ class SnapshotWalk:
         return Found(prefix, descriptor, listed.files)
 
     def _is_left_out(self, path: bytes, name: bytes, inside: "_FolderEntries") -> bool:
-        why = rebuilt(name, inside) if not self.below else None
+        why = why_rebuilt(name, inside) if not self.below else None
         if why is not None:
             self.not_needed[path] = why
             return True

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TypeVar
 
-from guard.core.base.text import plural
-from guard.core.events.snapshot import MOST_NAMED, Snapshot, cut, shown
-from guard.core.rescue.report import NotRestored
+from guard.core.base.paths import path_line
+from guard.core.base.text import fit_line, plural
+from guard.core.events.snapshot import MOST_NAMED, Snapshot
+from guard.core.snapshots.report import NotRestored
 from guard.core.snapshots.restore import File, There, asked_for, git_folder, same
 from guard.errors import StoreUnavailable
 from guard.snapshots.contents import SnapshotContents
@@ -47,7 +48,7 @@ class Restored:
 
     def left_lines(self) -> tuple[str, ...]:
         """The first of what was left alone; one more line says how many there are."""
-        lines = [shown(path) for path in sorted(self.left)[:MOST_NAMED]]
+        lines = [path_line(path) for path in sorted(self.left)[:MOST_NAMED]]
         more = len(self.left) - len(lines)
         return (*lines, f"and {plural(more, 'more path')}") if more else tuple(lines)
 
@@ -55,7 +56,7 @@ class Restored:
 def named(found: Mapping[bytes, str]) -> tuple[NotRestored, ...]:
     """Paths with reasons, as many as a result lists."""
     lines = [
-        NotRestored(path=shown(path), why=cut(why))
+        NotRestored(path=path_line(path), why=fit_line(why))
         for path, why in sorted(found.items())[:MOST_NAMED]
     ]
     more = len(found) - len(lines)

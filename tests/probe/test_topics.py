@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, plan_from, planning_prompt
-from guard.core.rescue.grouping import Changed
+from guard.core.rescue.groups import Changed
 from guard.probe import AGENTS, ProbeQuestion, Topic, consult
 from tests.probe.standin import NOW, OPENCODE_SESSION, SESSION
 from tests.probe.test_clis import sessions

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import COMMIT_MAX_FILE_BYTES
+from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES
 from guard.snapshots.limits import SnapshotLimits
 from tests.rescue.states import start
 from tests.support import commit, git, run, write

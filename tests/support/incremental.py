@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from guard.core.events.snapshot import Manifest, Snapshot, own_path
+from guard.core.events.snapshot import Manifest, Snapshot
+from guard.core.snapshots.paths import work_tree_path
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import Contents, contents, take_snapshot
 
@@ -29,7 +30,7 @@ def saved(workspace: Path, kept: Snapshot) -> Contents:
     ]
     blobs = _blobs(workspace, b"\n".join(oid for _mode, _kind, oid, _path in entries))
     return {
-        own_path(path): (_KINDS[mode], data)
+        work_tree_path(path): (_KINDS[mode], data)
         for (mode, _kind, _oid, path), data in zip(entries, blobs, strict=True)
     }
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import Kind, Occasion
+from guard.core.events.snapshot import Occasion, SnapshotKind
 from tests.support.rescuing import NOW, take_snapshot
 
 
-def keep(root: Path, workspace: Path, days_ago: float = 0, kind: Kind = "by_hand") -> str:
+def keep(root: Path, workspace: Path, days_ago: float = 0, kind: SnapshotKind = "by_hand") -> str:
     """Take a snapshot that says it was taken then; its id."""
     occasion = Occasion(kind, NOW - timedelta(days=days_ago))
     return take_snapshot(root, workspace, occasion=occasion).id

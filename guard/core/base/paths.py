@@ -8,6 +8,8 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
+from guard.core.base.text import fit_line, visible
+
 Spelled = Annotated[str, StringConstraints(max_length=16384)]
 """A name in its spelling; the longest path that Linux takes has 4096 bytes, each at most four characters here."""
 
@@ -24,3 +26,8 @@ def unspelled(text: str) -> bytes:
     return _ESCAPE.sub(
         lambda found: bytes.fromhex(found[1].decode()) if found[1] else b"\\", text.encode()
     )
+
+
+def path_line(path: bytes) -> str:
+    """A path for people, in one line of bounded length."""
+    return fit_line(visible(spelled(path)))

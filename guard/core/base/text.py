@@ -46,3 +46,11 @@ def shortened(text: str, most: int) -> str:
 def plural(count: int, noun: str) -> str:
     """`1 record`, `2 records`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+LONGEST_LINE = 512
+
+
+def fit_line(text: str) -> str:
+    """The text, or as much of it as a line holds."""
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"

@@ -12,13 +12,12 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from guard.core.base.fields import Frozen, first_problem
-from guard.core.base.paths import spelled
+from guard.core.base.paths import path_line, spelled
 from guard.core.base.strict_json import loads
-from guard.core.base.text import visible
-from guard.core.events.snapshot import cleaned, cut, listed, shown
+from guard.core.base.text import fit_line, visible
 from guard.core.rescue.change import Changed
-from guard.core.rescue.commit_message import is_conventional
-from guard.core.rescue.grouping import Group
+from guard.core.rescue.commit_message import clean_message, is_conventional, list_lines
+from guard.core.rescue.groups import Group
 from guard.core.rescue.secrets import secrets_in
 
 MOST_FILES = 400
@@ -94,9 +93,9 @@ def planning_prompt(changes: Sequence[Changed]) -> str | None:
 
 
 def _asked(number: int, change: Changed) -> str:
-    was = f", was {shown(change.old_path)}" if change.old_path is not None else ""
+    was = f", was {path_line(change.old_path)}" if change.old_path is not None else ""
     name = _name(number, change)
-    about = "" if name == spelled(change.path) else f" ({shown(change.path)})"
+    about = "" if name == spelled(change.path) else f" ({path_line(change.path)})"
     return f"{change.letter} {name}{about}{was}"
 
 
@@ -174,18 +173,18 @@ def _bad_paths(plan: _Plan, names: dict[str, Changed]) -> Discarded | None:
 
 
 def _discarded(why: Why, detail: str) -> Discarded:
-    return Discarded(why, cut(visible(" ".join(detail.split()))))
+    return Discarded(why, fit_line(visible(" ".join(detail.split()))))
 
 
 def _group(commit: _Commit, names: dict[str, Changed]) -> Group:
     subject, body = _parts(commit.message)
     changes = tuple(names[path] for path in commit.paths)
-    return Group(subject, body or listed([change.line for change in changes]), changes)
+    return Group(subject, body or list_lines([change.line for change in changes]), changes)
 
 
 def _parts(message: str) -> tuple[str, str]:
     """The subject and the body of a message, without control characters, trailers and advertising."""
-    subject, _newline, rest = cleaned(message).partition("\n")
-    lines = [cut(line) for line in rest.split("\n") if not _TRAILER.match(line)]
+    subject, _newline, rest = clean_message(message).partition("\n")
+    lines = [fit_line(line) for line in rest.split("\n") if not _TRAILER.match(line)]
     body = "\n".join(line for line in lines if not _ADVERTISING.fullmatch(line)).strip()
     return subject.strip(), re.sub(r"\n{3,}", "\n\n", body)

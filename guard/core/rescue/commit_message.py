@@ -4,28 +4,26 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
-from guard.core.base.text import visible
-from guard.core.rescue.change import ChangedFile
-from guard.core.rescue.declarations import declared, headings, packages
-from guard.core.rescue.fixes import is_fix
-from guard.core.rescue.path_kind import common, member, place, scope
+from guard.core.base.text import plural, visible
+from guard.core.rescue.change import ChangedFile, common, member, place, scope
+from guard.core.rescue.change_text import declared, headings, is_fix, packages
 
-Type = Literal[
+CommitType = Literal[
     "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test"
 ]  # fmt: skip
-Kind = Literal["build", "config", "ci", "style", "renames", "code", "tests", "docs"]
+CommitKind = Literal["build", "config", "ci", "style", "renames", "code", "tests", "docs"]
 """What a commit is of; commits are made in this order."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[CommitKind, ...] = get_args(CommitKind)
 
 MOST_SUBJECT = 71
 _MOST_NAMES = 3
 _LONGEST_NAME = 40
 _SUBJECT = re.compile(
-    rf"(?:{'|'.join(get_args(Type))})(?:\([\w./@-]{{1,40}}(?:,[\w./@-]{{1,40}})*\))?!?: \S(?:.*\S)?"
+    rf"(?:{'|'.join(get_args(CommitType))})(?:\([\w./@-]{{1,40}}(?:,[\w./@-]{{1,40}})*\))?!?: \S(?:.*\S)?"
 )
 _GENERIC = re.compile(r"(?:__init__|__main__|index|main|mod|lib|page|route|types|init)(?:\..*)?")
 
-Text = tuple[Type, str, Sequence[str], str]
+Text = tuple[CommitType, str, Sequence[str], str]
 """A type, a verb, names and what stands behind them."""
 
 
@@ -34,7 +32,7 @@ def is_conventional(subject: str) -> bool:
     return _SUBJECT.fullmatch(subject) is not None
 
 
-def subject(kind: Kind, pieces: Sequence[ChangedFile]) -> str:
+def write_subject(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str:
     """One line that says what these changes do."""
     type_, verb, names, behind = _TEXTS[kind](pieces)
     of = _scope(kind, pieces)
@@ -44,7 +42,7 @@ def subject(kind: Kind, pieces: Sequence[ChangedFile]) -> str:
     return (head + (text if len(text) <= room else text[: room - 1] + "…")).rstrip(" .")
 
 
-def _scope(kind: Kind, pieces: Sequence[ChangedFile]) -> str | None:
+def _scope(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str | None:
     """Tests and what was generated follow the code that they belong to."""
     code = [one for one in pieces if one.place.role in ("source", "migration")]
     parts = common([one.place.parts for one in code or pieces])
@@ -77,7 +75,7 @@ def _name(folders: Sequence[str], name: str) -> str:
     return clean if len(clean) <= _LONGEST_NAME else clean[: _LONGEST_NAME - 1] + "…"
 
 
-def _by_letter(type_: Type, pieces: Sequence[ChangedFile], changing: str = "update") -> Text:
+def _by_letter(type_: CommitType, pieces: Sequence[ChangedFile], changing: str = "update") -> Text:
     """By file names, of those that are most worth telling: added, renamed, changed, deleted."""
     for letter, verb in (("A", "add"), ("R", "rename"), ("M", changing), ("D", "remove")):
         these = [one for one in pieces if one.change.letter == letter]
@@ -95,7 +93,7 @@ def _is_data(one: ChangedFile) -> bool:
     return one.place.role in ("fixture", "asset", "generated")
 
 
-def _renames(pieces: Sequence[ChangedFile], type_: Type = "refactor") -> Text:
+def _renames(pieces: Sequence[ChangedFile], type_: CommitType = "refactor") -> Text:
     moved = [one for one in pieces if one.change.letter == "R" and one.change.old_path is not None]
     if not moved:
         return _by_letter(type_, pieces)
@@ -117,7 +115,9 @@ def _build(pieces: Sequence[ChangedFile]) -> Text:
     return _told("build", added, removed, 1) or _by_letter("build", manifests)
 
 
-def _told(type_: Type, added: Sequence[str], removed: Sequence[str], files: int) -> Text | None:
+def _told(
+    type_: CommitType, added: Sequence[str], removed: Sequence[str], files: int
+) -> Text | None:
     """By names that are new; else by those declared otherwise than before, or gone, if that tells of all the files."""
     new = [name for name in dict.fromkeys(added) if name not in removed]
     other = [name for name in dict.fromkeys(added) if name in removed]
@@ -165,7 +165,7 @@ def _new_code(new: Sequence[ChangedFile]) -> Text:
     return _type_of(new), "add", files, ""
 
 
-def _type_of(code: Sequence[ChangedFile]) -> Type:
+def _type_of(code: Sequence[ChangedFile]) -> CommitType:
     """Pictures and the like are no feature of their own."""
     return "feat" if any(one.place.role in ("source", "migration") for one in code) else "chore"
 
@@ -192,7 +192,7 @@ def _docs(pieces: Sequence[ChangedFile]) -> Text:
     return _by_letter("docs", pieces)
 
 
-_TEXTS: dict[Kind, Callable[[Sequence[ChangedFile]], Text]] = {
+_TEXTS: dict[CommitKind, Callable[[Sequence[ChangedFile]], Text]] = {
     "build": _build,
     "config": lambda pieces: _by_letter("chore", pieces),
     "ci": lambda pieces: _by_letter("ci", pieces),
@@ -202,3 +202,30 @@ _TEXTS: dict[Kind, Callable[[Sequence[ChangedFile]], Text]] = {
     "tests": _tests,
     "docs": _docs,
 }
+
+
+_MOST_IN_A_MESSAGE = 50
+
+
+def rescue_trailer(run: str, iteration: int) -> str:
+    """What marks a commit as guard's own."""
+    return f"Guard-Rescue: {run}/{iteration}"
+
+
+def commit_message(subject: str, body: str, run: str, iteration: int) -> bytes:
+    """The message of a rescue commit; the trailer ends it."""
+    parts = (clean_message(subject) or "chore: rescue uncommitted work", clean_message(body))
+    return "\n\n".join([*filter(None, parts), f"{rescue_trailer(run, iteration)}\n"]).encode()
+
+
+def list_lines(files: Sequence[str]) -> str:
+    """As many lines as a message has room for; one more says how many are left out."""
+    more = len(files) - _MOST_IN_A_MESSAGE
+    rest = [f"and {plural(more, 'more file')}"] if more > 0 else []
+    return "\n".join([*files[:_MOST_IN_A_MESSAGE], *rest])
+
+
+def clean_message(text: str) -> str:
+    """The text without what a terminal would obey, and without blanks at its ends."""
+    lines = (visible(line.expandtabs(4).rstrip()) for line in text.splitlines())
+    return "\n".join(lines).strip()

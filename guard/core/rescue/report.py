@@ -1,64 +1,12 @@
-"""What the commands print that take snapshots, rescue, list snapshots and bring them back."""
+"""What `guard rescue` prints."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Seq, Text
-from guard.core.base.paths import Spelled
+from guard.core.base.fields import Count, Id
 from guard.core.base.report import Report
-from guard.core.events.snapshot import Kind, Rescue, Snapshot
-
-Letter = Literal["A", "M", "D"]
-"""What a restore would do to a path: add it, change it, or leave it though the snapshot does not have it."""
-
-
-class SnapshotEntry(Frozen):
-    """One snapshot in a list."""
-
-    id: Id
-    at: Instant
-    kind: Kind
-    run: Id | None
-    iteration: Seq | None
-    worktree: Spelled
-    files: Count
-    bytes: Count
-    whole: bool
-    skipped: tuple[Line, ...]
-    """What is not in it, and why; at most as many as a result lists."""
-    unpromoted: bool
-    """Whether it has work in it that nobody has taken over yet; such a snapshot is never pruned."""
-    recover: Line
-    """A command that brings it back into the folder DIR, by git alone."""
-
-
-class DamagedSnapshot(Frozen):
-    """A snapshot that cannot be read as a whole; what its tree still has can be restored."""
-
-    id: Line
-    why: Line
-
-
-class SnapshotsReport(Report):
-    """The snapshots of a work tree, or of all work trees of the workspace, the newest last."""
-
-    schema_: Literal["guard/snapshots/1"] = Field("guard/snapshots/1", alias="schema")
-    worktree: Spelled | None
-    """Whose they are; null for all."""
-    snapshots: tuple[SnapshotEntry, ...]
-    damaged: tuple[DamagedSnapshot, ...]
-    pruned: tuple[Id, ...]
-    """Those that were deleted by this call."""
-    freed_bytes: Count
-    promoted: Id | None
-    """The one that this call let go: its work has been taken over."""
-
-
-class SnapshotReport(Snapshot, Report):
-    """A snapshot that was taken."""
-
-    schema_: Literal["guard/snapshot/1"] = Field("guard/snapshot/1", alias="schema")
+from guard.core.events.snapshot import Rescue
 
 
 class RescueReport(Rescue, Report):
@@ -74,51 +22,3 @@ class RescueReport(Rescue, Report):
     def is_settled(self) -> bool:
         """Whether nothing is left to be done."""
         return not self.held_back and self.reason in ("rescued", "on_branch", "planned", "nothing")
-
-
-class NotRestored(Frozen):
-    """A path that stayed as it was, or is missing."""
-
-    path: Line
-    why: Line
-
-
-class RestoreReport(Report):
-    """What came back, and where it is."""
-
-    schema_: Literal["guard/restore/1"] = Field("guard/restore/1", alias="schema")
-    id: Id
-    to: Spelled
-    in_place: bool
-    files: Count
-    """How many files and links were written."""
-    unchanged: Count
-    """How many were there already, as the snapshot has them."""
-    not_restored: tuple[NotRestored, ...]
-    left: tuple[Line, ...]
-    """Files of the work tree that the snapshot does not have; they were left alone."""
-    snapshot: Snapshot | None
-    """The work tree as it was before; null if nothing of it had to change."""
-
-
-class PathDifference(Frozen):
-    """One path that differs between the snapshot and a folder."""
-
-    letter: Letter
-    path: Spelled
-    diff: Text | None
-    """For text of bounded length, what would change, as a unified diff."""
-    note: Line | None
-    """Why there is none, or what differs beside the content."""
-
-
-class RestoreDiffReport(Report):
-    """What a restore would change."""
-
-    schema_: Literal["guard/restore-diff/1"] = Field("guard/restore-diff/1", alias="schema")
-    id: Id
-    against: Spelled
-    changes: tuple[PathDifference, ...]
-    unchanged: Count
-    not_read: tuple[NotRestored, ...]
-    """What could not be compared."""

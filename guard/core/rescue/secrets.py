@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import NamedTuple
 
-from guard.core.rescue.secret_rules import RULES
-from guard.core.rescue.secret_tokens import Rule
+from guard.core.rescue.secret_rules import RULES, Rule
 
 SENSITIVE_NAME = "sensitive_name"
 _MOST_HITS = 1000

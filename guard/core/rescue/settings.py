@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.base.section import USERS, Section
-from guard.core.events.snapshot import (
-    COMMIT_MAX_FILE_BYTES,
-    KEEP_DAYS,
-    KEEP_SNAPSHOTS,
-    SNAPSHOT_MAX_FILE_BYTES,
-)
+
+SNAPSHOT_MAX_FILE_BYTES = 1024**3
+COMMIT_MAX_FILE_BYTES = 50 * 1024**2
+KEEP_SNAPSHOTS = 50
+KEEP_DAYS = 14.0
+
 
 _ALLOWED = r"^( *([a-z0-9_]+|\*):[^,]+(,|$))*$"
 

@@ -5,7 +5,8 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches, unified_diff
 from typing import NamedTuple
 
-from guard.core.events.snapshot import is_relative, shown
+from guard.core.base.paths import path_line
+from guard.core.snapshots.paths import is_relative
 
 _MOST_NEAR = 3
 _CONTEXT_LINES = 3
@@ -55,9 +56,9 @@ def known(wanted: Sequence[bytes], paths: Collection[bytes]) -> None:
         if one and not any(asked_for(path, [one]) for path in paths):
             near = get_close_matches(_text(one), names, n=_MOST_NEAR, cutoff=0.5)
             same_name = [n for n in sorted(names) if n.rpartition("/")[2] == _text(one)]
-            meant = [shown(_bytes(name)) for name in (same_name or near)[:_MOST_NEAR]]
+            meant = [path_line(_bytes(name)) for name in (same_name or near)[:_MOST_NEAR]]
             raise UnknownPath(
-                f"the snapshot has no {shown(one)}"
+                f"the snapshot has no {path_line(one)}"
                 + (f"; did you mean {', '.join(meant)}?" if meant else "")
             )
 
@@ -71,7 +72,7 @@ def within(root: str, here: str, word: str) -> bytes:
     path = posixpath.relpath(posixpath.normpath(posixpath.join(base, word)), root)
     found = b"" if path == "." else _bytes(path)
     if found and not is_relative(found):
-        raise UnknownPath(f"{shown(_bytes(word))} leads out of the work tree")
+        raise UnknownPath(f"{path_line(_bytes(word))} leads out of the work tree")
     return found
 
 
@@ -103,7 +104,7 @@ def text_diff(path: bytes, before: bytes, after: bytes) -> str | None:
     """What would change, for people; None if one of them is no text."""
     if b"\0" in before or b"\0" in after:
         return None
-    name = shown(path)
+    name = path_line(path)
     names = f"now/{name}", f"snapshot/{name}"
     lines = unified_diff(_lines(before), _lines(after), *names, n=_CONTEXT_LINES, lineterm="")
     text = "\n".join(lines)

@@ -18,7 +18,7 @@ from guard.core.rescue.agent_plan import (
     plan_from,
     planning_prompt,
 )
-from guard.core.rescue.grouping import Changed, Group
+from guard.core.rescue.groups import Changed, Group
 
 CHANGES = [
     Changed("A", b"src/parser/dates.py"),

@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.rescue.change import Changed, piece
-from guard.core.rescue.commit_message import KINDS, MOST_SUBJECT, Kind, is_conventional, subject
-from guard.core.rescue.declarations import declared, headings, packages
-from guard.core.rescue.fixes import is_fix, is_layout
-from guard.core.rescue.path_kind import place, scope
+from guard.core.rescue.change import Changed, piece, place, scope
+from guard.core.rescue.change_text import declared, headings, is_fix, is_layout, packages
+from guard.core.rescue.commit_message import (
+    KINDS,
+    MOST_SUBJECT,
+    CommitKind,
+    commit_message,
+    is_conventional,
+    list_lines,
+    write_subject,
+)
 
 ROLES = {
     "source": "src/a.py a.go lib/x.rb web/App.vue cmd/x/main.go Sources/App/App.swift bin/run app/latest.py",
@@ -195,7 +201,7 @@ def test_layout(name: str, added: str, removed: str, verdict: bool) -> None:
     assert is_layout(Changed("M", name.encode(), None, added.encode(), removed.encode())) == verdict
 
 
-SUBJECTS: dict[str, tuple[Kind, list[Changed], str]] = {
+SUBJECTS: dict[str, tuple[CommitKind, list[Changed], str]] = {
     "a large module": (
         "code",
         [Changed("A", b"core/a.py", None, b"".join(b"def f%d():\n" % n for n in range(9)))],
@@ -250,16 +256,16 @@ SUBJECTS: dict[str, tuple[Kind, list[Changed], str]] = {
 
 
 @pytest.mark.parametrize(("kind", "changes", "expected"), SUBJECTS.values(), ids=SUBJECTS)
-def test_subjects(kind: Kind, changes: list[Changed], expected: str) -> None:
-    assert subject(kind, [piece(change) for change in changes]) == expected
+def test_subjects(kind: CommitKind, changes: list[Changed], expected: str) -> None:
+    assert write_subject(kind, [piece(change) for change in changes]) == expected
 
 
 @given(
     st.sampled_from(KINDS), st.sampled_from("AMDR"), st.binary(max_size=30), st.binary(max_size=90)
 )
-def test_any_change_has_a_subject(kind: Kind, letter: str, path: bytes, text: bytes) -> None:
+def test_any_change_has_a_subject(kind: CommitKind, letter: str, path: bytes, text: bytes) -> None:
     old = path[::-1] if letter == "R" else None
-    line = subject(kind, [piece(Changed(letter, path, old, text, text[::-1]))])
+    line = write_subject(kind, [piece(Changed(letter, path, old, text, text[::-1]))])
     assert is_conventional(line)
     assert len(line) <= MOST_SUBJECT
     assert len(line.splitlines()) == 1
@@ -302,3 +308,20 @@ def test_a_long_text_of_anything_is_read_in_seconds(word: str) -> None:
     headings(text), packages(text)
     is_fix([piece(Changed("M", b"a.py", None, text[:5000]))])
     assert process_time() - begin < 5
+
+
+def test_a_message_lists_the_files_and_ends_with_the_trailer() -> None:
+    text = commit_message("feat: add\x1b", "A a.py\nD b.py\n", "run-1", 3).decode()
+    assert text == "feat: add\\x1b\n\nA a.py\nD b.py\n\nGuard-Rescue: run-1/3\n"
+    assert commit_message("fix: x", "", "r", 1) == b"fix: x\n\nGuard-Rescue: r/1\n"
+
+
+def test_a_message_lists_at_most_fifty_files() -> None:
+    text = list_lines([f"A {number}" for number in range(60)])
+    assert text.count("A ") == 50
+    assert text.endswith("\nand 10 more files")
+
+
+@pytest.mark.parametrize("message", ["", "  \n\t", "\n\n"])
+def test_an_empty_message_is_none(message: str) -> None:
+    assert commit_message(message, "", "r", 1).startswith(b"chore: rescue")

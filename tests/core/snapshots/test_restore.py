@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.snapshot import own_path, tree_path
+from guard.core.snapshots.paths import tree_path, work_tree_path
 from guard.core.snapshots.restore import (
     UnknownPath,
     asked_for,
@@ -24,7 +24,7 @@ refused = st.sampled_from(
 @given(st.lists(names | refused, min_size=1, max_size=4))
 def test_every_name_has_a_way_back(parts: list[bytes]) -> None:
     path = b"/".join(parts)
-    assert own_path(tree_path(path)) == path
+    assert work_tree_path(tree_path(path)) == path
 
 
 @pytest.mark.parametrize(

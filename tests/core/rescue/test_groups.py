@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from guard.core.base.text import visible
 from guard.core.rescue.commit_message import MOST_SUBJECT, is_conventional
-from guard.core.rescue.grouping import MOST_GROUPS, Changed, Group, grouped, untangled
+from guard.core.rescue.groups import MOST_GROUPS, Changed, Group, grouped, untangled
 
 
 def change(spec: str, added: str = "", removed: str = "") -> Changed:

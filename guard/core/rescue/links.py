@@ -5,8 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from guard.core.rescue.change import ChangedFile
-from guard.core.rescue.path_kind import PathParts, place
+from guard.core.rescue.change import ChangedFile, PathParts, place
 
 _MOST_ALIKE = 50
 _MOST_IN_A_CHAIN = 8

@@ -5,12 +5,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-from guard.core.events.snapshot import listed
-from guard.core.rescue.change import Changed, ChangedFile, piece
-from guard.core.rescue.commit_message import KINDS, Kind, subject
-from guard.core.rescue.fixes import is_fix, is_layout
-from guard.core.rescue.linking import linked
-from guard.core.rescue.path_kind import common, member
+from guard.core.rescue.change import Changed, ChangedFile, common, member, piece
+from guard.core.rescue.change_text import is_fix, is_layout
+from guard.core.rescue.commit_message import KINDS, CommitKind, list_lines, write_subject
+from guard.core.rescue.links import linked
 
 __all__ = ["MOST_GROUPS", "Changed", "Group", "grouped", "untangled"]
 
@@ -29,7 +27,7 @@ class Group(NamedTuple):
 class _Unit(NamedTuple):
     """Changes that go into one commit, if not into one with others of their kind."""
 
-    kind: Kind
+    kind: CommitKind
     pieces: tuple[ChangedFile, ...]
 
     @property
@@ -111,7 +109,7 @@ def _one(many: Sequence[Group]) -> Group:
     if len(many) == 1:
         return many[0]
     changes = tuple(change for group in many for change in group.changes)
-    return Group(many[0].subject, listed([change.line for change in changes]), changes)
+    return Group(many[0].subject, list_lines([change.line for change in changes]), changes)
 
 
 def _order(change: Changed) -> tuple[bytes, ...]:
@@ -125,11 +123,11 @@ def _turn(unit: _Unit) -> tuple[int, bytes]:
 
 def _group(unit: _Unit) -> Group:
     pieces = sorted(unit.pieces, key=lambda one: _order(one.change))
-    body = listed([one.change.line for one in pieces])
-    return Group(subject(unit.kind, pieces), body, tuple(one.change for one in pieces))
+    body = list_lines([one.change.line for one in pieces])
+    return Group(write_subject(unit.kind, pieces), body, tuple(one.change for one in pieces))
 
 
-def _kind(together: Sequence[ChangedFile]) -> Kind:
+def _kind(together: Sequence[ChangedFile]) -> CommitKind:
     roles = {one.place.role for one in together}
     if roles & {"source", "generated", "migration", "asset"}:
         letters = {one.change.letter for one in together if one.place.role == "source"}

@@ -1,0 +1,61 @@
+"""Paths in a snapshot: how a name that git refuses is escaped, and which folders a tool rebuilds."""
+
+import re
+from collections.abc import Container
+
+_ESCAPE = b"escaped%"
+_HFS_IGNORES = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+
+
+def is_refused_by_git(name: bytes) -> bool:
+    """Whether git on some system takes this name for its own directory, and so refuses it in a tree."""
+    text = _HFS_IGNORES.sub("", name.decode(errors="replace")).lower()
+    pieces = (piece.partition(":")[0].rstrip(" .") for piece in text.split("\\"))
+    return any(piece in (".git", "git~1") for piece in pieces)
+
+
+def tree_path(path: bytes) -> bytes:
+    """The path under which a file stands in a snapshot: its own, but for names that git refuses."""
+    if b".g" not in path.lower() and b"git~1" not in path.lower() and _ESCAPE not in path:
+        return path
+    return b"/".join(_escaped(name) for name in path.split(b"/"))
+
+
+def _escaped(name: bytes) -> bytes:
+    if not is_refused_by_git(name) and not name.startswith(_ESCAPE):
+        return name
+    return _ESCAPE + name.replace(b"%", b"%25").replace(b"\\", b"%5c")
+
+
+def work_tree_path(place: bytes) -> bytes:
+    """The path of the file that stands at this place in a snapshot: the way back from `tree_path`."""
+    if _ESCAPE not in place:
+        return place
+    return b"/".join(_unescaped(name) for name in place.split(b"/"))
+
+
+def _unescaped(name: bytes) -> bytes:
+    if not name.startswith(_ESCAPE):
+        return name
+    return name.removeprefix(_ESCAPE).replace(b"%5c", b"\\").replace(b"%25", b"%")
+
+
+_REBUILT = frozenset(
+    b"node_modules __pycache__ .mypy_cache .pytest_cache .ruff_cache .tox .nox".split()
+)
+
+
+def why_rebuilt(name: bytes, inside: Container[bytes]) -> str | None:
+    """What a folder is, if a tool makes it anew from what the project says: nobody's work is in it."""
+    if name in _REBUILT:
+        return "installed packages" if name == b"node_modules" else "a cache"
+    if b"pyvenv.cfg" in inside and (b"bin" in inside or b"Scripts" in inside):
+        return "a virtual environment"
+    if name == b"target" and b"CACHEDIR.TAG" in inside:
+        return "a cache"
+    return None
+
+
+def is_relative(path: bytes) -> bool:
+    """Whether the path names something below the root, without detours."""
+    return bool(path) and not {b"", b".", b".."} & set(path.split(b"/")) and b"\0" not in path
