@@ -20,9 +20,8 @@ from guard.core.activity.plan_events import Claim, claims
 from guard.core.activity.report import ActivityLook, ActivityReport, activity_report
 from guard.core.activity.settings import ActivitySettings
 from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
-from guard.core.agents.agent import Agent
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
-from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.base.paths import unspelled
 from guard.core.coordinator.state import COORDINATOR, Coordinator

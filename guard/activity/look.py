@@ -10,7 +10,7 @@ from guard.core.activity.file_patterns import split
 from guard.core.activity.judge import Given, Judged, first_terms, judged
 from guard.core.activity.lookback import parsed_agent_terms
 from guard.core.activity.noise import NOISE_PATTERNS
-from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.agent import ACTIVE
 
 HISTORY_MINUTES = 7 * 24 * 60
 """How far back an agent's rhythm is looked for."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from guard.activity.assess import activity_of
 from guard.context.invocation import Invocation
 from guard.core.activity.report import ActivityReport
-from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.agent import ACTIVE
 from guard.errors import Refused, WrongUsage
 
 

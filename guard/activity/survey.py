@@ -17,9 +17,9 @@ from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
 from guard.core.activity.settings import ActivitySettings
 from guard.core.activity.staleness import category
 from guard.core.activity.status import StatusReport, SurveyedAgent, TaskLine
-from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY
-from guard.core.agents.reports import AgentsReport, ListedAgent
+from guard.core.agents.report import AgentsReport, ListedAgent
 from guard.hooks.ingest import fold
 
 _THREADS = 4

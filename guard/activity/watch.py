@@ -17,7 +17,7 @@ from guard.agents.monitor import news_of
 from guard.context.invocation import Invocation
 from guard.context.output import Output
 from guard.core.activity.status import StatusReport, status_text
-from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.base.text import harmless_json
 from guard.errors import GuardError

@@ -9,9 +9,8 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.agents.import_registry import BadRegistry, ImportedAgent, read_registry
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.agents.reports import AgentName, ImportReport
-from guard.core.agents.roster import AgentCounts
-from guard.core.agents.transitions import transition
+from guard.core.agents.report import AgentName, ImportReport
+from guard.core.agents.roster import AgentCounts, transition
 from guard.core.base.text import shortened, valid
 from guard.core.events import Event
 from guard.core.events.agent import AgentImported, RetentionSet

@@ -5,9 +5,8 @@ from guard.agents.end import end
 from guard.agents.report import kept, known
 from guard.claims.validate import validate_claim
 from guard.context.invocation import Invocation
-from guard.core.agents.agent import Agent
-from guard.core.agents.lifecycle import ACTIVE
-from guard.core.agents.reports import AgentReport
+from guard.core.agents.agent import ACTIVE, Agent
+from guard.core.agents.report import AgentReport
 from guard.errors import Refused
 from guard.system.host import here
 

@@ -13,12 +13,16 @@ from guard.agents.liveness import LivenessLook, look_all, processes_of
 from guard.agents.report import age_of, known
 from guard.context.ids import checked_id
 from guard.context.invocation import Invocation
-from guard.core.agents.agent import Agent
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.findings import FINDINGS
-from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.agents.reports import AgentDetailReport, AgentsReport, ListedAgent, TaskStatus
-from guard.core.agents.text import transition_line
+from guard.core.agents.report import (
+    AgentDetailReport,
+    AgentsReport,
+    ListedAgent,
+    TaskStatus,
+    transition_line,
+)
 from guard.core.base.text import plural
 from guard.core.events.whereabouts import Placing
 from guard.errors import GuardError, Refused

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from guard.context.ids import checked_id, new_id
-from guard.core.agents.agent import Agent
-from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.agents.transitions import Moving, transition
+from guard.core.agents.roster import Moving, transition
 from guard.core.base.fields import first_problem
 from guard.core.events.agent import AgentPlaced, AgentTransitioned, RetentionSet
 from guard.core.events.base import BaseEvent
@@ -20,7 +19,7 @@ from guard.errors import Refused, WrongUsage
 from guard.store import Change
 
 if TYPE_CHECKING:
-    from guard.core.agents.reports import AgentReport, RecordedAs
+    from guard.core.agents.report import AgentReport, RecordedAs
 
 E = TypeVar("E", bound=BaseEvent)
 
@@ -117,7 +116,7 @@ def reported(
     validation: CompletionValidation | None = None,
 ) -> "AgentReport":
     """The agent after a change, with all counts."""
-    from guard.core.agents.reports import AgentReport
+    from guard.core.agents.report import AgentReport
 
     registry, overall = change.fold(AGENT_REGISTRY, task_id), change.fold(GLOBAL_REGISTRY)
     agent, task, all_tasks = registry.agent(agent_id), registry.counts(), overall.counts()

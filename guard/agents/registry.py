@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from guard.agents import records
-from guard.core.agents.agent import Agent
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
-from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import GLOBAL_REGISTRY, KEEP_FINISHED
 from guard.core.events.agent import (
     AgentBaselineRecorded,
@@ -29,7 +28,7 @@ from guard.errors import Refused
 from guard.store import Change, Store
 
 if TYPE_CHECKING:
-    from guard.core.agents.reports import AgentReport, RecordedAs
+    from guard.core.agents.report import AgentReport, RecordedAs
 
 
 def spawn(

@@ -7,11 +7,10 @@ from guard.agents.records import unknown
 from guard.agents.whereabouts import place
 from guard.context.ids import checked_id
 from guard.context.invocation import Invocation
-from guard.core.agents.agent import Agent
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
-from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY
-from guard.core.agents.reports import AgentReport
+from guard.core.agents.report import AgentReport
 from guard.core.base.text import shortened, valid
 from guard.core.events.agent import AgentFindingRecorded, AgentStatus, AgentTested
 from guard.core.events.whereabouts import Placing, Whereabouts

@@ -11,7 +11,7 @@ from guard.check.check import Check, Checked
 from guard.check.subject import CheckSubject
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core.agents.lifecycle import BY_VERDICT
+from guard.core.agents.agent import BY_VERDICT
 from guard.core.base.text import shortened, valid
 from guard.core.check.evidence import Policy
 from guard.core.check.holding import holds

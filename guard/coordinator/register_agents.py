@@ -5,12 +5,10 @@ from datetime import datetime
 
 from guard.agents import records
 from guard.context.ids import new_id
-from guard.core.agents.agent import Agent
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
-from guard.core.agents.lifecycle import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.agents.roster import AgentCounts
-from guard.core.agents.transitions import Moving, transition
+from guard.core.agents.roster import AgentCounts, Moving, transition
 from guard.core.coordinator.state import Coordinator
 from guard.core.events.agent import (
     AgentBaselineRecorded,

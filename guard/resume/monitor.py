@@ -17,7 +17,7 @@ from guard.coordinator.record import current
 from guard.core.activity.gaps import age
 from guard.core.activity.outages import LastSeen, Outage
 from guard.core.activity.status import SurveyedAgent
-from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.agent import ACTIVE
 from guard.core.coordinator.task_status import waiting
 from guard.core.resume.report import ResumeReport
 from guard.errors import GuardError, ReaderGone

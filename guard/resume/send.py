@@ -18,9 +18,8 @@ from guard.context.invocation import Invocation
 from guard.core.activity.assess import Signal
 from guard.core.activity.noise import is_noise
 from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
-from guard.core.agents.agent import Agent
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import baseline_key
-from guard.core.agents.lifecycle import ACTIVE
 from guard.core.base.text import valid
 from guard.core.events.activity import ResumeSent
 from guard.core.resume.evidence import NextTask

@@ -15,11 +15,9 @@ from guard.agents.liveness import look
 from guard.agents.report import age_of, ground_of
 from guard.agents.whereabouts import place, surrounds
 from guard.context.invocation import Invocation
-from guard.core.agents.agent import Agent
-from guard.core.agents.lifecycle import ACTIVE, BY_VERDICT
+from guard.core.agents.agent import ACTIVE, BY_VERDICT, Agent
 from guard.core.agents.registry import AGENT_REGISTRY
-from guard.core.agents.reports import AgentReport
-from guard.core.agents.text import transition_line
+from guard.core.agents.report import AgentReport, transition_line
 from guard.core.base.text import shortened, valid
 from guard.core.check.report import CheckReport
 from guard.core.events.agent import AgentStatus

@@ -17,7 +17,7 @@ from guard.context.resources import folder
 from guard.context.workspace import WorktreeEntry
 from guard.core.activity.report import ActivityReport
 from guard.core.activity.status import StatusReport
-from guard.core.agents.reports import AgentDetailReport, AgentReport, AgentsReport, ImportReport
+from guard.core.agents.report import AgentDetailReport, AgentReport, AgentsReport, ImportReport
 from guard.core.base.docstrings import describe_all
 from guard.core.base.fields import Count, Digest, Seq
 from guard.core.base.report import Report

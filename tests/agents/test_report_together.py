@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.agents.lifecycle import ACTIVE, TERMINAL
+from guard.core.agents.agent import ACTIVE, TERMINAL
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.store.file_store import FileStore
 from tests.support.reporter import SHARED, TASKS, populate, start

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from guard.agents import registry as agents
-from guard.core.agents.lifecycle import STATUSES, TERMINAL
+from guard.core.agents.agent import STATUSES, TERMINAL
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
 from tests.support import NOW, Result, run

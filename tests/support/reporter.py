@@ -14,7 +14,7 @@ from typing import Any
 
 from guard import spawn_agent, update_agent_progress
 from guard.agents import registry as agents
-from guard.core.agents.lifecycle import TERMINAL
+from guard.core.agents.agent import TERMINAL
 from guard.store.file_store import FileStore
 from tests.support import ROOT
 from tests.support.events import MOMENT

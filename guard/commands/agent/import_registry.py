@@ -7,7 +7,7 @@ import click
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.agents.reports import ImportReport
+from guard.core.agents.report import ImportReport
 from guard.core.base.text import plural
 
 

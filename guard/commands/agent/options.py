@@ -7,8 +7,7 @@ import click
 
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
-from guard.core.agents.reports import AgentReport
-from guard.core.agents.text import transition_line
+from guard.core.agents.report import AgentReport, transition_line
 from guard.core.base.text import visible
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -7,7 +7,7 @@ import click
 from guard.commands.agent.options import incarnation_option, message_option, named, tell
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.agents.lifecycle import STATUSES
+from guard.core.agents.agent import STATUSES
 from guard.core.events.agent import AgentStatus, Severity
 from guard.errors import Refused
 

@@ -6,7 +6,7 @@ from guard.commands.agent.options import named
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.agents.text import details, table
+from guard.core.agents.report import details, table
 
 
 @click.command("list")

@@ -9,9 +9,8 @@ from guard.core.activity.assess import Share
 from guard.core.activity.outages import Outage
 from guard.core.activity.sources import AnySource
 from guard.core.activity.staleness import Category
-from guard.core.agents.lifecycle import ACTIVE
-from guard.core.agents.reports import ListedAgent
-from guard.core.agents.text import aligned, percent
+from guard.core.agents.agent import ACTIVE
+from guard.core.agents.report import ListedAgent, aligned, percent
 from guard.core.base.fields import Count, Frozen, Id, Instant
 from guard.core.base.report import Report
 from guard.core.base.text import plural

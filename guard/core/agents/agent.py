@@ -2,14 +2,32 @@
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
-from guard.core.agents.lifecycle import TERMINAL
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Percent, Text
 from guard.core.events.agent import AgentImported, AgentSpawned, AgentStatus, Incarnation
 from guard.core.events.base import IterationNumber
+from guard.core.events.run import Status
 from guard.core.events.validation import CompletionValidation
 from guard.core.events.whereabouts import BootSeconds, Host, Pid, Whereabouts
+
+ACTIVE: frozenset[AgentStatus] = frozenset({"deployed", "running", "working", "blocked"})
+TERMINAL: frozenset[AgentStatus] = frozenset({"completed", "terminated", "error", "failed"})
+BY_VERDICT: dict[Status, AgentStatus] = {
+    "complete": "completed",
+    "blocked": "blocked",
+    "error": "error",
+    "timeout": "failed",
+    "interrupted": "error",
+}
+"""What the verdict on an iteration makes of its agent; under any other verdict it goes on."""
+STATUSES: tuple[AgentStatus, ...] = get_args(AgentStatus)
+
+
+def ends(before: AgentStatus, after: AgentStatus) -> bool:
+    """Whether this change of status is the end of the agent: the only change that moves a count."""
+    return before in ACTIVE and after in TERMINAL
+
 
 DetectedBy = Literal["self_report", "session_gone", "kill", "import"]
 """How guard learned of an end."""

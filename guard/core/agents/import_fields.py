@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
+from guard.core.agents.agent import ACTIVE
 from guard.core.base.text import plural, visible
+from guard.core.events.agent import AgentStatus
 
 MOST_PROBLEMS = 20
 _MOST_PLACES = 3
@@ -152,3 +154,38 @@ class Fields:
         if not found.tzinfo:
             self.notes.assume(self.place, "times without a zone are taken as UTC")
         return moment
+
+
+_BEGUN = ("spawned_at", "started_at", "created_at")
+_UPDATED = ("updated_at", "last_update")
+_ENDED = ("completed_at", "terminated_at", "ended_at", "killed_at")
+KILLED = ("terminated_at", "killed_at", "kill_reason", "termination_reason", "reason")
+
+
+class Times(NamedTuple):
+    begun: datetime
+    updated: datetime
+    ended: datetime | None
+
+
+def times_of(entry: Fields, status: AgentStatus, now: datetime) -> Times | None:
+    """The times of an agent, none of them after now; None if they cannot be."""
+    begun, updated, ended = (entry.moment(*names) for names in (_BEGUN, _UPDATED, _ENDED))
+    if entry.named(*_ENDED) and status in ACTIVE:
+        entry.wrong(entry.named(*_ENDED) or "", f"is an end, and the status is {status}")
+        return None
+    if entry.named(*_BEGUN) is None:
+        entry.notes.assume(entry.place, "has no time of its beginning: the earliest known is taken")
+        begun = min(filter(None, (updated, ended, now)))
+    if status not in ACTIVE and entry.named(*_ENDED) is None:
+        entry.notes.assume(entry.place, "has no time of its end: the latest known is taken")
+        ended = updated or now
+    if begun is None:
+        return None
+    for name, moment in ((entry.named(*_ENDED), ended), (entry.named(*_UPDATED), updated)):
+        if name and moment and moment < begun:
+            entry.wrong(name, "is before its beginning")
+    if max(filter(None, (begun, updated, ended))) > now:
+        entry.notes.assume(entry.place, "has times that are yet to come: they are taken as now")
+    last = updated or ended or begun
+    return Times(min(begun, now), min(last, now), min(ended, now) if ended else None)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from guard.core.agents.import_fields import BadRegistry, Fields, Notes, described
-from guard.core.agents.import_times import KILLED, times_of
-from guard.core.agents.lifecycle import ACTIVE, STATUSES
+from guard.core.agents.agent import ACTIVE, STATUSES
+from guard.core.agents.import_fields import KILLED, BadRegistry, Fields, Notes, described, times_of
 from guard.core.base.fields import is_id
 from guard.core.base.text import plural
 from guard.core.events.agent import AgentStatus

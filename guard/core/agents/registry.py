@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from guard.core.agents.agent import Agent
-from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.roster import AgentCounts, Roster
 from guard.core.base.fields import Count, Id
 from guard.core.events.agent import (

@@ -63,11 +63,7 @@ def _find_stances(message: str) -> Iterator[tuple[str, Stance]]:
         lead = _lead_after(statement, said, reader, lead)
         if works and _LABEL.match(statement.text):
             yield from _stances_of_label(reader.stances(), statement)
-            lead = (
-                "changed"
-                if _is_described_list(found[at + 1 : at + 1 + _LOOK_AHEAD])
-                else lead
-            )
+            lead = "changed" if _is_described_list(found[at + 1 : at + 1 + _LOOK_AHEAD]) else lead
         else:
             yield from reader.stances()
 

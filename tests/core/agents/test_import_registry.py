@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.agents import import_registry as importing
+from guard.core.agents.agent import ACTIVE, STATUSES
 from guard.core.agents.import_registry import BadRegistry, Imported, ImportedAgent, read_registry
-from guard.core.agents.lifecycle import ACTIVE, STATUSES
 from guard.core.agents.registry import AgentRegistryFold, GlobalRegistryFold
 from guard.core.base.text import visible
 from guard.core.log.record import Position

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.agents.lifecycle import ACTIVE, STATUSES, TERMINAL
+from guard.core.agents.agent import ACTIVE, STATUSES, TERMINAL
 from guard.core.agents.registry import AgentRegistry, AgentRegistryFold, GlobalRegistry
-from guard.core.agents.roster import AgentCounts
-from guard.core.agents.transitions import transition
+from guard.core.agents.roster import AgentCounts, transition
 from guard.core.catalogue import Replay
 from guard.core.events import Event
 from guard.core.events.agent import AgentStatus, RetentionSet

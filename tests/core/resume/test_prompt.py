@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.activity.noise import is_noise, is_resumer_prompt
-from guard.core.agents.agent import Agent, AgentDraft
-from guard.core.agents.lifecycle import ACTIVE
+from guard.core.agents.agent import ACTIVE, Agent, AgentDraft
 from guard.core.base.text import visible
 from guard.core.events.agent import AgentStatus
 from guard.core.events.plan_model import PlanTask
