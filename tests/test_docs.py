@@ -1,6 +1,7 @@
 """The documents say what is true."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,32 @@ def test_pages_that_the_code_names_exist() -> None:
     for path in [*(ROOT / "guard").rglob("*.py"), ROOT / "action.yml"]:
         for name in re.findall(r"\bdocs/[\w/.-]+\.md", path.read_text()):
             assert (ROOT / name).is_file(), f"{path} names {name}"
+
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def test_the_architecture_shows_the_tree_as_it_is() -> None:
+    tree = ARCHITECTURE.partition("```\nguard/\n")[2].partition("```")[0]
+    shown = [
+        name.removesuffix("/")
+        for line in re.findall(r"^  (\S.*)$", tree, re.MULTILINE)
+        for name in re.findall(r"[a-z]+(?:/|\.py)(?=\s|$)", line)
+    ]
+    folders = [path.parent for path in ROOT.glob("guard/*/__init__.py")]
+    modules = [path for path in ROOT.glob("guard/*.py") if not path.name.startswith("__")]
+    assert sorted(shown) == sorted(path.name for path in [*folders, *modules])
+
+
+def test_the_architecture_lists_the_layers_that_are_checked() -> None:
+    shown = re.findall(r"^\d\. (.*)$", ARCHITECTURE, re.MULTILINE)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = [one["layers"] for one in contracts if one["type"] == "layers"]
+    assert [re.findall(r"`(\w+)`", line) for line in shown] == [
+        re.findall(r"\w+", one) for one in layers
+    ]
 
 
 def test_every_state_file_is_documented() -> None:
