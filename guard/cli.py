@@ -60,16 +60,6 @@ COMMANDS = {
     "where": "Print where guard keeps the state of this repository.",
 }
 
-OF_THE_PLAN = {"event", "plan"}
-"""What reads or changes the plan: a killed rollback is seen to first, also one that only lacks the record of its end."""
-WITHOUT_ROLLBACKS = {
-    "activity", "agent", "breaker", "classify", "completion", "config", "demo", "doctor",
-    "failures", "gate", "github", "hook", "init", "install", "judge", "log", "metrics", "probe",
-    "rebuild", "restore", "resume", "rollback", "schema", "snapshot", "snapshots", "status",
-    "team", "uninstall", "validate", "verify", "where",
-}  # fmt: skip
-"""What sees to no killed rollback: it only looks, leaves the work tree alone, or has its own way. All others do first."""
-
 
 class LazyGroup(click.Group):
     """Knows its commands by name and loads one when it is called."""
@@ -82,12 +72,7 @@ class LazyGroup(click.Group):
             return None
         command = import_module(f"guard.commands.{name}").command
         assert isinstance(command, click.Command)
-        if name in WITHOUT_ROLLBACKS:
-            return command
-        from guard.rollback import pending
-
-        see_to = pending.see_to_unrecorded if name in OF_THE_PLAN else pending.see_to_killed
-        return pending.seen_to_first(command, see_to)
+        return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -2,6 +2,7 @@
 
 import click
 
+from guard.commands.options import settles_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import plural, visible
@@ -11,6 +12,7 @@ from guard.core.iteration.report import BaselineReport
 @click.command("baseline")
 @format_option
 @click.pass_obj
+@settles_rollbacks
 def command(guard: Invocation, form: str) -> None:
     """Record where the repository stands: an iteration begins here.
 

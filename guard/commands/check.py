@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from guard.check.text import verdict_text
-from guard.commands.options import check_options, terms
+from guard.commands.options import check_options, settles_rollbacks, terms
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.check.report import EXIT_OF
@@ -15,6 +15,7 @@ from guard.core.check.report import EXIT_OF
 @check_options
 @format_option
 @click.pass_obj
+@settles_rollbacks
 def command(guard: Invocation, /, form: str, **told: Any) -> int:
     """Find out what became of the iteration: complete, waiting, working, stalled, or something else.
 

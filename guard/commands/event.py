@@ -4,7 +4,7 @@ from typing import Any, get_args, get_origin
 
 import click
 
-from guard.commands.options import event_id_option
+from guard.commands.options import event_id_option, settles_plan_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.errors import WrongUsage
@@ -16,6 +16,7 @@ from guard.errors import WrongUsage
 @event_id_option
 @format_option
 @click.pass_obj
+@settles_plan_rollbacks
 def command(
     guard: Invocation, kind: str, fields: tuple[str, ...], event_id: str | None, form: str
 ) -> None:

@@ -11,6 +11,7 @@ from guard.commands.options import (
     check_options,
     max_time_option,
     ordered,
+    settles_rollbacks,
     words_argument,
     write_report,
 )
@@ -46,6 +47,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @format_option
 @words_argument
 @click.pass_obj
+@settles_rollbacks
 def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
     """Run the agent again and again, until the work is done or somebody is needed.
 

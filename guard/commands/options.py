@@ -1,12 +1,14 @@
 """The options that several commands share, and for `check`, `run` and `loop` the terms that they stand for."""
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
 from guard.context.ids import given_id
+from guard.context.invocation import Invocation
 from guard.core.base.report import Report
 from guard.core.check.settings import AgentCli
 from guard.errors import WrongUsage
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from guard.run.order import RunOrder
 
 F = TypeVar("F", bound=Callable[..., Any])
-
+R = TypeVar("R")
 
 DAY_SECONDS = 86400
 MONTH_SECONDS = 30 * DAY_SECONDS
@@ -77,6 +79,28 @@ _OPTIONS = (
     ),
     click.option("--no-wait", is_flag=True, help="Look once, and commit nothing."),
 )
+
+
+def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> Callable[..., R]:
+    """Finish or undo a killed rollback before the command runs, but not when its help is printed.
+
+    For commands that look at the work tree or change it: half-reverted files are not the agent's work.
+    """
+
+    @wraps(function)
+    def settled(guard: Invocation, /, *args: Any, **options: Any) -> R:
+        from guard.rollback.pending import see_to_killed, see_to_unrecorded
+
+        settle = see_to_unrecorded if of_plan else see_to_killed
+        settle(guard)
+        return function(guard, *args, **options)
+
+    return settled
+
+
+def settles_plan_rollbacks(function: Callable[..., R]) -> Callable[..., R]:
+    """Settle a killed rollback first, also one that lacks only the record of its end."""
+    return settles_rollbacks(function, of_plan=True)
 
 
 def check_options(function: F) -> F:

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import click
 
+from guard.commands.options import settles_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import plural, visible
@@ -31,6 +32,7 @@ _MOST_LINES = 20
 @click.option("--session", metavar="ID", help="The agent's session that plans.")
 @format_option
 @click.pass_obj
+@settles_rollbacks
 def command(
     guard: Invocation,
     /,

@@ -11,6 +11,7 @@ from guard.commands.options import (
     check_options,
     max_time_option,
     ordered,
+    settles_rollbacks,
     words_argument,
     write_report,
 )
@@ -26,6 +27,7 @@ from guard.core.check.report import EXIT_OF
 @format_option
 @words_argument
 @click.pass_obj
+@settles_rollbacks
 def command(
     guard: Invocation, /, words: tuple[str, ...], max_time: float | None, form: str, **told: Any
 ) -> int:

@@ -1,10 +1,14 @@
 """A rollback killed with SIGKILL: whichever command comes next finishes or undoes it before it looks at anything."""
 
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
-from guard.cli import COMMANDS, WITHOUT_ROLLBACKS
+from guard.cli import COMMANDS
 from tests.support import commit, git, run
 from tests.support.planned import Planned
 from tests.support.rolling_back import state
@@ -15,12 +19,12 @@ from guard.errors import RepositoryProblem
 from guard.rollback import carry_out as moving, stage as staging
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 def fail(*_, **__): raise RepositoryProblem("git took too long", "try again")
-def forget(staged, real=staging.Staged.forget): real(staged); die()
+def forget(staged, real=staging.StagedRollback.forget): real(staged); die()
 match sys.argv.pop(1):
     case "files_half_swapped": moving.move = die
     case "branch_moved": moving.settle = die
     case "git_fails_at_the_end": moving.settle = fail
-    case "end_not_recorded": staging.Staged.forget = forget
+    case "end_not_recorded": staging.StagedRollback.forget = forget
 from guard.cli import main
 main()
 """
@@ -41,9 +45,30 @@ OF_THE_PLAN = {
 ALL = OF_THE_WORK_TREE | OF_THE_PLAN
 
 
-def test_every_command_sees_to_it_that_is_not_known_to_do_without() -> None:
-    assert COMMANDS.keys() - WITHOUT_ROLLBACKS == {words[0] for words in ALL.values()}
-    assert COMMANDS.keys() >= WITHOUT_ROLLBACKS
+def verbs(command: click.Command) -> Iterator[click.Command]:
+    if isinstance(command, click.Group):
+        for verb in command.commands.values():
+            yield from verbs(verb)
+    else:
+        yield command
+
+
+def settles(callback: Callable[..., Any] | None) -> bool:
+    while callback is not None:
+        if callback.__code__.co_name == "settled":
+            return True
+        callback = getattr(callback, "__wrapped__", None)
+    return False
+
+
+def test_a_command_settles_rollbacks_with_all_of_its_verbs_or_with_none() -> None:
+    names = {words[0] for words in ALL.values()}
+    for name in COMMANDS:
+        found = {
+            settles(verb.callback)
+            for verb in verbs(import_module(f"guard.commands.{name}").command)
+        }
+        assert found == {name in names}, name
 
 
 @pytest.fixture

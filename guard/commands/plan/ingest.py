@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from guard.commands.options import event_id_option
+from guard.commands.options import event_id_option, settles_plan_rollbacks
 from guard.commands.plan.options import agent_option
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
@@ -17,8 +17,9 @@ _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 @agent_option
 @event_id_option
 @format_option
-@click.pass_context
-def ingest(ctx: click.Context, file: Path, agent_id: str, event_id: str | None, form: str) -> None:
+@click.pass_obj
+@settles_plan_rollbacks
+def ingest(guard: Invocation, file: Path, agent_id: str, event_id: str | None, form: str) -> None:
     """Take what an agent printed for what it tells: ready for audit, a verdict, a question, a checkpoint, its end.
 
     FILE has the agent's last message or its event stream; by default it is read from standard input. Signals count only where
@@ -28,7 +29,6 @@ def ingest(ctx: click.Context, file: Path, agent_id: str, event_id: str | None, 
     from guard.coordinator.ingest import ingest as taken
     from guard.core.coordinator.ingest_report import ingest_text
 
-    guard: Invocation = ctx.obj
     report = taken(guard, agent_id, file, event_id)
     guard.output.document(report, form, ingest_text)
-    ctx.exit(1 if report.refused else 0)
+    click.get_current_context().exit(1 if report.refused else 0)

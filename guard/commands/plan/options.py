@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from guard.commands.options import event_id_option
+from guard.commands.options import event_id_option, settles_plan_rollbacks
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
@@ -33,7 +33,7 @@ def recorded(function: Callable[..., None]) -> Callable[..., None]:
         with usable():
             function(*given, **options)
 
-    return event_id_option(format_option(click.pass_obj(checked)))
+    return event_id_option(format_option(click.pass_obj(settles_plan_rollbacks(checked))))
 
 
 def tell(guard: Invocation, request: Request, event_id: str | None, form: str) -> None:

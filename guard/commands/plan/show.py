@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from guard.commands.options import settles_plan_rollbacks
 from guard.commands.plan.options import recorded, tell_of
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
@@ -27,6 +28,7 @@ def load(guard: Invocation, file: Path | None, event_id: str | None, form: str) 
 @click.option("--explain", is_flag=True, help="Also tell what the state was made from.")
 @format_option
 @click.pass_obj
+@settles_plan_rollbacks
 def show(guard: Invocation, explain: bool, form: str) -> None:
     """Show the state: what is done, in progress, available, blocked, asked.
 
@@ -45,6 +47,7 @@ def show(guard: Invocation, explain: bool, form: str) -> None:
 @click.command("next")
 @format_option
 @click.pass_obj
+@settles_plan_rollbacks
 def next_task(guard: Invocation, form: str) -> None:
     """Tell which task comes next, without taking it.
 
@@ -78,6 +81,7 @@ def next_task(guard: Invocation, form: str) -> None:
 )
 @format_option
 @click.pass_obj
+@settles_plan_rollbacks
 def graph(guard: Invocation, notation: str, form: str) -> None:
     """Print the plan as a graph of what depends on what."""
     from guard.coordinator.record import loaded

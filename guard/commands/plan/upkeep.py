@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from guard.commands.options import settles_plan_rollbacks
 from guard.commands.plan.options import recorded, tell, tell_of
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 )
 @format_option
 @click.pass_obj
+@settles_plan_rollbacks
 def outbox(
     guard: Invocation, take: bool, agent_id: str | None, event_id: str | None, form: str
 ) -> None:
