@@ -149,9 +149,9 @@ def assess_agent_activity(
     repo: Where = None,
 ) -> "ActivityReport":
     """Whether an agent is at work, how surely, and why."""
-    from guard.activity.assess import activity_of
+    from guard.activity.assess import assess_activity
 
-    return activity_of(
+    return assess_activity(
         _invocation(workspace, repo),
         agent_id,
         task_id=task_id,
@@ -169,10 +169,11 @@ def should_send_resume(
     repo: Where = None,
 ) -> tuple[bool, str]:
     """Whether an agent needs a prompt to go on, and why; where nobody can tell, it gets one, and the reason says so."""
-    from guard.activity.should_resume import should_resume
+    from guard.activity.assess import decide_resume
 
-    place = _invocation(workspace, repo)
-    return should_resume(place, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
+    guard = _invocation(workspace, repo)
+    decision = decide_resume(guard, agent_id, task_id=task_id, lookback_minutes=lookback_minutes)
+    return decision.allowed, decision.reason
 
 
 def generate_resume_prompt(
@@ -186,9 +187,9 @@ def generate_resume_prompt(
     repo: Where = None,
 ) -> str | None:
     """The prompt that brings a stalled agent back; None if it is at work, or has ended. Nothing is sent."""
-    from guard.resume.send import Wish, resume
+    from guard.resume.send import ResumeRequest, resume
 
-    wish = Wish(task_id, lookback_minutes, claim_task, validates=validate_activity)
+    wish = ResumeRequest(task_id, lookback_minutes, claim_task, validates=validate_activity)
     return resume(_invocation(workspace, repo), agent_id, wish).prompt
 
 
@@ -201,7 +202,7 @@ def is_resumer_prompt(message: str) -> bool:
 
 def is_meaningful_progress(event: Mapping[str, Any]) -> bool:
     """Whether an event is work of an agent's own: not a heartbeat, a prompt to wake it, or its acknowledgement."""
-    from guard.core.activity.progress import is_meaningful_progress as is_progress
+    from guard.core.activity.noise import is_meaningful_progress as is_progress
 
     return isinstance(event, Mapping) and is_progress(event)
 

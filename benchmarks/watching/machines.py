@@ -6,7 +6,7 @@ Times are minutes since the simulation began, as a perfect clock would tell them
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from guard.core.activity.gaps import MachineClock
+from guard.core.activity.clocks import MachineClock
 
 BEGAN = datetime(2026, 1, 5, 6, 0, tzinfo=UTC)
 

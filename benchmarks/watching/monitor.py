@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 
 from benchmarks.watching.lives import Life, Sign
 from guard.core.activity.assess import ActivityTerms, Signal, is_real
-from guard.core.activity.gaps import Gap, MachineClock, gaps
-from guard.core.activity.judge import Given, judged
-from guard.core.activity.learn import lesson
-from guard.core.activity.lookback import MAX_LOOKBACK_MINUTES
+from guard.core.activity.clocks import Gap, MachineClock, find_gaps
+from guard.core.activity.judge import JudgeInput, judge
+from guard.core.activity.learn import lesson_from_signs
+from guard.core.activity.lookback import MAX_LOOKBACK_MINUTES, MOST_SIGNS
 from guard.core.activity.noise import NOISE_PATTERNS
-from guard.core.activity.outages import LastSeen, Outage, OutageRules, outage
-from guard.core.activity.rhythm import MOST_SIGNS
+from guard.core.activity.outages import LastSeen, Outage, OutageRules, find_outage
 from guard.core.activity.sources import LOOKBACK_MINUTES
-from guard.core.activity.watched import WatchedAgent, WatchedAgentFold
+from guard.core.activity.state import WatchedAgent, WatchedAgentFold
 from guard.core.events.activity import FalseAlarmLearned, ResumeSent
 from guard.core.log.record import Position
 
@@ -97,7 +96,7 @@ class Monitor:
     def _look(self, at: float) -> None:
         now, known = self.machine.wall(at), self._gaps(at)
         looks = [self._look_at(agent, at, now, known) for agent in self.agents]
-        found = outage([one.last for one in looks], now, OutageRules())
+        found = find_outage([one.last for one in looks], now, OutageRules())
         if found is not None and self.rules.outages:
             self.held.append(found)
         for one in looks:
@@ -105,14 +104,14 @@ class Monitor:
             one.agent.looks.append((at, one.last.is_active, _by_status(one.agent, now)))
             if one.agent.life.is_dead(at):
                 one.agent.longest = max(one.agent.longest, one.last.lookback_minutes)
-            explained = any(held.explains(one.last, now) for held in self.held[-MOST_HELD:])
+            explained = any(held.may_explain(one.last, now) for held in self.held[-MOST_HELD:])
             if not one.last.is_active and not explained:
                 _send(one, at, now)
 
     def _look_at(self, agent: Watched, at: float, now: datetime, known: tuple[Gap, ...]) -> _Look:
         seen = _seen(agent, at, now)
-        given = Given(adaptive=self.rules.adaptive, watched=agent.view, gaps=known)
-        verdict = judged(seen, agent.history[-MOST_SIGNS:], now, given)
+        given = JudgeInput(adaptive=self.rules.adaptive, watched=agent.view, gaps=known)
+        verdict = judge(seen, agent.history[-MOST_SIGNS:], now, given)
         last = max((one.at for one in seen if is_real(one, now, verdict.terms)), default=None)
         active, back = verdict.assessment.is_active, verdict.lookback.minutes
         usual = verdict.rhythm.usual_minutes
@@ -120,13 +119,13 @@ class Monitor:
 
     def _gaps(self, at: float) -> tuple[Gap, ...]:
         self._readings.append(self.machine.read(at))
-        return gaps(self._readings) if self.rules.clocks else ()
+        return find_gaps(self._readings) if self.rules.clocks else ()
 
     def _learn(self, one: _Look, now: datetime) -> None:
         agent = one.agent
         if not self.rules.learns or agent.view is None:
             return
-        found = lesson(agent.view, 1, one.seen, MAX_LOOKBACK_MINUTES, NOISE_PATTERNS)
+        found = lesson_from_signs(agent.view, 1, one.seen, MAX_LOOKBACK_MINUTES, NOISE_PATTERNS)
         if found is not None:
             agent.lessons += 1
             agent.taken(FalseAlarmLearned(at=now, id="e", **_NAMES, **dict(found)))

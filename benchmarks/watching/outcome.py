@@ -85,7 +85,9 @@ def _outcome(kind: str, agent: Watched, monitor: Monitor, until: float) -> Outco
     asleep = sum(
         max(0.0, min(one.until, first) - max(one.since, dead)) for one in life.machine.away
     )
-    held = OUTAGE_HOLD_MINUTES if any(one.has("T1", life.name) for one in monitor.held) else 0.0
+    held = (
+        OUTAGE_HOLD_MINUTES if any(one.has_agent("T1", life.name) for one in monitor.held) else 0.0
+    )
     return Outcome(
         fleet=kind,
         kind=life.kind,

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.activity import collect_log as telemetry
 from guard.activity import collect_machine as machine
 from guard.activity import collect_messages as messages
 from guard.activity import collect_work as work
-from guard.activity.plugins import custom_collectors
+from guard.activity.plugins import plugin_collectors
 from guard.activity.subject import AgentSubject, Collector, PartialTrouble
-from guard.core.activity.assess import ActivityTerms, Signal, is_real, unusable
+from guard.core.activity.assess import ActivityTerms, Signal, is_real, rejection
 from guard.core.activity.sources import SourceName
 from guard.core.base.text import valid
 
@@ -23,7 +22,7 @@ _TIMED: frozenset[SourceName] = frozenset({"TELEMETRY_EVENT", "GIT_COMMIT"})
 """Sources that tell each time at which the agent worked, not only the last; they are always asked."""
 
 COLLECTORS: tuple[Collector, ...] = (
-    Collector("TELEMETRY_EVENT", telemetry.reports),
+    Collector("TELEMETRY_EVENT", messages.reports),
     Collector("TELEMETRY_EVENT", messages.events),
     Collector("GIT_COMMIT", work.commits),
     Collector("CONTRACT_CLAIMED", messages.claims),
@@ -42,7 +41,7 @@ COLLECTORS: tuple[Collector, ...] = (
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedSigns:
     """What was seen of an agent, and which sources could not tell."""
 
     signals: tuple[Signal, ...]
@@ -59,21 +58,21 @@ def collect(
     *,
     all_sources: bool = False,
     collectors: Iterable[Collector] | None = None,
-) -> Collected:
+) -> CollectedSigns:
     """Ask the sources, until enough is known: guard's own and those of other packages, unless some are named."""
-    asked = [*COLLECTORS, *custom_collectors(subject.root)] if collectors is None else collectors
+    asked = [*COLLECTORS, *plugin_collectors(subject.root)] if collectors is None else collectors
     found: list[Signal] = []
     warnings: list[str] = []
     real: list[Signal] = []
     for collector in sorted(asked, key=lambda one: one.tier):
         if not all_sources and _is_enough(found, subject, terms):
             break
-        signals = _asked(collector, subject, warnings)
+        signals = _ask(collector, subject, warnings)
         real += (one for one in signals if is_real(one, subject.now, terms))
         # What counts comes first: very much noise must not hide it.
-        signals.sort(key=lambda one: (unusable(one, subject.now, terms) is None, one.at))
+        signals.sort(key=lambda one: (rejection(one, subject.now, terms) is None, one.at))
         found += signals[-_MOST_OF_ONE:][::-1]
-    return Collected(
+    return CollectedSigns(
         signals=tuple(found),
         warnings=tuple(dict.fromkeys(warnings)),
         last_seen=max((one.at for one in real), default=None),
@@ -81,7 +80,7 @@ def collect(
     )
 
 
-def _asked(collector: Collector, subject: AgentSubject, warnings: list[str]) -> list[Signal]:
+def _ask(collector: Collector, subject: AgentSubject, warnings: list[str]) -> list[Signal]:
     """All that one source shows; what it showed before it failed counts."""
     found: list[Signal] = []
     try:
@@ -98,5 +97,5 @@ def _asked(collector: Collector, subject: AgentSubject, warnings: list[str]) -> 
 
 def _is_enough(found: Iterable[Signal], subject: AgentSubject, terms: ActivityTerms) -> bool:
     now = subject.now
-    spoken = {one.source for one in found if one.tier == 1 and unusable(one, now, terms) is None}
+    spoken = {one.source for one in found if one.tier == 1 and rejection(one, now, terms) is None}
     return len(spoken) >= _ENOUGH

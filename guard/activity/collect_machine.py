@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from guard.activity.shared_scan import Figures
-from guard.activity.subject import AgentSubject, Sign
+from guard.activity.subject import AgentSubject, Figures, Sign
 from guard.core.events.whereabouts import Whereabouts
 from guard.install.agents import HOSTS
 from guard.system import tmux
@@ -36,7 +35,7 @@ def processes(subject: AgentSubject) -> Iterator[Sign]:
         done, earlier = after[pid], before.get(pid)
         if earlier is None or done.cpu_seconds > earlier.cpu_seconds or done.moved > earlier.moved:
             yield subject.signal(
-                "PROCESS_PROGRESS", subject.latest, f"{done.name} (pid {pid}) at work"
+                "PROCESS_PROGRESS", subject.now_seconds, f"{done.name} (pid {pid}) at work"
             )
             return
 
@@ -99,7 +98,7 @@ def _folder_of(kind: str, subject: AgentSubject) -> Path | None:
 
 def _files_of(folder: Path, session: str, subject: AgentSubject) -> Iterator[tuple[Path, float]]:
     limit = subject.settings.collector_seconds
-    walk = BoundedWalk(folder, _entered, _MOST_ENTRIES, _MOST_DEPTH, limit)
+    walk = BoundedWalk(folder, _all_folders, _MOST_ENTRIES, _MOST_DEPTH, limit)
     short = session[:8]
     for listing in walk:
         for name, status in listing.files.items():
@@ -107,5 +106,5 @@ def _files_of(folder: Path, session: str, subject: AgentSubject) -> Iterator[tup
                 yield listing.folder / name, status.st_mtime
 
 
-def _entered(listing: FolderListing) -> Iterable[str]:
+def _all_folders(listing: FolderListing) -> Iterable[str]:
     return listing.folders

@@ -5,9 +5,9 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from guard.activity.file_patterns import folders, matching
+from guard.activity.file_patterns import matching_files, matching_folders
 from guard.activity.subject import AgentSubject, PartialTrouble, Sign, TooMuch
-from guard.core.activity.assess import AHEAD
+from guard.core.activity.assess import CLOCK_SKEW
 from guard.core.activity.sources import SourceName
 from guard.git.authors import AuthoredCommit, commits_since
 from guard.git.locate import at
@@ -33,9 +33,9 @@ def commits(subject: AgentSubject) -> Iterator[Sign]:
     if subject.root is None:
         return
     period, agent = subject.period, subject.agent.agent_id
-    for commit in subject.shared.commits(subject.root, period, head=subject.alone):
-        if subject.alone or commit.is_of(agent):
-            yield subject.signal("GIT_COMMIT", commit.seconds, _named(commit))
+    for commit in subject.shared.commits(subject.root, period, head=subject.is_alone):
+        if subject.is_alone or commit.is_of(agent):
+            yield subject.signal("GIT_COMMIT", commit.seconds, _title(commit))
     own = subject.shared.branches_of(agent, subject.root, period)
     if own:
         names = subject.shared.branches(subject.root, period)
@@ -49,11 +49,11 @@ def commits(subject: AgentSubject) -> Iterator[Sign]:
             without=others,
         )
         yield from (
-            subject.signal("GIT_COMMIT", commit.seconds, _named(commit)) for commit in found
+            subject.signal("GIT_COMMIT", commit.seconds, _title(commit)) for commit in found
         )
 
 
-def _named(commit: AuthoredCommit) -> str:
+def _title(commit: AuthoredCommit) -> str:
     return f"{commit.oid[:12]} {commit.subject}"
 
 
@@ -62,7 +62,7 @@ def runs_of_tests(subject: AgentSubject) -> Iterator[Sign]:
     last = subject.agent.last_test
     if last is not None:
         yield subject.signal("TEST_EXECUTION", last.at.timestamp(), "under guard")
-    if subject.root is None or not subject.alone:
+    if subject.root is None or not subject.is_alone:
         return
     for run in subject.shared.test_runs(subject.root, subject.period):
         yield subject.signal("TEST_EXECUTION", run.at.timestamp(), f"{run.source}: {run.detail}")
@@ -75,7 +75,7 @@ def changed_files(subject: AgentSubject) -> Iterator[Sign]:
 
 def read_files(subject: AgentSubject) -> Iterator[Sign]:
     """The newest reading of a file in the folders that are its own, where the file system keeps that."""
-    own = folders(subject, subject.settings.workspace_folders)
+    own = matching_folders(subject, subject.settings.workspace_folders)
     yield from _newest_in(own, subject, "WORKSPACE_ACCESS", "st_atime")
 
 
@@ -85,7 +85,7 @@ def _newest_in(
     """One sign for each folder; what cannot be looked through does not hide the others."""
     for root in roots:
         try:
-            found = _newest(root, subject, time, set(_told_elsewhere(subject)))
+            found = _newest(root, subject, time, set(_files_of_other_sources(subject)))
         except TooMuch as error:
             yield PartialTrouble(str(error))
             continue
@@ -93,30 +93,30 @@ def _newest_in(
             yield subject.signal(source, *found)
 
 
-def _told_elsewhere(subject: AgentSubject) -> Iterator[Path]:
+def _files_of_other_sources(subject: AgentSubject) -> Iterator[Path]:
     """Files that are signs of other sources: one file is not two."""
     settings = subject.settings
     for patterns in (settings.status_files, settings.devlog_files, settings.inbox_files):
         with suppress(TooMuch):
-            yield from (path for path, _ in matching(subject, patterns))
+            yield from (path for path, _ in matching_files(subject, patterns))
 
 
 def _own_folders(subject: AgentSubject) -> Iterator[Path]:
-    if subject.alone and subject.root is not None:
+    if subject.is_alone and subject.root is not None:
         yield subject.root
     else:
-        yield from folders(subject, subject.settings.workspace_folders)
+        yield from matching_folders(subject, subject.settings.workspace_folders)
 
 
 def _newest(
     root: Path, subject: AgentSubject, time: str, left_out: Container[Path] = ()
 ) -> tuple[float, str] | None:
     """The newest time of a file below a folder that is not in the future, and the file's name."""
-    limit, spare = subject.settings.collector_seconds, subject.not_its
+    limit, spare = subject.settings.collector_seconds, subject.guard_folder
     walk = BoundedWalk(
-        root, lambda one: _entered(one, root, spare), _MOST_ENTRIES, _MOST_DEPTH, limit
+        root, lambda one: _folders_to_enter(one, root, spare), _MOST_ENTRIES, _MOST_DEPTH, limit
     )
-    now = subject.latest + AHEAD.total_seconds()
+    now = subject.now_seconds + CLOCK_SKEW.total_seconds()
     best: tuple[float, str] | None = None
     for listing in walk:
         if _is_nested(listing, root):
@@ -133,7 +133,7 @@ def _newest(
     return best
 
 
-def _entered(listing: FolderListing, root: Path, spare: Path | None) -> list[str]:
+def _folders_to_enter(listing: FolderListing, root: Path, spare: Path | None) -> list[str]:
     """All but what programs keep for themselves, what others send, other work trees, and what is guard's own."""
     if _is_nested(listing, root):
         return []

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from guard.activity.subject import AgentSubject, TooMuch
-from guard.core.activity.file_patterns import NAME_ENDS, filled
+from guard.core.activity.settings import NAME_END, fill_patterns
 from guard.system.bounded_walk import FolderListing, listing
 
 _MOST_ENTRIES = 20_000
@@ -19,16 +19,16 @@ _WILD = re.compile(r"[*?\[]")
 Found = tuple[Path, os.stat_result]
 
 
-def matching(subject: AgentSubject, patterns: str) -> Iterator[Found]:
+def matching_files(subject: AgentSubject, patterns: str) -> Iterator[Found]:
     """Regular files, in no order."""
-    for folder, names in _places(subject, patterns):
+    for folder, names in _walk_patterns(subject, patterns):
         for name in names.files:
             yield folder / name, names.files[name]
 
 
-def folders(subject: AgentSubject, patterns: str) -> Iterator[Path]:
+def matching_folders(subject: AgentSubject, patterns: str) -> Iterator[Path]:
     """Folders that patterns name."""
-    for folder, names in _places(subject, patterns):
+    for folder, names in _walk_patterns(subject, patterns):
         for name in names.folders:
             yield folder / name
 
@@ -46,12 +46,12 @@ def newest_first(found: Iterator[Found], most: int) -> Iterator[Found]:
         raise cut
 
 
-def _places(subject: AgentSubject, patterns: str) -> Iterator[tuple[Path, FolderListing]]:
+def _walk_patterns(subject: AgentSubject, patterns: str) -> Iterator[tuple[Path, FolderListing]]:
     """Folders that the patterns lead to, each with what of it matches the last level."""
     if subject.root is None:
         return
     until, cut = monotonic() + subject.settings.collector_seconds, False
-    for levels in filled(patterns, subject.agent.agent_id, subject.agent.task_id):
+    for levels in fill_patterns(patterns, subject.agent.agent_id, subject.agent.task_id):
         look = _PatternWalk(subject, _MOST_ENTRIES, until)
         yield from look.matching(subject.root, levels)
         cut = cut or look.cut
@@ -74,7 +74,7 @@ class _PatternWalk:
             if rest and _is_folder(folder / first):
                 yield from self.matching(folder / first, rest)
             elif not rest:
-                yield folder, _named(folder, first)
+                yield folder, _single_entry(folder, first)
             return
         found = self._listed(folder, first)
         if not rest:
@@ -90,7 +90,7 @@ class _PatternWalk:
         found = self._entries(folder) or nothing
         self._left -= found.seen
         self.cut = self.cut or self._left <= 0
-        fits = re.compile(translate(pattern).replace(NAME_ENDS, "(?![A-Za-z0-9])")).match
+        fits = re.compile(translate(pattern).replace(NAME_END, "(?![A-Za-z0-9])")).match
         return FolderListing(
             folder,
             [name for name in found.folders if fits(name)],
@@ -105,7 +105,7 @@ class _PatternWalk:
         return subject.shared.listing(folder, _MOST_ENTRIES)
 
 
-def _named(folder: Path, name: str) -> FolderListing:
+def _single_entry(folder: Path, name: str) -> FolderListing:
     """One entry, without looking at all the others."""
     found = FolderListing(folder, [], {})
     with suppress(OSError, ValueError):

@@ -26,7 +26,7 @@ class NoDocument(Exception):
     """A file that is no document, or too large for one."""
 
 
-def document(path: Path, size: int) -> Any:
+def read_document(path: Path, size: int) -> Any:
     """The JSON in a file."""
     if size > MOST_BYTES:
         raise NoDocument(f"{path.name} has {size} bytes, more than {MOST_BYTES}")
@@ -36,7 +36,7 @@ def document(path: Path, size: int) -> Any:
         raise NoDocument(f"{path.name} cannot be read: {error}") from None
 
 
-def newest_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_newest_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects in the last lines of a file, the newest first; what is no object is passed over."""
     try:
         lines = _end_of(path).splitlines()
@@ -51,7 +51,7 @@ def newest_lines(path: Path) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def objects(found: object) -> Iterator[dict[str, Any]]:
+def objects_in(found: object) -> Iterator[dict[str, Any]]:
     """The objects of a document that is one, a list of them, or has lists or maps of them."""
     if isinstance(found, dict):
         yield found
@@ -124,12 +124,12 @@ def _nearest(moment: datetime, now: float) -> float:
     return max((one for one in both if one <= now), default=min(both))
 
 
-def named_in(found: Mapping[str, Any], keys: Iterable[str]) -> set[str]:
+def names_in(found: Mapping[str, Any], keys: Iterable[str]) -> set[str]:
     """Whom an object names under these keys, in one spelling."""
     said = (found.get(key) for key in keys)
     return {one.casefold() for one in said if isinstance(one, str) and one}
 
 
-def words_in(found: Mapping[str, Any]) -> str:
+def text_in(found: Mapping[str, Any]) -> str:
     """What the object says in words."""
     return next((one for key in _TEXT_KEYS if isinstance(one := found.get(key), str) and one), "")

@@ -28,15 +28,15 @@ LOAD_SECONDS = 10.0
 _LOADING = Lock()
 
 
-def custom_collectors(root: Path | None) -> tuple[Collector, ...]:
+def plugin_collectors(root: Path | None) -> tuple[Collector, ...]:
     """Those of other packages, for an agent in this work tree; one that cannot be used yields why."""
     return tuple(
-        Collector(one.source, one.collect, one.tier) for one in offered(root, tuple(sys.path))
+        Collector(one.source, one.collect, one.tier) for one in find_plugins(root, tuple(sys.path))
     )
 
 
 @lru_cache(maxsize=16)
-def offered(root: Path | None, search: tuple[str, ...]) -> tuple["CollectorPlugin", ...]:
+def find_plugins(root: Path | None, search: tuple[str, ...]) -> tuple["CollectorPlugin", ...]:
     """What the installed packages offer, by the name of the source; looked up once for all agents of a work tree."""
     paths = _outside(root, search)
     found: dict[str, CollectorPlugin] = {}
@@ -112,7 +112,7 @@ class CollectorPlugin:
         # The search path is put back from here, because the import may never end.
         with _LOADING:
             if self._loaded is None and self.trouble is None:
-                with _searching(self.paths):
+                with _search_only(self.paths):
                     self._within(LOAD_SECONDS, self._import, "could not be loaded")
 
     def collect(self, subject: AgentSubject) -> Iterator[OurSign]:
@@ -121,7 +121,7 @@ class CollectorPlugin:
         limit = subject.settings.collector_seconds
         self.load()
         if self.trouble is None:
-            theirs = _public(subject)
+            theirs = _public_subject(subject)
             self._within(limit, lambda: self._ask(theirs, heard), "failed")
         for sign in tuple(heard):
             yield self._checked(sign, subject)
@@ -167,13 +167,13 @@ class CollectorPlugin:
         return subject.signal(self.source, *told, tier=self.tier)
 
 
-def _public(subject: AgentSubject) -> TheirSubject:
+def _public_subject(subject: AgentSubject) -> TheirSubject:
     agent = subject.agent
     return TheirSubject(
         agent_id=agent.agent_id,
         task_id=agent.task_id,
         root=subject.root,
-        alone=subject.alone,
+        alone=subject.is_alone,
         since=subject.since,
         now=subject.now,
         pid=agent.pid,
@@ -183,7 +183,7 @@ def _public(subject: AgentSubject) -> TheirSubject:
 
 
 @contextmanager
-def _searching(paths: list[str]) -> Iterator[None]:
+def _search_only(paths: list[str]) -> Iterator[None]:
     """So that a module in the project's folder cannot stand in for one of the package."""
     before = sys.path[:]
     sys.path[:] = paths
@@ -198,7 +198,7 @@ def _why(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def told_of(found: tuple[CollectorPlugin, ...]) -> Mapping[str, str | None]:
+def plugin_troubles(found: tuple[CollectorPlugin, ...]) -> Mapping[str, str | None]:
     """Each collector with its package, and what is wrong with it; all are loaded for that."""
     for one in found:
         one.load()

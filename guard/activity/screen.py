@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from guard.core.activity.status import CELLS, StatusReport, SurveyedAgent, cells, urgent_first
+from guard.core.activity.status import CELLS, StatusReport, SurveyedAgent, cells, sort_by_urgency
 from guard.core.base.text import plural, visible
 from guard.system.news import News
 from guard.system.signals import handled
@@ -53,7 +53,7 @@ class Screen:
     def show(self, report: StatusReport, troubles: Sequence[str]) -> None:
         """Draw this; what was there is gone."""
         self._shown, self._size = (report, troubles), shutil.get_terminal_size()
-        self._live.update(drawn(report, troubles, self._size.lines), refresh=True)
+        self._live.update(draw(report, troubles, self._size.lines), refresh=True)
 
     def wait(self, news: News, seconds: float) -> None:
         """Until there is news, or for so long; at another size of the terminal all is drawn again."""
@@ -74,11 +74,11 @@ class Screen:
             raise Resized
 
 
-def drawn(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
+def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
     """The counts and one line per agent, those first that need somebody; as many as fit."""
     troubles = troubles[-_MOST_TROUBLES:]
     room = max(1, lines - _HEAD_LINES - len(troubles) - 1)
-    agents = urgent_first(report.agents)
+    agents = sort_by_urgency(report.agents)
     fitting = agents if len(agents) <= room else agents[: room - 1]
     table = Table(box=None, pad_edge=False, expand=True)
     for name in CELLS:

@@ -8,9 +8,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import NoReturn, Protocol
 
-from guard.activity.assess import KnownAgents, subject_of
-from guard.activity.file_patterns import folders, matching
-from guard.activity.shared_scan import Shared
+from guard.activity.file_patterns import matching_files, matching_folders
+from guard.activity.known_agents import KnownAgents
 from guard.activity.subject import AgentSubject, TooMuch
 from guard.activity.survey import survey
 from guard.agents.monitor import news_of
@@ -31,7 +30,7 @@ _CHANGING = {"agents": {"__all__": {"age_minutes"}}}
 """What is another at every look."""
 
 
-class Sight(Protocol):
+class StatusDisplay(Protocol):
     """Where the survey is shown."""
 
     def show(self, report: StatusReport, troubles: Sequence[str]) -> None:
@@ -62,7 +61,7 @@ class CollectedWarnings(Output):
         return taken
 
 
-class Printed:
+class PrintedStatus:
     """Whole blocks of text, or one JSON document in a line, for each change."""
 
     def __init__(self, guard: Invocation, form: str) -> None:
@@ -90,7 +89,7 @@ class Printed:
         news.wait(seconds)
 
 
-def resurvey(guard: Invocation, sight: Sight, *, activity: bool) -> NoReturn:
+def watch_status(guard: Invocation, sight: StatusDisplay, *, activity: bool) -> NoReturn:
     """Until somebody stops it. What fails at first is an error; what fails later is shown, and tried again."""
     heard = CollectedWarnings(guard.output.verbosity)
     guard = replace(guard, output=heard)
@@ -99,13 +98,13 @@ def resurvey(guard: Invocation, sight: Sight, *, activity: bool) -> NoReturn:
     while True:
         begun = monotonic()
         with _news(guard) as news:
-            existed = _still_there(guard, existed)
+            existed = _note_workspace(guard, existed)
             try:
                 report = survey(guard, activity=activity)
             except (GuardError, OSError) as error:
                 if report is None:
                     raise
-                heard.warn(f"{_why(error)}; what is shown is what was last known")
+                heard.warn(f"{_error_text(error)}; what is shown is what was last known")
             sight.show(report, heard.taken())
             took = monotonic() - begun
             sight.wait(news, _LONGEST_PAUSE)
@@ -113,7 +112,7 @@ def resurvey(guard: Invocation, sight: Sight, *, activity: bool) -> NoReturn:
         sleep(max(0.0, begun + max(_SHORTEST_ROUND, 2 * took) - monotonic()))
 
 
-def _still_there(guard: Invocation, existed: bool) -> bool:
+def _note_workspace(guard: Invocation, existed: bool) -> bool:
     """Whether the workspace has been seen; that it is gone since then is said."""
     path = guard.workspace.path
     exists = path.is_dir()
@@ -122,7 +121,7 @@ def _still_there(guard: Invocation, existed: bool) -> bool:
     return existed or exists
 
 
-def _why(error: GuardError | OSError) -> str:
+def _error_text(error: GuardError | OSError) -> str:
     if isinstance(error, GuardError):
         return error.message
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -142,12 +141,12 @@ def _files(guard: Invocation) -> Iterator[Path]:
         yield from (one for one in (here.git_dir / "logs" / "HEAD",) if one.parent.is_dir())
     for subject in _subjects(guard):
         with suppress(TooMuch):
-            yield from (path for path, _ in matching(subject, subject.settings.status_files))
-            yield from folders(subject, subject.settings.workspace_folders)
+            yield from (path for path, _ in matching_files(subject, subject.settings.status_files))
+            yield from matching_folders(subject, subject.settings.workspace_folders)
 
 
 def _subjects(guard: Invocation) -> Iterator[AgentSubject]:
-    overall, known, shared = guard.store.view(GLOBAL_REGISTRY), KnownAgents(guard), Shared()
+    overall, known_agents = guard.store.view(GLOBAL_REGISTRY), KnownAgents(guard)
     for agent in overall.agents if overall else ():
         if agent.status in ACTIVE:
-            yield subject_of(guard, agent, guard.config.settings.activity, known, shared)
+            yield known_agents.subject_of(agent)

@@ -44,11 +44,13 @@ def command(
     session. Each source has a tier and a window; messages that only try to wake an agent, or acknowledge that, are noise.
     One looks back further for an agent whose own rhythm, or a prompt that proved needless, asks for it.
     """
-    from guard.activity.assess import activity_of, taught
+    from guard.activity.assess import assess_activity, record_feedback
 
     if false_alarm or forget:
-        taught(guard, agent, task_id=task, false_alarm=false_alarm, forget=forget, reason=reason)
-    report = activity_of(
+        record_feedback(
+            guard, agent, task_id=task, false_alarm=false_alarm, forget=forget, reason=reason
+        )
+    report = assess_activity(
         guard, agent, task_id=task, lookback_minutes=lookback, all_sources=all_sources
     )
     guard.output.document(report, form, activity_text)

@@ -6,8 +6,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import coloured
 from guard.core.base.text import plural, visible
 from guard.core.metrics.count import Metrics
-from guard.core.metrics.prometheus import exposition
-from guard.core.metrics.report import MetricsReport, MetricTarget
+from guard.core.metrics.report import MetricsReport, MetricTarget, prometheus_text
 
 
 @click.command("metrics")
@@ -31,7 +30,7 @@ def command(guard: Invocation, form: str) -> None:
         metrics.feed(entry.event)
     report = metrics.report()
     if form == "prometheus":
-        guard.output.result(exposition(report).rstrip("\n"))
+        guard.output.result(prometheus_text(report).rstrip("\n"))
     else:
         guard.output.document(report, form, _text)
 

@@ -12,7 +12,7 @@ from guard.core.resume.report import ResumeReport, resume_line, resume_text
 from guard.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from guard.resume.send import Wish
+    from guard.resume.send import ResumeRequest
 
 
 @click.command("resume")
@@ -60,11 +60,11 @@ def command(
     gets one line, or with `--format json` one document on a line; `guard resume --all --send --watch` is the monitor.
     """
     from guard.hooks.ingest import fold
-    from guard.resume.send import Wish, resume
+    from guard.resume.send import ResumeRequest, resume
 
     guard: Invocation = ctx.obj
     _check_words(agent, task, everyone, send, by, watch)
-    wish = Wish(task, lookback, not no_claim, send, by, not no_activity_check)
+    wish = ResumeRequest(task, lookback, not no_claim, send, by, not no_activity_check)
     if agent is not None:
         fold(guard)
         report = resume(guard, agent, wish)
@@ -88,8 +88,8 @@ def _check_words(
         raise WrongUsage("--by says how to send, and nothing is sent", "add --send")
 
 
-def _all(guard: Invocation, wish: "Wish", form: str, watch: bool) -> int:
-    from guard.resume.monitor import Monitor, round_of
+def _all(guard: Invocation, wish: "ResumeRequest", form: str, watch: bool) -> int:
+    from guard.resume.monitor import Monitor, resume_due
 
     def tell(report: ResumeReport) -> None:
         line = harmless_json(report.model_dump_json()) if form == "json" else resume_line(report)
@@ -99,7 +99,7 @@ def _all(guard: Invocation, wish: "Wish", form: str, watch: bool) -> int:
         Monitor(guard, wish, tell).watch()
         return 0
     codes = set()
-    for report in round_of(guard, wish):
+    for report in resume_due(guard, wish):
         tell(report)
         codes.add(report.exit_code)
     return next((code for code in (1, 14, 13) if code in codes), 0)

@@ -38,7 +38,7 @@ def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) 
         report = survey(
             guard,
             activity=not no_activity_check,
-            far=lambda done, of: live.far(f"looking at agents; {done} of {of}"),
+            progress=lambda done, of: live.far(f"looking at agents; {done} of {of}"),
         )
     finally:
         live.clear()
@@ -46,11 +46,11 @@ def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) 
 
 
 def _watch(guard: Invocation, form: str, *, activity: bool) -> NoReturn:
-    from guard.activity.watch import Printed, resurvey
+    from guard.activity.watch import PrintedStatus, watch_status
 
     if form == "json" or not guard.output.is_drawn_on:
-        resurvey(guard, Printed(guard, form), activity=activity)
+        watch_status(guard, PrintedStatus(guard, form), activity=activity)
     from guard.activity.screen import Screen
 
     with Screen() as screen:
-        resurvey(guard, screen, activity=activity)
+        watch_status(guard, screen, activity=activity)

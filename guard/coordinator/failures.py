@@ -5,8 +5,9 @@ from guard.coordinator.record import RequestResult, loaded, record, recorded_und
 from guard.core.base.text import shortened
 from guard.core.coordinator.requests import AddPrevention, IssueWarnings, RecordFailure
 from guard.core.events.plan_upkeep import FailureWarningIssued
+from guard.core.failures.diagnose import failure_cause, failure_kind
 from guard.core.failures.report import FailureWarningsReport
-from guard.core.failures.warn import cause_of, kind_of, rendered, warnings_for
+from guard.core.failures.warn import warnings_for, warnings_text
 from guard.errors import Refused
 
 _MOST_CAUSE = 400
@@ -16,10 +17,10 @@ def record_failure(
     guard: Invocation, task_id: str, details: str, kind: str | None, event_id: str | None
 ) -> RequestResult:
     """Record one failure of a task, of the kind that its report shows if none is named."""
-    cause = cause_of(details)
+    cause = failure_cause(details)
     with usable():
         request = RecordFailure(
-            failure_type=kind or kind_of(details),
+            failure_type=kind or failure_kind(details),
             task_id=task_id,
             cause=shortened(cause, _MOST_CAUSE) if cause else None,
         )
@@ -53,4 +54,4 @@ def warnings_of(
         found = known.warnings
     if (found and issues) or known is not None:
         record(guard, IssueWarnings(task_id=task.id, warnings=found), event_id)
-    return FailureWarningsReport(task_id=task.id, warnings=found, text=rendered(found))
+    return FailureWarningsReport(task_id=task.id, warnings=found, text=warnings_text(found))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guard.core.activity.clocks import MACHINE_CLOCKS
-from guard.core.activity.watched import WATCHED_AGENT
+from guard.core.activity.state import WATCHED_AGENT
 from guard.core.agents.baseline import AGENT_BASELINE
 from guard.core.agents.findings import FINDINGS
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY

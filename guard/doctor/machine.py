@@ -70,10 +70,10 @@ def _version(guard: Invocation, name: str) -> str | None:
 
 def collectors(guard: Invocation) -> Iterator[DoctorCheck]:
     """Those of other packages; loaded, because one that cannot be is silent otherwise."""
-    from guard.activity.plugins import offered, told_of
+    from guard.activity.plugins import find_plugins, plugin_troubles
 
     repository = guard.repository_if_any
-    found = told_of(offered(repository.root if repository else None, tuple(sys.path)))
+    found = plugin_troubles(find_plugins(repository.root if repository else None, tuple(sys.path)))
     sound = [name for name, trouble in found.items() if trouble is None]
     yield DoctorCheck.of("collectors", "ok", ", ".join(sound) or "only guard's own")
     for name, trouble in found.items():

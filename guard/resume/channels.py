@@ -1,23 +1,27 @@
 """The ways by which a prompt reaches an agent, each proved possible before anything is recorded or sent."""
 
+import os
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 
 from guard.agents.liveness import look
 from guard.agents.report import age_of
+from guard.core.activity.settings import fill_patterns
 from guard.core.agents.agent import Agent
 from guard.core.base.text import valid
 from guard.core.events.activity import ResumeWay
 from guard.core.iteration.run import RUN
 from guard.resume import cli_session as sessions
-from guard.resume import inbox
 from guard.resume import tmux_pane as pane
-from guard.resume.evidence import Gathering
+from guard.resume.evidence import StalledAgent
 from guard.system import tmux
 from guard.system.host import here, same_place
+from guard.system.private_files import write_all
 from guard.system.processes import run
 
 _MOST_OUTPUT = 1024 * 1024
@@ -40,7 +44,7 @@ class OpenChannel:
     """Sends the prompt, and says in a few words where it went."""
 
 
-def prepare(gathered: Gathering, by: str) -> OpenChannel:
+def open_channel(gathered: StalledAgent, by: str) -> OpenChannel:
     """The way that was asked for, or the first that is open; CannotDeliver if there is none.
 
     A session is resumed only where that was asked for: it starts a program.
@@ -54,7 +58,7 @@ def prepare(gathered: Gathering, by: str) -> OpenChannel:
     raise CannotDeliver("; ".join(refused))
 
 
-def _tmux(gathered: Gathering) -> OpenChannel:
+def _open_tmux(gathered: StalledAgent) -> OpenChannel:
     agent = gathered.agent
     if agent.tmux_session is None:
         raise CannotDeliver("no tmux session of it is recorded")
@@ -67,13 +71,13 @@ def _tmux(gathered: Gathering) -> OpenChannel:
             raise CannotDeliver(
                 f"the tmux session {agent.tmux_session} that was recorded is not there"
             )
-        place = pane.find(session, _process(gathered))
+        place = pane.find_pane(session, _recorded_process(gathered))
     except (tmux.TmuxUnknown, pane.CannotPaste) as error:
         raise CannotDeliver(str(error)) from None
-    return OpenChannel("tmux", lambda text: _pasted(place, text))
+    return OpenChannel("tmux", lambda text: _paste_into(place, text))
 
 
-def _process(gathered: Gathering) -> tuple[int, str]:
+def _recorded_process(gathered: StalledAgent) -> tuple[int, str]:
     """The process that was recorded with its start: its own, or that of the iteration which its guard runs."""
     agent = gathered.agent
     if agent.pid is not None and agent.pid_start is not None:
@@ -87,17 +91,17 @@ def _process(gathered: Gathering) -> tuple[int, str]:
     raise CannotDeliver("no process of it is recorded with its start: register it with --pid")
 
 
-def _pasted(place: pane.Pane, text: str) -> str:
+def _paste_into(place: pane.Pane, text: str) -> str:
     try:
         pane.paste(place, text)
-    except pane.HalfPasted as error:
+    except pane.EnterNotSent as error:
         raise MayHaveArrived(f"pasted, but the Enter key was not sent: {error}") from None
     except (pane.CannotPaste, tmux.TmuxUnknown) as error:
         raise CannotDeliver(str(error)) from None
     return f"pasted into the pane {place.pane_id}"
 
 
-def _session(gathered: Gathering) -> OpenChannel:
+def _open_session(gathered: StalledAgent) -> OpenChannel:
     guard, agent, root = gathered.guard, gathered.agent, gathered.root
     seen = look(agent.whereabouts, age_seconds=age_of(guard, agent), here=here())
     if seen.state == "alive":
@@ -105,13 +109,13 @@ def _session(gathered: Gathering) -> OpenChannel:
     if root is None:
         raise CannotDeliver("its work tree is not known")
     try:
-        known = sessions.session_of(guard, agent)
+        known = sessions.find_session(guard, agent)
     except sessions.NoSession as error:
         raise CannotDeliver(str(error)) from None
 
     def deliver(text: str) -> str:
         try:
-            sessions.start(guard, agent, root, known, text)
+            sessions.start_session(guard, agent, root, known, text)
         except (sessions.NoSession, OSError) as error:
             raise CannotDeliver(str(error)) from None
         return f"{known[0]} resumes the session {known[1]}"
@@ -119,17 +123,17 @@ def _session(gathered: Gathering) -> OpenChannel:
     return OpenChannel("session", deliver)
 
 
-def _inbox(gathered: Gathering) -> OpenChannel:
+def _open_inbox(gathered: StalledAgent) -> OpenChannel:
     agent, root = gathered.agent, gathered.root
     patterns = gathered.guard.config.settings.resume.inbox_folders
-    levels = inbox.find(root, patterns, agent.agent_id, agent.task_id) if root else None
+    levels = find_inbox(root, patterns, agent.agent_id, agent.task_id) if root else None
     if root is None or levels is None:
         raise CannotDeliver("it has no inbox: none of `resume.inbox_folders` exists")
 
     def deliver(text: str) -> str:
         digest = sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
         try:
-            name = inbox.put(
+            name = put_in_inbox(
                 root, levels, f"resume-{gathered.now:%Y%m%dT%H%M%SZ}-{digest}.md", text
             )
         except OSError as error:
@@ -139,7 +143,7 @@ def _inbox(gathered: Gathering) -> OpenChannel:
     return OpenChannel("inbox", deliver)
 
 
-def _command(gathered: Gathering) -> OpenChannel:
+def _open_command(gathered: StalledAgent) -> OpenChannel:
     settings = gathered.guard.config.settings.resume
     try:
         words = shlex.split(settings.command)
@@ -187,10 +191,65 @@ def _ids(agent: Agent) -> dict[str, str]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-_WAYS: dict[str, Callable[[Gathering], OpenChannel]] = {
-    "tmux": _tmux,
-    "session": _session,
-    "inbox": _inbox,
-    "command": _command,
+_WAYS: dict[str, Callable[[StalledAgent], OpenChannel]] = {
+    "tmux": _open_tmux,
+    "session": _open_session,
+    "inbox": _open_inbox,
+    "command": _open_command,
 }
 _AUTOMATIC = ("tmux", "inbox", "command")
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_NAMES = 100
+
+
+def find_inbox(root: Path, patterns: str, agent: str, task: str) -> tuple[str, ...] | None:
+    """The first of these folders that exists below the work tree, by the names on the way; None if none does."""
+    for levels in fill_patterns(patterns, agent, task):
+        with suppress(OSError, ValueError), _open_folder(root, levels):
+            return levels
+    return None
+
+
+def put_in_inbox(root: Path, levels: tuple[str, ...], name: str, text: str) -> str:
+    """Write a new file; its name, which is another where that is taken. An OSError if it cannot be written."""
+    with _open_folder(root, levels) as folder:
+        temporary = f".{name}.{os.getpid()}.tmp"
+        descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
+        try:
+            try:
+                write_all(descriptor, text.encode(errors="backslashreplace"))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            return _link_new(folder, temporary, name)
+        finally:
+            os.unlink(temporary, dir_fd=folder)
+
+
+def _link_new(folder: int, temporary: str, name: str) -> str:
+    """Give the file its name: a link, unlike a rename, never replaces what is there."""
+    stem, dot, ending = name.rpartition(".")
+    for number in range(_MOST_NAMES):
+        tried = f"{stem}-{number}{dot}{ending}" if number else name
+        with suppress(FileExistsError):
+            os.link(temporary, tried, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            os.fsync(folder)
+            return tried
+    raise FileExistsError(f"{name} and {_MOST_NAMES} names like it are taken")
+
+
+@contextmanager
+def _open_folder(root: Path, levels: tuple[str, ...]) -> Iterator[int]:
+    """The folder, reached from the work tree one name at a time."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for level in levels:
+            below = os.open(level, _FOLDER, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -28,7 +28,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True)
-class Resumable:
+class ResumableCli:
     """One CLI: what it is called with, after its name."""
 
     words: Callable[[str, str], list[str]]
@@ -37,12 +37,12 @@ class Resumable:
     by_stdin: bool = False
 
 
-CLIS: dict[str, Resumable] = {
-    "claude": Resumable(lambda session, text: ["-p", text, "--resume", session]),
-    "codex": Resumable(lambda session, text: ["exec", "resume", session, "--json", text]),
-    "qwen": Resumable(lambda session, text: ["-p", text, "-r", session]),
-    "copilot": Resumable(lambda session, text: ["-p", text, f"--resume={session}"]),
-    "opencode": Resumable(
+CLIS: dict[str, ResumableCli] = {
+    "claude": ResumableCli(lambda session, text: ["-p", text, "--resume", session]),
+    "codex": ResumableCli(lambda session, text: ["exec", "resume", session, "--json", text]),
+    "qwen": ResumableCli(lambda session, text: ["-p", text, "-r", session]),
+    "copilot": ResumableCli(lambda session, text: ["-p", text, f"--resume={session}"]),
+    "opencode": ResumableCli(
         lambda session, _text: ["run", "--format", "json", "-s", session],
         re.compile(r"ses_[A-Za-z0-9]{1,64}"),
         by_stdin=True,
@@ -55,9 +55,9 @@ class NoSession(Exception):
     """The agent's session cannot be resumed; the text is a sentence that says why."""
 
 
-def session_of(guard: Invocation, agent: Agent) -> tuple[str, str]:
+def find_session(guard: Invocation, agent: Agent) -> tuple[str, str]:
     """Which CLI it runs, and the id of its session there; NoSession if that was not recorded, or cannot be resumed."""
-    for name, session in _recorded(guard, agent):
+    for name, session in _recorded_sessions(guard, agent):
         if name not in CLIS:
             raise NoSession(f"a session of {name} cannot be resumed by its id")
         if not CLIS[name].sessions.fullmatch(session):
@@ -66,7 +66,7 @@ def session_of(guard: Invocation, agent: Agent) -> tuple[str, str]:
     raise NoSession("no session of it is recorded")
 
 
-def _recorded(guard: Invocation, agent: Agent) -> Iterator[tuple[str, str]]:
+def _recorded_sessions(guard: Invocation, agent: Agent) -> Iterator[tuple[str, str]]:
     """Of its own run, or of the iteration that has its process."""
     for run in guard.store.views(RUN).values():
         opened, ended = run.open_iteration, run.last_iteration
@@ -77,7 +77,9 @@ def _recorded(guard: Invocation, agent: Agent) -> Iterator[tuple[str, str]]:
                 yield one.agent, one.session
 
 
-def start(guard: Invocation, agent: Agent, root: Path, known: tuple[str, str], text: str) -> None:
+def start_session(
+    guard: Invocation, agent: Agent, root: Path, known: tuple[str, str], text: str
+) -> None:
     """Start it and do not wait for it; NoSession if there is no such program, an OSError if it cannot be started."""
     name, session = known
     cli = CLIS[name]
@@ -89,10 +91,10 @@ def start(guard: Invocation, agent: Agent, root: Path, known: tuple[str, str], t
     argv += ["--workspace", str(guard.workspace.path), "run", "--agent", name, "--session", session]
     argv += ["--task", agent.task_id, "--agent-id", agent.agent_id]
     argv += ["--", program, *cli.words(session, text)]
-    _detached(argv, root, environ, text.encode() if cli.by_stdin else b"")
+    _start_detached(argv, root, environ, text.encode() if cli.by_stdin else b"")
 
 
-def _detached(argv: list[str], root: Path, environ: Mapping[str, str], stdin: bytes) -> None:
+def _start_detached(argv: list[str], root: Path, environ: Mapping[str, str], stdin: bytes) -> None:
     kept = {name: value for name, value in environ.items() if name not in _OWN}
     with tempfile.TemporaryFile() as given, deferred():
         given.write(stdin)

@@ -3,23 +3,21 @@
 What cannot be found out is left out and said on stderr: a prompt with less in it is better than none.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from guard.activity.assess import KnownAgents
+from guard.activity.known_agents import KnownAgents
 from guard.context.invocation import Invocation
 from guard.context.workspace import worktree_key
-from guard.core.activity.file_patterns import split
 from guard.core.activity.noise import is_noise
 from guard.core.activity.report import ActivityReport
+from guard.core.activity.settings import split_list
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
 from guard.core.agents.findings import FINDINGS
-from guard.core.base.paths import unspelled
 from guard.core.breaker.state import BREAKER
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.resume.evidence import (
@@ -45,7 +43,7 @@ _MOST_NAMES = 1000
 
 
 @dataclass
-class Gathering:
+class StalledAgent:
     """One agent, and where it works."""
 
     guard: Invocation
@@ -63,7 +61,7 @@ class Gathering:
             silence=self._silence(report),
             task=task,
             mission=self._mission(),
-            priorities=split(self.guard.config.settings.resume.priorities),
+            priorities=split_list(self.guard.config.settings.resume.priorities),
             left=self._left(),
             lost=tuple(self._lost())[:MOST_LINES],
             failures=self.failures,
@@ -90,22 +88,19 @@ class Gathering:
 
     @cached_property
     def root(self) -> Path | None:
-        """The work tree in which it works; that of the call where it is not known."""
-        known, here = self._known.root_of(self.agent), self.guard.repository_if_any
-        root = Path(os.fsdecode(unspelled(known))) if known else here.root if here else None
-        return root if root is not None and root.is_dir() else None
+        return self._known.work_tree_of(self.agent)
 
     @cached_property
     def _key(self) -> str | None:
         return worktree_key(self.root) if self.root is not None else None
 
     @cached_property
-    def _alone(self) -> bool:
-        return self._known.is_alone(self._known.root_of(self.agent))
+    def _is_alone(self) -> bool:
+        return self._known.is_alone(self.agent)
 
     def _is_its(self, run: str | None) -> bool:
         """Whether what was recorded for a run is this agent's."""
-        return self._alone if self.agent.run is None else run == self.agent.run
+        return self._is_alone if self.agent.run is None else run == self.agent.run
 
     def _silence(self, report: ActivityReport | None) -> Silence:
         if report is not None and report.inactivity_minutes is not None:
@@ -138,7 +133,7 @@ class Gathering:
 
     def _open_breaker(self) -> Iterator[Failure]:
         breaker = self.guard.store.view(BREAKER, self._key) if self._key else None
-        if breaker is not None and breaker.state == "open" and (self.agent.run or self._alone):
+        if breaker is not None and breaker.state == "open" and (self.agent.run or self._is_alone):
             yield Failure(
                 f"the breaker is open: {breaker.reason or 'no reason'}",
                 "breaker",
@@ -174,7 +169,7 @@ class Gathering:
             self.guard.output.warn(f"what is uncommitted could not be found out: {error.message}")
             return None
         return (
-            LeftFiles(names[:MOST_FILES], max(0, len(names) - MOST_FILES), self._alone)
+            LeftFiles(names[:MOST_FILES], max(0, len(names) - MOST_FILES), self._is_alone)
             if names
             else None
         )

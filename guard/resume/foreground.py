@@ -30,7 +30,7 @@ class NotInForeground(Exception):
 
 
 @dataclass(frozen=True)
-class OnTerminal:
+class TerminalProcess:
     """One living process that has a terminal."""
 
     pid: int
@@ -43,20 +43,20 @@ class OnTerminal:
     """The device, as `4:2` or as `ps` names it."""
 
 
-def prove(pid: int, start: str, terminal: str) -> None:
+def require_foreground(pid: int, start: str, terminal: str) -> None:
     """Raise NotInForeground unless this process, and no other of that number, reads from this terminal now."""
     if start_time(pid) != start:
         raise NotInForeground(f"process {pid} has ended, or is another one now")
-    found = {one.pid: one for one in on_terminals()}
+    found = {one.pid: one for one in terminal_processes()}
     own = found.get(pid)
-    if own is None or own.terminal not in _names_of(terminal):
+    if own is None or own.terminal not in _device_names(terminal):
         raise NotInForeground(f"process {pid} does not run on {terminal}")
     if own.group != own.foreground:
-        who = _named(one for one in found.values() if _reads(one, own))
+        who = _name_processes(one for one in found.values() if _is_reader(one, own))
         raise NotInForeground(f"process {pid} is not in the foreground of its terminal: {who} is")
     if own.state in _STOPPED:
         raise NotInForeground(f"process {pid} is stopped")
-    if all(one.name.lstrip("-") in _shells() for one in found.values() if _reads(one, own)):
+    if all(one.name.lstrip("-") in _shells() for one in found.values() if _is_reader(one, own)):
         raise NotInForeground(
             f"nothing but a shell ({own.name}) is in the foreground: it would run the text"
         )
@@ -65,15 +65,15 @@ def prove(pid: int, start: str, terminal: str) -> None:
         raise NotInForeground(f"process {pid} has ended")
 
 
-def _reads(one: OnTerminal, other: OnTerminal) -> bool:
+def _is_reader(one: TerminalProcess, other: TerminalProcess) -> bool:
     return one.terminal == other.terminal and one.group == other.foreground
 
 
-def _named(found: Iterable[OnTerminal]) -> str:
+def _name_processes(found: Iterable[TerminalProcess]) -> str:
     return ", ".join(f"{one.pid} ({one.name})" for one in found) or "nobody"
 
 
-def on_terminals() -> Iterator[OnTerminal]:
+def terminal_processes() -> Iterator[TerminalProcess]:
     """Every living process that has a terminal."""
     if os.path.exists("/proc/self/stat"):
         for name in os.listdir("/proc"):
@@ -81,10 +81,10 @@ def on_terminals() -> Iterator[OnTerminal]:
             if found is not None:
                 yield found
     else:
-        yield from from_ps()
+        yield from processes_from_ps()
 
 
-def _from_proc(pid: str) -> OnTerminal | None:
+def _from_proc(pid: str) -> TerminalProcess | None:
     try:
         text = Path("/proc", pid, "stat").read_bytes().decode(errors="replace")
     except OSError:
@@ -96,10 +96,12 @@ def _from_proc(pid: str) -> OnTerminal | None:
     device = int(words[4])
     major, minor = (device >> 8) & 0xFFF, (device & 0xFF) | ((device >> 12) & 0xFFF00)
     name = text[opened + 1 : closed]
-    return OnTerminal(int(pid), int(words[2]), int(words[5]), words[0], name, f"{major}:{minor}")
+    return TerminalProcess(
+        int(pid), int(words[2]), int(words[5]), words[0], name, f"{major}:{minor}"
+    )
 
 
-def from_ps() -> Iterator[OnTerminal]:
+def processes_from_ps() -> Iterator[TerminalProcess]:
     """The same from `ps`, where there is no `/proc`."""
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     argv = ("ps", "-axo", "pid=,pgid=,tpgid=,stat=,tty=,comm=")
@@ -110,7 +112,7 @@ def from_ps() -> Iterator[OnTerminal]:
     for line in done.stdout.decode(errors="replace").splitlines():
         found = _PS_LINE.fullmatch(line)
         if found is not None and found[4] not in _ENDED and found[5].strip("?-"):
-            yield OnTerminal(
+            yield TerminalProcess(
                 int(found[1]),
                 int(found[2]),
                 int(found[3]),
@@ -120,7 +122,7 @@ def from_ps() -> Iterator[OnTerminal]:
             )
 
 
-def _names_of(terminal: str) -> set[str]:
+def _device_names(terminal: str) -> set[str]:
     """How a process may name the terminal at this path."""
     try:
         device = os.stat(terminal).st_rdev

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from time import monotonic, sleep
 
-from guard.activity.clocks import gaps_here
+from guard.activity.known_agents import machine_gaps
 from guard.activity.survey import survey
 from guard.agents.liveness import processes_of
 from guard.context.invocation import Invocation
 from guard.coordinator.record import current
-from guard.core.activity.gaps import age
+from guard.core.activity.clocks import age
 from guard.core.activity.outages import LastSeen, Outage
 from guard.core.activity.status import SurveyedAgent
 from guard.core.agents.agent import ACTIVE
 from guard.core.coordinator.task_status import waiting
 from guard.core.resume.report import ResumeReport
 from guard.errors import GuardError, ReaderGone
-from guard.resume.send import Wish, resume
+from guard.resume.send import ResumeRequest, resume
 from guard.store.log import LIVE
 from guard.system.host import here
 from guard.system.news import News
@@ -30,8 +30,8 @@ _SHORTEST_ROUND = 2.0
 """A log that is written all the time is looked at no more often."""
 
 
-def round_of(
-    guard: Invocation, wish: Wish, outages: dict[datetime, Outage] | None = None
+def resume_due(
+    guard: Invocation, wish: ResumeRequest, outages: dict[datetime, Outage] | None = None
 ) -> Iterator[ResumeReport]:
     """Every agent that is due, and what became of it; one that fails does not stop the others.
 
@@ -43,12 +43,12 @@ def round_of(
     found = survey(guard, activity=looks)
     known, now = {} if outages is None else outages, guard.clock.now()
     _remember(guard, found.outage, known, now)
-    gaps, idle = gaps_here(guard), waiting(current(guard))
+    gaps, idle = machine_gaps(guard), waiting(current(guard))
     for agent in found.agents:
         lived = age(agent.spawned_at, now, gaps).total_seconds() / 60
         if (agent.task_id, agent.agent_id) in idle or not is_due(agent, lived, lookback):
             continue
-        if _is_explained(agent, known.values(), now):
+        if _is_in_outage(agent, known.values(), now):
             continue
         try:
             yield resume(guard, agent.agent_id, replace(wish, task_id=agent.task_id))
@@ -63,13 +63,13 @@ def _remember(
     for since in [since for since, one in known.items() if one.until <= now]:
         del known[since]
     if down is not None and down.since not in known:
-        guard.output.warn(f"{down.line}: nobody is sent a prompt for it")
+        guard.output.warn(f"{down.summary}: nobody is sent a prompt for it")
         known[down.since] = down
 
 
-def _is_explained(agent: SurveyedAgent, outages: Iterable[Outage], now: datetime) -> bool:
+def _is_in_outage(agent: SurveyedAgent, outages: Iterable[Outage], now: datetime) -> bool:
     last = LastSeen(agent.task_id, agent.agent_id, agent.last_seen, is_active=False)
-    return any(one.explains(last, now) for one in outages)
+    return any(one.may_explain(last, now) for one in outages)
 
 
 def is_due(agent: SurveyedAgent, lived_minutes: float, lookback_minutes: float) -> bool:
@@ -90,7 +90,7 @@ class Monitor:
     """Rounds without end; each agent is told of when what became of it differs from the last time."""
 
     guard: Invocation
-    wish: Wish
+    wish: ResumeRequest
     tell: Callable[[ResumeReport], None]
     _told: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
     _outages: dict[datetime, Outage] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Monitor:
 
     def _round(self) -> None:
         try:
-            for report in round_of(self.guard, self.wish, self._outages):
+            for report in resume_due(self.guard, self.wish, self._outages):
                 self._tell_news(report)
         except (GuardError, OSError) as error:
             self.guard.output.warn(f"this round is given up, and the next one tries again: {error}")

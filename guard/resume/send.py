@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from guard.activity.assess import KnownAgents, find, subject_of
-from guard.activity.look import look
-from guard.activity.shared_scan import Shared
-from guard.activity.should_resume import ResumeDecision, decide
+from guard.activity.assess import ResumeDecision, decide_resume, look
+from guard.activity.known_agents import KnownAgents, find_agent
 from guard.agents import records
 from guard.context.invocation import Invocation
+from guard.coordinator.claim import claim, preview
+from guard.coordinator.record import current
 from guard.core.activity.assess import Signal
 from guard.core.activity.noise import is_noise
-from guard.core.activity.watched import WATCHED_AGENT, WatchedAgent
+from guard.core.activity.state import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import baseline_key
 from guard.core.base.text import valid
@@ -25,19 +25,54 @@ from guard.core.events.activity import ResumeSent
 from guard.core.resume.evidence import NextTask
 from guard.core.resume.prompt import prompt
 from guard.core.resume.report import Outcome, ResumeReport
-from guard.core.resume.stall import Budget, ResumePermission, Stall, permission, stall_of
-from guard.resume.channels import CannotDeliver, MayHaveArrived, OpenChannel, prepare
-from guard.resume.evidence import Gathering
-from guard.resume.next_task import next_task
+from guard.core.resume.stall import Budget, ResumePermission, Stall, current_stall, permission
+from guard.resume.channels import CannotDeliver, MayHaveArrived, OpenChannel, open_channel
+from guard.resume.evidence import StalledAgent
 from guard.system.process_identity import boot_id
 from guard.system.signals import deferred
+
+
+def next_task(guard: Invocation, agent: Agent, *, claims: bool) -> NextTask | None:
+    """None where there is no plan, or nothing in it for the agent. Who has something to do goes on with that."""
+    if _is_busy(guard, agent):
+        return _own_task(guard, agent)
+    claimed = claim(guard, agent) if claims else None
+    if claimed is not None:
+        return NextTask(claimed, claimed=True)
+    if _is_busy(guard, agent):  # Another guard claimed it for the agent a moment ago.
+        return _own_task(guard, agent)
+    free = preview(guard, agent)
+    return NextTask(free, claimed=False) if free is not None else None
+
+
+def _is_busy(guard: Invocation, agent: Agent) -> bool:
+    """Whether the coordinator has it at work, as what ever, or waiting for the verdict on its task."""
+    state = current(guard)
+    return state is not None and (
+        agent.agent_id in state.active_agents
+        or any(one.developer_id == agent.agent_id for one in state.in_progress_tasks)
+    )
+
+
+def _own_task(guard: Invocation, agent: Agent) -> NextTask | None:
+    """The task that it develops."""
+    state = current(guard)
+    mine = (
+        one.task_id
+        for one in (state.in_progress_tasks if state is not None else ())
+        if one.developer_id == agent.agent_id
+    )
+    found = next(mine, None)
+    task = state.task(found) if state is not None and found is not None else None
+    return NextTask(task, claimed=True) if task is not None else None
+
 
 _LONGEST_LOOKBACK = 43200.0
 _NOT_LOOKED_AT = ResumeDecision(True, "its activity was not looked at")
 
 
 @dataclass(frozen=True)
-class Wish:
+class ResumeRequest:
     """What the caller wants."""
 
     task_id: str | None = None
@@ -49,13 +84,13 @@ class Wish:
     validates: bool = True
 
 
-def resume(guard: Invocation, agent_id: str, wish: Wish) -> ResumeReport:
+def resume(guard: Invocation, agent_id: str, wish: ResumeRequest) -> ResumeReport:
     """Write the prompt, and send it if that is wished; the report says what became of it."""
-    agent = find(guard, agent_id, wish.task_id)
-    return _Resuming(guard, agent, wish, guard.clock.now()).go()
+    agent = find_agent(guard, agent_id, wish.task_id)
+    return _Resume(guard, agent, wish, guard.clock.now()).go()
 
 
-class _Refused(Exception):
+class _NotSent(Exception):
     def __init__(self, outcome: Outcome, reason: str, retry_at: datetime | None = None) -> None:
         super().__init__(reason)
         self.outcome: Outcome = outcome
@@ -63,10 +98,10 @@ class _Refused(Exception):
 
 
 @dataclass
-class _Resuming:
+class _Resume:
     guard: Invocation
     agent: Agent
-    wish: Wish
+    wish: ResumeRequest
     now: datetime
     decision: ResumeDecision = _NOT_LOOKED_AT
     stall: Stall | None = None
@@ -79,7 +114,7 @@ class _Resuming:
         self.budget = Budget(
             self.settings.max_per_stall, timedelta(minutes=self.settings.pause_minutes)
         )
-        self.gathered = Gathering(self.guard, self.agent, self.now)
+        self.gathered = StalledAgent(self.guard, self.agent, self.now)
 
     def go(self) -> ResumeReport:
         try:
@@ -88,14 +123,14 @@ class _Resuming:
             self.stall = self._stall(self._watched(), signals)
             if self.wish.sends:
                 self._may_send()
-                self.way = prepare(self.gathered, self.wish.by or self.settings.by)
+                self.way = open_channel(self.gathered, self.wish.by or self.settings.by)
             self._write()
             if self.way is None:
                 return self._report("written", self.decision.reason)
             self._record(self.way, signals)
             with deferred():
                 return self._report("sent", self.way.deliver(self.text or ""))
-        except _Refused as refused:
+        except _NotSent as refused:
             return self._report(refused.outcome, str(refused), refused.retry_at)
         except CannotDeliver as error:
             return self._report("undeliverable", str(error))
@@ -105,7 +140,7 @@ class _Resuming:
     def _validate(self) -> None:
         if not (self.wish.validates and self.settings.validate_activity):
             return
-        self.decision = decide(
+        self.decision = decide_resume(
             self.guard,
             self.agent.agent_id,
             task_id=self.agent.task_id,
@@ -113,7 +148,7 @@ class _Resuming:
         )
         if not self.decision.allowed:
             ended = self.agent.status not in ACTIVE
-            raise _Refused("ended" if ended else "active", self.decision.reason)
+            raise _NotSent("ended" if ended else "active", self.decision.reason)
 
     def _watched(self) -> WatchedAgent | None:
         key = baseline_key(self.agent.task_id, self.agent.agent_id)
@@ -132,8 +167,8 @@ class _Resuming:
         settings = self.guard.config.settings.activity
         passed = (self.now - own[-1].at).total_seconds() / 60 + 1
         reach = min(max(passed, settings.lookback_minutes), _LONGEST_LOOKBACK)
-        subject = subject_of(self.guard, self.agent, settings, KnownAgents(self.guard), Shared())
-        seen = look(subject, option=reach, all_sources=True)
+        subject = KnownAgents(self.guard).subject_of(self.agent)
+        seen = look(subject, lookback_minutes=reach, all_sources=True)
         noise = seen.terms.noise_patterns
         return tuple(one for one in seen.collected.signals if not is_noise(one.message, noise))
 
@@ -141,16 +176,16 @@ class _Resuming:
         report = self.decision.report
         since = (report.last_activity if report else None) or self.agent.updated_at
         sent = watched.resumes if watched is not None else ()
-        return stall_of(self.agent.incarnation, since, sent, signals, self.now)
+        return current_stall(self.agent.incarnation, since, sent, signals, self.now)
 
     def _may_send(self) -> None:
         if self.agent.status not in ACTIVE and (self.wish.by or self.settings.by) != "session":
-            raise _Refused("ended", f"it has ended: {self.agent.status}")
+            raise _NotSent("ended", f"it has ended: {self.agent.status}")
         assert self.stall is not None
-        _check(permission(self.stall, self.budget, self.now))
+        _require_due(permission(self.stall, self.budget, self.now))
         until = self.gathered.retry_at
         if until is not None:
-            raise _Refused("limited", f"a limit holds it until {until:%Y-%m-%d %H:%M} UTC", until)
+            raise _NotSent("limited", f"a limit holds it until {until:%Y-%m-%d %H:%M} UTC", until)
 
     def _write(self) -> None:
         # A prompt that is only shown brings nobody back who has ended.
@@ -167,11 +202,11 @@ class _Resuming:
         names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
         with self.guard.writable_store.change() as change:
             now = records.known(change, agent.task_id, agent.agent_id)
-            if _standing(now) != _standing(agent):
-                raise _Refused("active", "it has reported since it was looked at")
+            if _snapshot_of(now) != _snapshot_of(agent):
+                raise _NotSent("active", "it has reported since it was looked at")
             watched = change.view(WATCHED_AGENT, baseline_key(agent.task_id, agent.agent_id))
             self.stall = self._stall(watched, signals)
-            _check(permission(self.stall, self.budget, self.now))
+            _require_due(permission(self.stall, self.budget, self.now))
             change.append(records.made(ResumeSent, self.now, names, **self._fields(way)))
         self.stall = replace(self.stall, sent=self.stall.sent + 1)
 
@@ -211,10 +246,10 @@ class _Resuming:
         )
 
 
-def _standing(agent: Agent) -> tuple[object, ...]:
+def _snapshot_of(agent: Agent) -> tuple[object, ...]:
     return agent.incarnation, agent.status, agent.updates, agent.whereabouts
 
 
-def _check(found: ResumePermission) -> None:
+def _require_due(found: ResumePermission) -> None:
     if found.answer != "due":
-        raise _Refused(found.answer, found.reason)
+        raise _NotSent(found.answer, found.reason)

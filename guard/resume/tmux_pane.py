@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from time import monotonic_ns, sleep
 
 from guard.core.base.text import valid
-from guard.resume.foreground import NotInForeground, prove
+from guard.resume.foreground import NotInForeground, require_foreground
 from guard.system import tmux
 
 _SETTLE_SECONDS = 0.3
@@ -39,7 +39,7 @@ class CannotPaste(Exception):
     """Nothing was typed; the text is a sentence that says why."""
 
 
-class HalfPasted(Exception):
+class EnterNotSent(Exception):
     """The text went there, and the key that sends it did not."""
 
 
@@ -61,22 +61,22 @@ class Pane:
         return self.state[-1]
 
 
-def find(session: tmux.Session, process: tuple[int, str]) -> Pane:
+def find_pane(session: tmux.Session, process: tuple[int, str]) -> Pane:
     """The pane of the session in which this process is in the foreground; CannotPaste if there is none."""
     refused = [f"session {session.name} has no living pane"]
     for pane in session.panes:
-        state = _state(session.socket_path, pane)
+        state = _read_state(session.socket_path, pane)
         try:
-            prove(*process, state[-1])
+            require_foreground(*process, state[-1])
         except NotInForeground as error:
             refused.append(str(error))
             continue
-        _check(session, state)
+        _require_usable(session, state)
         return Pane(session.socket_path, state, process)
-    raise CannotPaste(_clearest(refused))
+    raise CannotPaste(_clearest_reason(refused))
 
 
-def _check(session: tmux.Session, state: tuple[str, ...]) -> None:
+def _require_usable(session: tmux.Session, state: tuple[str, ...]) -> None:
     told = dict(zip(_STATE, state, strict=True))
     wrong = [why for name, why in _WRONG.items() if told[name] != "0"]
     pane = f"the pane {told['pane_id']} of session {session.name}"
@@ -90,13 +90,13 @@ def _check(session: tmux.Session, state: tuple[str, ...]) -> None:
         raise CannotPaste(f"the program in {pane} takes no paste, and would read it line by line")
 
 
-def _clearest(refused: list[str]) -> str:
+def _clearest_reason(refused: list[str]) -> str:
     """Of several panes, what was said of the one that the process runs in."""
     told = [one for one in refused if "does not run on" not in one]
     return told[-1] if len(told) > 1 else refused[-1]
 
 
-def _state(socket_path: str, pane: str) -> tuple[str, ...]:
+def _read_state(socket_path: str, pane: str) -> tuple[str, ...]:
     words = "\t".join(f"#{{{name}}}" for name in _STATE)
     done = tmux.call(socket_path, "display-message", "-p", "-t", pane, words)
     told = tuple(done.stdout.decode(errors="replace").rstrip("\n").split("\t"))
@@ -114,28 +114,28 @@ def paste(pane: Pane, text: str) -> None:
     if loaded.code != 0:
         raise CannotPaste("tmux did not take the text")
     try:
-        _proved(pane)
+        _require_foreground(pane)
         # -p: brackets, if the program asked for them; -r: line feeds stay what they are, which no program takes for Enter.
-        _typed(pane, f"paste-buffer -d -p -r -b {name} -t '{pane.pane_id}'")
+        _run_if_unchanged(pane, f"paste-buffer -d -p -r -b {name} -t '{pane.pane_id}'")
     except CannotPaste:
         tmux.call(pane.socket_path, "delete-buffer", "-b", name)
         raise
     sleep(_SETTLE_SECONDS)
     try:
-        _proved(pane)
-        _typed(pane, f"send-keys -t '{pane.pane_id}' Enter")
+        _require_foreground(pane)
+        _run_if_unchanged(pane, f"send-keys -t '{pane.pane_id}' Enter")
     except (CannotPaste, tmux.TmuxUnknown) as error:
-        raise HalfPasted(str(error)) from None
+        raise EnterNotSent(str(error)) from None
 
 
-def _proved(pane: Pane) -> None:
+def _require_foreground(pane: Pane) -> None:
     try:
-        prove(*pane.process, pane.terminal)
+        require_foreground(*pane.process, pane.terminal)
     except NotInForeground as error:
         raise CannotPaste(str(error)) from None
 
 
-def _typed(pane: Pane, command: str) -> None:
+def _run_if_unchanged(pane: Pane, command: str) -> None:
     """The server does it if it and the pane are what they were, and else says so."""
     told = "/".join(f"#{{?{name},#{{{name}}},0}}" for name in _STATE)
     condition = f"#{{==:{told},{'/'.join(pane.state)}}}"

@@ -15,7 +15,7 @@ def telling(
     def tell(subject: AgentSubject) -> Iterator[Sign]:
         asked.append(source)
         for number in range(count):
-            at = subject.latest - ago - number
+            at = subject.now_seconds - ago - number
             yield subject.signal(source, at, f"sign {number}", message)
 
     return Collector(source, tell)
@@ -78,7 +78,7 @@ def test_much_noise_does_not_hide_what_counts(subject: Look) -> None:
 
 def test_what_was_seen_before_a_failure_counts(subject: Look) -> None:
     def fails_late(looked: AgentSubject) -> Iterator[Sign]:
-        yield looked.signal("GIT_COMMIT", looked.latest, "a commit")
+        yield looked.signal("GIT_COMMIT", looked.now_seconds, "a commit")
         raise OSError(5, "Input/output error")
 
     seen = collect(subject(), ActivityTerms(), collectors=[Collector("GIT_COMMIT", fails_late)])

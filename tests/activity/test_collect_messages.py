@@ -73,7 +73,7 @@ def test_a_broken_file_does_not_silence_the_others(tmp_path: Path, subject: Look
 def test_a_time_that_is_none_is_passed_over(tmp_path: Path, subject: Look, time: str) -> None:
     status = f'{{"current_task": "Write the form", "last_updated": {time}}}'
     path = write(tmp_path / "agent_workspaces/a1/status.json", status)
-    assert messages.told_at(subject()) == path.stat().st_mtime
+    assert messages.last_status_time(subject()) == path.stat().st_mtime
     write(tmp_path / "e.jsonl", f'{{"agent": "a1", "type": "work", "at": {time}}}\n')
     assert found(messages.events, subject(settings={"event_files": "e.jsonl"})) == []
 

@@ -64,7 +64,7 @@ def test_where_it_is_alone_every_new_commit_is_its_own(repository: Path, subject
     git(repository, "commit", "-q", "-m", "Old")
     del os.environ["GIT_COMMITTER_DATE"]
     commit(repository, "new.txt")
-    found = details(work.commits, subject(repository, alone=True, environ=os.environ))
+    found = details(work.commits, subject(repository, is_alone=True, environ=os.environ))
     assert [line.split(" ", 1)[1] for line in found] == ["Add new.txt"]
 
 
@@ -85,19 +85,19 @@ def test_where_it_is_alone_other_work_trees_are_not_its_own(
     del os.environ["GIT_COMMITTER_DATE"]
     git(repository, "worktree", "add", "-q", ".worktrees/other", "-b", "other")
     committed(repository / ".worktrees/other", "theirs.txt")
-    alone = subject(repository, alone=True, environ=os.environ)
+    alone = subject(repository, is_alone=True, environ=os.environ)
     assert details(work.commits, alone) == []
     assert "theirs.txt" not in "".join(details(work.changed_files, alone))
 
 
 def test_without_a_commit_there_is_none(repository: Path, subject: Look) -> None:
-    assert details(work.commits, subject(repository, alone=True, environ=os.environ)) == []
+    assert details(work.commits, subject(repository, is_alone=True, environ=os.environ)) == []
 
 
 def test_what_was_before_the_agent_is_not_its_work(repository: Path, subject: Look) -> None:
     commit(repository, "before.txt")
     young = agent(spawned_at=datetime.now(UTC) + timedelta(seconds=5))
-    looked = subject(repository, alone=True, agent=young, environ=os.environ)
+    looked = subject(repository, is_alone=True, agent=young, environ=os.environ)
     assert details(work.commits, looked) == []
 
 
@@ -107,7 +107,9 @@ def test_messages_to_it_and_guards_own_files_are_not_its_work(
     write(tmp_path / "agent_workspaces/a1/inbox/prompt.md", "[C2A] stall-recovery #no-reply")
     write(tmp_path / ".state/workspace.lock", "guard")
     assert details(work.changed_files, subject()) == []
-    assert details(work.changed_files, subject(alone=True, not_its=tmp_path / ".state")) == []
+    assert (
+        details(work.changed_files, subject(is_alone=True, guard_folder=tmp_path / ".state")) == []
+    )
 
 
 def test_a_file_that_is_written_while_it_is_looked_for_counts(
@@ -115,18 +117,18 @@ def test_a_file_that_is_written_while_it_is_looked_for_counts(
 ) -> None:
     busy = write(tmp_path / "build.log", "text")
     os.utime(busy, (time.time() + 30, time.time() + 30))
-    assert details(work.changed_files, subject(alone=True)) == ["build.log"]
+    assert details(work.changed_files, subject(is_alone=True)) == ["build.log"]
 
 
 def test_names_of_any_bytes_are_told(tmp_path: Path, subject: Look) -> None:
     write(tmp_path / os.fsdecode(b"bad\xffname"), "text")
-    assert details(work.changed_files, subject(alone=True)) == ["bad\\udcffname"]
+    assert details(work.changed_files, subject(is_alone=True)) == ["bad\\udcffname"]
 
 
 def test_a_run_of_tests_leaves_traces(repository: Path, subject: Look) -> None:
     write(repository / ".pytest_cache/v/cache/nodeids", "[]")
     assert details(work.runs_of_tests, subject(repository, environ=os.environ)) == []
-    found = details(work.runs_of_tests, subject(repository, alone=True, environ=os.environ))
+    found = details(work.runs_of_tests, subject(repository, is_alone=True, environ=os.environ))
     assert len(found) == 1
     assert found[0].startswith("pytest: ")
 
@@ -139,7 +141,7 @@ def test_files_that_changed_are_its_own_in_its_folder_or_where_it_is_alone(
     write(tmp_path / "shared.txt", "new")
     write(tmp_path / ".git/index", "new")
     assert details(work.changed_files, subject()) == []
-    assert details(work.changed_files, subject(alone=True)) == ["shared.txt"]
+    assert details(work.changed_files, subject(is_alone=True)) == ["shared.txt"]
     write(tmp_path / "agent_workspaces/a1/status.json", "a source of its own")
     assert details(work.changed_files, subject()) == []
     write(tmp_path / "agent_workspaces/a1/more.txt", "new")
@@ -150,7 +152,7 @@ def test_a_file_from_the_future_does_not_hide_the_newest(tmp_path: Path, subject
     ahead = write(tmp_path / "ahead.txt", "x")
     os.utime(ahead, (NOW + 86400, NOW + 86400))
     write(tmp_path / "now.txt", "x")
-    assert details(work.changed_files, subject(alone=True)) == ["now.txt"]
+    assert details(work.changed_files, subject(is_alone=True)) == ["now.txt"]
 
 
 def test_files_that_were_read(tmp_path: Path, subject: Look) -> None:
@@ -165,7 +167,7 @@ def test_too_many_files_are_given_up(tmp_path: Path, subject: Look) -> None:
     for _ in range(20):
         deep = deep / "d"
     write(deep / "file.txt", "x")
-    (trouble,) = work.changed_files(subject(alone=True))
+    (trouble,) = work.changed_files(subject(is_alone=True))
     assert isinstance(trouble, PartialTrouble)
     assert "too deep" in trouble.why
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from guard.activity.collect import Collected, collect
-from guard.activity.collect_messages import told_at
+from guard.activity.collect import CollectedSigns, collect
+from guard.activity.collect_messages import last_status_time
 from guard.core.activity.assess import ActivityTerms, assess
 from tests.activity.conftest import Look
 from tests.support import git, write
@@ -101,14 +101,14 @@ def work_tree(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
 
 
-def look(subject: Look, tmp_path: Path, *, alone: bool = False) -> Collected:
+def look(subject: Look, tmp_path: Path, *, alone: bool = False) -> CollectedSigns:
     """All sources asked; beside what is strange there is a sign that counts."""
     write(tmp_path / ".agents/a1/plan.md", "Write the form.")
     home = {**os.environ, "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
-    looked = subject(session=("claude", "0a1b2c3d-session"), environ=home, alone=alone)
+    looked = subject(session=("claude", "0a1b2c3d-session"), environ=home, is_alone=alone)
     begun = time.monotonic()
     seen = collect(looked, ActivityTerms(), all_sources=True)
-    told_at(looked)
+    last_status_time(looked)
     assert time.monotonic() - begun < SOON
     assert "FILE_MODIFICATION" in {one.source for one in seen.signals}
     assert assess(seen.signals, looked.now, ActivityTerms()).is_active
@@ -226,7 +226,7 @@ def test_files_that_are_replaced_while_they_are_read(tmp_path: Path, subject: Lo
 def test_a_folder_of_more_files_than_are_looked_at_is_one_warning(
     tmp_path: Path, subject: Look, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    for module in ("matching", "work"):
+    for module in ("file_patterns", "collect_work"):
         monkeypatch.setattr(f"guard.activity.{module}._MOST_ENTRIES", 200)
     folder = (tmp_path / PLACES[place]).parent
     folder.mkdir(parents=True)

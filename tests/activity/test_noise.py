@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard.activity.collect import collect
-from guard.activity.shared_scan import Reported
-from guard.activity.subject import AgentSubject
+from guard.activity.subject import AgentSubject, ReportedWord
 from guard.core.activity.assess import ActivityTerms, Assessment, assess
 from guard.core.activity.plan_events import Claim
 from tests.activity.conftest import Look
@@ -39,7 +38,7 @@ def object_in(path: str, **names: str) -> Place:
 
 
 def report(_root: Path, message: str) -> dict[str, object]:
-    return {"reports": (Reported(time.time(), "reported working", message),)}
+    return {"reports": (ReportedWord(time.time(), "reported working", message),)}
 
 
 def claim(_root: Path, message: str) -> dict[str, object]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from guard import spawn_agent
-from guard.activity.collect import Collected, collect
-from guard.activity.plugins import custom_collectors
+from guard.activity.collect import CollectedSigns, collect
+from guard.activity.plugins import plugin_collectors
 from guard.core.activity.assess import ActivityTerms, assess
 from guard.core.activity.sources import SOURCES, window_seconds
 from tests.activity.conftest import Look
@@ -46,9 +46,9 @@ def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return folder
 
 
-def asked(subject: Look, **settings: float) -> Collected:
+def asked(subject: Look, **settings: float) -> CollectedSigns:
     looked = subject(settings=settings)
-    return collect(looked, ActivityTerms(), collectors=custom_collectors(looked.root))
+    return collect(looked, ActivityTerms(), collectors=plugin_collectors(looked.root))
 
 
 @pytest.mark.parametrize(("tier", "confidence"), [(1, 0.7), (2, 0.5), (3, 0.3)])

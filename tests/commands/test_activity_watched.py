@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from guard.activity.assess import activity_of
-from guard.activity.clocks import EVERY_SECONDS
+from guard.activity.assess import assess_activity
+from guard.activity.known_agents import CLOCK_SECONDS
 from guard.activity.survey import survey
 from guard.agents import registry as agents
 from guard.context.invocation import Invocation
 from guard.core.activity.clocks import MACHINE_CLOCKS
-from guard.core.activity.watched import WATCHED_AGENT
+from guard.core.activity.state import WATCHED_AGENT
 from guard.core.agents.baseline import baseline_key
 from guard.core.events.activity import ClocksRead, FalseAlarmLearned, ResumeSent
 from guard.system.clock import Clock
@@ -82,7 +82,7 @@ def events(kind: type[Any]) -> list[Any]:
 
 def test_an_agent_that_works_in_bursts_is_looked_back_for_further() -> None:
     lives(*bursts(80, 6, last=85))
-    found = activity_of(at(), "a1")
+    found = assess_activity(at(), "a1")
     assert (found.is_active, found.rhythm.pattern) == (True, "bursty")
     assert (found.lookback_minutes, found.lookback_origin) == (104, "adapted")
     assert "its usual gaps are up to 80 min: looked back 104 min" in found.reasons
@@ -122,7 +122,7 @@ def test_an_option_and_the_confidence_of_a_single_agent() -> None:
 
 def test_too_few_signs_tell_nothing() -> None:
     lives(70, 150, 230)
-    found = activity_of(at(), "a1")
+    found = assess_activity(at(), "a1")
     assert (found.rhythm.pattern, found.lookback_minutes, found.is_active) == ("too_few", 60, False)
     assert (found.last_activity, found.last_seen) == (None, ago(70))
 
@@ -132,10 +132,10 @@ def test_a_late_proof_is_learned_from_once() -> None:
     lives(150, 61)
     resumed(50, quiet=100)
     assert events(FalseAlarmLearned) == []
-    found = activity_of(at(), "a1")
+    found = assess_activity(at(), "a1")
     assert [one.lookback_minutes for one in found.false_alarms] == [150]
     assert found.false_alarms[0].proof.startswith("TELEMETRY_EVENT at")
-    again = activity_of(at(), "a1")
+    again = assess_activity(at(), "a1")
     assert (again.lookback_minutes, again.lookback_origin, again.is_active) == (
         150,
         "learned",
@@ -168,7 +168,7 @@ def test_a_person_can_call_it_false_and_have_it_forgotten() -> None:
     assert "\x1b" not in run("activity", "a1").out
     assert run(*words, "--forget").json["lookback_origin"] == "general"
     empty = run(*words, "--forget")
-    assert (empty.code, "nothing was learned of agent a1" in empty.err) == (0, True)
+    assert (empty.code, "guard has learned nothing about agent a1" in empty.err) == (0, True)
     watched = at().store.view(WATCHED_AGENT, baseline_key("T1", "a1"))
     assert watched is not None
     assert (watched.false_alarms, watched.total_resumes) == ((), 1)
@@ -177,28 +177,28 @@ def test_a_person_can_call_it_false_and_have_it_forgotten() -> None:
 
 def test_while_the_machine_sleeps_nobody_is_silent() -> None:
     lives(500)
-    assert activity_of(at(490, slept=0), "a1").is_active
-    asleep = activity_of(at(0, slept=470 * 60), "a1")
+    assert assess_activity(at(490, slept=0), "a1").is_active
+    asleep = assess_activity(at(0, slept=470 * 60), "a1")
     assert (asleep.is_active, asleep.inactivity_minutes) == (True, 30)
     assert "470 min are not counted: the machine slept, or its clock was set" in asleep.reasons
     report = survey(at(0, slept=470 * 60))
     assert (report.agents[0].category, report.agents[0].age_minutes) == ("fresh", 30)
-    assert not activity_of(at(-60, slept=470 * 60), "a1").is_active
+    assert not assess_activity(at(-60, slept=470 * 60), "a1").is_active
 
 
 def test_without_sleep_the_same_is_a_silence() -> None:
     lives(500)
-    assert activity_of(at(490, slept=0), "a1").is_active
-    assert not activity_of(at(0, slept=0), "a1").is_active
+    assert assess_activity(at(490, slept=0), "a1").is_active
+    assert not assess_activity(at(0, slept=0), "a1").is_active
     assert survey(at(0, slept=0)).agents[0].category == "critical"
 
 
 def test_the_clocks_are_recorded_only_where_they_tell_something() -> None:
     lives(500)
-    for seconds in (0, 1, 2, EVERY_SECONDS / 2):
-        activity_of(at(490 - seconds / 60, slept=0), "a1")
+    for seconds in (0, 1, 2, CLOCK_SECONDS / 2):
+        assess_activity(at(490 - seconds / 60, slept=0), "a1")
     assert len(events(ClocksRead)) == 1
-    activity_of(at(490 - EVERY_SECONDS / 60, slept=0), "a1")
+    assess_activity(at(490 - CLOCK_SECONDS / 60, slept=0), "a1")
     assert len(events(ClocksRead)) == 2
     views = at().store.views(MACHINE_CLOCKS)
     assert [len(one.readings) for one in views.values()] == [2]
@@ -206,7 +206,7 @@ def test_the_clocks_are_recorded_only_where_they_tell_something() -> None:
 
 def test_a_stopped_clock_that_knows_no_machine_records_nothing() -> None:
     lives(5)
-    assert activity_of(at(), "a1").is_active
+    assert assess_activity(at(), "a1").is_active
     assert events(ClocksRead) == []
 
 

@@ -14,7 +14,7 @@ import pytest
 from guard.agents.report import spawned
 from guard.context.invocation import Invocation
 from guard.core.resume.report import ResumeReport
-from guard.resume.send import Wish, resume
+from guard.resume.send import ResumeRequest, resume
 from guard.system.clock import Clock
 from tests.support import ROOT, commit
 from tests.support.sessions import until
@@ -57,7 +57,9 @@ class Watcher:
     def send(
         self, agent_id: str = "a1", environ: dict[str, str] | None = None, **wish: Any
     ) -> ResumeReport:
-        return resume(self.guard(**(environ or {})), agent_id, Wish(**{"sends": True, **wish}))
+        return resume(
+            self.guard(**(environ or {})), agent_id, ResumeRequest(**{"sends": True, **wish})
+        )
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import pytest
 
 from guard.agents.report import updated
 from guard.core.resume.report import ResumeReport
-from guard.resume.monitor import Monitor, round_of
-from guard.resume.send import Wish
+from guard.resume.monitor import Monitor, resume_due
+from guard.resume.send import ResumeRequest
 from tests.resume.conftest import Watcher
 from tests.support import write
 from tests.support.sessions import ending, started, until
 
-SENDS = Wish(sends=True)
+SENDS = ResumeRequest(sends=True)
 
 
 def inboxes(root: Path, *names: str) -> None:
@@ -29,8 +29,8 @@ def files(root: Path, name: str) -> int:
     return len(list((root / f"agent_workspaces/{name}/inbox").iterdir()))
 
 
-def outcomes(watcher: Watcher, wish: Wish = SENDS) -> dict[str, str]:
-    return {one.agent_id: one.outcome for one in round_of(watcher.guard(), wish)}
+def outcomes(watcher: Watcher, wish: ResumeRequest = SENDS) -> dict[str, str]:
+    return {one.agent_id: one.outcome for one in resume_due(watcher.guard(), wish)}
 
 
 @pytest.mark.usefixtures("inbox")
@@ -53,14 +53,14 @@ def tells(watcher: Watcher, name: str, message: str, **fields: Any) -> None:
 
 def test_without_sending_it_shows_who_is_due(watcher: Watcher, inbox: Path) -> None:
     watcher.spawn()
-    assert outcomes(watcher.later(hours=2), Wish()) == {"a1": "written"}
+    assert outcomes(watcher.later(hours=2), ResumeRequest()) == {"a1": "written"}
     assert list(inbox.iterdir()) == []
 
 
 @pytest.mark.usefixtures("inbox")
 def test_by_age_alone_only_the_oldest_are_due(watcher: Watcher) -> None:
     watcher.spawn()
-    wish = Wish(sends=True, validates=False)
+    wish = ResumeRequest(sends=True, validates=False)
     assert outcomes(watcher.later(hours=11), wish) == {}
     assert outcomes(watcher.later(hours=13), wish) == {"a1": "sent"}
 

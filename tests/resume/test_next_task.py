@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from guard.activity.assess import KnownAgents, activity_of, find
+from guard.activity.assess import assess_activity
+from guard.activity.known_agents import KnownAgents, find_agent
 from guard.agents.report import updated
 from guard.cli import guard as command
 from guard.coordinator.load import load
@@ -20,8 +21,8 @@ from guard.core.coordinator.requests import (
     ReadyForAudit,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.resume.monitor import round_of
-from guard.resume.send import Wish
+from guard.resume.monitor import resume_due
+from guard.resume.send import ResumeRequest
 from tests.resume.conftest import Watcher
 from tests.support import write
 
@@ -50,7 +51,7 @@ def registrations(watcher: Watcher) -> set[tuple[str, str]]:
 
 
 def outcomes(watcher: Watcher) -> list[tuple[str, str, str]]:
-    found = round_of(watcher.guard(), Wish(sends=True))
+    found = resume_due(watcher.guard(), ResumeRequest(sends=True))
     return [(one.task_id, one.agent_id, one.outcome) for one in found]
 
 
@@ -78,7 +79,7 @@ def test_a_claimed_task_is_the_agents_and_makes_no_second_one(planned: Watcher) 
     assert "It is yours" in (report.prompt or "")
     assert [one.developer_id for one in state(planned).in_progress_tasks] == ["a1"]
     assert registrations(planned) == {("T1", "a1")}
-    assert not activity_of(later.guard(), "a1").is_active
+    assert not assess_activity(later.guard(), "a1").is_active
 
 
 def test_it_keeps_its_task_and_the_budget_is_one(planned: Watcher, inbox: Path) -> None:
@@ -127,7 +128,7 @@ def test_work_at_the_claimed_task_is_seen(planned: Watcher) -> None:
     assert outcomes(later) == [("T1", "a1", "sent")]
     busy = later.later(minutes=70)
     record(busy.guard(), Checkpoint(agent_id="a1", checkpoint="The parser reads headers."))
-    assert activity_of(busy.guard(), "a1").is_active
+    assert assess_activity(busy.guard(), "a1").is_active
     assert outcomes(busy.later(minutes=10)) == []
 
 
@@ -136,7 +137,7 @@ def test_a_checkpoint_that_only_acknowledges_is_none(planned: Watcher) -> None:
     later = planned.later(hours=2)
     later.send()
     record(later.later(minutes=70).guard(), Checkpoint(agent_id="a1", checkpoint="OK, resuming"))
-    assert not activity_of(later.later(minutes=71).guard(), "a1").is_active
+    assert not assess_activity(later.later(minutes=71).guard(), "a1").is_active
 
 
 def test_a_tick_sees_that_it_is_at_work(planned: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +184,7 @@ def test_a_task_that_awaits_its_audit_takes_no_work_tree(planned: Watcher) -> No
     record(planned.guard(), ReadyForAudit(task_id="P1", agent_id="a1"))
     record(planned.guard(), DispatchDeveloper(task_id="P2", agent_id="a1"))
     known = KnownAgents(planned.guard())
-    agent = find(planned.guard(), "a1", "P2")
-    assert known.is_alone(known.root_of(agent))
+    agent = find_agent(planned.guard(), "a1", "P2")
+    assert known.is_alone(agent)
     record(planned.guard(), DispatchAgent(task_id="P1", agent_id="aud-1"))
-    assert not KnownAgents(planned.guard()).is_alone(known.root_of(agent))
+    assert not KnownAgents(planned.guard()).is_alone(agent)

@@ -11,7 +11,7 @@ import pytest
 from guard.agents.report import updated
 from guard.resume import foreground
 from guard.resume import tmux_pane as pane
-from guard.resume.foreground import NotInForeground, on_terminals, prove
+from guard.resume.foreground import NotInForeground, require_foreground, terminal_processes
 from guard.system.process_identity import start_time
 from tests.resume.conftest import Terminal, Watcher
 from tests.support.sessions import until
@@ -65,14 +65,14 @@ def test_a_shell_that_a_dead_agent_left_behind_gets_nothing(
 ) -> None:
     terminal = terminals(in_shell=True)
     session = terminal.server.get("s1")
-    assert pane.find(session, (terminal.pid, start_time(terminal.pid) or "")).pane_id
+    assert pane.find_pane(session, (terminal.pid, start_time(terminal.pid) or "")).pane_id
     later = register(watcher, terminal)
     process = (terminal.pid, start_time(terminal.pid) or "")
     os.kill(terminal.pid, signal.SIGKILL)
     until(lambda: start_time(terminal.pid) is None, 90)
     before = terminal.screen()
     with pytest.raises(pane.CannotPaste, match="has ended"):
-        pane.find(terminal.server.get("s1"), process)
+        pane.find_pane(terminal.server.get("s1"), process)
     report = later.send(by="tmux", validates=False)
     assert report.outcome == "undeliverable"
     assert "stall-recovery" not in terminal.screen()
@@ -85,7 +85,7 @@ def test_it_dies_between_the_first_look_and_the_paste(
     """The shell reads again: what would be run there is what the test looks for."""
     terminal = terminals(in_shell=True)
     process = (terminal.pid, start_time(terminal.pid) or "")
-    found = pane.find(terminal.server.get("s1"), process)
+    found = pane.find_pane(terminal.server.get("s1"), process)
     os.kill(terminal.pid, signal.SIGKILL)
     until(lambda: start_time(terminal.pid) is None, 90)
     made = tmp_path / "run-by-the-shell"
@@ -102,7 +102,9 @@ def test_it_dies_between_the_paste_and_the_enter_key(
     terminals: Terminals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = terminals(in_shell=True)
-    found = pane.find(terminal.server.get("s1"), (terminal.pid, start_time(terminal.pid) or ""))
+    found = pane.find_pane(
+        terminal.server.get("s1"), (terminal.pid, start_time(terminal.pid) or "")
+    )
 
     def dies(_seconds: float) -> None:
         until(lambda: b"touch" in terminal.got(), 90)
@@ -110,7 +112,7 @@ def test_it_dies_between_the_paste_and_the_enter_key(
         until(lambda: start_time(terminal.pid) is None, 90)
 
     monkeypatch.setattr(pane, "sleep", dies)
-    with pytest.raises(pane.HalfPasted):
+    with pytest.raises(pane.EnterNotSent):
         pane.paste(found, f"touch {tmp_path}/made")
     assert not (tmp_path / "made").exists()
 
@@ -122,7 +124,7 @@ def test_a_shell_that_was_recorded_itself_gets_nothing(
     shell = next(iter(terminal.server.get("s1").panes.values()))
     start = start_time(shell) or ""
     with pytest.raises(pane.CannotPaste, match=f"not in the foreground.*{terminal.pid}"):
-        pane.find(terminal.server.get("s1"), (shell, start))
+        pane.find_pane(terminal.server.get("s1"), (shell, start))
     terminal.server.tell("send-keys", "-t", "=s1:", "q")
     until(lambda: start_time(terminal.pid) is None, 90)
     until(lambda: _only_a_shell(terminal, shell, start), 90)
@@ -130,7 +132,7 @@ def test_a_shell_that_was_recorded_itself_gets_nothing(
 
 def _only_a_shell(terminal: Terminal, shell: int, start: str) -> bool:
     with pytest.raises(pane.CannotPaste) as refused:
-        pane.find(terminal.server.get("s1"), (shell, start))
+        pane.find_pane(terminal.server.get("s1"), (shell, start))
     return "nothing but a shell" in str(refused.value)
 
 
@@ -138,7 +140,7 @@ def test_an_agent_that_was_put_to_sleep_gets_nothing(terminals: Terminals) -> No
     """Its shell reads as soon as it is stopped."""
     terminal = terminals(in_shell=True)
     process = (terminal.pid, start_time(terminal.pid) or "")
-    pane.find(terminal.server.get("s1"), process)
+    pane.find_pane(terminal.server.get("s1"), process)
     os.kill(terminal.pid, signal.SIGSTOP)
     try:
         until(lambda: _is_refused(terminal, process), 90)
@@ -148,7 +150,7 @@ def test_an_agent_that_was_put_to_sleep_gets_nothing(terminals: Terminals) -> No
 
 def _is_refused(terminal: Terminal, process: tuple[int, str]) -> bool:
     try:
-        pane.find(terminal.server.get("s1"), process)
+        pane.find_pane(terminal.server.get("s1"), process)
     except pane.CannotPaste as refused:
         return "not in the foreground" in str(refused)
     return False
@@ -158,9 +160,9 @@ def test_another_process_or_another_start_is_not_it(watcher: Watcher, terminals:
     terminal = terminals()
     session = terminal.server.get("s1")
     with pytest.raises(pane.CannotPaste, match="has ended, or is another one"):
-        pane.find(session, (terminal.pid, "1@elsewhere"))
+        pane.find_pane(session, (terminal.pid, "1@elsewhere"))
     with pytest.raises(pane.CannotPaste, match="does not run on"):
-        pane.find(session, (os.getpid(), start_time(os.getpid()) or ""))
+        pane.find_pane(session, (os.getpid(), start_time(os.getpid()) or ""))
     report = register(watcher, terminal, pid=os.getpid()).send(by="tmux", validates=False)
     assert report.outcome == "undeliverable"
     assert terminal.got() == b""
@@ -179,10 +181,10 @@ def test_a_pane_that_is_not_as_it_should_be_is_left_alone(
 ) -> None:
     terminal = terminals()
     process = (terminal.pid, start_time(terminal.pid) or "")
-    found = pane.find(terminal.server.get("s1"), process)
+    found = pane.find_pane(terminal.server.get("s1"), process)
     terminal.server.tell(*words)
     with pytest.raises(pane.CannotPaste, match=why):
-        pane.find(terminal.server.get("s1"), process)
+        pane.find_pane(terminal.server.get("s1"), process)
     with pytest.raises(pane.CannotPaste, match="changed"):
         pane.paste(found, "text")
     assert terminal.got() == b""
@@ -220,20 +222,20 @@ def test_without_a_process_nothing_is_proved(watcher: Watcher, terminals: Termin
 
 def test_ps_tells_the_same_as_proc(terminals: Terminals, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminals()
-    told = {one.pid: one for one in foreground.from_ps()}[terminal.pid]
-    known = {one.pid: one for one in on_terminals()}[terminal.pid]
+    told = {one.pid: one for one in foreground.processes_from_ps()}[terminal.pid]
+    known = {one.pid: one for one in terminal_processes()}[terminal.pid]
     assert (told.group, told.foreground, told.name) == (known.group, known.foreground, known.name)
-    monkeypatch.setattr(foreground, "on_terminals", foreground.from_ps)
+    monkeypatch.setattr(foreground, "terminal_processes", foreground.processes_from_ps)
     tty = terminal.server.tell("display-message", "-p", "-t", "=s1:", "#{pane_tty}")
-    prove(terminal.pid, start_time(terminal.pid) or "", tty)
+    require_foreground(terminal.pid, start_time(terminal.pid) or "", tty)
     with pytest.raises(NotInForeground):
-        prove(terminal.pid, start_time(terminal.pid) or "", "/dev/null")
+        require_foreground(terminal.pid, start_time(terminal.pid) or "", "/dev/null")
 
 
 def test_a_process_without_a_terminal_is_in_no_foreground() -> None:
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
         try:
             with pytest.raises(NotInForeground, match="does not run on"):
-                prove(process.pid, start_time(process.pid) or "", "/dev/tty")
+                require_foreground(process.pid, start_time(process.pid) or "", "/dev/tty")
         finally:
             process.kill()

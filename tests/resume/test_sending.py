@@ -16,7 +16,7 @@ from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.events.activity import ResumeSent
 from guard.core.resume.prompt import prompt
 from guard.core.resume.report import ResumeReport
-from guard.resume import inbox as inboxes
+from guard.resume import channels
 from tests.resume.conftest import Watcher
 from tests.support import commit, write
 from tests.support.sessions import ending, script, started, until
@@ -95,7 +95,7 @@ class TestInbox:
         (tmp_path / "in").mkdir()
         write(tmp_path / "in/x.md", "theirs")
         (tmp_path / "in/x-1.md").symlink_to("/nonexistent")
-        assert inboxes.put(tmp_path, ("in",), "x.md", "ours") == "x-2.md"
+        assert channels.put_in_inbox(tmp_path, ("in",), "x.md", "ours") == "x-2.md"
         assert (tmp_path / "in/x.md").read_text() == "theirs"
         assert sorted(os.listdir(tmp_path / "in")) == ["x-1.md", "x-2.md", "x.md"]
 

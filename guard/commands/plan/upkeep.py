@@ -106,13 +106,19 @@ def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> N
 
 def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
     """Whom nobody can assess is not provably at work, nor is one of whom nothing was seen since it got its task."""
-    from guard.activity.assess import activity_of, registered_in
+    from guard.activity.assess import assess_activity
+    from guard.activity.known_agents import is_registered
     from guard.coordinator.register_agents import INFRASTRUCTURE
 
     minutes = guard.users_config.settings.coordinator.agent_timeout_minutes
     try:
-        task_id = registered_in(guard, agent_id, agent.task_id or INFRASTRUCTURE)
-        found = activity_of(guard, agent_id, task_id=task_id, lookback_minutes=minutes)
+        task_id = agent.task_id or INFRASTRUCTURE
+        found = assess_activity(
+            guard,
+            agent_id,
+            task_id=task_id if is_registered(guard, agent_id, task_id) else None,
+            lookback_minutes=minutes,
+        )
     except GuardError as error:
         guard.output.warn(f"whether {agent_id} is at work is not known: {error.message}")
         return False

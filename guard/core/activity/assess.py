@@ -10,15 +10,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.activity.gaps import Gap, age, left_out
+from guard.core.activity.clocks import Gap, age, uncounted_time
 from guard.core.activity.noise import NOISE_PATTERNS, is_noise
-from guard.core.activity.sources import LOOKBACK_MINUTES, AnySource, Tier, window_seconds, worth
+from guard.core.activity.sources import (
+    LOOKBACK_MINUTES,
+    AnySource,
+    Tier,
+    find_source,
+    window_seconds,
+)
 from guard.core.base.fields import Frozen, Instant, Line
 from guard.core.base.text import plural
 
 MIN_CONFIDENCE = 0.5
 CONSISTENT_HOURS = 24
-AHEAD = timedelta(minutes=2)
+CLOCK_SKEW = timedelta(minutes=2)
 """How far clocks of one fleet may differ."""
 _HALF_HOUR, _HOUR = 30, 60
 _PENALTIES = ((_HOUR, 0.7), (_HALF_HOUR, 0.85))
@@ -49,7 +55,7 @@ class Signal(Frozen):
 
     @property
     def tier(self) -> Tier:
-        return worth(self.source, self.custom_tier).tier
+        return find_source(self.source, self.custom_tier).tier
 
 
 class ActivityTerms(Frozen):
@@ -82,7 +88,7 @@ class Assessment(Frozen):
 
 def assess(signals: Iterable[Signal], now: datetime, terms: ActivityTerms) -> Assessment:
     """Assess one agent by all that was seen of it."""
-    counting, passed_over = _sifted(signals, now, terms)
+    counting, passed_over = _sift(signals, now, terms)
     base, level, why = _confidence(counting)
     penalty, penalised = _penalty(counting, now, terms)
     confidence = round(base * penalty, 4)
@@ -102,19 +108,19 @@ def assess(signals: Iterable[Signal], now: datetime, terms: ActivityTerms) -> As
         reasons=(
             *why,
             *penalised,
-            *_not_counted(last, now, terms),
+            *_gap_note(last, now, terms),
             *failed,
             _verdict(active, confidence, terms),
         ),
     )
 
 
-def _sifted(
+def _sift(
     signals: Iterable[Signal], now: datetime, terms: ActivityTerms
 ) -> tuple[list[Signal], list[str]]:
     counting, passed_over = [], []
     for signal in signals:
-        why = unusable(signal, now, terms)
+        why = rejection(signal, now, terms)
         if why is None:
             counting.append(signal)
         else:
@@ -123,10 +129,10 @@ def _sifted(
     return counting, passed_over
 
 
-def unusable(signal: Signal, now: datetime, terms: ActivityTerms) -> str | None:
+def rejection(signal: Signal, now: datetime, terms: ActivityTerms) -> str | None:
     """Why a sign does not count; None if it does."""
     old = age(signal.at, now, terms.gaps)
-    if old < -AHEAD:
+    if old < -CLOCK_SKEW:
         return f"its time is {_minutes(-old):.0f} min in the future"
     if is_noise(signal.message, terms.noise_patterns):
         return "noise"
@@ -174,8 +180,8 @@ def _failed_rules(signals: Sequence[Signal], now: datetime, terms: ActivityTerms
     return failed
 
 
-def _not_counted(last: datetime | None, now: datetime, terms: ActivityTerms) -> list[str]:
-    spared = _minutes(left_out(last, now, terms.gaps)) if last is not None else 0.0
+def _gap_note(last: datetime | None, now: datetime, terms: ActivityTerms) -> list[str]:
+    spared = _minutes(uncounted_time(last, now, terms.gaps)) if last is not None else 0.0
     return (
         [f"{spared:.0f} min are not counted: the machine slept, or its clock was set"]
         if spared >= 1
@@ -185,7 +191,7 @@ def _not_counted(last: datetime | None, now: datetime, terms: ActivityTerms) -> 
 
 def is_real(signal: Signal, now: datetime, terms: ActivityTerms) -> bool:
     """Whether it was a sign at its time, however long ago that is: no noise, and not in the future."""
-    return signal.at - now <= AHEAD and not is_noise(signal.message, terms.noise_patterns)
+    return signal.at - now <= CLOCK_SKEW and not is_noise(signal.message, terms.noise_patterns)
 
 
 def _verdict(active: bool, confidence: float, terms: ActivityTerms) -> str:

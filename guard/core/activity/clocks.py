@@ -1,16 +1,99 @@
 """The clocks of one machine as they were read, with only those readings kept that tell something."""
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from guard.core.activity.gaps import MachineClock, gaps
-from guard.core.base.fields import Line
+from guard.core.base.fields import Frozen, Instant, Line
 from guard.core.events.activity import ClocksRead
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_KEPT = 200
+DRIFT_SECONDS = 60.0
+"""Less is a clock that is being adjusted."""
+Cause = Literal["slept", "clock_set", "restarted"]
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class MachineClock(Frozen):
+    """The clocks of one machine, at one moment."""
+
+    at: Instant
+    boot_seconds: Seconds
+    awake_seconds: Seconds
+    boot_id: Line
+
+
+class Gap(Frozen):
+    """Between two moments so much time does not count."""
+
+    since: Instant
+    until: Instant
+    seconds: Seconds
+    cause: Cause
+
+
+def find_gaps(readings: Iterable[MachineClock]) -> tuple[Gap, ...]:
+    """What the readings of one machine show, in their order."""
+    return tuple(
+        gap for before, after in pairwise(readings) for gap in _gaps_between(before, after)
+    )
+
+
+def _gaps_between(before: MachineClock, after: MachineClock) -> list[Gap]:
+    if after.at <= before.at:
+        return []
+    if before.boot_id != after.boot_id:
+        booted = after.at - timedelta(seconds=after.boot_seconds)
+        off = (booted - before.at).total_seconds()
+        return [_gap(before, after, off, "restarted")] if off > 0 else []
+    boot = after.boot_seconds - before.boot_seconds
+    slept = boot - (after.awake_seconds - before.awake_seconds)
+    ahead = (after.at - before.at).total_seconds() - boot
+    found: list[Gap] = []
+    if slept > DRIFT_SECONDS:
+        found.append(_gap(before, after, slept, "slept"))
+    if ahead > DRIFT_SECONDS:
+        found.append(_gap(before, after, ahead, "clock_set"))
+    return found
+
+
+def _gap(before: MachineClock, after: MachineClock, seconds: float, cause: Cause) -> Gap:
+    longest = (after.at - before.at).total_seconds()
+    return Gap(since=before.at, until=after.at, seconds=min(seconds, longest), cause=cause)
+
+
+def uncounted_time(since: datetime, now: datetime, found: Sequence[Gap]) -> timedelta:
+    """How much of this time does not count. When in a gap it was is not known: the silence gets the benefit."""
+    total = 0.0
+    for gap in found:
+        overlap = (min(gap.until, now) - max(gap.since, since)).total_seconds()
+        total += max(0.0, min(gap.seconds, overlap))
+    return min(timedelta(seconds=total), max(timedelta(0), now - since))
+
+
+def age(at: datetime, now: datetime, found: Sequence[Gap] = ()) -> timedelta:
+    """How long ago something was, in time that counts."""
+    return now - at - uncounted_time(at, now, found) if found else now - at
+
+
+def window_start(now: datetime, minutes: float, found: Sequence[Gap]) -> datetime:
+    """No moment before this is so young that it lies within the last minutes that count."""
+    return now - timedelta(minutes=minutes) - timedelta(seconds=sum(gap.seconds for gap in found))
+
+
+def is_worth_recording(
+    readings: Sequence[MachineClock], new: MachineClock, every_seconds: float
+) -> bool:
+    """Whether a new reading tells something that the ones before do not."""
+    if not readings or readings[-1].boot_id != new.boot_id or new.at < readings[-1].at:
+        return True
+    last = readings[-1]
+    return bool(_gaps_between(last, new)) or new.boot_seconds - last.boot_seconds >= every_seconds
 
 
 class MachineClocks(ViewDocument):
@@ -57,7 +140,9 @@ class MachineClocksFold(Fold[MachineClocks]):
 def _is_plain(three: tuple[MachineClock, ...]) -> bool:
     """Whether the machine was awake all the time, by clocks that were not set."""
     times = [one.at for one in three]
-    return len({one.boot_id for one in three}) == 1 and times == sorted(times) and not gaps(three)
+    return (
+        len({one.boot_id for one in three}) == 1 and times == sorted(times) and not find_gaps(three)
+    )
 
 
 def machine_key(machine: str) -> str:

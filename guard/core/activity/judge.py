@@ -5,31 +5,38 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from guard.core.activity.assess import MIN_CONFIDENCE, ActivityTerms, Assessment, Signal, assess
-from guard.core.activity.gaps import Gap, oldest
-from guard.core.activity.lookback import MAX_LOOKBACK_MINUTES, AgentTerms, Known, Lookback, lookback
+from guard.core.activity.clocks import Gap, window_start
+from guard.core.activity.lookback import (
+    MAX_LOOKBACK_MINUTES,
+    AgentTerms,
+    Lookback,
+    LookbackInput,
+    Rhythm,
+    lookback,
+    rhythm,
+)
 from guard.core.activity.noise import NOISE_PATTERNS
-from guard.core.activity.rhythm import Rhythm, rhythm
 from guard.core.activity.sources import LOOKBACK_MINUTES
-from guard.core.activity.watched import WatchedAgent
+from guard.core.activity.state import WatchedAgent
 
 
 @dataclass(frozen=True)
-class Given:
+class JudgeInput:
     """By what an agent is judged, besides what is seen of it."""
 
     general_minutes: float = LOOKBACK_MINUTES
-    most_minutes: float = MAX_LOOKBACK_MINUTES
+    max_minutes: float = MAX_LOOKBACK_MINUTES
     min_confidence: float = MIN_CONFIDENCE
     noise_patterns: tuple[str, ...] = NOISE_PATTERNS
     adaptive: bool = True
-    single: AgentTerms | None = None
+    agent_terms: AgentTerms | None = None
     option_minutes: float | None = None
     watched: WatchedAgent | None = None
     gaps: tuple[Gap, ...] = ()
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """The verdict on one agent, with all that it was made by."""
 
     assessment: Assessment
@@ -38,40 +45,40 @@ class Judged:
     rhythm: Rhythm
 
 
-def judged(
-    signals: Iterable[Signal], history: Iterable[datetime], now: datetime, given: Given
-) -> Judged:
+def judge(
+    signals: Iterable[Signal], history: Iterable[datetime], now: datetime, given: JudgeInput
+) -> Judgement:
     """What its older signs tell of its rhythm decides how far back the newer ones count."""
     sent = given.watched.resumes if given.watched is not None else ()
     # A pause that ended in a prompt that was needed is a stall, not a rhythm.
     needed = [one.at for one in sent if not one.false_alarm]
-    found = rhythm(history, given.most_minutes, needed)
-    back = lookback(_known(given, found))
+    found = rhythm(history, given.max_minutes, needed)
+    back = lookback(_lookback_input(given, found))
     terms = _terms(given, back)
-    since = oldest(now, back.minutes, given.gaps)
+    since = window_start(now, back.minutes, given.gaps)
     assessment = assess((one for one in signals if one.at >= since), now, terms)
-    return Judged(_explained(assessment, back), terms, back, found)
+    return Judgement(_explain_lookback(assessment, back), terms, back, found)
 
 
-def first_terms(given: Given) -> ActivityTerms:
+def initial_terms(given: JudgeInput) -> ActivityTerms:
     """The terms before anything is known of the agent's rhythm."""
-    return _terms(given, lookback(_known(given, None)))
+    return _terms(given, lookback(_lookback_input(given, None)))
 
 
-def _known(given: Given, found: Rhythm | None) -> Known:
+def _lookback_input(given: JudgeInput, found: Rhythm | None) -> LookbackInput:
     watched = given.watched
-    return Known(
+    return LookbackInput(
         general=given.general_minutes,
-        most=given.most_minutes,
+        most=given.max_minutes,
         option=given.option_minutes,
-        setting=given.single.lookback_minutes if given.single is not None else None,
+        setting=given.agent_terms.lookback_minutes if given.agent_terms is not None else None,
         learned=watched.learned_lookback_minutes if watched is not None else None,
         rhythm=found if given.adaptive else None,
     )
 
 
-def _terms(given: Given, back: Lookback) -> ActivityTerms:
-    least = given.single.min_confidence if given.single is not None else None
+def _terms(given: JudgeInput, back: Lookback) -> ActivityTerms:
+    least = given.agent_terms.min_confidence if given.agent_terms is not None else None
     return ActivityTerms(
         lookback_minutes=back.minutes,
         min_confidence=given.min_confidence if least is None else least,
@@ -81,7 +88,7 @@ def _terms(given: Given, back: Lookback) -> ActivityTerms:
     )
 
 
-def _explained(found: Assessment, back: Lookback) -> Assessment:
+def _explain_lookback(found: Assessment, back: Lookback) -> Assessment:
     """A look-back that is the agent's own is a reason like others."""
     if back.origin in ("option", "general"):
         return found

@@ -8,9 +8,9 @@ prompt may have caused it; only a person can tell that. Each prompt teaches once
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from guard.core.activity.assess import AHEAD, Signal
+from guard.core.activity.assess import CLOCK_SKEW, Signal
 from guard.core.activity.noise import is_noise
-from guard.core.activity.watched import SentResume, WatchedAgent
+from guard.core.activity.state import SentResume, WatchedAgent
 from guard.core.base.fields import Frozen, Instant, Line
 
 FACTOR = 1.5
@@ -26,7 +26,7 @@ class Lesson(Frozen):
     lookback_minutes: float
 
 
-def lesson(
+def lesson_from_signs(
     watched: WatchedAgent,
     incarnation: int,
     signals: Iterable[Signal],
@@ -46,7 +46,9 @@ def lesson(
     return None
 
 
-def told(watched: WatchedAgent | None, reason: str, most_minutes: float) -> Lesson | None:
+def lesson_from_person(
+    watched: WatchedAgent | None, reason: str, most_minutes: float
+) -> Lesson | None:
     """The newest prompt, which a person calls a false alarm; None if there is none that can still teach."""
     sent = watched.resumes[-1] if watched is not None and watched.resumes else None
     if watched is None or sent is None or not _teaches(watched, sent):
@@ -67,7 +69,7 @@ def _proves(at: datetime, sent: SentResume) -> bool:
     since = sent.at - timedelta(minutes=sent.lookback_minutes)
     if sent.last_activity is not None:
         since = max(since, sent.last_activity + timedelta(seconds=1))
-    return since <= at < sent.at - AHEAD
+    return since <= at < sent.at - CLOCK_SKEW
 
 
 def _lesson(watched: WatchedAgent, sent: SentResume, proof: str, most_minutes: float) -> Lesson:

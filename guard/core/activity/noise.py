@@ -5,8 +5,9 @@ consists of the quotation is no activity either, because it says nothing of the 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 NOISE_PATTERNS = (
     "resumer",
@@ -31,16 +32,41 @@ _ACKNOWLEDGING = frozenset(
     )
 )
 _MOST_ACKNOWLEDGING = 12
+_KIND_KEYS = ("type", "event", "event_type", "kind", "name")
+_TEXT_KEYS = ("message", "text", "content", "summary", "description", "detail", "body")
+_SOURCE_KEYS = ("source", "sender", "from", "origin")
+_NO_WORK = frozenset(
+    {
+        "ack",
+        "acknowledged",
+        "acknowledgement",
+        "heartbeat",
+        "idle",
+        "keepalive",
+        "message_received",
+        "nudge",
+        "ping",
+        "pong",
+        "prompt_sent",
+        "resume",
+        "resume_prompt",
+        "resume_sent",
+        "session_started",
+        "stall_detected",
+        "started",
+        "waiting",
+    }
+)
 
 
 def is_resumer_prompt(message: str, patterns: Iterable[str] = NOISE_PATTERNS) -> bool:
     """Whether the message itself is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
     own = own_words(message).casefold()
-    return any(_standing(pattern.casefold()).search(own) for pattern in patterns if pattern)
+    return any(_word_pattern(pattern.casefold()).search(own) for pattern in patterns if pattern)
 
 
 @lru_cache(maxsize=256)
-def _standing(pattern: str) -> re.Pattern[str]:
+def _word_pattern(pattern: str) -> re.Pattern[str]:
     """A word stands for itself: not as a part of another, nor of the name of a file."""
     before = r"(?<![\w/-])" if pattern[0].isalnum() else ""
     after = r"(?![\w/-]|\.\w)" if pattern[-1].isalnum() else ""
@@ -71,3 +97,24 @@ def _is_noise(message: str, patterns: tuple[str, ...]) -> bool:
         return False
     own = own_words(message)
     return not _WORD.search(own) or is_resumer_prompt(message, patterns) or is_acknowledgement(own)
+
+
+def is_meaningful_progress(
+    event: Mapping[str, Any], patterns: Iterable[str] = NOISE_PATTERNS
+) -> bool:
+    """Whether the event is work of the agent's own: not a heartbeat, a prompt to wake it, or its acknowledgement."""
+    patterns = tuple(patterns)
+    kinds = [event[key] for key in _KIND_KEYS if isinstance(event.get(key), str)]
+    texts = [event[key] for key in _TEXT_KEYS if isinstance(event.get(key), str)]
+    sources = [event[key] for key in _SOURCE_KEYS if isinstance(event.get(key), str)]
+    if any(_plain(kind) in _NO_WORK for kind in kinds) or any(
+        is_noise(one, patterns) for one in texts
+    ):
+        return False
+    if any(is_resumer_prompt(one, patterns) for one in (*kinds, *sources)):
+        return False
+    return bool(kinds) or any(text.strip() for text in texts)
+
+
+def _plain(kind: str) -> str:
+    return kind.strip().casefold().replace("-", "_").replace(".", "_").replace(" ", "_")

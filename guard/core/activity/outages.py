@@ -73,17 +73,17 @@ class Outage(Frozen):
     were_active: Annotated[int, Field(ge=1)]
     """How many agents counted as at work when it began, or have worked since."""
 
-    def has(self, task_id: str, agent_id: str) -> bool:
+    def has_agent(self, task_id: str, agent_id: str) -> bool:
         """Whether it explains the silence of this agent."""
         return any((one.task_id, one.agent_id) == (task_id, agent_id) for one in self.agents)
 
-    def explains(self, one: LastSeen, now: datetime) -> bool:
+    def may_explain(self, one: LastSeen, now: datetime) -> bool:
         """Whether an agent may still lie silent because of it, also where others have come back already."""
         shown = one.at is not None and one.at > self.since
-        return now < self.until and not shown and self.has(one.task_id, one.agent_id)
+        return now < self.until and not shown and self.has_agent(one.task_id, one.agent_id)
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """What there is to say of it."""
         names = ", ".join(one.agent_id for one in self.agents[:_MOST_NAMED])
         more = len(self.agents) - _MOST_NAMED
@@ -93,7 +93,7 @@ class Outage(Frozen):
         )
 
 
-def outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -> Outage | None:
+def find_outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -> Outage | None:
     """The newest outage that goes on, if there is one; agents of which there never was a sign are in none.
 
     Whoever watches for long should remember it: agents come back one after the other, and it explains the silence of the last

@@ -27,7 +27,7 @@ class Claim(NamedTuple):
     message: str
 
 
-def claims(
+def claims_by_agent(
     events: Iterable[BaseEvent], at: Mapping[str, str] | None = None
 ) -> dict[tuple[str, str], list[Claim]]:
     """By task and agent, in the order of the log; a task that came with a prompt to wake the agent is no deed of its own.

@@ -1,17 +1,16 @@
 """What `guard activity` prints."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
-from guard.core.activity.assess import ActivityTerms, Assessment, Level, Share, Signal
-from guard.core.activity.lookback import Lookback, Origin
-from guard.core.activity.rhythm import Rhythm
-from guard.core.activity.sources import AnySource, Tier, worth
-from guard.core.activity.watched import FalseAlarm, WatchedAgent
+from guard.core.activity.assess import Level, Share, Signal
+from guard.core.activity.judge import Judgement
+from guard.core.activity.lookback import Origin, Rhythm
+from guard.core.activity.sources import AnySource, Tier, find_source
+from guard.core.activity.state import FalseAlarm, WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
 from guard.core.base.report import Report
@@ -67,22 +66,14 @@ rhythm, or the general settings;"""
 _MOST_PASSED_OVER = 20
 
 
-@dataclass(frozen=True)
-class ActivityLook:
-    """One look at an agent, with what it was made by."""
-
-    assessment: Assessment
-    terms: ActivityTerms
-    lookback: Lookback
-    rhythm: Rhythm
-    warnings: tuple[str, ...]
-    last_seen: datetime | None
-
-
 def activity_report(
-    agent: Agent, seen: ActivityLook, watched: WatchedAgent | None
+    agent: Agent,
+    seen: Judgement,
+    watched: WatchedAgent | None,
+    *,
+    warnings: tuple[str, ...],
+    last_seen: datetime | None,
 ) -> ActivityReport:
-    """The look at one agent as a document, with what is known from watching it."""
     found = seen.assessment
     return ActivityReport(
         task_id=agent.task_id,
@@ -98,12 +89,12 @@ def activity_report(
         reasons=found.reasons,
         passed_over=found.passed_over[:_MOST_PASSED_OVER],
         passed_over_more=max(0, len(found.passed_over) - _MOST_PASSED_OVER),
-        warnings=seen.warnings,
+        warnings=warnings,
         lookback_minutes=seen.lookback.minutes,
         lookback_origin=seen.lookback.origin,
         lookback_why=seen.lookback.why,
         min_confidence=seen.terms.min_confidence,
-        last_seen=seen.last_seen,
+        last_seen=last_seen,
         rhythm=seen.rhythm,
         total_resumes=watched.total_resumes if watched is not None else 0,
         false_alarms=watched.false_alarms if watched is not None else (),
@@ -111,7 +102,7 @@ def activity_report(
 
 
 def _shown(signal: Signal) -> ShownSignal:
-    source = worth(signal.source, signal.custom_tier)
+    source = find_source(signal.source, signal.custom_tier)
     return ShownSignal(
         source=signal.source,
         tier=source.tier,

@@ -5,11 +5,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from guard.core.activity.assess import MIN_CONFIDENCE
-from guard.core.activity.file_patterns import checked_patterns
 from guard.core.activity.lookback import (
     AGENT_TERMS_PATTERN,
     MAX_LOOKBACK_MINUTES,
-    checked_agent_terms,
+    validate_agent_terms,
 )
 from guard.core.activity.outages import (
     OUTAGE_AGENTS,
@@ -20,7 +19,48 @@ from guard.core.activity.outages import (
 from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.base.section import Section
 
-FilePatterns = Annotated[str, Field(max_length=4096), AfterValidator(checked_patterns)]
+PLACEHOLDERS = ("{agent}", "{task}")
+NAME_END = "\0"
+"""In a filled pattern: the name before it does not go on, so that `{agent}*` of a1 does not fit what a10 wrote."""
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """The single patterns."""
+    return tuple(part.strip() for part in text.split(";") if part.strip())
+
+
+def validate_patterns(text: str) -> str:
+    """The same text; a ValueError if a pattern could lead out of the work tree, or has a place that nothing fills."""
+    for pattern in split_list(text):
+        parts = pattern.split("/")
+        if (
+            pattern.startswith("/")
+            or ".." in parts
+            or "" in parts
+            or "." in parts
+            or "\0" in pattern
+        ):
+            raise ValueError(f"{pattern!r} is no path below the work tree")
+        if "**" in pattern:
+            raise ValueError(f"{pattern!r}: `**` is not supported; name each level with `*`")
+        rest = pattern
+        for place in PLACEHOLDERS:
+            rest = rest.replace(place, "")
+        if "{" in rest or "}" in rest:
+            raise ValueError(f"{pattern!r}: only {' and '.join(PLACEHOLDERS)} can stand in braces")
+    return text
+
+
+def fill_patterns(text: str, agent: str, task: str) -> tuple[tuple[str, ...], ...]:
+    """The levels of each pattern, with the ids in their places."""
+    for place, name in zip(PLACEHOLDERS, (agent, task), strict=True):
+        for wild in "*?[":
+            text = text.replace(f"{place}{wild}", f"{name}{NAME_END}{wild}")
+        text = text.replace(place, name)
+    return tuple(tuple(pattern.split("/")) for pattern in split_list(text))
+
+
+FilePatterns = Annotated[str, Field(max_length=4096), AfterValidator(validate_patterns)]
 
 
 class ActivitySettings(Section):
@@ -38,7 +78,7 @@ in them {agent} and {task} stand for the ids."""
     agent_terms: Annotated[
         str,
         Field(max_length=65536, json_schema_extra={"pattern": AGENT_TERMS_PATTERN}),
-        AfterValidator(checked_agent_terms),
+        AfterValidator(validate_agent_terms),
     ] = ""
     """Terms of single agents, as in `builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30`."""
     outage_agents: Annotated[int, Field(ge=2, le=100_000)] = OUTAGE_AGENTS

@@ -61,7 +61,7 @@ _CUSTOM: dict[Tier, Source] = {
 """The least of each band: nobody knows how good it is."""
 
 
-def worth(source: AnySource, tier: Tier | None = None) -> Source:
+def find_source(source: AnySource, tier: Tier | None = None) -> Source:
     """What a source is worth; one of another package by the tier that it says it is of, the third if it does not say."""
     known = SOURCES.get(cast(SourceName, source))
     return known if known is not None else _CUSTOM[tier or 3]

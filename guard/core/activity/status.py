@@ -8,13 +8,14 @@ from pydantic import Field
 from guard.core.activity.assess import Share
 from guard.core.activity.outages import Outage
 from guard.core.activity.sources import AnySource
-from guard.core.activity.staleness import Category
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.report import ListedAgent, aligned, percent
 from guard.core.base.fields import Count, Frozen, Id, Instant
 from guard.core.base.report import Report
 from guard.core.base.text import plural
 
+Category = Literal["fresh", "warning", "critical", "auto_resume", "ended"]
+WARNING_HOURS, CRITICAL_HOURS, AUTO_RESUME_HOURS = 2, 6, 12
 _MOST_SOURCES = 3
 CELLS = ("task", "agent", "status", "seen", "category", "activity", "done", "message")
 _URGENCY: tuple[Category, ...] = ("auto_resume", "critical", "warning", "fresh", "ended")
@@ -57,6 +58,21 @@ class StatusReport(Report):
     """Agents that fell silent together: they are not escalated while that explains it."""
 
 
+def category(
+    age_minutes: float, *, is_active: bool | None, ended: bool, in_outage: bool = False
+) -> Category:
+    """Where it stands; activity, or an outage, stops the escalation at `warning`. None if nobody looked whether it is at \
+work."""
+    if ended:
+        return "ended"
+    hours = age_minutes / 60
+    if hours < WARNING_HOURS:
+        return "fresh"
+    if hours < CRITICAL_HOURS or is_active or in_outage:
+        return "warning"
+    return "critical" if hours <= AUTO_RESUME_HOURS else "auto_resume"
+
+
 def status_text(report: StatusReport) -> str:
     """The counts of all tasks and of each, then one line per agent."""
     counts = f"{report.active_agents} active, {report.completed_agents} completed"
@@ -69,7 +85,7 @@ def status_text(report: StatusReport) -> str:
         for one in report.tasks
     ]
     if report.outage is not None:
-        lines.append(report.outage.line)
+        lines.append(report.outage.summary)
     return "\n".join([*lines, *_surveyed_rows(report.agents)])
 
 
@@ -91,7 +107,7 @@ def cells(agent: SurveyedAgent) -> tuple[str, ...]:
     )
 
 
-def urgent_first(agents: Sequence[SurveyedAgent]) -> list[SurveyedAgent]:
+def sort_by_urgency(agents: Sequence[SurveyedAgent]) -> list[SurveyedAgent]:
     """The stalest first, those that have ended last."""
     return sorted(agents, key=lambda agent: _URGENCY.index(agent.category))
 

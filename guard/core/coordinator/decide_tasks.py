@@ -23,8 +23,7 @@ from guard.core.events.plan import (
 )
 from guard.core.events.plan_agents import AgentDispatched
 from guard.core.events.plan_upkeep import FailurePatternRecorded, TaskCommitRecorded
-from guard.core.failures.causes import cause_of
-from guard.core.failures.kinds import kind_of
+from guard.core.failures.diagnose import failure_cause, failure_kind
 
 _MOST_CAUSE = 400
 
@@ -264,7 +263,7 @@ def audit_fail(state: Coordinator, asked: Fail, terms: DecisionTerms) -> list[Dr
     failed: Draft = (AuditorFail, {**fields, "timeout_at": terms.until if goes_on else None})
     if not asked.reason.strip():
         return [failed]
-    kind, cause = kind_of(asked.reason), cause_of(asked.reason)
+    kind, cause = failure_kind(asked.reason), failure_cause(asked.reason)
     return [failed, failure(state, kind, asked.task_id, cause)]
 
 

@@ -4,26 +4,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from guard.core.base.text import plural, visible
-from guard.core.events.failure_pattern import FailurePattern, FailureWarning, recorded
+from guard.core.events.failure_pattern import FailurePattern, FailureWarning
 from guard.core.events.plan_model import PlanTask
-from guard.core.failures.causes import cause_of
-from guard.core.failures.kinds import KINDS, OTHER, kind_of
-
-__all__ = [
-    "KINDS",
-    "OTHER",
-    "RECURRING",
-    "FailurePattern",
-    "FailureWarning",
-    "cause_of",
-    "keywords",
-    "kind_of",
-    "prevention_of",
-    "recorded",
-    "relevant",
-    "rendered",
-    "warnings_for",
-]
 
 RECURRING = 3
 """From this occurrence on a kind of failure is worth a warning."""
@@ -73,7 +55,7 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def relevant(
+def is_relevant(
     kind: str,
     pattern: FailurePattern,
     words: Collection[str],
@@ -102,13 +84,13 @@ def warnings_for(
         (kind, pattern)
         for kind, pattern in patterns.items()
         if pattern.count >= RECURRING
-        and (task.id in pattern.tasks or relevant(kind, pattern, words, titles))
+        and (task.id in pattern.tasks or is_relevant(kind, pattern, words, titles))
     ]
     concerned.sort(key=lambda one: (-one[1].count, one[0]))
-    return tuple(_warning(kind, pattern) for kind, pattern in concerned)
+    return tuple(_warn_of(kind, pattern) for kind, pattern in concerned)
 
 
-def _warning(kind: str, pattern: FailurePattern) -> FailureWarning:
+def _warn_of(kind: str, pattern: FailurePattern) -> FailureWarning:
     where = plural(len(pattern.tasks), "task")
     times = plural(pattern.count, "time")
     return FailureWarning(
@@ -120,7 +102,7 @@ def _warning(kind: str, pattern: FailurePattern) -> FailureWarning:
     )
 
 
-def rendered(warnings: Sequence[FailureWarning]) -> str:
+def warnings_text(warnings: Sequence[FailureWarning]) -> str:
     """The block for a prompt; empty without warnings. What others wrote stays in its line."""
     if not warnings:
         return ""
@@ -128,13 +110,13 @@ def rendered(warnings: Sequence[FailureWarning]) -> str:
     for warning in warnings:
         lines.append(f"- {_one_line(warning.type)}: {plural(warning.occurrence_count, 'time')}")
         if warning.common_causes:
-            lines.append(f"  Causes: {_listed(warning.common_causes)}")
+            lines.append(f"  Causes: {_join_causes(warning.common_causes)}")
         if warning.prevention:
             lines.append(f"  Prevention: {_one_line(warning.prevention)}")
     return "\n".join([*lines, "", "Check for each of these before you report the task as ready."])
 
 
-def _listed(causes: Iterable[str]) -> str:
+def _join_causes(causes: Iterable[str]) -> str:
     return "; ".join(_one_line(cause) for cause in causes)
 
 

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
-from guard.core.activity.assess import AHEAD, Signal
+from guard.core.activity.assess import CLOCK_SKEW, Signal
 from guard.core.activity.sources import SourceName
 from guard.core.base.text import plural
 
 if TYPE_CHECKING:
-    from guard.core.activity.watched import SentResume
+    from guard.core.activity.state import SentResume
 
 MAX_PER_STALL = 2
 PAUSE_MINUTES = 15.0
@@ -26,7 +26,7 @@ _NO_ECHO: frozenset[SourceName] = frozenset(
 )
 """What no prompt brings about by itself, however soon after it."""
 
-Answer = Literal["due", "paused", "spent"]
+BudgetAnswer = Literal["due", "paused", "spent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class Budget:
 class ResumePermission:
     """Whether a prompt may be sent now, and why."""
 
-    answer: Answer
+    answer: BudgetAnswer
     reason: str
 
 
-def stall_of(
+def current_stall(
     incarnation: int,
     since: datetime,
     sent: Sequence["SentResume"],
@@ -79,7 +79,7 @@ def stall_of(
 
 def _is_its_own(sign: Signal, last: "SentResume | None", now: datetime) -> bool:
     """Whether it shows work of the agent's after the last prompt, and is not what the prompt itself caused."""
-    if sign.tier == 3 or sign.at > now + AHEAD:
+    if sign.tier == 3 or sign.at > now + CLOCK_SKEW:
         return False
     if last is None:
         return True

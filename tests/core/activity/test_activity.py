@@ -10,12 +10,12 @@ from guard.core.activity.assess import ActivityTerms, Assessment, Signal, assess
 from guard.core.activity.noise import (
     NOISE_PATTERNS,
     is_acknowledgement,
+    is_meaningful_progress,
     is_noise,
     is_resumer_prompt,
 )
-from guard.core.activity.progress import is_meaningful_progress
 from guard.core.activity.sources import SOURCES, SourceName, window_seconds
-from guard.core.activity.staleness import category
+from guard.core.activity.status import category
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 TIER_1 = [name for name, source in SOURCES.items() if source.tier == 1]

@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.activity.assess import ActivityTerms, Signal, assess
-from guard.core.activity.clocks import MOST_KEPT, MachineClocksFold
-from guard.core.activity.gaps import Gap, MachineClock, age, gaps, left_out, needed, oldest
+from guard.core.activity.clocks import (
+    MOST_KEPT,
+    Gap,
+    MachineClock,
+    MachineClocksFold,
+    age,
+    find_gaps,
+    is_worth_recording,
+    uncounted_time,
+    window_start,
+)
 from guard.core.events.activity import ClocksRead
 
 START = datetime(2026, 1, 31, 0, 0, tzinfo=UTC)
@@ -51,7 +60,7 @@ def read(wall: float, boot: float, awake: float, boot_id: str = "first") -> Mach
     ],
 )
 def test_what_the_clocks_tell(readings: list[MachineClock], found: list[tuple[str, float]]) -> None:
-    told = [(str(gap.cause), round(gap.seconds / 3600, 6)) for gap in gaps(readings)]
+    told = [(str(gap.cause), round(gap.seconds / 3600, 6)) for gap in find_gaps(readings)]
     assert told == found
 
 
@@ -93,14 +102,14 @@ def test_signs_of_two_days_confirm_each_other_over_a_weekend_of_sleep() -> None:
 
 
 def test_a_reading_is_kept_only_if_it_tells_something() -> None:
-    assert needed([], read(1, 5, 5), 600)
+    assert is_worth_recording([], read(1, 5, 5), 600)
     before = [read(1, 5, 5)]
-    assert not needed(before, read(1.1, 5.1, 5.1), 600)
-    assert needed(before, read(1.2, 5.2, 5.2), 600)
-    assert needed(before, read(1.1, 5.1, 5.05), 600)
-    assert needed(before, read(1.15, 5.1, 5.1), 600)
-    assert needed(before, read(1.1, 0.1, 0.1, "second"), 600)
-    assert needed(before, read(0.5, 5.1, 5.1), 600)
+    assert not is_worth_recording(before, read(1.1, 5.1, 5.1), 600)
+    assert is_worth_recording(before, read(1.2, 5.2, 5.2), 600)
+    assert is_worth_recording(before, read(1.1, 5.1, 5.05), 600)
+    assert is_worth_recording(before, read(1.15, 5.1, 5.1), 600)
+    assert is_worth_recording(before, read(1.1, 0.1, 0.1, "second"), 600)
+    assert is_worth_recording(before, read(0.5, 5.1, 5.1), 600)
 
 
 def folded(readings: list[MachineClock]) -> tuple[MachineClock, ...]:
@@ -116,7 +125,7 @@ def test_readings_between_which_nothing_happened_are_dropped() -> None:
     assert folded(day) == (day[0], day[-1])
     slept = [*day, read(30, 30, 20), read(31, 31, 21), read(32, 32, 22)]
     assert folded(slept) == (day[0], day[-1], slept[-3], slept[-1])
-    assert gaps(folded(slept)) == gaps(slept)
+    assert find_gaps(folded(slept)) == find_gaps(slept)
 
 
 def test_a_machine_that_sleeps_very_often_is_kept_within_bounds() -> None:
@@ -143,8 +152,8 @@ def test_counted_time_is_never_negative_nor_more_than_there_was(
     readings: list[MachineClock], one: float, other: float
 ) -> None:
     since, now = hours(min(one, other)), hours(max(one, other))
-    found = gaps(readings)
-    assert timedelta(0) <= left_out(since, now, found) <= now - since
+    found = find_gaps(readings)
+    assert timedelta(0) <= uncounted_time(since, now, found) <= now - since
     assert timedelta(0) <= age(since, now, found) <= now - since
     if age(since, now, found) <= timedelta(minutes=60):
-        assert since >= oldest(now, 60, found) - timedelta(seconds=1)
+        assert since >= window_start(now, 60, found) - timedelta(seconds=1)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from guard.core.activity.assess import Signal
-from guard.core.activity.learn import Lesson, lesson, told
+from guard.core.activity.learn import Lesson, lesson_from_person, lesson_from_signs
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.sources import SourceName
-from guard.core.activity.watched import WatchedAgent, WatchedAgentFold
+from guard.core.activity.state import WatchedAgent, WatchedAgentFold
 from guard.core.events.activity import ActivityForgotten, FalseAlarmLearned, ResumeSent
 from guard.core.log.record import Position
 
@@ -47,7 +47,7 @@ def seen(minutes: float, source: SourceName = "GIT_COMMIT", message: str = "") -
 
 
 def learned(known: WatchedAgent, *signals: Signal, most: float = 480) -> Lesson | None:
-    return lesson(known, 1, signals, most, NOISE_PATTERNS)
+    return lesson_from_signs(known, 1, signals, most, NOISE_PATTERNS)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_look_back_becomes_half_again_as_long_as_the_silence() -> None:
     [(None, 480, 90), (80, 100, 100), (30, 480, 60), (1000, 480, 480), (80, 10, 60)],
 )
 def test_it_never_shrinks_and_is_bounded(quiet: float | None, most: float, minutes: float) -> None:
-    found = told(watched(resume(quiet=quiet)), "", most)
+    found = lesson_from_person(watched(resume(quiet=quiet)), "", most)
     assert found is not None
     assert found.lookback_minutes == minutes
 
@@ -103,7 +103,7 @@ def test_each_prompt_teaches_once() -> None:
     after = watched(resume(), event)
     assert after.learned_lookback_minutes == 120
     assert learned(after, seen(20), seen(15)) is None
-    assert told(after, "again", 480) is None
+    assert lesson_from_person(after, "again", 480) is None
 
 
 def test_what_was_forgotten_is_not_learned_again() -> None:
@@ -111,7 +111,7 @@ def test_what_was_forgotten_is_not_learned_again() -> None:
     known = watched(resume(), forgotten)
     assert learned(known, seen(20)) is None
     later = watched(resume(), forgotten, resume(SENT + timedelta(hours=2)))
-    assert told(later, "", 480) is not None
+    assert lesson_from_person(later, "", 480) is not None
 
 
 def test_another_life_of_the_agent_proves_nothing() -> None:
@@ -120,8 +120,10 @@ def test_another_life_of_the_agent_proves_nothing() -> None:
 
 
 def test_a_person_can_tell() -> None:
-    found = told(watched(resume()), "it was compiling", 480)
+    found = lesson_from_person(watched(resume()), "it was compiling", 480)
     assert found is not None
     assert found.proof == "said by a person: it was compiling"
-    assert told(None, "", 480) is None
-    assert told(watched(ActivityForgotten(at=SENT, id="e1", **NAMES)), "", 480) is None
+    assert lesson_from_person(None, "", 480) is None
+    assert (
+        lesson_from_person(watched(ActivityForgotten(at=SENT, id="e1", **NAMES)), "", 480) is None
+    )

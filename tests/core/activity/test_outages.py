@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.activity.outages import LastSeen, OutageRules, outage
+from guard.core.activity.outages import LastSeen, OutageRules, find_outage
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
@@ -45,29 +45,33 @@ def _ago(name: str, minutes: float | None, *, is_active: bool) -> LastSeen:
     ],
 )
 def test_what_is_an_outage(agents: list[LastSeen], silent: int) -> None:
-    found = outage(agents, NOW, OutageRules())
+    found = find_outage(agents, NOW, OutageRules())
     assert len(found.agents if found else ()) == silent
 
 
 def test_it_says_who_since_when_and_until_when() -> None:
-    found = outage(fleet(91, 90, 93, working=1), NOW, OutageRules(hold_minutes=120))
+    found = find_outage(fleet(91, 90, 93, working=1), NOW, OutageRules(hold_minutes=120))
     assert found is not None
     assert found.since == NOW - timedelta(minutes=90)
     assert found.until == NOW + timedelta(minutes=30)
-    assert (found.has("T1", "a2"), found.has("T1", "w0"), found.has("T2", "a2")) == (
+    assert (
+        found.has_agent("T1", "a2"),
+        found.has_agent("T1", "w0"),
+        found.has_agent("T2", "a2"),
+    ) == (
         True,
         False,
         False,
     )
-    assert found.line == (
+    assert found.summary == (
         "outage since 2026-01-31 10:30 UTC: 3 agents of 4 fell silent together (a2, a0, a1)"
     )
 
 
 def test_many_are_named_in_part() -> None:
-    found = outage(fleet(*[90] * 8), NOW, OutageRules())
+    found = find_outage(fleet(*[90] * 8), NOW, OutageRules())
     assert found is not None
-    assert found.line.endswith("(a0, a1, a2, a3, a4 and 3 more)")
+    assert found.summary.endswith("(a0, a1, a2, a3, a4 and 3 more)")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +90,7 @@ def test_an_outage_shows_before_all_are_silent(
     agents = [LastSeen("T1", f"a{n}", at, is_active=True, usual_minutes=usual) for n in range(3)]
     if stalled:
         agents.append(_ago("b1", 70, is_active=False))
-    found = outage(agents, NOW, OutageRules())
+    found = find_outage(agents, NOW, OutageRules())
     assert len(found.agents if found else ()) == silent
 
 
@@ -101,13 +105,13 @@ def test_an_outage_shows_before_all_are_silent(
     ],
 )
 def test_each_rule_decides(rules: OutageRules, silent: int) -> None:
-    found = outage(fleet(90, 91, 92, working=1), NOW, rules)
+    found = find_outage(fleet(90, 91, 92, working=1), NOW, rules)
     assert len(found.agents if found else ()) == silent
 
 
 @given(st.lists(st.floats(0, 1000), max_size=30), st.integers(0, 20))
 def test_nobody_at_work_is_in_one_and_it_is_never_small(ages: list[float], working: int) -> None:
-    found = outage(fleet(*ages, working=working), NOW, OutageRules())
+    found = find_outage(fleet(*ages, working=working), NOW, OutageRules())
     if found is not None:
         assert not any(one.agent_id.startswith("w") for one in found.agents)
         assert len(found.agents) >= max(3, found.were_active / 2)
@@ -115,11 +119,11 @@ def test_nobody_at_work_is_in_one_and_it_is_never_small(ages: list[float], worki
 
 
 def test_it_explains_a_silence_until_the_agent_shows_itself_or_the_time_is_over() -> None:
-    found = outage(fleet(90, 91, 92), NOW, OutageRules())
+    found = find_outage(fleet(90, 91, 92), NOW, OutageRules())
     assert found is not None
     lying, back = _ago("a1", 91, is_active=False), _ago("a2", 5, is_active=True)
-    assert found.explains(lying, NOW)
-    assert not found.explains(back, NOW)
-    assert not found.explains(_ago("b1", 91, is_active=False), NOW)
-    assert found.explains(lying, found.until - timedelta(seconds=1))
-    assert not found.explains(lying, found.until)
+    assert found.may_explain(lying, NOW)
+    assert not found.may_explain(back, NOW)
+    assert not found.may_explain(_ago("b1", 91, is_active=False), NOW)
+    assert found.may_explain(lying, found.until - timedelta(seconds=1))
+    assert not found.may_explain(lying, found.until)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.activity.plan_events import claims
+from guard.core.activity.plan_events import claims_by_agent
 from guard.core.events.activity import ResumeSent
 from guard.core.events.agent import AgentSpawned, AgentUpdated
 from guard.core.events.base import BaseEvent
@@ -51,7 +51,9 @@ def prompt(minutes: float) -> ResumeSent:
 )
 def test_deeds_at_a_task_are_claims(type_: str, detail: str) -> None:
     event = told(type_, message="Half of it.")
-    assert claims([event]) == {("T1", "a1"): [(event.at.timestamp(), detail, "Half of it.")]}
+    assert claims_by_agent([event]) == {
+        ("T1", "a1"): [(event.at.timestamp(), detail, "Half of it.")]
+    }
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_deeds_at_a_task_are_claims(type_: str, detail: str) -> None:
     ],
 )
 def test_what_names_no_agent_at_its_task_is_none(event: BaseEvent) -> None:
-    assert claims([event]) == {}
+    assert claims_by_agent([event]) == {}
 
 
 def test_events_of_the_registries_are_no_claims() -> None:
@@ -72,7 +74,7 @@ def test_events_of_the_registries_are_no_claims() -> None:
         AgentSpawned.model_fields["type"].default,
         AgentUpdated.model_fields["type"].default,
     }
-    assert claims([told("agent_spawned"), told("agent_updated")]) == {}
+    assert claims_by_agent([told("agent_spawned"), told("agent_updated")]) == {}
 
 
 @pytest.mark.parametrize(
@@ -88,4 +90,4 @@ def test_a_task_that_came_with_a_prompt_is_no_deed_of_the_agent(
     type_: str, minutes: float, counts: bool
 ) -> None:
     for events in ([prompt(0), told(type_, minutes)], [told(type_, minutes), prompt(0)]):
-        assert bool(claims(events)[("T1", "a1")]) is counts
+        assert bool(claims_by_agent(events)[("T1", "a1")]) is counts

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from guard.core.activity.assess import ActivityTerms, Signal, assess
 from guard.core.activity.lookback import (
     AgentTerms,
-    Known,
-    checked_agent_terms,
+    LookbackInput,
+    Rhythm,
     lookback,
-    parsed_agent_terms,
+    parse_agent_terms,
+    rhythm,
+    validate_agent_terms,
 )
-from guard.core.activity.rhythm import Rhythm, rhythm
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 BURSTY = Rhythm(pattern="bursty", gaps=40, usual_minutes=2, quiet_minutes=85)
@@ -72,24 +73,38 @@ def test_the_order_and_repetition_of_signs_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("known", "minutes", "origin"),
     [
-        pytest.param(Known(60), 60, "general", id="nothing else is known"),
-        pytest.param(Known(60, rhythm=BURSTY), 111, "adapted", id="its rhythm"),
-        pytest.param(Known(200, rhythm=BURSTY), 200, "general", id="which never shortens"),
-        pytest.param(Known(60, most=100, rhythm=BURSTY), 100, "adapted", id="nor goes too far"),
-        pytest.param(Known(60, most=30, rhythm=BURSTY), 60, "general", id="a most below the least"),
-        pytest.param(Known(60, learned=150, rhythm=BURSTY), 150, "learned", id="a false alarm"),
-        pytest.param(Known(60, learned=90, rhythm=BURSTY), 111, "adapted", id="the longer of both"),
-        pytest.param(Known(60, learned=900), 480, "learned", id="and it is bounded too"),
-        pytest.param(Known(60, learned=30), 60, "general", id="and never shortens either"),
+        pytest.param(LookbackInput(60), 60, "general", id="nothing else is known"),
+        pytest.param(LookbackInput(60, rhythm=BURSTY), 111, "adapted", id="its rhythm"),
+        pytest.param(LookbackInput(200, rhythm=BURSTY), 200, "general", id="which never shortens"),
         pytest.param(
-            Known(60, setting=30, learned=150, rhythm=BURSTY), 30, "agent_terms", id="a setting"
+            LookbackInput(60, most=100, rhythm=BURSTY), 100, "adapted", id="nor goes too far"
         ),
         pytest.param(
-            Known(60, option=5, setting=30, learned=150, rhythm=BURSTY), 5, "option", id="an option"
+            LookbackInput(60, most=30, rhythm=BURSTY), 60, "general", id="a most below the least"
+        ),
+        pytest.param(
+            LookbackInput(60, learned=150, rhythm=BURSTY), 150, "learned", id="a false alarm"
+        ),
+        pytest.param(
+            LookbackInput(60, learned=90, rhythm=BURSTY), 111, "adapted", id="the longer of both"
+        ),
+        pytest.param(LookbackInput(60, learned=900), 480, "learned", id="and it is bounded too"),
+        pytest.param(LookbackInput(60, learned=30), 60, "general", id="and never shortens either"),
+        pytest.param(
+            LookbackInput(60, setting=30, learned=150, rhythm=BURSTY),
+            30,
+            "agent_terms",
+            id="a setting",
+        ),
+        pytest.param(
+            LookbackInput(60, option=5, setting=30, learned=150, rhythm=BURSTY),
+            5,
+            "option",
+            id="an option",
         ),
     ],
 )
-def test_who_decides(known: Known, minutes: float, origin: str) -> None:
+def test_who_decides(known: LookbackInput, minutes: float, origin: str) -> None:
     found = lookback(known)
     assert (found.minutes, found.origin) == (minutes, origin)
 
@@ -97,28 +112,28 @@ def test_who_decides(known: Known, minutes: float, origin: str) -> None:
 def test_a_rhythm_that_is_not_known_changes_nothing() -> None:
     for quiet in (None, 20.0):
         known = Rhythm(pattern="steady", gaps=9, usual_minutes=5, quiet_minutes=quiet)
-        assert lookback(Known(60, rhythm=known)).origin == "general"
+        assert lookback(LookbackInput(60, rhythm=known)).origin == "general"
 
 
 def test_what_is_old_for_others_is_not_old_for_a_slow_agent() -> None:
     """A single commit of 85 min ago: 0.49 by the general figures, too little however far one looks back."""
     commit = Signal(source="GIT_COMMIT", at=NOW - timedelta(minutes=85), detail="seen")
-    back = lookback(Known(60, rhythm=BURSTY))
+    back = lookback(LookbackInput(60, rhythm=BURSTY))
     general = assess([commit], NOW, ActivityTerms(lookback_minutes=back.minutes))
     assert (general.confidence, general.is_active) == (0.49, False)
     own = assess([commit], NOW, ActivityTerms(lookback_minutes=back.minutes, pace=back.pace))
     assert (own.confidence, own.is_active) == (0.595, True)
-    assert lookback(Known(60, option=240)).pace == 1
+    assert lookback(LookbackInput(60, option=240)).pace == 1
 
 
 def test_terms_of_single_agents() -> None:
     text = "builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30.5"
-    assert parsed_agent_terms(text) == {
+    assert parse_agent_terms(text) == {
         "builder-1": AgentTerms(180, 0.6),
         "docs": AgentTerms(30.5, None),
     }
-    assert parsed_agent_terms("") == {}
-    assert checked_agent_terms(f"{text};") == f"{text};"
+    assert parse_agent_terms("") == {}
+    assert validate_agent_terms(f"{text};") == f"{text};"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +156,7 @@ def test_terms_of_single_agents() -> None:
 )
 def test_terms_that_cannot_be_read(text: str) -> None:
     with pytest.raises(ValueError, match=r"terms|between"):
-        checked_agent_terms(text)
+        validate_agent_terms(text)
 
 
 @given(
@@ -153,6 +168,8 @@ def test_terms_that_cannot_be_read(text: str) -> None:
 def test_no_history_goes_below_the_general_or_beyond_the_most(
     pauses: list[float], general: float, most: float, learned: float | None
 ) -> None:
-    found = lookback(Known(general, most, learned=learned, rhythm=rhythm(after(pauses), most)))
+    found = lookback(
+        LookbackInput(general, most, learned=learned, rhythm=rhythm(after(pauses), most))
+    )
     assert general <= found.minutes <= max(most, general)
     assert found.pace >= 1

@@ -6,21 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.failure_pattern import MOST_CAUSES
-from guard.core.events.plan_model import PlanTask
-from guard.core.failures.kinds import MOST_CHARACTERS
-from guard.core.failures.warn import (
-    KINDS,
+from guard.core.events.failure_pattern import (
+    MOST_CAUSES,
     FailurePattern,
     FailureWarning,
-    cause_of,
-    keywords,
-    kind_of,
     recorded,
-    relevant,
-    rendered,
-    warnings_for,
 )
+from guard.core.events.plan_model import PlanTask
+from guard.core.failures.diagnose import KINDS, MOST_CHARACTERS, failure_cause, failure_kind
+from guard.core.failures.warn import is_relevant, keywords, warnings_for, warnings_text
 
 REPORTS: dict[str, tuple[str, str, str | None]] = {
     "mypy, return": (
@@ -136,12 +130,12 @@ REPORTS: dict[str, tuple[str, str, str | None]] = {
 
 @pytest.mark.parametrize(("details", "kind", "cause"), REPORTS.values(), ids=REPORTS)
 def test_kind_and_cause(details: str, kind: str, cause: str | None) -> None:
-    assert (kind_of(details), cause_of(details)) == (kind, cause)
+    assert (failure_kind(details), failure_cause(details)) == (kind, cause)
 
 
 def test_the_end_of_a_long_report_is_read() -> None:
-    assert kind_of("3 failed\n" + "x" * MOST_CHARACTERS) == "other"
-    assert kind_of("x" * MOST_CHARACTERS + "\n3 failed") == "test_failures"
+    assert failure_kind("3 failed\n" + "x" * MOST_CHARACTERS) == "other"
+    assert failure_kind("x" * MOST_CHARACTERS + "\n3 failed") == "test_failures"
 
 
 HOSTILE = [
@@ -164,15 +158,15 @@ HOSTILE = [
 def test_hostile_reports_cost_little(piece: str) -> None:
     details = piece * (MOST_CHARACTERS // len(piece))
     begun = process_time()
-    assert kind_of(details) in KINDS
-    cause_of(details)
+    assert failure_kind(details) in KINDS
+    failure_cause(details)
     assert process_time() - begun < 20
 
 
 @given(st.text())
 def test_any_report_has_a_kind(details: str) -> None:
-    assert kind_of(details) in KINDS
-    cause = cause_of(details)
+    assert failure_kind(details) in KINDS
+    cause = failure_cause(details)
     assert cause is None or 0 < len(cause) <= 160
 
 
@@ -211,7 +205,7 @@ PATTERN = FailurePattern(count=3, tasks=("A", "B"), common_causes=("Missing fixt
 )
 def test_whom_a_pattern_concerns(title: str, expected: bool) -> None:
     titles = {"A": "Print invoices", "Z": "Draw the logo"}
-    assert relevant("test_failures", PATTERN, keywords(title), titles) is expected
+    assert is_relevant("test_failures", PATTERN, keywords(title), titles) is expected
     assert bool(warnings_for(task(title), {"test_failures": PATTERN}, titles)) is expected
 
 
@@ -275,7 +269,7 @@ def test_the_block_for_a_prompt() -> None:
         occurrence_count=5,
         common_causes=("a", "b"),
     )
-    assert rendered([warning]) == (
+    assert warnings_text([warning]) == (
         "What went wrong before in work like this:\n"
         "\n"
         "- type_errors: 5 times\n"
@@ -284,4 +278,4 @@ def test_the_block_for_a_prompt() -> None:
         "\n"
         "Check for each of these before you report the task as ready."
     )
-    assert rendered([]) == ""
+    assert warnings_text([]) == ""

@@ -6,8 +6,7 @@ from guard.core.breaker import CAUSES
 from guard.core.events import Event
 from guard.core.events.run import RunStarted, Status
 from guard.core.metrics.count import Metrics
-from guard.core.metrics.prometheus import exposition
-from guard.core.metrics.report import MetricsReport
+from guard.core.metrics.report import MetricsReport, prometheus_text
 from tests.support.metrics import (
     begun,
     checked,
@@ -184,7 +183,7 @@ def test_reasons_given_by_hand_are_listed_up_to_a_number() -> None:
 
 
 def test_prometheus_reads_counters_gauges_and_what_there_is_no_figure_for() -> None:
-    found = families(exposition(counted(ended(1, "timeout"), checked(1, probes=2, cost=0.5))))
+    found = families(prometheus_text(counted(ended(1, "timeout"), checked(1, probes=2, cost=0.5))))
     assert {kind for kind, _ in found.values()} == {"counter", "gauge"}
     assert all(name.startswith("guard_") for name in found)
     assert all((kind == "counter") == name.endswith("_total") for name, (kind, _) in found.items())
@@ -193,7 +192,7 @@ def test_prometheus_reads_counters_gauges_and_what_there_is_no_figure_for() -> N
     assert found["guard_probe_cost_usd_total"][1] == {"": "0.5"}
     assert found["guard_timeout_ratio"][1] == {"": "1.0"}
     assert found["guard_false_abort_ratio"][1] == {"": "NaN"}
-    assert "guard_probe_cost_usd_total" not in families(exposition(counted()))
+    assert "guard_probe_cost_usd_total" not in families(prometheus_text(counted()))
 
 
 @pytest.mark.parametrize(
@@ -209,6 +208,6 @@ def test_prometheus_reads_counters_gauges_and_what_there_is_no_figure_for() -> N
     ids=["quotes", "a backslash", "a newline", "an escape", "another alphabet", "a forged sample"],
 )
 def test_a_reason_cannot_break_out_of_its_label(reason: str, label: str) -> None:
-    text = exposition(counted(opened(None, reason, run=None)))
+    text = prometheus_text(counted(opened(None, reason, run=None)))
     samples = families(text)["guard_breaker_openings_total"][1]
     assert samples == {f'{{reason="{label}"}}': "1"}

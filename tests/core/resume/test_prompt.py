@@ -13,7 +13,6 @@ from guard.core.agents.agent import ACTIVE, Agent, AgentDraft
 from guard.core.base.text import visible
 from guard.core.events.agent import AgentStatus
 from guard.core.events.plan_model import PlanTask
-from guard.core.resume.actions import BY_STATE
 from guard.core.resume.evidence import (
     Failure,
     LeftFiles,
@@ -24,7 +23,7 @@ from guard.core.resume.evidence import (
     ResumeEvidence,
     Silence,
 )
-from guard.core.resume.prompt import MOST_FILES, MOST_LINES, prompt, quoted
+from guard.core.resume.prompt import ACTIONS_BY_STATUS, MOST_FILES, MOST_LINES, prompt, quote
 
 _NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -55,11 +54,11 @@ def test_without_evidence_there_is_the_state_and_what_to_do() -> None:
 
 
 def test_each_active_state_has_actions_of_its_own() -> None:
-    assert set(BY_STATE) == ACTIVE
+    assert set(ACTIONS_BY_STATUS) == ACTIVE
     texts = {status: prompt(evidence(agent=agent(status))) for status in sorted(ACTIVE)}
     for status, text in texts.items():
         assert f"State: {status}." in text
-        for line in BY_STATE[status]:
+        for line in ACTIONS_BY_STATUS[status]:
             shown = line.replace("{update}", "guard agent update --task T1 --agent a1")
             assert [one for one, other in texts.items() if shown in other] == [status]
     assert "You count as ended" in prompt(evidence(agent=agent("error")))
@@ -207,5 +206,5 @@ def test_nobody_elses_words_make_a_section_or_drive_a_terminal(words: str) -> No
 
 
 def test_quoted_words_stand_on_one_line_and_end() -> None:
-    assert quoted("a\n  b\tc\x07") == "a b c\\x07"
-    assert quoted("x" * 50, 10) == "xxxxxxxxx…"
+    assert quote("a\n  b\tc\x07") == "a b c\\x07"
+    assert quote("x" * 50, 10) == "xxxxxxxxx…"

@@ -6,8 +6,8 @@ import pytest
 
 from guard.core.activity.assess import Signal
 from guard.core.activity.sources import SourceName
-from guard.core.activity.watched import SentResume
-from guard.core.resume.stall import Budget, Stall, permission, stall_of
+from guard.core.activity.state import SentResume
+from guard.core.resume.stall import Budget, Stall, current_stall, permission
 
 _BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -32,21 +32,21 @@ def sign(source: SourceName, at: float) -> Signal:
 
 
 def test_a_first_silence_is_named_by_its_life_and_what_was_seen_last() -> None:
-    first = stall_of(1, _BEGAN, (), (), minutes(90))
-    assert first == stall_of(1, _BEGAN, (), (), minutes(900))
+    first = current_stall(1, _BEGAN, (), (), minutes(90))
+    assert first == current_stall(1, _BEGAN, (), (), minutes(900))
     assert (first.sent, first.last_sent, len(first.name)) == (0, None, 64)
-    assert first.name != stall_of(2, _BEGAN, (), (), minutes(90)).name
-    assert first.name != stall_of(1, minutes(1), (), (), minutes(90)).name
+    assert first.name != current_stall(2, _BEGAN, (), (), minutes(90)).name
+    assert first.name != current_stall(1, minutes(1), (), (), minutes(90)).name
 
 
 def test_it_goes_on_whatever_is_forgotten_of_the_last_sign() -> None:
     known = (sent(90), sent(110))
     for since in (_BEGAN, minutes(30), minutes(109)):
-        assert stall_of(1, since, known, (), minutes(500)) == Stall("a" * 64, 2, minutes(110))
+        assert current_stall(1, since, known, (), minutes(500)) == Stall("a" * 64, 2, minutes(110))
 
 
 def test_prompts_of_an_earlier_life_do_not_count() -> None:
-    assert stall_of(2, _BEGAN, (sent(90), sent(110)), (), minutes(200)).sent == 0
+    assert current_stall(2, _BEGAN, (sent(90), sent(110)), (), minutes(200)).sent == 0
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,17 @@ def test_prompts_of_an_earlier_life_do_not_count() -> None:
     ],
 )
 def test_only_work_of_its_own_begins_another(source: SourceName, at: float, begins: bool) -> None:
-    found = stall_of(1, _BEGAN, (sent(90),), (sign(source, at),), minutes(200))
+    found = current_stall(1, _BEGAN, (sent(90),), (sign(source, at),), minutes(200))
     assert (found.name != "a" * 64) is begins
     assert found.sent == (0 if begins else 1)
 
 
 def test_a_second_silence_has_a_budget_of_its_own() -> None:
-    other = stall_of(1, _BEGAN, (sent(90), sent(110)), (sign("GIT_COMMIT", 130),), minutes(300))
+    other = current_stall(
+        1, _BEGAN, (sent(90), sent(110)), (sign("GIT_COMMIT", 130),), minutes(300)
+    )
     known = (sent(90), sent(110), sent(300, other.name))
-    assert stall_of(1, _BEGAN, known, (), minutes(320)) == Stall(other.name, 1, minutes(300))
+    assert current_stall(1, _BEGAN, known, (), minutes(320)) == Stall(other.name, 1, minutes(300))
 
 
 @pytest.mark.parametrize(
