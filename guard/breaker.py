@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from guard.context.ids import new_id
+from guard.context.invocation import Invocation
 from guard.core import breaker as core
 from guard.core.base.fields import first_problem
 from guard.core.base.text import shortened, valid
@@ -44,6 +45,11 @@ class BreakerKey:
     policy: BreakerPolicy
     clock: Clock
     environ: Mapping[str, str]
+
+    @classmethod
+    def of(cls, guard: Invocation) -> "BreakerKey":
+        policy = guard.users_config.settings.breaker
+        return cls(guard.worktree_key, guard.repository, policy, guard.clock, guard.environ)
 
     def moment(self) -> Moment:
         """Now. A clock that was stopped for a test has no boot, so that only the time counts that it was stopped at."""

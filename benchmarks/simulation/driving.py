@@ -9,7 +9,8 @@ from benchmarks.simulation.answers import Told, asked, fails, noise
 from benchmarks.simulation.sessions import Session
 from benchmarks.simulation.world import World
 from guard.check.check import Check
-from guard.check.save import Saving
+from guard.check.save import WorkKeeper
+from guard.check.subject import CheckSubject
 from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import Step
 from guard.core.config.settings import Settings
@@ -18,6 +19,8 @@ from guard.core.events.snapshot import Rescue, Snapshot
 from guard.core.probe.answer import ProbeResult
 from guard.core.work.count import Work, count_work
 from guard.core.work.uncommitted import changed_since, left_over, mixed_with_users
+from guard.git.dirty import Dirty
+from guard.iteration.attribution import LeftByIteration
 
 _PROBE_LIMIT_SECONDS = 60.0
 
@@ -28,19 +31,17 @@ class SimulatedCheck(Check):
     def __init__(self, session: Session, policy: Policy, random: Random, begun: datetime) -> None:
         nothing: Any = None
         super().__init__(
-            subject=nothing,
-            settings=Settings(),
+            subject=CheckSubject(nothing, nothing, Settings()),
             policy=policy,
             watch=nothing,
-            clock=nothing,
-            warn=lambda _message: None,
+            team=nothing,
             live=lambda _line: None,
         )
         self._session = session
         self._world = session.world
         self._random = random
         self._begun = begun
-        self._saving = SimulatedSaving(nothing, Settings(), nothing, self.warn, session.world)
+        self._keeper = SimulatedKeeper(self.subject, session.world)
 
     def _now(self) -> datetime:
         return self._begun + timedelta(seconds=self._world.now)
@@ -48,7 +49,8 @@ class SimulatedCheck(Check):
     def _look(self) -> Evidence:
         world, session = self._world, self._session
         now = world.dirty()
-        self._left = changed_since(world.before, now)
+        changed = changed_since(world.before, now)
+        self._found = LeftByIteration(Dirty((), {}), changed, frozenset())
         return Evidence(
             at=self._now(),
             round=self._round,
@@ -81,18 +83,18 @@ class SimulatedCheck(Check):
             return asked(self._random, reply)
         return noise(self._random) if reply == "noise" else fails(self._random, reply, self._now())
 
-    def _rescued(self) -> Rescue:
+    def _commit_left(self) -> Rescue:
         self._world.advance(self._random.uniform(0.1, 3))
-        return self._world.rescue({file.path for file in self._left})
+        return self._world.rescue({file.path for file in self._found.files})
 
 
 @dataclass(frozen=True)
-class SimulatedSaving(Saving):
+class SimulatedKeeper(WorkKeeper):
     """Keeps the made-up world."""
 
     world: World
 
-    def not_the_agents(self, left: tuple[DirtyFile, ...]) -> dict[str, str]:
+    def shared_with_user(self, left: tuple[DirtyFile, ...]) -> dict[str, str]:
         return dict.fromkeys(mixed_with_users(self.world.before, left), "mixed")
 
     def keep_lost(self, work: Work) -> None:
@@ -100,6 +102,9 @@ class SimulatedSaving(Saving):
 
     def may_be_hidden(self) -> bool:
         return False
+
+    def warn(self, message: str) -> None:
+        """There is no one to warn."""
 
     def snapshot(self) -> Snapshot:
         return self.world.snapshot()

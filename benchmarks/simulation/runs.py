@@ -11,7 +11,6 @@ from benchmarks.simulation.kinds import SUPERVISED, UNSUPERVISED
 from benchmarks.simulation.ledger import Ledger, is_backed
 from benchmarks.simulation.plain import PlainCounting, PlainlyJudged
 from benchmarks.simulation.sessions import Making, Session, Truth
-from guard.check.check import Checked
 from guard.core.breaker import (
     Breaker,
     BreakerFold,
@@ -24,7 +23,7 @@ from guard.core.breaker import (
     permission,
 )
 from guard.core.check.evidence import Policy
-from guard.core.check.report import CheckReport
+from guard.core.check.report import CheckReport, CheckResult
 from guard.core.events.breaker import BreakerEvent
 from guard.core.log.record import Position
 from guard.core.run.loop import after_iteration as next_step
@@ -140,9 +139,9 @@ class Run:
             plain=plain,
         )
 
-    def _checks(self, session: Session) -> list[Checked]:
+    def _checks(self, session: Session) -> list[CheckResult]:
         """Judge it, and judge it again while it goes on, as the next `guard run` would."""
-        checks: list[Checked] = []
+        checks: list[CheckResult] = []
         while len(checks) < _MOST_CHECKS:
             checks.append(SimulatedCheck(session, Policy(), self._random, self._now).make())
             verdict = checks[-1].verdict
@@ -151,7 +150,7 @@ class Run:
             session.world.advance(1)
         return checks
 
-    def _feed(self, session: Session, checked: Checked) -> tuple[str | None, bool]:
+    def _feed(self, session: Session, checked: CheckResult) -> tuple[str | None, bool]:
         """Tell the breaker as `guard run` does, and `guard check` does not; why it opened, and whether falsely."""
         verdict, output = checked.verdict, session.output
         if not self._supervised or (verdict.status, verdict.reason) in _GOES_ON:
@@ -176,7 +175,7 @@ class Run:
         is_right = self._ledger.justifies(self._policy, trial=before.state == "half_open")
         return after.reason, not is_right or session.world.helper_is_active()
 
-    def _wait(self, checked: Checked) -> None:
+    def _wait(self, checked: CheckResult) -> None:
         """Wait as the loop does, for a limit to end."""
         verdict = checked.verdict
         self._limited = self._limited + 1 if verdict.status == "limited" else 0

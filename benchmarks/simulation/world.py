@@ -7,8 +7,8 @@ from math import floor, inf
 from typing import Literal
 
 from benchmarks.simulation.repository import Baseline, Lines, Repository
-from guard.check.wait import is_news
 from guard.core.check.evidence import Living, Policy, TeamEvidence
+from guard.core.check.holders import is_news
 from guard.core.events.baseline import DirtyFile
 from guard.core.events.snapshot import HeldBack, Rescue, Snapshot
 from guard.core.rescue.state import RepositoryState, obstacle
@@ -151,7 +151,7 @@ class World:
         self.now = until
 
     def until_news(self, policy: Policy, seconds: float) -> float:
-        """As `guard.check.wait.until_news`, from one possible turn to the next."""
+        """Like a check that waits for news, from one possible turn to the next."""
         begun, refs, before = self.now, self._refs(), self.living()
         for at in self._turns(policy, begun + seconds):
             self.advance(at - self.now)

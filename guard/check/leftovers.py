@@ -2,23 +2,17 @@
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from guard.check.save import take_snapshot
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import task_file
 from guard.core.base.text import fit_line, plural
 from guard.core.config.settings import Settings
 from guard.core.events.baseline import DirtyFile
-from guard.core.events.snapshot import (
-    HeldBack,
-    Occasion,
-    Rescue,
-    Snapshot,
-    SnapshotKind,
-    list_held_back,
-)
+from guard.core.events.snapshot import HeldBack, Occasion, Rescue, list_held_back
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, Discarded, plan_from, planning_prompt
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group, grouped
@@ -29,7 +23,6 @@ from guard.git.history import history
 from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.rescue.users_program import Expected, Foreign
-from guard.snapshots.keep import snapshot
 from guard.snapshots.limits import SnapshotLimits
 from guard.system.processes import run
 
@@ -41,33 +34,24 @@ class _NoProgram(Exception):
     """The user's rescue program cannot be run."""
 
 
-def kept(
-    subject: CheckSubject, settings: Settings, now: datetime, kind: SnapshotKind = "check"
-) -> Snapshot:
-    """A snapshot of the work tree as it is now."""
-    return snapshot(
-        subject.repository,
-        subject.workspace,
-        subject.environ,
-        occasion=Occasion(kind, now, subject.run, subject.iteration),
-        time_limit=settings.rescue.time_limit_seconds,
-        limits=SnapshotLimits.of(settings.rescue),
-    )
-
-
 @dataclass(frozen=True)
 class Leftovers:
     """What an iteration left of all that is dirty; `held` are paths that are not the agent's alone, and why."""
 
     subject: CheckSubject
-    settings: Settings
     left: tuple[DirtyFile, ...]
     dirty: Dirty
     held: Mapping[str, str]
     now: datetime
-    warn: Callable[[str], None]
 
-    def committed(self, *, dry: bool = False, on_branch: bool = False) -> Rescue:
+    @property
+    def settings(self) -> Settings:
+        return self.subject.settings
+
+    def warn(self, message: str) -> None:
+        self.subject.guard.output.warn(message)
+
+    def commit(self, *, dry: bool = False, on_branch: bool = False) -> Rescue:
         """Commit it, or say why not."""
         if self.settings.rescue.command and not dry and not on_branch:
             try:
@@ -78,11 +62,11 @@ class Leftovers:
             self.warn("the rescue command has no part in this: guard's own rescue is used")
         return self._by_guard(dry, on_branch)
 
-    def only_kept(self, reason: str, why: str) -> Rescue:
+    def only_keep(self, reason: str, why: str) -> Rescue:
         """Commit nothing, and say why."""
         return Rescue(
             commits=(),
-            snapshot=kept(self.subject, self.settings, self.now, "rescue"),
+            snapshot=take_snapshot(self.subject, "rescue"),
             held_back=(),
             branch=None,
             reason=reason,
@@ -92,8 +76,8 @@ class Leftovers:
     def _by_guard(self, dry: bool, on_branch: bool) -> Rescue:
         subject, settings = self.subject, self.settings.rescue
         orders = Orders(
-            run=subject.run,
-            iteration=subject.iteration,
+            run=subject.iteration.run,
+            iteration=subject.iteration.number,
             baseline_branch=subject.baseline.branch,
             baseline_head=subject.baseline.head,
             since=subject.baseline.at,
@@ -136,15 +120,14 @@ class Leftovers:
         """The agent's own plan, where it has one that is sound; else the rules'."""
         from guard.probe import Topic, consult
 
-        check, subject = self.settings.completion_check, self.subject
+        subject = self.subject
         prompt = planning_prompt(changes)
         if prompt is None or subject.agent is None:
             why = "no agent is known" if subject.agent is None else "too many files for a question"
             self.warn(f"the commits are planned by rules: {why}")
             return grouped(changes)
         longest = self.settings.rescue.time_limit_seconds * _PLANNING_SHARE
-        topic = Topic(prompt, PLAN_SCHEMA)
-        question = subject.question(check, self.now, longest, topic)
+        question = subject.question(longest, Topic(prompt, PLAN_SCHEMA))
         try:
             words, detail = consult(question)
         except GuardError as error:
@@ -180,7 +163,7 @@ class Leftovers:
         try:
             done = run(
                 [*argv, subject.spec] if subject.spec else argv,
-                environ={**subject.environ, "GUARD_RESCUE": f"{subject.run}/{subject.iteration}"},
+                environ={**subject.environ, "GUARD_RESCUE": subject.iteration.mark},
                 time_limit=limit,
                 cwd=subject.repository.root,
             )
@@ -207,15 +190,15 @@ class Leftovers:
 
     def _expected(self, time_limit: float) -> Expected:
         subject = self.subject
-        occasion = Occasion("rescue", self.now, subject.run, subject.iteration)
+        occasion = Occasion("rescue", self.now, subject.iteration.run, subject.iteration.number)
         limits = SnapshotLimits.of(self.settings.rescue)
         place = (subject.repository, subject.workspace, subject.environ)
         return Foreign(*place, occasion, limits, time_limit).before(self._paths())
 
     def _commits(self) -> tuple[CommitLine, ...]:
         """Those with work in them, the newest first; a program may mark its own as guard does."""
-        limit, subject = self.settings.completion_check.git_timeout_seconds, self.subject
-        others = subject.others()
-        facts = history(subject.repository, subject.baseline, subject.environ, limit, others)
+        subject, baseline = self.subject, self.subject.baseline
+        others = subject.other_refs()
+        facts = history(subject.repository, baseline, subject.environ, subject.git_limit, others)
         unmarked = {oid: one._replace(rescued=False) for oid, one in facts.commits.items()}
         return count_work(replace(facts, commits=unmarked)).commits

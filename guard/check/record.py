@@ -1,244 +1,163 @@
-"""What follows from a check that was made: the events, in one change, the breaker, and the report."""
+"""Record a check that was made: its events, the end of its iteration and the breaker, in one change."""
 
-from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Literal
+from datetime import datetime
+from typing import Literal
 
 from guard import breaker
 from guard import team as teams
 from guard.agents import registry as agents
-from guard.check.check import Check, Checked
+from guard.check.check import Check
 from guard.check.subject import CheckSubject
 from guard.context.ids import new_id
-from guard.context.invocation import Invocation
 from guard.core.agents.agent import BY_VERDICT
-from guard.core.base.text import shortened, valid
 from guard.core.check.evidence import Policy
-from guard.core.check.holding import holds
-from guard.core.check.report import BreakerLine, CheckReport, Fact, facts
+from guard.core.check.holders import is_holding
+from guard.core.check.report import CheckResult
 from guard.core.events.check import CheckMade
 from guard.core.events.rescue import RescueMade
 from guard.core.events.run import GOES_ON, IterationEnded
 from guard.core.events.snapshot import Rescue
+from guard.core.iteration.baseline import EMPTY
 from guard.core.iteration.run import RUN, OpenIteration
-from guard.core.team.state import Scope
 from guard.errors import GuardError
-from guard.hooks.git.missed_commits import noticed
-from guard.iteration.baseline import EMPTY
-from guard.iteration.current import Iteration, lives_elsewhere
+from guard.iteration.current import lives_elsewhere
 from guard.store import Change
 
 Feeds = Literal["never", "with_work", "always"]
-"""Whether the breaker hears of the verdict. Of an iteration that guard did not see to its end it hears only if there was work:
-what ended with a guard that was killed is no stall."""
+"""Whether the breaker is told of the verdict. Of an iteration that guard did not see to its end it is told only if there was
+work: what ended with a guard that was killed is no stall."""
 
 
-def place_of(guard: Invocation) -> breaker.BreakerKey:
-    """The work tree whose breaker it is."""
-    policy = guard.users_config.settings.breaker
-    return breaker.BreakerKey(
-        guard.worktree_key, guard.repository, policy, guard.clock, guard.environ
-    )
-
-
-def not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
-    """Record an iteration whose agent could not be started: nothing happened, and nothing counts."""
-    with guard.writable_store.change() as change:
-        change.append(
-            IterationEnded(
-                at=guard.clock.now(),
-                id=new_id(),
-                run=iteration.run,
-                iteration=iteration.number,
-                worktree=guard.worktree_key,
-                status="error",
-                reason=shortened(f"not_started: {valid(why)}", 400),
-                elapsed_seconds=0,
-            )
-        )
-
-
-def record(guard: Invocation, check: Check, checked: Checked, feeds: Feeds) -> None:
-    """The verdict, and in the same change all that follows from it."""
-    key, now, verdict = guard.worktree_key, guard.clock.now(), checked.verdict
-    subject, policy = check.subject, check.policy
-    common: dict[str, Any] = {
-        "at": now,
-        "run": subject.run,
-        "iteration": subject.iteration,
-        "worktree": key,
-    }
+def record(check: Check, result: CheckResult, feeds: Feeds) -> None:
+    """Record the verdict, and in the same change all that follows from it."""
+    subject, is_supervised = check.subject, feeds != "never"
+    guard, iteration = subject.guard, subject.iteration
+    key, now = guard.worktree_key, guard.clock.now()
     with guard.writable_store.change() as change:
         run = change.view(RUN, key)
-        scope = Scope(key, subject.session, subject.run, subject.iteration)
-        teams.expire(change, scope, guard.clock.moment())
-        if checked.rescue is not None:
-            change.append(_rescue_event(checked.rescue, {**common, "id": new_id()}))
-        change.append(_check_event(checked, policy, feeds != "never", {**common, "id": new_id()}))
-        opened = run.opened(subject.run, subject.iteration) if run is not None else None
-        waited_out = check.checked_before and (
-            not policy.wait or check.waited_before >= policy.max_wait_seconds
-        )
-        if not _ends(checked, policy, opened, feeds != "never", waited_out):
+        teams.expire(change, check.team.scope, guard.clock.moment())
+        if result.rescue is not None:
+            change.append(_rescue_event(subject, now, result.rescue))
+        change.append(_check_event(subject, now, result, check.policy, is_supervised))
+        opened = run.opened(iteration.run, iteration.number) if run is not None else None
+        if not _ends_iteration(check, result, opened, is_supervised):
             return
         if opened is not None:
-            change.append(
-                IterationEnded(
-                    **common,
-                    id=new_id(),
-                    status=verdict.status,
-                    reason=verdict.reason,
-                    elapsed_seconds=max(0.0, (now - opened.started_at).total_seconds()),
-                )
-            )
-            message = f"iteration {subject.iteration}: {verdict.status}, {verdict.reason}"
-            ends_as = BY_VERDICT.get(verdict.status)
-            if ends_as is not None:
-                with suppress(GuardError):  # A registry that cannot be read holds up no verdict.
-                    agents.settle(change, now, subject.run, subject.iteration, ends_as, message)
-        if feeds == "always" or (feeds == "with_work" and verdict.status == "complete"):
-            _feed(guard, change, checked, subject)
+            _end_iteration(change, subject, now, result, opened)
+        if feeds == "always" or (feeds == "with_work" and result.verdict.status == "complete"):
+            _feed_breaker(change, subject, result)
 
 
-def _ends(
-    checked: Checked,
-    policy: Policy,
-    opened: OpenIteration | None,
-    supervised: bool,
-    waited_out: bool,
+def record_rescue(subject: CheckSubject, rescue: Rescue) -> None:
+    """Record a rescue that the user asked for."""
+    guard = subject.guard
+    with guard.writable_store.change() as change:
+        change.append(_rescue_event(subject, guard.clock.now(), rescue))
+
+
+def _ends_iteration(
+    check: Check, result: CheckResult, opened: OpenIteration | None, is_supervised: bool
 ) -> bool:
-    """Whether the verdict ends the iteration: not while something goes on, and not by one look alone.
-
-    What has been waited for as long as may be, and is asked about once more, goes on without the iteration. A check by hand
-    does not end what another guard watches over.
-    """
-    verdict = checked.verdict
-    if (verdict.status, verdict.reason) in GOES_ON and not waited_out:
+    policy, verdict = check.policy, result.verdict
+    # What has been waited for as long as may be, and is asked about once more, goes on without the iteration.
+    has_waited_out = check.last is not None and (
+        not policy.wait or check.waited_before >= policy.max_wait_seconds
+    )
+    if (verdict.status, verdict.reason) in GOES_ON and not has_waited_out:
         return False
-    if supervised:
+    if is_supervised:
         return True
-    watched = opened is not None and lives_elsewhere(opened.supervisor)
-    return not watched and (policy.wait or verdict.status == "complete")
+    # A check by hand does not end what another guard watches over, and one look alone ends nothing but complete work.
+    is_watched = opened is not None and lives_elsewhere(opened.supervisor)
+    return not is_watched and (policy.wait or verdict.status == "complete")
 
 
-def _feed(guard: Invocation, change: Change, checked: Checked, subject: CheckSubject) -> None:
-    """Tell the breaker of the work tree how the iteration ended."""
-    output, verdict = checked.evidence.output, checked.verdict
+def _end_iteration(
+    change: Change,
+    subject: CheckSubject,
+    now: datetime,
+    result: CheckResult,
+    opened: OpenIteration,
+) -> None:
+    iteration, verdict = subject.iteration, result.verdict
+    change.append(
+        IterationEnded(
+            at=now,
+            id=new_id(),
+            run=iteration.run,
+            iteration=iteration.number,
+            worktree=subject.guard.worktree_key,
+            status=verdict.status,
+            reason=verdict.reason,
+            elapsed_seconds=max(0.0, (now - opened.started_at).total_seconds()),
+        )
+    )
+    message = f"iteration {iteration.number}: {verdict.status}, {verdict.reason}"
+    ends_as = BY_VERDICT.get(verdict.status)
+    if ends_as is not None:
+        with suppress(GuardError):  # A registry that cannot be read holds up no verdict.
+            agents.settle(change, now, iteration.run, iteration.number, ends_as, message)
+
+
+def _feed_breaker(change: Change, subject: CheckSubject, result: CheckResult) -> None:
+    output, verdict = result.evidence.output, result.verdict
     outcome = breaker.Outcome(
         status=verdict.status,
         reason=verdict.reason,
         fingerprint=(output.fingerprint if output else None) or verdict.reason,
         denied=output is not None and output.outcome == "denied",
-        rescued=bool(checked.rescue and checked.rescue.commits and not checked.rescue.branch),
-        head=checked.evidence.work.head or EMPTY,
-        run=subject.run,
-        iteration=subject.iteration,
+        rescued=bool(result.rescue and result.rescue.commits and not result.rescue.branch),
+        head=result.evidence.work.head or EMPTY,
+        run=subject.iteration.run,
+        iteration=subject.iteration.number,
     )
-    breaker.record(change, place_of(guard), outcome)
+    breaker.record(change, breaker.BreakerKey.of(subject.guard), outcome)
 
 
 def _check_event(
-    checked: Checked, policy: Policy, supervised: bool, common: dict[str, Any]
+    subject: CheckSubject, now: datetime, result: CheckResult, policy: Policy, is_supervised: bool
 ) -> CheckMade:
-    seen, verdict = checked.evidence, checked.verdict
-    costs = [one.cost_usd for one in seen.probes if one.cost_usd is not None]
+    seen, verdict = result.evidence, result.verdict
+    costs = [probe.cost_usd for probe in seen.probes if probe.cost_usd is not None]
     return CheckMade(
-        **common,
+        at=now,
+        id=new_id(),
+        run=subject.iteration.run,
+        iteration=subject.iteration.number,
+        worktree=subject.guard.worktree_key,
         status=verdict.status,
         reason=verdict.reason,
         detail=verdict.detail[:512],
         complete=verdict.status == "complete",
         new_commits=seen.own_commits,
         uncommitted=len(seen.uncommitted.names),
-        rescued=_was_rescued(checked),
-        rescued_commits=_rescued_commits(checked),
+        rescued=result.was_rescued,
+        rescued_commits=result.rescued_commits,
         probes=len(seen.probes),
         probe_cost_usd=sum(costs) if costs else None,
-        alive=sum(holds(one, policy) for one in seen.living),
+        alive=sum(is_holding(living, policy) for living in seen.living),
         retry_at=verdict.retry_at,
-        elapsed_seconds=checked.elapsed_seconds,
-        supervised=supervised,
-        left=checked.left,
-        aside=checked.aside,
+        elapsed_seconds=result.elapsed_seconds,
+        supervised=is_supervised,
+        left=result.left,
+        aside=result.aside,
         policy=policy.model_dump(mode="json"),
-        looks=tuple(look.model_dump(mode="json") for look in checked.looks),
+        looks=tuple(look.model_dump(mode="json") for look in result.looks),
     )
 
 
-def record_rescue(guard: Invocation, subject: CheckSubject, rescue: Rescue) -> None:
-    """A rescue that somebody asked for."""
-    common = {
-        "at": guard.clock.now(),
-        "id": new_id(),
-        "run": subject.run,
-        "iteration": subject.iteration,
-        "worktree": guard.worktree_key,
-    }
-    with guard.writable_store.change() as change:
-        change.append(_rescue_event(rescue, common))
-
-
-def _rescue_event(rescue: Rescue, common: dict[str, Any]) -> RescueMade:
+def _rescue_event(subject: CheckSubject, now: datetime, rescue: Rescue) -> RescueMade:
     return RescueMade(
-        **common,
+        at=now,
+        id=new_id(),
+        run=subject.iteration.run,
+        iteration=subject.iteration.number,
+        worktree=subject.guard.worktree_key,
         commits=rescue.commits,
         snapshot=rescue.snapshot.id if rescue.snapshot else None,
         held_back=rescue.held_back,
         branch=rescue.branch,
         reason=rescue.reason,
         detail=rescue.detail,
-    )
-
-
-def _was_rescued(checked: Checked) -> bool:
-    return bool(checked.rescue and checked.rescue.commits) or (
-        checked.verdict.reason == "rescued" and checked.evidence.work.rescued > 0
-    )
-
-
-def _rescued_commits(checked: Checked) -> int:
-    return len(checked.rescue.commits) if checked.rescue else checked.evidence.work.rescued
-
-
-def _past_the_hooks(guard: Invocation, subject: CheckSubject) -> Iterator[Fact]:
-    """Commits that came past guard's hooks in git: for information, no verdict goes by it."""
-    with suppress(GuardError):
-        for sentence in noticed(guard, subject.baseline).sentences():
-            yield Fact(source="git hooks", fact=sentence)
-
-
-def report(guard: Invocation, subject: CheckSubject, checked: Checked) -> CheckReport:
-    """The verdict as scripts read it."""
-    seen, verdict = checked.evidence, checked.verdict
-    state = breaker.load(guard.store, guard.worktree_key)
-    return CheckReport(
-        complete=verdict.status == "complete",
-        status=verdict.status,
-        reason=verdict.reason,
-        detail=verdict.detail,
-        new_commits=seen.own_commits,
-        uncommitted=seen.uncommitted,
-        rescued=_was_rescued(checked),
-        rescued_commits=_rescued_commits(checked),
-        probes=len(seen.probes),
-        baseline=subject.baseline.head or EMPTY,
-        head=seen.work.head or EMPTY,
-        retry_at=verdict.retry_at,
-        team=seen.team,
-        breaker=BreakerLine(
-            state=state.state,
-            streak=state.streak,
-            reason=state.reason,
-            retry_at=state.retry_at,
-        ),
-        evidence=(*facts(seen), *_past_the_hooks(guard, subject)),
-        elapsed_seconds=round(checked.elapsed_seconds, 3),
-        run=subject.run,
-        iteration=subject.iteration,
-        agent=subject.agent,
-        session=subject.session,
-        exit_code=seen.output.exit_code if seen.output else None,
-        work=seen.work,
-        snapshot=checked.snapshot,
-        rescue=checked.rescue,
     )

@@ -1,59 +1,59 @@
-"""What would be lost with an iteration, saved: snapshots, what was left to be committed, and commits that were thrown away."""
+"""Save what would be lost with an iteration: snapshots of the work tree, and commits that were thrown away."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from guard.check.subject import CheckSubject
 from guard.core.base.text import plural
-from guard.core.config.settings import Settings
 from guard.core.events.baseline import DirtyFile
-from guard.core.events.snapshot import Snapshot
+from guard.core.events.snapshot import Occasion, Snapshot, SnapshotKind
 from guard.core.work.count import Work
 from guard.errors import GuardError, RepositoryProblem
-from guard.git.dirty import Dirty
-from guard.iteration.attribution import not_the_agents
+from guard.iteration.attribution import shared_with_user
 from guard.iteration.baseline import keep_lost
-from guard.system.clock import Clock
+from guard.snapshots.keep import snapshot
+from guard.snapshots.limits import SnapshotLimits
 
-if TYPE_CHECKING:
-    from guard.check.leftovers import Leftovers
+
+def take_snapshot(subject: CheckSubject, kind: SnapshotKind = "check") -> Snapshot:
+    guard, settings = subject.guard, subject.settings.rescue
+    return snapshot(
+        subject.repository,
+        subject.workspace,
+        subject.environ,
+        occasion=Occasion(kind, guard.clock.now(), subject.iteration.run, subject.iteration.number),
+        time_limit=settings.time_limit_seconds,
+        limits=SnapshotLimits.of(settings),
+    )
 
 
 @dataclass(frozen=True)
-class Saving:
-    """The ways in which a check keeps the work of its iteration safe."""
+class WorkKeeper:
+    """Keeps the work of one iteration safe while it is checked."""
 
     subject: CheckSubject
-    settings: Settings
-    clock: Clock
-    warn: Callable[[str], None]
 
     def snapshot(self) -> Snapshot:
-        """The work tree as it is."""
-        from guard.check.leftovers import kept
-
-        return kept(self.subject, self.settings, self.clock.now())
+        return take_snapshot(self.subject)
 
     def after_snapshot(self, error: RepositoryProblem) -> RepositoryProblem:
-        """Git cannot answer, so there is no verdict; but what is in the work tree is kept all the same."""
+        """The error of a check that git could not answer; its hint tells where the work tree is safe."""
         try:
             kept = self.snapshot()
         except GuardError as second:
-            self.warn(f"no snapshot could be taken: {second.message}")
+            self.warn(f"guard could not take a snapshot: {second.message}")
             return error
-        return RepositoryProblem(
-            error.message, f"{error.hint or 'mend it'}; the work tree is safe: {kept.recover}"
-        )
+        hint = error.hint or "fix the repository"
+        return RepositoryProblem(error.message, f"{hint}; the work tree is safe: {kept.recover}")
 
-    def say_what_git_does_not_see(self, kept: Snapshot) -> None:
-        """Git passes over what it cannot read; who says that nothing was left has to know of it."""
+    def warn_of_unread(self, kept: Snapshot) -> None:
+        # Git passes over what it cannot read, so "nothing was left" may be wrong.
         if not kept.whole:
             self.warn(f"not everything can be read, so something may be left: {kept.skipped[0]}")
 
     def may_be_hidden(self) -> bool:
-        """Whether rules outside of the work tree, which git obeys and nobody commits, changed since the baseline."""
+        """Whether `info/exclude`, which git obeys and no commit shows, changed since the baseline."""
         rules, began = self.subject.repository.common_dir / "info/exclude", self.subject.baseline.at
         with suppress(OSError):
             if began is not None and rules.stat().st_ctime > began.timestamp():
@@ -62,37 +62,25 @@ class Saving:
         return False
 
     def keep_lost(self, work: Work) -> None:
-        """Commits that the iteration threw away are pinned, and it is said where."""
-        subject, limit = self.subject, self.settings.completion_check.git_timeout_seconds
+        """Pin the commits that the iteration threw away, and say where."""
+        subject = self.subject
         ref = keep_lost(
-            subject.repository, subject.baseline, work, subject.environ, self.clock.now(), limit
+            subject.repository,
+            subject.baseline,
+            work,
+            subject.environ,
+            subject.guard.clock.now(),
+            subject.git_limit,
         )
         if ref is not None:
             self.warn(f"{plural(work.lost, 'commit')} lost by the iteration, kept by {ref}")
 
-    def leftovers(
-        self, left: tuple[DirtyFile, ...], dirty: Dirty, held: Mapping[str, str] | None = None
-    ) -> "Leftovers":
-        """What the iteration left, ready to be committed; `held` is what must not be, and why."""
-        from guard.check.leftovers import Leftovers
-
-        return Leftovers(
-            self.subject,
-            self.settings,
-            left,
-            dirty,
-            self.not_the_agents(left) if held is None else held,
-            self.clock.now(),
-            self.warn,
-        )
-
-    def not_the_agents(self, left: tuple[DirtyFile, ...]) -> Mapping[str, str]:
-        """Which of these files are not shown to be the agent's alone, and why."""
+    def shared_with_user(self, left: tuple[DirtyFile, ...]) -> Mapping[str, str]:
+        """The paths of these files that are not shown to be the agent's alone, each with the reason."""
         subject = self.subject
-        return not_the_agents(
-            subject.repository,
-            subject.baseline,
-            left,
-            subject.environ,
-            self.settings.completion_check.git_timeout_seconds,
+        return shared_with_user(
+            subject.repository, subject.baseline, left, subject.environ, subject.git_limit
         )
+
+    def warn(self, message: str) -> None:
+        self.subject.guard.output.warn(message)

@@ -1,65 +1,120 @@
-"""What a check is about: one iteration in one work tree, with what is known of its agent."""
+"""The iteration that a check is about: where it happens, and what is known of its agent."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guard.context.invocation import Invocation
+from guard.context.workspace import worktree_key
+from guard.core.base.paths import spelled
 from guard.core.check.evidence import Cutoff
-from guard.core.check.settings import CheckSettings
 from guard.core.classify import Classification
+from guard.core.config.settings import Settings
+from guard.core.iteration.baseline import Baseline
+from guard.core.iteration.run import RUN, OpenIteration, Run
+from guard.git.gitdir_files import other_work_trees
 from guard.git.locate import Repository
-from guard.iteration.baseline import Baseline
-from guard.team import TeamStanding
+from guard.iteration.attribution import Away
+from guard.iteration.current import Iteration
+from guard.iteration.process_watch import MARK
+from guard.system.process_identity import is_alive
 
 if TYPE_CHECKING:
     from guard.probe import ProbeQuestion, Topic
 
+_LONGEST_BY_HAND = timedelta(hours=12)
+"""How long before a baseline an iteration without a guard may have begun and still be under way."""
+
 
 @dataclass(frozen=True)
 class CheckSubject:
-    """The iteration, where it happens, and whom to ask about it."""
+    """One iteration in one work tree, and whom to ask about it."""
 
-    repository: Repository
-    workspace: Path
-    environ: Mapping[str, str]
-    baseline: Baseline
-    run: str
-    iteration: int
+    guard: Invocation
+    iteration: Iteration
+    settings: Settings
     agent: str | None = None
     session: str | None = None
     spec: str | None = None
     output: Classification | None = None
     """What the agent's output means, where guard saw it."""
-    agent_ended: Callable[[], bool] = bool
-    """Whether the agent's own process is known to have ended."""
     ended_by_guard: Cutoff | None = None
-    watched_until: float | None = None
-    """When guard last watched over it, if it was left alone since: what changed later may be somebody else's."""
+    away: tuple[Away, ...] = ()
+    """The times in which no guard watched: what changed then may be the user's."""
     aside: frozenset[str] = frozenset()
-    """What earlier checks found to have changed while nobody watched."""
-    others: Callable[[], frozenset[str]] = frozenset
-    """The refs on which other iterations work, as of now."""
-    team: Callable[[], TeamStanding] = TeamStanding
-    """The team of its session, as of now."""
+    """The paths that earlier checks found to have changed in such times."""
 
-    def question(
-        self, check: CheckSettings, now: datetime, most: float = inf, topic: "Topic | None" = None
-    ) -> "ProbeQuestion":
-        """What to ask its agent, in at most so many seconds: about the session's state, or about another topic."""
+    @property
+    def repository(self) -> Repository:
+        return self.guard.repository
+
+    @property
+    def workspace(self) -> Path:
+        return self.guard.workspace.path
+
+    @property
+    def baseline(self) -> Baseline:
+        return self.iteration.baseline
+
+    @property
+    def git_limit(self) -> float:
+        return self.settings.completion_check.git_timeout_seconds
+
+    @cached_property
+    def environ(self) -> Mapping[str, str]:
+        """The caller's environment without the mark, so that guard's own children are not taken for the iteration's."""
+        return {name: text for name, text in self.guard.environ.items() if name != MARK}
+
+    def other_refs(self) -> frozenset[str]:
+        """The refs on which iterations of other work trees have worked since the baseline, as of now.
+
+        Work in a work tree that the agent made for itself counts. But agents that run side by side, each under a guard of its
+        own, must not complete each other's iterations.
+        """
+        since = self.baseline.at
+        return frozenset(self._other_refs(since)) if since is not None else frozenset()
+
+    def _other_refs(self, since: datetime) -> Iterator[str]:
+        for tree in other_work_trees(self.repository):
+            run = self.guard.store.view(RUN, worktree_key(tree.root))
+            if run is not None and _overlaps(run, since):
+                yield spelled(os.fsencode(tree.head))
+                if tree.branch is not None:
+                    yield spelled(tree.branch)
+
+    def question(self, most_seconds: float = inf, topic: "Topic | None" = None) -> "ProbeQuestion":
+        """The question to its agent: about the session's state, or about another topic."""
         from guard.probe import ProbeQuestion
 
         assert self.agent is not None
+        check = self.settings.completion_check
         return ProbeQuestion(
             agent=self.agent,
             session=self.session,
             command=check.probe_command or None,
             model=check.probe_model or None,
             cwd=self.repository.root,
-            time_limit=min(check.probe_timeout_seconds, most),
+            time_limit=min(check.probe_timeout_seconds, most_seconds),
             environ=self.environ,
-            now=now,
+            now=self.guard.clock.now(),
             topic=topic,
         )
+
+
+def _overlaps(run: Run, since: datetime) -> bool:
+    begun, last = run.open_iteration, run.last_iteration
+    if last is not None and last.ended_at >= since:
+        return True
+    return begun is not None and _is_under_way(begun, since)
+
+
+def _is_under_way(begun: OpenIteration, since: datetime) -> bool:
+    if begun.supervisor is None:
+        # Nothing tells whether an iteration that was begun by hand goes on: it is given up after some hours.
+        return begun.started_at >= since - _LONGEST_BY_HAND
+    return is_alive(begun.supervisor.pid, begun.supervisor.start)

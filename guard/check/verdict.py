@@ -1,58 +1,43 @@
-"""A verdict on an iteration: the check is given what it is about, made, recorded and reported."""
+"""Give a verdict on an iteration: prepare the check, make it, record it and report it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from guard import breaker
 from guard.check.check import Check
-from guard.check.other_worktrees import names_of_others
-from guard.check.record import Feeds, record, record_rescue, report
+from guard.check.record import Feeds, record, record_rescue
 from guard.check.subject import CheckSubject
 from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff
 from guard.core.check.judge import Verdict
 from guard.core.check.last_check import LastCheck
-from guard.core.check.report import CheckReport
+from guard.core.check.report import CheckReport, CheckResult, check_report
 from guard.core.classify import Classification
-from guard.core.config.settings import Settings
 from guard.core.events.snapshot import Occasion
-from guard.core.team.state import Scope
-from guard.errors import RepositoryProblem
-from guard.hooks.ingest import fold
-from guard.iteration.current import (
-    CheckTerms,
-    Iteration,
-    agent_has_ended,
-    current,
-    last_check,
-    watch_of,
-)
-from guard.iteration.kept_output import (
-    KeptOutput,
-    helpers_left_by,
-    left_alone_since,
-    output_left_by,
-)
-from guard.iteration.process_watch import MARK, Watch
+from guard.errors import GuardError, RepositoryProblem
+from guard.hooks.git.missed_commits import noticed
+from guard.iteration.attribution import Away
+from guard.iteration.current import CheckTerms, Iteration, current, last_check, watch_of
+from guard.iteration.kept_output import KeptOutput, left_alone_since, output_left_by
+from guard.iteration.process_watch import Watch
 from guard.snapshots.keep import keep
-from guard.team import TeamStanding, host_ended, standing
+from guard.team import TeamWatch
 
 if TYPE_CHECKING:
     from guard.core.rescue.report import RescueReport
 
 
 def check(guard: Invocation, terms: CheckTerms) -> CheckReport:
-    """The completion check of the newest iteration, by whomever its agent was started."""
-    # A snapshot may be the first thing that goes there.
-    guard.prepare_workspace()
+    """Check the newest iteration, whether or not guard started its agent."""
+    guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
     iteration = current(guard, terms)
     watch, output = watch_of(guard, iteration), output_left_by(guard, iteration)
-    return judged(guard, iteration, terms, watch=watch, output=output, alone=True)
+    return judge(guard, iteration, terms, watch=watch, output=output, alone=True)
 
 
-def judged(
+def judge(
     guard: Invocation,
     iteration: Iteration,
     terms: CheckTerms,
@@ -63,23 +48,20 @@ def judged(
     alone: bool = False,
     feeds_breaker: Feeds = "never",
 ) -> CheckReport:
-    """Check an iteration, record the verdict, and report it; `alone` says that nobody watched over it for a while."""
-    kept, last = KeptOutput.of(guard, iteration), last_check(guard, iteration)
-    settings = guard.settings(iteration.frozen, terms.flags)
-    subject = replace(
-        _subject(guard, iteration, terms, settings, output),
-        ended_by_guard=ended_by_guard,
-        watched_until=left_alone_since(guard, iteration) if alone else None,
-        aside=frozenset(last.aside) if last else frozenset(),
-    )
-    beat = kept.touch if feeds_breaker != "never" and not alone else _nothing
-    with _prepared(guard, terms, settings, watch, subject, last, beat) as check:
-        checked = check.make()
-    record(guard, check, checked, feeds_breaker)
-    return report(guard, check.subject, checked)
+    """Check an iteration and record the verdict; `alone` says that no guard watched over it for a while."""
+    last = last_check(guard, iteration)
+    subject = _subject(guard, iteration, terms, output, last, alone=alone)
+    subject = replace(subject, ended_by_guard=ended_by_guard)
+    beat = None
+    if feeds_breaker != "never" and not alone:
+        beat = KeptOutput.of(guard, iteration).touch
+    with _prepare(subject, terms, watch, last, beat) as check:
+        result = check.make()
+    record(check, result, feeds_breaker)
+    return _report(subject, result)
 
 
-def stopped(
+def stop(
     guard: Invocation,
     iteration: Iteration,
     terms: CheckTerms,
@@ -88,42 +70,35 @@ def stopped(
     output: Classification,
     by: str,
 ) -> CheckReport:
-    """Record an iteration that a person ended by a signal: what it left stays its own, and can be gone on with."""
-    settings = guard.settings(iteration.frozen, terms.flags)
-    subject = _subject(guard, iteration, terms, settings, output)
-    last, beat = last_check(guard, iteration), KeptOutput.of(guard, iteration).touch
-    with _prepared(guard, terms, settings, watch, subject, last, beat) as check:
-        checked = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
-    record(guard, check, checked, "always")
-    return report(guard, check.subject, checked)
+    """Record an iteration that the user ended by a signal: what it left stays its own, and the next run goes on with it."""
+    subject, last = _subject(guard, iteration, terms, output), last_check(guard, iteration)
+    beat = KeptOutput.of(guard, iteration).touch
+    with _prepare(subject, terms, watch, last, beat) as check:
+        result = check.end_as(Verdict("interrupted", "stopped", f"stopped by {by}"))
+    record(check, result, "always")
+    return _report(subject, result)
 
 
-def rescued(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) -> "RescueReport":
-    """Commit what the newest iteration left, because somebody asked for it."""
+def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) -> "RescueReport":
+    """Commit what the newest iteration left, because the user asked for it."""
     from guard.core.rescue.report import RescueReport
 
-    # A snapshot may be the first thing that goes there.
-    guard.prepare_workspace()
-    iteration = _kept_or_current(guard, terms)
-    settings = guard.settings(iteration.frozen, terms.flags)
+    guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
+    iteration = _current_or_kept(guard, terms)
+    output, watch = output_left_by(guard, iteration), watch_of(guard, iteration)
     last = last_check(guard, iteration)
-    subject = replace(
-        _subject(guard, iteration, terms, settings, output_left_by(guard, iteration)),
-        watched_until=left_alone_since(guard, iteration),
-        aside=frozenset(last.aside) if last else frozenset(),
-    )
-    watch = watch_of(guard, iteration)
-    with _prepared(guard, terms, settings, watch, subject, last, _nothing) as check:
-        warnings, rescue = check.rescue(dry=dry, on_branch=on_branch)
+    subject = _subject(guard, iteration, terms, output, last, alone=True)
+    with _prepare(subject, terms, watch, last) as check:
+        warnings, made = check.rescue(dry=dry, on_branch=on_branch)
     for warning in warnings:
         guard.output.warn(warning)
     if not dry:
-        record_rescue(guard, subject, rescue)
-    return RescueReport(run=subject.run, iteration=subject.iteration, dry_run=dry, **dict(rescue))
+        record_rescue(subject, made)
+    return RescueReport(run=iteration.run, iteration=iteration.number, dry_run=dry, **dict(made))
 
 
-def _kept_or_current(guard: Invocation, terms: CheckTerms) -> Iteration:
-    """The newest iteration; where there is none to tell whose the work is, it is kept all the same."""
+def _current_or_kept(guard: Invocation, terms: CheckTerms) -> Iteration:
+    """The newest iteration; where none is recorded, a snapshot keeps the work before the error is raised."""
     try:
         return current(guard, terms)
     except RepositoryProblem as error:
@@ -136,95 +111,68 @@ def _subject(
     guard: Invocation,
     iteration: Iteration,
     terms: CheckTerms,
-    settings: Settings,
     output: Classification | None,
+    last: LastCheck | None = None,
+    *,
+    alone: bool = False,
 ) -> CheckSubject:
-    opened, baseline = iteration.opened, iteration.baseline
-    agent = terms.agent or settings.completion_check.agent
-    session = terms.session or (opened.session if opened else None)
+    opened = iteration.opened
+    settings = guard.settings(iteration.frozen, terms.flags)
+    since = left_alone_since(guard, iteration) if alone else None
     return CheckSubject(
-        repository=guard.repository,
-        workspace=guard.workspace.path,
-        environ={name: text for name, text in guard.environ.items() if name != MARK},
-        baseline=baseline,
-        run=iteration.run,
-        iteration=iteration.number,
-        agent=agent or (opened.agent if opened else None),
-        session=session,
+        guard,
+        iteration,
+        settings,
+        agent=terms.agent or settings.completion_check.agent or (opened.agent if opened else None),
+        session=terms.session or (opened.session if opened else None),
         spec=terms.spec,
         output=output,
-        agent_ended=partial(agent_has_ended, iteration),
-        others=partial(names_of_others, guard.store, guard.repository, baseline.at),
-        team=_LookAtTeam(guard, iteration, session),
+        away=() if since is None else (Away.after_guard(since),),
+        aside=frozenset(last.aside if last else ()),
     )
 
 
-@dataclass
-class _LookAtTeam:
-    """The team of an iteration, look by look.
-
-    The guard that followed the agent may be gone. Then nobody has recorded that helpers ended with the agent, and whoever
-    looks next does.
-    """
-
-    guard: Invocation
-    iteration: Iteration
-    session: str | None
-    _settled: bool = False
-
-    def __call__(self) -> TeamStanding:
-        found = self._standing()
-        if not found.living or self._settled or not agent_has_ended(self.iteration):
-            return found
-        self._settled = True
-        scope, moment = self._scope, self.guard.clock.moment()
-        members = helpers_left_by(self.guard, self.iteration)
-        host_ended(self.guard.writable_store, scope, moment, members)
-        return self._standing()
-
-    @property
-    def _scope(self) -> Scope:
-        return Scope(
-            self.guard.worktree_key, self.session, self.iteration.run, self.iteration.number
-        )
-
-    def _standing(self) -> TeamStanding:
-        fold(self.guard)
-        return standing(self.guard.store, self._scope, self.guard.clock.moment())
-
-
 @contextmanager
-def _prepared(
-    guard: Invocation,
-    terms: CheckTerms,
-    settings: Settings,
-    watch: Watch,
+def _prepare(
     subject: CheckSubject,
+    terms: CheckTerms,
+    watch: Watch,
     last: LastCheck | None,
-    beat: Callable[[], None],
+    beat: Callable[[], None] | None = None,
 ) -> Iterator[Check]:
+    """A check that shows a live line; `beat` is called with each line, so that a later guard knows that this one watched."""
+    guard = subject.guard
     live = guard.output.live()
 
     def say(line: str) -> None:
-        beat()
+        if beat is not None:
+            beat()
         live.say(line)
 
     try:
         yield Check(
             subject,
-            settings,
-            terms.policy(settings),
+            terms.policy(subject.settings),
             watch,
-            guard.clock,
-            guard.output.warn,
+            TeamWatch(guard, subject.iteration, subject.session),
             say,
-            checked_before=last is not None,
-            waited_before=last.waited_seconds if last else 0.0,
+            last,
         )
     finally:
-        beat()
+        if beat is not None:
+            beat()
         live.clear()
 
 
-def _nothing() -> None:
-    """Nobody is told."""
+def _report(subject: CheckSubject, result: CheckResult) -> CheckReport:
+    guard, missed = subject.guard, list[str]()
+    with suppress(GuardError):  # For information: no verdict goes by it.
+        missed += noticed(guard, subject.baseline).sentences()
+    return check_report(
+        result,
+        subject.baseline,
+        breaker.load(guard.store, guard.worktree_key),
+        agent=subject.agent,
+        session=subject.session,
+        missed=missed,
+    )

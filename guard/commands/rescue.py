@@ -48,10 +48,10 @@ def command(
     said why. The user's own earlier work, secrets, ignored and very large files are not committed. Exit code 0 if nothing is
     left to be done, 1 if something was held back or could not be committed.
     """
-    from guard.check.verdict import rescued
+    from guard.check import verdict
 
     terms = CheckTerms(**told, flags={"rescue.planner": planner})
-    report = rescued(guard, terms, dry=dry_run, on_branch=branch)
+    report = verdict.rescue(guard, terms, dry=dry_run, on_branch=branch)
     guard.output.verdict(report, form, _text)
     return 0 if report.is_settled else 1
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from guard import breaker
-from guard.check.record import place_of
 from guard.check.verdict import check
 from guard.context.invocation import Invocation
 from guard.core.base.fields import parsed
@@ -63,7 +62,7 @@ class WorkflowStep:
 
     def _begin(self) -> StepReport:
         self._adopt()
-        place = place_of(self.guard)
+        place = breaker.BreakerKey.of(self.guard)
         state = breaker.load(self.guard.store, place.worktree)
         permission = breaker.outlook(place, state)
         if not permission.allowed:
@@ -82,7 +81,7 @@ class WorkflowStep:
                 "put a step with `mode: baseline` before the agent's, or name a revision: `baseline`",
             )
         made = check(self.guard, self.terms)
-        place = place_of(self.guard)
+        place = breaker.BreakerKey.of(self.guard)
         outcome = breaker.Outcome(made.status, made.reason, rescued=made.rescued, head=place.head())
         if self._begun.is_file():
             # Once: a check may be repeated, an iteration may not count twice.

@@ -1,17 +1,21 @@
-"""Whose a file is: what was left in a work tree, and cannot be shown to be the agent's alone.
+"""Tell what an iteration left in a work tree from what the user did there.
 
-What holds the work of both is held back from every rescue. What changed when no guard was watching is taken for the user's. The
-next baseline takes both for the user's, and the snapshots have them anyway.
+A file that holds the work of both is held back from every rescue, and one that changed while no guard was watching is taken for
+the user's. The next baseline takes both for the user's; the snapshots have them anyway.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 from guard.core.events.baseline import DirtyFile
 from guard.core.iteration.baseline import Baseline
-from guard.core.work.uncommitted import mixed_with_users
-from guard.git.dirty import Dirty
+from guard.core.work.uncommitted import changed_since, mixed_with_users
+from guard.git.dirty import Dirty, dirty
 from guard.git.locate import Repository
 from guard.git.run import TIME_LIMIT_SECONDS
 from guard.git.stashes import brought_back
@@ -22,14 +26,55 @@ _SLACK_SECONDS = 2.0
 """A guard that is killed has looked at most so long before."""
 
 
-def not_the_agents(
+class Away(NamedTuple):
+    """A time in which the iteration was not watched, in seconds since the epoch."""
+
+    since: float
+    until: float = inf
+
+    @classmethod
+    def after_guard(cls, watched_until: float) -> "Away":
+        return cls(watched_until + _SLACK_SECONDS)
+
+
+@dataclass(frozen=True)
+class LeftByIteration:
+    """What is dirty now, what of it changed since the baseline, and which of these paths are taken for the user's."""
+
+    dirty: Dirty
+    changed: tuple[DirtyFile, ...]
+    aside: frozenset[str]
+
+    @cached_property
+    def files(self) -> tuple[DirtyFile, ...]:
+        """What the iteration left: changed since the baseline, and not set aside."""
+        return tuple(file for file in self.changed if file.path not in self.aside)
+
+
+def left_by_iteration(
+    repository: Repository,
+    baseline: Baseline,
+    environ: Mapping[str, str],
+    time_limit: float,
+    *,
+    aside: frozenset[str] = frozenset(),
+    away: Iterable[Away] = (),
+) -> LeftByIteration:
+    """Compare the work tree with the baseline; paths that changed last in one of the times `away` are set aside."""
+    now = dirty(repository, environ, time_limit, like=baseline.dirty)
+    changed = changed_since(baseline.dirty, now.files)
+    meanwhile = (_changed_while(absence, repository.root, changed, now) for absence in away)
+    return LeftByIteration(now, changed, aside.union(*meanwhile))
+
+
+def shared_with_user(
     repository: Repository,
     baseline: Baseline,
     left: tuple[DirtyFile, ...],
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> dict[str, str]:
-    """The paths of what was left that are not the agent's alone, and why."""
+    """The paths of what was left that are not the agent's alone, each with the reason."""
     found: dict[str, str] = {}
     if baseline.stash and left:
         back = brought_back(repository, baseline.stash, environ, time_limit)
@@ -37,26 +82,25 @@ def not_the_agents(
     return found | dict.fromkeys(mixed_with_users(baseline.dirty, left), MIXED)
 
 
-def unwatched(
-    root: Path, left: tuple[DirtyFile, ...], dirty: Dirty, watched_until: float
+def _changed_while(
+    away: Away, root: Path, files: tuple[DirtyFile, ...], dirty: Dirty
 ) -> frozenset[str]:
-    """The paths of what was left that changed after guard looked last: nobody can say who did that."""
-    return changed_after(root, left, dirty, watched_until + _SLACK_SECONDS)
+    since = _changed_after(away.since, root, files, dirty)
+    return since - _changed_after(away.until, root, files, dirty) if away.until < inf else since
 
 
-def changed_after(
-    root: Path, files: tuple[DirtyFile, ...], dirty: Dirty, moment: float
+def _changed_after(
+    moment: float, root: Path, files: tuple[DirtyFile, ...], dirty: Dirty
 ) -> frozenset[str]:
-    """The paths of these files that changed after this moment."""
     return frozenset(
         file.path
         for file in files
-        if any(_changed_after(root, path, moment) for path in dirty.paths([file]))
+        if any(_has_changed_after(moment, root, path) for path in dirty.paths([file]))
     )
 
 
-def _changed_after(root: Path, path: bytes, moment: float) -> bool:
-    """By the time of the last change of any kind, which nobody can set; of what is gone, that of the folder it was in."""
+def _has_changed_after(moment: float, root: Path, path: bytes) -> bool:
+    # By the time of the last change of any kind, which no program can set; of a path that is gone, that of its folder.
     place = os.path.join(os.fsencode(root), path)
     while True:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 from guard.context.ids import new_id
 from guard.core.base.text import visible
 from guard.core.events.baseline import BaselineRecorded, DirtyFile, RepositoryStanding
-from guard.core.iteration.baseline import BASELINE, Baseline
+from guard.core.iteration.baseline import BASELINE, EMPTY, Baseline
 from guard.core.work.count import Work
 from guard.core.work.history import EMPTY_TREES
 from guard.core.work.uncommitted import attributed
@@ -34,8 +34,6 @@ __all__ = [
     "take",
 ]
 
-EMPTY = "empty"
-"""The baseline of a repository without a commit."""
 UNRECORDED = "unrecorded"
 """The run of a baseline that was only named."""
 MOST_REFS = 10_000

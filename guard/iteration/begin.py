@@ -6,19 +6,17 @@ from typing import Any
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core.base.text import shortened, visible
+from guard.core.base.text import shortened, valid, visible
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.events.baseline import BaselineRecorded, DirtyFile
-from guard.core.events.run import IterationStarted, Process, RunStarted
+from guard.core.events.run import IterationEnded, IterationStarted, Process, RunStarted
 from guard.core.events.snapshot import Occasion
-from guard.core.iteration.baseline import Baseline
+from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.iteration.report import BaselineReport
 from guard.core.iteration.run import RUN, Run
-from guard.core.work.uncommitted import changed_since
 from guard.errors import GuardError
-from guard.git.dirty import dirty
 from guard.iteration import baseline as baselines
-from guard.iteration.attribution import changed_after, not_the_agents, unwatched
+from guard.iteration.attribution import Away, left_by_iteration, shared_with_user
 from guard.iteration.current import (
     CheckTerms,
     Iteration,
@@ -104,19 +102,20 @@ def _left_before(
     if not ended or before is None:
         last = guard.store.view(LAST_CHECK, guard.worktree_key)
         return last.left if last else ()
-    now = dirty(guard.repository, guard.environ, _git_limit(guard), like=before.dirty)
-    left = changed_since(before.dirty, now.files)
     iteration = current(guard, CheckTerms())
-    root, alone = guard.repository.root, left_alone_since(guard, iteration)
-    last = last_check(guard, iteration)
-    aside = set(last.aside) if last else set()
+    alone, last = left_alone_since(guard, iteration), last_check(guard, iteration)
+    away: tuple[Away, ...] = ()
     if over_since is not None:
-        # Its end is told when all is written, so that there is no doubt to be had in its favour.
-        aside |= changed_after(root, left, now, over_since.timestamp())
+        # The end of a session is told when all is written, so this moment is exact.
+        away = (Away(over_since.timestamp()),)
     elif alone is not None:
-        aside |= unwatched(root, left, now, alone)
-    held = not_the_agents(guard.repository, before, left, guard.environ, _git_limit(guard))
-    return tuple(file for file in left if file.path not in held and file.path not in aside)
+        away = (Away.after_guard(alone),)
+    aside, limit = frozenset(last.aside if last else ()), _git_limit(guard)
+    found = left_by_iteration(
+        guard.repository, before, guard.environ, limit, aside=aside, away=away
+    )
+    shared = shared_with_user(guard.repository, before, found.files, guard.environ, limit)
+    return tuple(file for file in found.files if file.path not in shared)
 
 
 def _finish_rescues(guard: Invocation) -> None:
@@ -141,6 +140,23 @@ def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:
     return not new_run and run.ended_at is None and run.command == command
 
 
+def record_not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
+    """End an iteration whose agent could not be started: nothing happened, and nothing counts."""
+    with guard.writable_store.change() as change:
+        change.append(
+            IterationEnded(
+                at=guard.clock.now(),
+                id=new_id(),
+                run=iteration.run,
+                iteration=iteration.number,
+                worktree=guard.worktree_key,
+                status="error",
+                reason=shortened(f"not_started: {valid(why)}", 400),
+                elapsed_seconds=0,
+            )
+        )
+
+
 def report_of(begun: Iteration, worktree: str) -> BaselineReport:
     """The beginning of an iteration as scripts read it."""
     found = begun.baseline
@@ -149,7 +165,7 @@ def report_of(begun: Iteration, worktree: str) -> BaselineReport:
         run=begun.run,
         iteration=begun.number,
         worktree=worktree,
-        head=found.head or baselines.EMPTY,
+        head=found.head or EMPTY,
         branch=found.branch,
         refs=len(found.refs) + found.refs_omitted,
         stashes=len(found.stash),

@@ -10,15 +10,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from guard import breaker
-from guard.check.record import not_started, place_of
-from guard.check.verdict import judged, stopped
+from guard.check.verdict import judge, stop
 from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
 from guard.core.classify import Classification, reader
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, WrongUsage
 from guard.hooks.ingest import fold
-from guard.iteration.begin import begin
+from guard.iteration.begin import begin, record_not_started
 from guard.iteration.current import (
     CheckTerms,
     Iteration,
@@ -102,7 +101,7 @@ def finish_what_was_left(
     refuse_beside_another(run)
     iteration = current(guard, CheckTerms())
     guard.output.warn(f"iteration {opened.number} was left unfinished; it is judged first")
-    return judged(
+    return judge(
         guard,
         iteration,
         replace(
@@ -126,7 +125,9 @@ def still_open(guard: Invocation, report: CheckReport) -> bool:
 
 def _ask_breaker(guard: Invocation) -> None:
     holder = breaker.process(os.getpid())
-    found = breaker.allow(guard.writable_store, place_of(guard), holder=holder, heir=True)
+    found = breaker.allow(
+        guard.writable_store, breaker.BreakerKey.of(guard), holder=holder, heir=True
+    )
     if found.allowed:
         return
     why = breaker.load(guard.store, guard.worktree_key).reason or found.reason
@@ -161,7 +162,7 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         try:
             held.enter_context(child)
         except WrongUsage as error:
-            not_started(guard, iteration, error.message)
+            record_not_started(guard, iteration, error.message)
             raise
         iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
         if entry is not None:
@@ -196,9 +197,9 @@ def _judge(
     watch = watching.watch
     if ended.stopped_by is not None:
         word = signal.Signals(ended.stopped_by).name
-        report = stopped(guard, iteration, terms, watch=watch, output=output, by=word)
+        report = stop(guard, iteration, terms, watch=watch, output=output, by=word)
         raise StoppedByPerson(report)
-    return judged(
+    return judge(
         guard,
         iteration,
         terms,

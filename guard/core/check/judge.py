@@ -13,7 +13,7 @@ from typing import Literal
 
 from guard.core.base.text import plural
 from guard.core.check.evidence import Evidence, Living, Policy
-from guard.core.check.holding import holds, hung, living_agent, may_commit, may_go_on
+from guard.core.check.holders import hung_members, is_holding, living_agent, may_commit, may_go_on
 from guard.core.classify import status_of
 from guard.core.events.run import Status
 from guard.core.probe.answer import ProbeResult
@@ -69,7 +69,7 @@ def judge(evidence: Evidence, policy: Policy) -> Ruling:
 def _helpers_killed(seen: Evidence, policy: Policy) -> Decision | None:
     if seen.output is None or not seen.output.killed or _was_hung(seen):
         return None
-    outlived = next((one for one in seen.living if holds(one, policy)), None)
+    outlived = next((one for one in seen.living if is_holding(one, policy)), None)
     if outlived is not None and policy.wait and seen.waited_seconds < policy.max_wait_seconds:
         return _hold(seen, policy, f"the session was cut off, and {outlived.name} outlived it")
     lost = seen.output.killed
@@ -84,7 +84,7 @@ def _helpers_killed(seen: Evidence, policy: Policy) -> Decision | None:
 def _new_commits(seen: Evidence, policy: Policy) -> Decision | None:
     if not _has_commits(seen):
         return None
-    if seen.team is not None and seen.team.active and not hung(seen, policy):
+    if seen.team is not None and seen.team.active and not hung_members(seen, policy):
         held = f"team {seen.team.name} has {plural(seen.team.active, 'active member')}"
         return _hold(seen, policy, f"commits are there, but {held}")
     retry_at = seen.output.retry_at if seen.output else None
@@ -103,7 +103,7 @@ def _output_says(seen: Evidence, _policy: Policy) -> Decision | None:
 
 
 def _something_alive(seen: Evidence, policy: Policy) -> Decision | None:
-    at_work = [living for living in seen.living if holds(living, policy)]
+    at_work = [living for living in seen.living if is_holding(living, policy)]
     if not at_work:
         return None
     names = ", ".join(living.name for living in at_work[:3])
@@ -111,7 +111,7 @@ def _something_alive(seen: Evidence, policy: Policy) -> Decision | None:
 
 
 def _hung_members(seen: Evidence, policy: Policy) -> Decision | None:
-    members = hung(seen, policy)
+    members = hung_members(seen, policy)
     if not members:
         return None
     return Verdict(

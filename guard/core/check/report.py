@@ -1,5 +1,7 @@
-"""The result of a completion check, as scripts read it and as people do."""
+"""The result of a completion check, and the document that scripts read."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -7,9 +9,13 @@ from pydantic import Field
 from guard.core.base.fields import Count, Frozen, Instant, Line
 from guard.core.base.report import Report
 from guard.core.base.text import plural
+from guard.core.breaker.state import Breaker
 from guard.core.check.evidence import Evidence, TeamEvidence
+from guard.core.check.judge import Verdict
+from guard.core.events.baseline import DirtyFile
 from guard.core.events.run import Seconds, Status
 from guard.core.events.snapshot import Rescue, Snapshot
+from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.work.count import Work
 from guard.core.work.uncommitted import Uncommitted
 
@@ -23,6 +29,31 @@ EXIT_OF: dict[Status, int] = {
     "error": 15,
     "interrupted": 16,
 }
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A verdict with all that led to it."""
+
+    verdict: Verdict
+    evidence: Evidence
+    looks: tuple[Evidence, ...]
+    snapshot: Snapshot | None
+    rescue: Rescue | None
+    left: tuple[DirtyFile, ...]
+    """What the iteration left that is its own alone."""
+    aside: tuple[str, ...]
+    elapsed_seconds: float
+
+    @property
+    def was_rescued(self) -> bool:
+        return bool(self.rescue and self.rescue.commits) or (
+            self.verdict.reason == "rescued" and self.evidence.work.rescued > 0
+        )
+
+    @property
+    def rescued_commits(self) -> int:
+        return len(self.rescue.commits) if self.rescue else self.evidence.work.rescued
 
 
 class Fact(Frozen):
@@ -49,6 +80,15 @@ class BreakerLine(Frozen):
     streak: Count
     reason: Line | None
     retry_at: Instant | None
+
+    @classmethod
+    def of(cls, breaker: Breaker) -> "BreakerLine":
+        return cls(
+            state=breaker.state,
+            streak=breaker.streak,
+            reason=breaker.reason,
+            retry_at=breaker.retry_at,
+        )
 
 
 class CheckReport(Report):
@@ -80,6 +120,46 @@ class CheckReport(Report):
     work: Work
     snapshot: Snapshot | None
     rescue: Rescue | None
+
+
+def check_report(
+    result: CheckResult,
+    baseline: Baseline,
+    breaker: Breaker,
+    *,
+    agent: str | None,
+    session: str | None,
+    missed: Iterable[str],
+) -> CheckReport:
+    """The document of a check; `missed` are sentences about commits that came past guard's hooks in git."""
+    seen, verdict = result.evidence, result.verdict
+    past_hooks = (Fact(source="git hooks", fact=sentence) for sentence in missed)
+    return CheckReport(
+        complete=verdict.status == "complete",
+        status=verdict.status,
+        reason=verdict.reason,
+        detail=verdict.detail,
+        new_commits=seen.own_commits,
+        uncommitted=seen.uncommitted,
+        rescued=result.was_rescued,
+        rescued_commits=result.rescued_commits,
+        probes=len(seen.probes),
+        baseline=baseline.head or EMPTY,
+        head=seen.work.head or EMPTY,
+        retry_at=verdict.retry_at,
+        team=seen.team,
+        breaker=BreakerLine.of(breaker),
+        evidence=(*facts(seen), *past_hooks),
+        elapsed_seconds=round(result.elapsed_seconds, 3),
+        run=baseline.run,
+        iteration=baseline.iteration,
+        agent=agent,
+        session=session,
+        exit_code=seen.output.exit_code if seen.output else None,
+        work=seen.work,
+        snapshot=result.snapshot,
+        rescue=result.rescue,
+    )
 
 
 def facts(seen: Evidence) -> tuple[Fact, ...]:

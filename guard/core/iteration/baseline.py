@@ -9,6 +9,9 @@ from guard.core.events.base import IterationNumber
 from guard.core.events.baseline import BaselineRecorded, RepositoryStanding
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
+EMPTY = "empty"
+"""The baseline of a repository without a commit."""
+
 
 class Baseline(RepositoryStanding):
     """What an iteration is measured against: recorded when it began, or named afterwards by a revision."""

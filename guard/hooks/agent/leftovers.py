@@ -1,7 +1,6 @@
 """What a session would leave uncommitted if it stopped now: as a check sees it, and changed while it was there."""
 
 import math
-from pathlib import Path
 
 from guard.context.invocation import Invocation
 from guard.core.base.paths import unspelled
@@ -11,11 +10,9 @@ from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import Absence, HookSession, HooksState
 from guard.core.iteration.run import RUN, Run
 from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
-from guard.core.work.uncommitted import changed_since
-from guard.git.dirty import Dirty, dirty
 from guard.hooks.agent.host import is_gone
 from guard.iteration import baseline as baselines
-from guard.iteration.attribution import changed_after, not_the_agents
+from guard.iteration.attribution import Away, left_by_iteration, shared_with_user
 from guard.iteration.current import CheckTerms, Iteration, current, last_check
 
 _SLACK_SECONDS = 2.0
@@ -60,30 +57,24 @@ def _files(
     settings, before = guard.settings(iteration.frozen), iteration.baseline
     moment = guard.clock.moment()
     limit = min(settings.completion_check.git_timeout_seconds, seconds)
-    now = dirty(guard.repository, guard.environ, limit, like=before.dirty)
-    left = changed_since(before.dirty, now.files)
-    if known is not None and not was_set_back(known, moment):
-        meanwhile = _changed_in(known.away, guard.repository.root, left, now)
-        left = tuple(file for file in left if file.path not in meanwhile)
     last = last_check(guard, iteration)
-    aside = {*not_the_agents(guard.repository, before, left, guard.environ, limit)}
-    aside |= set(last.aside) if last is not None else set()
+    aside = frozenset(last.aside if last is not None else ())
+    away: tuple[Absence, ...] = ()
+    if known is not None and not was_set_back(known, moment):
+        away = known.away
+    left = left_by_iteration(
+        guard.repository, before, guard.environ, limit, aside=aside, away=map(_away, away)
+    ).files
+    shared = shared_with_user(guard.repository, before, left, guard.environ, limit)
     allowed = settings.rescue.allow_secrets
     return tuple(
-        file.path for file in left if file.path not in aside and not _is_secret(file, allowed)
+        file.path for file in left if file.path not in shared and not _is_secret(file, allowed)
     )
 
 
-def _changed_in(
-    away: tuple[Absence, ...], root: Path, files: tuple[DirtyFile, ...], now: Dirty
-) -> set[str]:
-    """The paths of what changed last while the session was not there."""
-    found: set[str] = set()
-    for absence in away:
-        since = absence.since.timestamp() if absence.since is not None else -math.inf
-        until = absence.until.timestamp() - _SLACK_SECONDS
-        found |= changed_after(root, files, now, since) - changed_after(root, files, now, until)
-    return found
+def _away(absence: Absence) -> Away:
+    since = absence.since.timestamp() if absence.since is not None else -math.inf
+    return Away(since, absence.until.timestamp() - _SLACK_SECONDS)
 
 
 def _is_secret(file: DirtyFile, allowed: str) -> bool:

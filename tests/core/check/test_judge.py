@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from guard.core.check.evidence import Evidence, Living, Policy
-from guard.core.check.holding import holds, may_commit
+from guard.core.check.holders import is_holding, may_commit
 from guard.core.check.judge import RULES, Step, Verdict, judge
 from guard.core.work.count import Work
 from guard.core.work.uncommitted import Uncommitted
@@ -456,7 +456,7 @@ HOLDING: dict[str, tuple[Living, bool]] = {
 
 @pytest.mark.parametrize(("one", "expected"), HOLDING.values(), ids=HOLDING)
 def test_what_a_verdict_waits_for(one: Living, expected: bool) -> None:
-    assert holds(one, POLICY) == expected
+    assert is_holding(one, POLICY) == expected
 
 
 COMMITTING: dict[str, tuple[Evidence, Policy, bool]] = {

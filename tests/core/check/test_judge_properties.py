@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, get_args
 
 from guard.core.check.evidence import Evidence, Living, Policy, TeamEvidence
-from guard.core.check.holding import holds, may_commit, may_go_on
+from guard.core.check.holders import is_holding, may_commit, may_go_on
 from guard.core.check.judge import RULES, Step, Verdict, judge
 from guard.core.classify import Outcome
 from guard.core.events.snapshot import Rescue
@@ -141,7 +141,7 @@ def test_complete_without_commits_has_a_claim_with_nothing_against_it() -> None:
         assert claim is not None
         assert seen.probed
         assert claim.reading() == "complete"
-        assert not any(holds(one, policy) for one in seen.living)
+        assert not any(is_holding(one, policy) for one in seen.living)
         if seen.rescue is not None and seen.rescue.commits and seen.rescue.branch is None:
             assert verdict.reason == "rescued"
             continue
@@ -155,7 +155,8 @@ def test_waiting_and_working_are_proved_by_something_alive_or_by_the_output() ->
     for seen, policy, _ in verdicts("waiting"):
         team = seen.team is not None and seen.team.active > 0
         assert team or any(
-            holds(one, policy) or (seen.probed and may_go_on(one, policy)) for one in seen.living
+            is_holding(one, policy) or (seen.probed and may_go_on(one, policy))
+            for one in seen.living
         )
     for seen, _, verdict in verdicts("working"):
         agent = any(one.kind == "agent" for one in seen.living)
@@ -164,7 +165,7 @@ def test_waiting_and_working_are_proved_by_something_alive_or_by_the_output() ->
 
 def test_a_stall_has_nothing_at_work_no_commits_and_no_better_reason() -> None:
     for seen, policy, _ in verdicts("timeout"):
-        assert not any(holds(one, policy) for one in seen.living)
+        assert not any(is_holding(one, policy) for one in seen.living)
         assert not (seen.work.new_commits and seen.work.net_change)
         assert seen.output is None or seen.output.outcome in ("ok", "crash", "unknown")
 
@@ -173,7 +174,7 @@ def test_a_rescue_is_never_made_under_the_hands_of_something_alive() -> None:
     rescues = 0
     for seen, policy in situations():
         found = judge(seen, policy).decision
-        busy = any(holds(one, policy) for one in seen.living)
+        busy = any(is_holding(one, policy) for one in seen.living)
         assert not (busy and may_commit(seen, policy))
         if isinstance(found, Step) and found.action == "rescue":
             rescues += 1
