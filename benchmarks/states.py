@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row, none_of, scratch
 from guard.git.locate import find
-from guard.snapshots.keep import snapshot
+from guard.snapshots.take import snapshot
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import identify
 from tests.support import TIME_LIMIT, git

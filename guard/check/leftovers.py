@@ -16,6 +16,7 @@ from guard.core.events.snapshot import HeldBack, Occasion, Rescue, list_held_bac
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, Discarded, plan_from, planning_prompt
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group, grouped
+from guard.core.rescue.settings import SnapshotLimits
 from guard.core.work.count import CommitLine, count_work
 from guard.errors import GuardError
 from guard.git.dirty import Dirty
@@ -23,7 +24,6 @@ from guard.git.history import history
 from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.rescue.users_program import Expected, Foreign
-from guard.snapshots.limits import SnapshotLimits
 from guard.system.processes import run
 
 _PLANNING_SHARE = 0.25

@@ -8,12 +8,12 @@ from guard.check.subject import CheckSubject
 from guard.core.base.text import plural
 from guard.core.events.baseline import DirtyFile
 from guard.core.events.snapshot import Occasion, Snapshot, SnapshotKind
+from guard.core.rescue.settings import SnapshotLimits
 from guard.core.work.count import Work
 from guard.errors import GuardError, RepositoryProblem
 from guard.iteration.attribution import shared_with_user
 from guard.iteration.baseline import keep_lost
-from guard.snapshots.keep import snapshot
-from guard.snapshots.limits import SnapshotLimits
+from guard.snapshots.take import snapshot
 
 
 def take_snapshot(subject: CheckSubject, kind: SnapshotKind = "check") -> Snapshot:

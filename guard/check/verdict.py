@@ -22,7 +22,7 @@ from guard.iteration.attribution import Away
 from guard.iteration.current import CheckTerms, Iteration, current, last_check, watch_of
 from guard.iteration.kept_output import KeptOutput, left_alone_since, output_left_by
 from guard.iteration.process_watch import Watch
-from guard.snapshots.keep import keep
+from guard.snapshots.take import keep
 from guard.team import TeamWatch
 
 if TYPE_CHECKING:

@@ -77,7 +77,7 @@ def command(
 
 
 def _source(guard: Invocation) -> "SnapshotSource":
-    from guard.snapshots.limits import SnapshotLimits
+    from guard.core.rescue.settings import SnapshotLimits
     from guard.snapshots.restore import SnapshotSource
 
     place, settings = guard.workspace, guard.users_config.settings.rescue

@@ -7,7 +7,7 @@ from guard.context.output import format_option
 from guard.core.base.text import plural, visible
 from guard.core.events.snapshot import Occasion
 from guard.core.snapshots.report import SnapshotReport
-from guard.snapshots.keep import keep
+from guard.snapshots.take import keep
 
 _MOST_LINES = 20
 

@@ -25,7 +25,7 @@ from guard.iteration.current import (
     refuse_beside_another,
 )
 from guard.iteration.kept_output import left_alone_since
-from guard.snapshots.keep import keep
+from guard.snapshots.take import keep
 
 _LONGEST_WORD = 200
 _MOST_WORDS = 64

@@ -15,11 +15,10 @@ from guard.core.events.snapshot import Occasion, Rescue
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.search_path import outside
-from guard.snapshots.keep import tidy
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import NAME as SHADOW
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.take import promote, ready, take
+from guard.snapshots.take import promote, prune_old, ready, take
 from guard.system.deadline import Deadline
 
 # Much to import, and not needed for a snapshot alone.
@@ -58,7 +57,7 @@ def rescue(
         if done.reason in ("rescued", "nothing") and not done.held_back:
             for one in filter(None, (before, done.snapshot)):
                 promote(shadow, one)
-    tidy(project, workspace_path, orders.limits, at)
+    prune_old(project, workspace_path, orders.limits, at)
     return done
 
 

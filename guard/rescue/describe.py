@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from guard.core.rescue.change import MOST_TEXT, Changed
 from guard.errors import RepositoryProblem
-from guard.snapshots.blobs import blobs
+from guard.snapshots.objects import blobs
 from guard.snapshots.project import Project
 
 _MOST_BLOB_BYTES = 256 * 1024

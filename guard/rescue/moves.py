@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from guard.core.base.paths import path_line
-from guard.snapshots.blobs import blobs
 from guard.snapshots.fast_import import Listing
+from guard.snapshots.objects import blobs
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import Taken

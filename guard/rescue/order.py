@@ -7,7 +7,7 @@ from datetime import datetime
 from guard.core.events.snapshot import HeldBack
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group, grouped
-from guard.snapshots.limits import SnapshotLimits
+from guard.core.rescue.settings import SnapshotLimits
 
 Grouping = Callable[[Sequence[Changed]], list[Group]]
 """Which changes become one commit, and what it says; each change in exactly one of them."""

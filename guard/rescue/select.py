@@ -17,18 +17,16 @@ from guard.core.rescue.secrets import (
     secrets_in,
     told,
 )
-from guard.core.snapshots.paths import is_refused_by_git, is_relative
+from guard.core.rescue.settings import SnapshotLimits
+from guard.core.snapshots.paths import GITLINK, folders_above, is_refused_by_git, is_relative
 from guard.errors import RepositoryProblem
 from guard.rescue.ignore_rules import Hidden, hidden
 from guard.rescue.moves import half_moves
-from guard.snapshots.blobs import blobs
 from guard.snapshots.fast_import import Listing
-from guard.snapshots.limits import SnapshotLimits
+from guard.snapshots.objects import blobs
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.staged import GITLINK
 from guard.snapshots.take import Taken
-from guard.snapshots.tree_delta import above
 
 _ENCODING = "working-tree-encoding"
 _LINK = b"120000"
@@ -102,7 +100,7 @@ class Planner:
         inside = [
             path
             for path in (self._taken.kept if new else ())
-            if any(folder in new for folder in above(path)) and not self._is_nested(path)
+            if any(folder in new for folder in folders_above(path)) and not self._is_nested(path)
         ]
         wanted = frozenset(inside).difference(self._ignored(inside))
         return sorted(wanted.union(path for path in paths if path not in new))
@@ -115,7 +113,7 @@ class Planner:
             return "guard's own state"
         if self._is_nested(path):
             return "nested_repository"
-        passed_over = [taken.passed_over.get(folder) for folder in above(path)]
+        passed_over = [taken.passed_over.get(folder) for folder in folders_above(path)]
         if any(passed_over) and path not in self._committed:
             return f"rebuilt: {next(filter(None, passed_over))}"
         if any(is_refused_by_git(name) for name in path.split(b"/")):
@@ -136,7 +134,7 @@ class Planner:
     def _is_nested(self, path: bytes) -> bool:
         committed = self._committed
         is_gitlink = path in committed and committed[path][0] == GITLINK
-        return is_gitlink or any(map(self._has_git_dir, (*above(path), path)))
+        return is_gitlink or any(map(self._has_git_dir, (*folders_above(path), path)))
 
     def _has_git_dir(self, folder: bytes) -> bool:
         if folder not in self._roots:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from guard.core.base.paths import path_line
 from guard.core.events.snapshot import HeldBack, Occasion, Snapshot
+from guard.core.rescue.settings import SnapshotLimits
 from guard.git.locate import Repository
 from guard.rescue.commits import PathChange, is_as_kept
 from guard.rescue.select import CommitSelection, Planner
 from guard.snapshots.fast_import import Listing
-from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import Taken, promote, ready, take

@@ -28,7 +28,7 @@ from guard.rollback.recover import Settled, settle_all
 from guard.rollback.report import aborted, finished_now, refused, repeated, taken_back
 from guard.rollback.retry import attempts
 from guard.rollback.task_commits import commits_of_task
-from guard.snapshots.keep import keep
+from guard.snapshots.take import keep
 from guard.store import Change
 
 _LONGEST_REASON = 60_000

@@ -14,10 +14,10 @@ from pathlib import Path
 from guard.core.base.fields import parsed
 from guard.core.base.paths import unspelled
 from guard.core.rollback.journal import RollbackJournal
+from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.restore import There
 from guard.errors import StateProblem, StoreUnavailable
 from guard.rescue.select import listed
-from guard.snapshots.objects import LINK
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import pieces
 from guard.snapshots.safe_writer import PathRefused, SafeFolder

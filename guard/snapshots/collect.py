@@ -12,17 +12,15 @@ from pathlib import Path
 from guard.core.base.paths import spelled
 from guard.core.base.text import fit_line
 from guard.core.events.snapshot import LogHead, Manifest, Occasion, Skipped
-from guard.core.snapshots.paths import is_relative, tree_path
+from guard.core.rescue.settings import SnapshotLimits
+from guard.core.snapshots.paths import GITLINK, folders_above, is_relative, tree_path
 from guard.errors import GuardError, StoreUnavailable
-from guard.snapshots.fast_import import Stream
+from guard.snapshots.fast_import import Stream, Table
 from guard.snapshots.git_state import PutAside
-from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import Content, Large, read
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.staged import GITLINK
 from guard.snapshots.stat_cache import StatCache, is_same
-from guard.snapshots.tree_delta import Table, above
 from guard.snapshots.walk import FOLDER, Found, SnapshotWalk, WalkEntry, reached
 from guard.store.lock import read_mark
 from guard.system.private_files import Folder, close
@@ -164,7 +162,9 @@ class Taking:
             self._unread_of_git[b".git/index"] = error.message
             return set()
         paths = (entry.path for entry in tracked if entry.mode != GITLINK)
-        return {path for path in paths if any(folder in passed_over for folder in above(path))}
+        return {
+            path for path in paths if any(folder in passed_over for folder in folders_above(path))
+        }
 
     def _fetch(self, path: bytes, large: bool = False) -> None:
         """One path by itself."""
@@ -175,7 +175,9 @@ class Taking:
                 self.folders.add(path)
             elif isinstance(found, str):
                 self.unread[path] = found
-            elif path in self._walked or any(folder in self.worktree.now for folder in above(path)):
+            elif path in self._walked or any(
+                folder in self.worktree.now for folder in folders_above(path)
+            ):
                 self.unread[path] = (
                     UNSTEADY  # A folder became a file meanwhile, or a file a folder.
                 )

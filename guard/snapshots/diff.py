@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from guard.core.base.paths import spelled
 from guard.core.base.text import fit_line
+from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.report import PathDifference
 from guard.core.snapshots.restore import File, There, asked_for, same, text_diff
 from guard.snapshots.contents import SnapshotContents
-from guard.snapshots.objects import LINK, Objects, ObjectUnreadable
+from guard.snapshots.objects import Objects, ObjectUnreadable
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
 from guard.snapshots.walk import SnapshotWalk
 from guard.system.deadline import Deadline

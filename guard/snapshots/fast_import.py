@@ -1,4 +1,7 @@
-"""One snapshot as a stream for `git fast-import`, with the object id of everything worked out on our side as well."""
+"""Write one snapshot as a stream for `git fast-import`, as changes against the snapshot before.
+
+The id of every object is worked out on guard's side as well.
+"""
 
 import hashlib
 import os
@@ -7,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from guard.snapshots.read_file import Large, is_unchanged, mode_of, pieces
+from guard.core.snapshots.paths import folders_above, tree_path
+from guard.snapshots.read_file import Content, Large, is_unchanged, mode_of, pieces
+from guard.snapshots.stat_cache import CachedFiles, Records, is_same, kept, record
 from guard.system.processes import Fed
 
 _WHO = b"guard <guard@localhost> now"
@@ -111,3 +116,60 @@ def _named(path: bytes) -> bytes:
 def quoted(path: bytes) -> bytes:
     """A path as git reads it in a line of its own, whatever bytes it has."""
     return b'"%s"' % b"".join([_SPELLED[byte] for byte in path])
+
+
+class Table:
+    """What is in the folder now; what is not handed in again was deleted."""
+
+    def __init__(self, stream: Stream, top: bytes, before: Records, looked_ns: int) -> None:
+        self._stream, self._top, self._looked_ns = stream, top, looked_ns
+        self.before = before
+        self.now: Records = {}
+
+    @property
+    def files(self) -> CachedFiles:
+        """What is in it, by path."""
+        return CachedFiles(self.now)
+
+    def place(self, path: bytes) -> bytes:
+        """Where a file stands in the snapshot."""
+        return self._top + tree_path(path)
+
+    def knows(self, path: bytes, status: os.stat_result) -> bool:
+        """Whether the file is as it was; then it is in the snapshot already."""
+        known = self.before.get(path)
+        if known is None or not is_same(known, status):
+            return False
+        self.now[path] = known
+        return True
+
+    def put(self, path: bytes, found: Content) -> None:
+        """A file that may have changed."""
+        oid, mode = self._stream.oid_of(found.data), mode_of(found.status.st_mode)
+        known = self.before.get(path)
+        if known is None or kept(known)[:2] != (mode, oid):
+            self._stream.write(self.place(path), mode, found.data, oid)
+        self._note(path, found.status, len(found.data), oid, found.steady)
+
+    def put_large(self, path: bytes, found: Large, tell: Callable[[int], None]) -> bool:
+        """The same for a file that is read while it is written; whether it kept still. It is told the bytes done."""
+        place = self.place(path)
+        oid, steady = self._stream.put_large(place, found, tell)
+        known = self.before.get(path)
+        if known is not None and kept(known)[:2] == self._stream.written[place]:
+            del self._stream.written[place]
+        self._note(path, found.status, found.status.st_size, oid, steady)
+        return steady
+
+    def _note(self, path: bytes, status: os.stat_result, size: int, oid: str, steady: bool) -> None:
+        self.now[path] = record(status, size, oid, steady, self._looked_ns)
+
+    def sweep(self) -> None:
+        """Take out what is no longer there: what has become a folder is replaced by what is in it already."""
+        gone = self.before.keys() - self.now.keys()
+        folders = {folder for path in self.now for folder in folders_above(path)} if gone else set()
+        for path in sorted(gone):
+            if path in folders:
+                self._stream.deleted.add(self.place(path))
+            else:
+                self._stream.delete(self.place(path))

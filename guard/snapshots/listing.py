@@ -17,8 +17,7 @@ from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, Snapshot
 from guard.errors import StateProblem, WrongUsage
 from guard.git.run import git
 from guard.snapshots.objects import Objects, ObjectUnreadable
-from guard.snapshots.shadow import LOCK, NAME, OPTIONS
-from guard.snapshots.take import REFS, UNPROMOTED, recovery
+from guard.snapshots.shadow import LOCK, NAME, OPTIONS, REFS, UNPROMOTED, recovery
 from guard.system.private_files import Folder, close
 
 LATEST = "latest"

@@ -20,8 +20,7 @@ from guard.core.snapshots.retention import SnapshotFacts, due, slack
 from guard.errors import GuardError, StoreUnavailable
 from guard.git.run import git
 from guard.snapshots.listing import Reference, opened_shelf
-from guard.snapshots.shadow import LOCK, NAME, OPTIONS
-from guard.snapshots.take import REFS, UNPROMOTED
+from guard.snapshots.shadow import LOCK, NAME, OPTIONS, REFS, UNPROMOTED
 from guard.system.private_files import Folder, close
 
 _OWED = "guard.owed"
@@ -57,7 +56,7 @@ def may_be_due(workspace: Path, keeping: Keeping) -> bool:
     return len(snapshots) > keeping.snapshots or len(packs) > 2 * _MOST_PACKS
 
 
-def tidy(
+def prune_if_worth_it(
     workspace: Path,
     environ: Mapping[str, str],
     keeping: Keeping,

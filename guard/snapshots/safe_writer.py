@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 
+from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.restore import There
-from guard.snapshots.objects import LINK, blob_digest
+from guard.snapshots.objects import blob_digest
 from guard.snapshots.read_file import pieces
 from guard.system.private_files import close, write_all
 

@@ -8,6 +8,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -15,18 +16,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.base.text import fit_line, visible
+from guard.core.base.text import LONGEST_LINE, fit_line, visible
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.run import git, git_fed
-from guard.snapshots import packs
 from guard.snapshots.fast_import import Listing, Stream, TreeChanges
-from guard.snapshots.stat_cache import FOLDER
+from guard.snapshots.stat_cache import (
+    FOLDER,
+    note_verified_packs,
+    pack_index,
+    pack_stamps,
+    verified_packs,
+)
 from guard.system.deadline import Deadline
 from guard.system.private_files import Folder, close
 from guard.system.processes import Finished
 
 NAME = "shadow.git"
 LOCK = "guard.lock"
+REFS = "refs/guard/snapshot"
+UNPROMOTED = "refs/guard/unpromoted"
+"""A snapshot of a rescue has a second name here until all of its work is committed on its branch."""
 _ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
 _SETTINGS = {
     "core.compression": "1",
@@ -136,7 +145,7 @@ class Shadow:
             return None
 
     def _read_back(self) -> Set[str]:
-        found, before = packs.stamps(self.path), packs.read_back(self.path)
+        found, before = pack_stamps(self.path), verified_packs(self.path)
         return {name for name, stamp in found.items() if stamp == before.get(name)}
 
     def verify(
@@ -146,7 +155,7 @@ class Shadow:
 
         What it has in common with the one that it starts from was read back then. It returns the packs that it is in.
         """
-        found = packs.stamps(self.path)
+        found = pack_stamps(self.path)
         new = sorted(found.keys() - self._read_back())
         if new:
             self._read_packs(new)
@@ -154,12 +163,12 @@ class Shadow:
         answers = self.call("cat-file", "--batch-check", stdin=asked)
         if b" missing\n" in answers or self.changes(commit, base) != changes:
             raise unavailable(self.path, "what was read back is not what was written")
-        packs.note_read_back(self.path, found)
+        note_verified_packs(self.path, found)
         return frozenset(found)
 
     def _read_packs(self, names: Sequence[str]) -> None:
         try:
-            self.call("verify-pack", *(packs.path_of(self.path, name) for name in names))
+            self.call("verify-pack", *(pack_index(self.path, name) for name in names))
         except StoreUnavailable as error:
             if self.deadline.passed():
                 raise
@@ -288,3 +297,16 @@ def _locked(descriptor: int, mode: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def recovery(shadow: Path, ref: str, files: int) -> str:
+    """The command that brings a snapshot back into a folder.
+
+    The attributes in the shadow repository see to it that `git archive` converts nothing.
+    """
+    tree = f"{ref}:worktree" if files else ref
+    place = shlex.quote(f"--git-dir={shadow}")
+    command = f"git {place} archive {tree} | tar -x -C DIR"
+    if len(command) <= LONGEST_LINE and command.isprintable():
+        return command
+    return f'git --git-dir="$(guard where)/{shadow.name}" archive {tree} | tar -x -C DIR'

@@ -12,6 +12,7 @@ import os
 import struct
 import time
 from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,52 @@ from typing import Any, NamedTuple
 from guard.errors import GuardError
 from guard.snapshots.read_file import mode_of
 from guard.system.private_files import Folder
+
+_PACK_FOLDER = "objects/pack"
+_PACK_NOTES = "packs"
+PackStamps = Mapping[str, str]
+"""Packs by name, each with what would tell that one of its files was replaced or written to."""
+
+
+def pack_stamps(shadow: Path) -> dict[str, str]:
+    """The packs that there are."""
+    folder, found = shadow / _PACK_FOLDER, {}
+    for index in folder.glob("pack-*.idx"):
+        with suppress(FileNotFoundError):
+            found[index.stem] = f"{_stamp(index)} {_stamp(index.with_suffix('.pack'))}"
+    return found
+
+
+def _stamp(path: Path) -> str:
+    status = os.lstat(path)
+    return f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+
+
+def verified_packs(shadow: Path) -> dict[str, str]:
+    """The packs that were read back, as they were then."""
+    with suppress(GuardError, OSError, ValueError):
+        folder = Folder.open(os.fspath(shadow / FOLDER))
+        if folder is not None:
+            with folder:
+                lines = (folder.read(_PACK_NOTES) or b"").decode("ascii").splitlines()
+            return dict(line.split(" ", 1) for line in lines)
+    return {}
+
+
+def note_verified_packs(shadow: Path, found: PackStamps) -> None:
+    """For the next snapshot. What cannot be noted is read back once more."""
+    lines = "".join(f"{name} {stamp}\n" for name, stamp in found.items())
+    with suppress(GuardError, OSError):
+        folder = Folder.open(os.fspath(shadow / FOLDER), create=True)
+        assert folder is not None
+        with folder:
+            folder.replace(_PACK_NOTES, lines.encode(), locked=False)
+
+
+def pack_index(shadow: Path, name: str) -> str:
+    """The file that `git verify-pack` wants to be told."""
+    return os.fspath(shadow / _PACK_FOLDER / f"{name}.idx")
+
 
 _MOST = 2**64 - 1
 """Times before 1970 do not fit, and so do not match: such a file is read every time."""

@@ -7,28 +7,30 @@ operation is in progress; `manifest.json` has what trees cannot say. The project
 
 import gc
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
+from guard.context.invocation import Invocation
 from guard.core.base.fields import is_id
-from guard.core.base.text import LONGEST_LINE
 from guard.core.events.snapshot import Occasion, Snapshot, list_skipped
+from guard.core.rescue.settings import SnapshotLimits
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
+from guard.git.locate import Repository
+from guard.git.search_path import outside
 from guard.snapshots.collect import Taking
-from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
-from guard.snapshots.shadow import Shadow, opened
+from guard.snapshots.shadow import REFS, UNPROMOTED, Shadow, opened, recovery
 from guard.snapshots.stat_cache import CachedFiles, StatCache, recall, remember
+from guard.system.deadline import Deadline
 
-REFS = "refs/guard/snapshot"
-UNPROMOTED = "refs/guard/unpromoted"
-"""A snapshot of a rescue has a second name here until all of its work is committed on its branch."""
+_USUAL = SnapshotLimits()
+
+
 _LONGEST_NAME = 100
 _REMEMBERED = (b"worktree", b"nested", b"modules")
-_USUAL = SnapshotLimits()
 
 
 @dataclass(frozen=True)
@@ -177,14 +179,49 @@ def ready(project: Project, workspace: Path, occasion: Occasion) -> Iterator[Sha
         yield shadow
 
 
-def recovery(shadow: Path, ref: str, files: int) -> str:
-    """The command that brings a snapshot back into a folder.
+def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapshot:
+    """Take a snapshot for a command, and show a live line meanwhile unless `tells` is false."""
+    # A snapshot may be the first thing that is written to the workspace.
+    guard.prepare_workspace()
+    settings, live = guard.config.settings.rescue, guard.output.live()
+    try:
+        return snapshot(
+            guard.repository,
+            guard.workspace.path,
+            guard.environ,
+            occasion=occasion,
+            time_limit=settings.time_limit_seconds,
+            limits=SnapshotLimits.of(settings, live.far if tells else None),
+        )
+    finally:
+        live.clear()
 
-    The attributes in the shadow repository see to it that `git archive` converts nothing.
-    """
-    tree = f"{ref}:worktree" if files else ref
-    place = shlex.quote(f"--git-dir={shadow}")
-    command = f"git {place} archive {tree} | tar -x -C DIR"
-    if len(command) <= LONGEST_LINE and command.isprintable():
-        return command
-    return f'git --git-dir="$(guard where)/{shadow.name}" archive {tree} | tar -x -C DIR'
+
+def snapshot(
+    repository: Repository,
+    workspace_path: Path,
+    environ: Mapping[str, str],
+    *,
+    occasion: Occasion,
+    time_limit: float,
+    paths: Sequence[bytes] = (),
+    limits: SnapshotLimits = _USUAL,
+) -> Snapshot:
+    """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
+    project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
+    with ready(project, workspace_path, occasion) as shadow:
+        taken = take(project, shadow, occasion, paths, limits).snapshot
+    prune_old(project, workspace_path, limits, occasion.at)
+    return taken
+
+
+def prune_old(
+    project: Project, workspace_path: Path, limits: SnapshotLimits, now: datetime
+) -> None:
+    """Old snapshots go, as far as there is time for it, and only if there may be any to go."""
+    from guard.snapshots.prune import Keeping, may_be_due, prune_if_worth_it
+
+    keeping = Keeping(limits.keep_snapshots, limits.keep_days)
+    if not project.deadline.passed() and may_be_due(workspace_path, keeping):
+        left = project.deadline.left()
+        prune_if_worth_it(workspace_path, project.environ, keeping, now=now, time_limit=left)

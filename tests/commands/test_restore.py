@@ -16,8 +16,8 @@ import pytest
 from guard.git.locate import find
 from guard.schemas.validate import validator
 from guard.snapshots import restore as restoring
-from guard.snapshots.keep import snapshot
 from guard.snapshots.restore import SnapshotSource, chosen
+from guard.snapshots.take import snapshot
 from tests.rescue.states import start
 from tests.support import Result, commit, git, run, write
 from tests.support.rescuing import NOW, contents, fingerprint, take_snapshot

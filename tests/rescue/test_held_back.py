@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES
-from guard.snapshots.limits import SnapshotLimits
+from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES, SnapshotLimits
 from tests.rescue.states import start
 from tests.support import commit, git, run, write
 from tests.support.rescuing import attempt_rescue, contents, fingerprint, recovered

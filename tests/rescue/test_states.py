@@ -15,7 +15,7 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find
 from guard.rescue import rescue
 from guard.rescue.order import Orders
-from guard.snapshots.keep import snapshot
+from guard.snapshots.take import snapshot
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import ANYTHING
 from tests.support import TIME_LIMIT, git

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from guard.core.events.snapshot import Snapshot
+from guard.core.rescue.settings import SnapshotLimits
 from guard.git.locate import find
-from guard.snapshots.limits import SnapshotLimits
 from guard.snapshots.project import Project
 from guard.snapshots.take import ready, take
 from guard.system.deadline import Deadline
@@ -72,7 +72,7 @@ SHUT_OUT = """
 import os, sys
 from pathlib import Path
 from guard.git.locate import find
-from guard.snapshots.keep import snapshot
+from guard.snapshots.take import snapshot
 from tests.support.rescuing import BY_HAND
 root, workspace = map(Path, sys.argv[1:])
 known = find(root, lambda _: None)

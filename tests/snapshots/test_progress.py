@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard.context.output import Live
-from guard.snapshots.limits import SnapshotLimits
+from guard.core.rescue.settings import SnapshotLimits
 from tests.support import TIME_LIMIT, run, write
 from tests.support.rescuing import take_snapshot
 

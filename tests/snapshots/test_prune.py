@@ -17,7 +17,7 @@ from guard.core.snapshots.retention import due
 from guard.errors import StoreUnavailable
 from guard.snapshots import prune as retention
 from guard.snapshots.listing import opened_shelf
-from guard.snapshots.prune import Keeping, Pruned, prune, tidy
+from guard.snapshots.prune import Keeping, Pruned, prune, prune_if_worth_it
 from tests.rescue.states import start
 from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.rescuing import NOW, contents, recovered, take_snapshot
@@ -98,7 +98,7 @@ def test_objects_of_a_broken_ref_are_not_thrown_away(repository: Path, workspace
     first, _second, _third = several(repository, workspace, range(3, 0, -1))
     commit = shadow_git(workspace, "rev-parse", f"refs/guard/snapshot/{first}")
     (workspace / f"shadow.git/refs/guard/snapshot/{first}").write_bytes(b"")
-    assert tidy(workspace, os.environ, ONE, now=NOW, time_limit=TIME_LIMIT).left
+    assert prune_if_worth_it(workspace, os.environ, ONE, now=NOW, time_limit=TIME_LIMIT).left
     shadow_git(workspace, "cat-file", "-e", f"{commit}:worktree/big.bin")
 
 
@@ -146,7 +146,9 @@ def test_many_packs_become_few_and_nothing_goes(repository: Path, workspace: Pat
 def test_unasked_it_waits_until_it_is_worth_it(repository: Path, workspace: Path) -> None:
     made = several(repository, workspace, range(23, 0, -1))
     for expected in (made[:3], [], made[3:5]):
-        found = tidy(workspace, os.environ, Keeping(20, 0), now=NOW, time_limit=TIME_LIMIT)
+        found = prune_if_worth_it(
+            workspace, os.environ, Keeping(20, 0), now=NOW, time_limit=TIME_LIMIT
+        )
         assert found.ids == tuple(expected)
         keep(repository, workspace)
 
@@ -155,7 +157,7 @@ def test_trouble_does_not_spoil_the_snapshot_before_it(workspace: Path) -> None:
     (workspace / "shadow.git").mkdir(parents=True)
     workspace.chmod(0o700)
     (workspace / "shadow.git").chmod(0o700)
-    found = tidy(workspace, os.environ, ONE, now=NOW, time_limit=TIME_LIMIT)
+    found = prune_if_worth_it(workspace, os.environ, ONE, now=NOW, time_limit=TIME_LIMIT)
     assert (found.ids, found.freed_bytes) == ((), 0)
     assert found.left
     assert "cannot be read" in found.left
@@ -245,7 +247,9 @@ def test_snapshots_taken_while_others_are_pruned_are_whole(
         return keep(repository, workspace, -number)
 
     def pruning(_: int) -> Pruned:
-        return tidy(workspace, os.environ, ONE, now=NOW + timedelta(days=9), time_limit=TIME_LIMIT)
+        return prune_if_worth_it(
+            workspace, os.environ, ONE, now=NOW + timedelta(days=9), time_limit=TIME_LIMIT
+        )
 
     with ThreadPoolExecutor(3) as pool:
         taken = [pool.submit(taking, number) for number in range(12)]

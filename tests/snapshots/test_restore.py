@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from guard.git.locate import find
-from guard.snapshots.keep import snapshot
 from guard.snapshots.restore import Chosen, SnapshotSource, chosen
+from guard.snapshots.take import snapshot
 from tests.rescue.states import STATES, State, start
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import BY_HAND, NOW, contents

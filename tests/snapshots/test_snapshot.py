@@ -16,8 +16,8 @@ from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES, SNAPSHOT_MAX_FILE_
 from guard.errors import RepositoryProblem, StateProblem, WrongUsage
 from guard.git.locate import find
 from guard.schemas.validate import validator
-from guard.snapshots.keep import snapshot
 from guard.snapshots.read_file import read
+from guard.snapshots.take import snapshot
 from guard.snapshots.walk import WalkEntry
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, git, write

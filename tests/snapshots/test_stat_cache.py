@@ -190,13 +190,13 @@ def test_many_at_once_that_start_from_the_same(repository: Path, workspace: Path
 
 KILL = """
 import os, signal
-from guard.rescue import {module}
+from guard.snapshots import {module}
 {module}.{name} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("snapshots", "remember"), ("packs", "note_read_back")]
+    ("module", "name"), [("take", "remember"), ("shadow", "note_verified_packs")]
 )
 def test_a_kill_before_it_is_remembered(
     module: str, name: str, repository: Path, workspace: Path

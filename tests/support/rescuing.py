@@ -13,7 +13,7 @@ from guard.core.events.snapshot import Occasion, Rescue, Snapshot
 from guard.git.locate import find
 from guard.rescue import rescue
 from guard.rescue.order import Orders
-from guard.snapshots.keep import snapshot
+from guard.snapshots.take import snapshot
 from tests.support import TIME_LIMIT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,5 +1,7 @@
-"""The settings of snapshots and rescue."""
+"""The settings of snapshots and rescue, and the limits that follow from them."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -44,3 +46,39 @@ class RescueSettings(Section):
         str, Field(max_length=4096, pattern=_ALLOWED, json_schema_extra=USERS)
     ] = ""
     """Secrets that are none: `rule:glob` after `rule:glob`, with commas; they hold no file back."""
+
+
+SnapshotProgress = Callable[[str], None]
+"""Told what is going on, very often; what follows a semicolon is how far it is."""
+
+
+@dataclass(frozen=True)
+class SnapshotLimits:
+    """What is kept and what is committed, and how long it is kept."""
+
+    snapshot_max_file_bytes: int = SNAPSHOT_MAX_FILE_BYTES
+    commit_max_file_bytes: int = COMMIT_MAX_FILE_BYTES
+    allow_secrets: str = ""
+    """Hits that the user lets pass, as in the setting of that name."""
+    keep_snapshots: int = KEEP_SNAPSHOTS
+    keep_days: float = KEEP_DAYS
+    progress: SnapshotProgress | None = None
+
+    def tell(self, message: str) -> None:
+        """Say what is going on, if anybody listens."""
+        if self.progress is not None:
+            self.progress(message)
+
+    @classmethod
+    def of(
+        cls, settings: RescueSettings, progress: SnapshotProgress | None = None
+    ) -> "SnapshotLimits":
+        """As the settings say."""
+        return cls(
+            snapshot_max_file_bytes=settings.snapshot_max_file_bytes,
+            commit_max_file_bytes=settings.commit_max_file_bytes,
+            allow_secrets=settings.allow_secrets,
+            keep_snapshots=settings.keep_snapshots,
+            keep_days=settings.keep_days,
+            progress=progress,
+        )

@@ -1,8 +1,11 @@
 """Paths in a snapshot: how a name that git refuses is escaped, and which folders a tool rebuilds."""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 
+LINK = b"120000"
+GITLINK = b"160000"
+"""The modes of a link and of a submodule in a tree of git."""
 _ESCAPE = b"escaped%"
 _HFS_IGNORES = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
@@ -59,3 +62,11 @@ def why_rebuilt(name: bytes, inside: Container[bytes]) -> str | None:
 def is_relative(path: bytes) -> bool:
     """Whether the path names something below the root, without detours."""
     return bool(path) and not {b"", b".", b".."} & set(path.split(b"/")) and b"\0" not in path
+
+
+def folders_above(path: bytes) -> Iterator[bytes]:
+    """The folders that a path lies in."""
+    at = path.find(b"/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find(b"/", at + 1)
