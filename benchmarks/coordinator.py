@@ -7,10 +7,11 @@ from time import process_time
 from benchmarks.history import MOMENT, append
 from benchmarks.measure import Row, at_most, paired, progress, scratch
 from benchmarks.replay import parse, replay
-from guard.core.coordinator import requests
-from guard.core.coordinator.decide import decide
-from guard.core.coordinator.state import Coordinator, after, nothing_yet
-from guard.core.coordinator.terms import CoordinatorLimits, DecisionTerms, Refusal
+from guard.core.coordinator.decide import decide, load_plan
+from guard.core.coordinator.decide_agents import crash_agent, dispatch_agent, record_checkpoint
+from guard.core.coordinator.decide_tasks import dispatch_developer, fail_audit, submit_for_audit
+from guard.core.coordinator.requests import CoordinatorLimits, DecisionTerms, Refusal, Request
+from guard.core.coordinator.state import Coordinator, empty_state, fold_onto
 from guard.core.coordinator.tick import tick
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_model import Plan, PlanTask
@@ -42,36 +43,34 @@ def rows(events: int = EVENTS, tasks: int = TASKS, rounds: int = 3) -> Iterator[
 def _history(events: int) -> Iterator[CoordinatorEvent]:
     """One developer after the other works on a task, fails its audit, and is lost."""
     plan = Plan(tasks=tuple(_task(number) for number in range(50)))
-    state, loaded = _asked(nothing_yet(), requests.LoadPlan(plan_file="plan.md", plan=plan))
+    state, loaded = _asked(empty_state(), load_plan(plan_file="plan.md", tasks=plan.tasks))
     yield from loaded
     state, cycle = _asked(state, *_cycle())
     for number in range(events):
         yield cycle[number % len(cycle)].model_copy(update={"id": f"event-{number}"})
 
 
-def _cycle() -> Iterator[requests.Request]:
-    yield requests.DispatchDeveloper(task_id="T0", agent_id="dev")
+def _cycle() -> Iterator[Request]:
+    yield dispatch_developer(task_id="T0", agent_id="dev")
     for number in range(_CHECKPOINTS):
-        yield requests.Checkpoint(agent_id="dev", checkpoint=f"step {number} is done")
-    yield requests.ReadyForAudit(task_id="T0", agent_id="dev")
-    yield requests.DispatchAgent(task_id="T0", agent_id="auditor")
-    yield requests.Fail(task_id="T0", agent_id="auditor")
-    yield requests.AgentLost(agent_id="dev")
+        yield record_checkpoint(agent_id="dev", checkpoint=f"step {number} is done")
+    yield submit_for_audit(task_id="T0", agent_id="dev")
+    yield dispatch_agent(task_id="T0", agent_id="auditor")
+    yield fail_audit(task_id="T0", agent_id="auditor")
+    yield crash_agent(agent_id="dev")
 
 
-def _asked(
-    state: Coordinator, *asked: requests.Request
-) -> tuple[Coordinator, list[CoordinatorEvent]]:
+def _asked(state: Coordinator, *asked: Request) -> tuple[Coordinator, list[CoordinatorEvent]]:
     found: list[CoordinatorEvent] = []
     for number, request in enumerate(asked):
         decided = decide(
             state,
             request,
-            DecisionTerms(MOMENT, f"{request.type}-{number}", CoordinatorLimits(), None),
+            DecisionTerms(MOMENT, f"request-{number}", CoordinatorLimits(), None),
         )
         assert not isinstance(decided, Refusal), decided
         found += decided
-        state = after(state, *decided)
+        state = fold_onto(state, *decided)
     return state, found
 
 
@@ -82,9 +81,9 @@ def _task(number: int) -> PlanTask:
 
 def _ticking(tasks: int) -> float:
     plan = Plan(tasks=tuple(_task(number) for number in range(tasks)))
-    request = requests.LoadPlan(plan_file="plan.md", plan=plan)
+    request = load_plan(plan_file="plan.md", tasks=plan.tasks)
     begun = process_time()
-    state, _ = _asked(nothing_yet(), request)
+    state, _ = _asked(empty_state(), request)
     found = tick(
         state, DecisionTerms(MOMENT, "tick", CoordinatorLimits(), None), lambda _agent: False
     )

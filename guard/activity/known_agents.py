@@ -25,8 +25,7 @@ from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.base.paths import unspelled
-from guard.core.coordinator.state import COORDINATOR, Coordinator
-from guard.core.coordinator.task_status import waiting
+from guard.core.coordinator.state import COORDINATOR, Coordinator, waiting_work
 from guard.core.events.activity import ClocksRead
 from guard.core.events.agent import AgentFindingRecorded, AgentTested, AgentUpdated
 from guard.core.events.base import BaseEvent
@@ -129,7 +128,7 @@ class KnownAgents:
         )
         self._sessions = dict(_sessions(guard))
         overall = guard.store.view(GLOBAL_REGISTRY)
-        idle = waiting(plan)
+        idle = waiting_work(plan)
         active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
         at_work = (one for one in active if (one.task_id, one.agent_id) not in idle)
         self._roots = Counter(self._spelled_root(one) for one in at_work)

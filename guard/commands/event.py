@@ -28,19 +28,20 @@ def command(
 
     from guard.coordinator.record import record
     from guard.core.base.fields import first_problem
+    from guard.core.coordinator.decide import REQUESTS, load_plan
     from guard.core.coordinator.report import change_report, change_text
-    from guard.core.coordinator.requests import REQUESTS, LoadPlan
 
     request = REQUESTS.get(kind)
-    if request is None or request is LoadPlan:
-        names = ", ".join(sorted(name for name in REQUESTS if REQUESTS[name] is not LoadPlan))
+    if request is None or request is load_plan:
+        names = ", ".join(sorted(name for name in REQUESTS if REQUESTS[name] is not load_plan))
         own = "`guard plan load` records it" if request else f"use one of {names}"
         raise WrongUsage(f"{kind[:80]!r} is not an event to be recorded like this", own)
-    told = {"type": kind, **_values(guard, request.model_fields, fields)}
+    known = request.fields_class.model_fields
+    values = _values(guard, known, fields)
     try:
-        asked: Any = request.model_validate(told, strict=False)
+        asked = request.parse(values)
     except ValidationError as error:
-        takes = ", ".join(name for name in request.model_fields if name != "type") or "nothing"
+        takes = ", ".join(known) or "nothing"
         raise WrongUsage(f"{kind}: {first_problem(error)}", f"it takes {takes}") from None
     done = record(guard, asked, event_id)
     report = change_report(done.events, done.state, repeated=done.repeated)

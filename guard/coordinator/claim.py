@@ -5,9 +5,9 @@ from guard.coordinator.facts import terms_of
 from guard.coordinator.record import current, record
 from guard.core.agents.agent import Agent
 from guard.core.coordinator.decide import decide
-from guard.core.coordinator.requests import DispatchDeveloper
+from guard.core.coordinator.decide_tasks import dispatch_developer
+from guard.core.coordinator.requests import Refusal
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import Refusal
 from guard.core.events.plan_model import PlanTask
 from guard.errors import Refused
 
@@ -38,7 +38,7 @@ def claim(guard: Invocation, agent: Agent) -> PlanTask | None:
         task = next_task(state, agent) if state is not None else None
         if state is None or task is None:
             return None
-        request = DispatchDeveloper(
+        request = dispatch_developer(
             task_id=task.id, agent_id=agent.agent_id, registered_in=agent.task_id
         )
         if isinstance(decide(state, request, terms_of(guard, None)), Refusal):

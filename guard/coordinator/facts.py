@@ -6,8 +6,8 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.paths import spelled
 from guard.core.coordinator.decide_tasks import base_of
+from guard.core.coordinator.requests import AuditedCommit, CoordinatorLimits, DecisionTerms
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import AuditedCommit, CoordinatorLimits, DecisionTerms, called
 from guard.errors import RepositoryProblem
 from guard.git.head import UNBORN, head
 from guard.git.reader import RepositoryReader
@@ -70,7 +70,7 @@ def commit_of(guard: Invocation, state: Coordinator, task_id: str) -> AuditedCom
         base = base_of(state, task_id)
         names = git.ask("diff-tree", "-r", "-z", "--name-only", base, now) if base else b""
     except RepositoryProblem as error:
-        guard.output.warn(f"the files of {called(state, task_id)} are not known: {error.message}")
+        guard.output.warn(f"the files of {state.task_name(task_id)} are not known: {error.message}")
         return AuditedCommit(now)
     files = [spelled(name) for name in names.split(b"\0") if name]
     own = branch.removeprefix(_HEADS) if branch else None

@@ -2,27 +2,27 @@
 
 from guard.context.invocation import Invocation
 from guard.coordinator.record import RequestResult, loaded, record, recorded_under, usable
-from guard.core.base.text import shortened
-from guard.core.coordinator.requests import AddPrevention, IssueWarnings, RecordFailure
+from guard.core.coordinator.decide import (
+    add_failure_prevention,
+    issue_warnings,
+    record_failure_pattern,
+)
 from guard.core.events.plan_upkeep import FailureWarningIssued
 from guard.core.failures.diagnose import failure_cause, failure_kind
 from guard.core.failures.report import FailureWarningsReport
 from guard.core.failures.warn import warnings_for, warnings_text
 from guard.errors import Refused
 
-_MOST_CAUSE = 400
-
 
 def record_failure(
     guard: Invocation, task_id: str, details: str, kind: str | None, event_id: str | None
 ) -> RequestResult:
     """Record one failure of a task, of the kind that its report shows if none is named."""
-    cause = failure_cause(details)
     with usable():
-        request = RecordFailure(
+        request = record_failure_pattern(
             failure_type=kind or failure_kind(details),
             task_id=task_id,
-            cause=shortened(cause, _MOST_CAUSE) if cause else None,
+            cause=failure_cause(details),
         )
     return record(guard, request, event_id)
 
@@ -32,7 +32,7 @@ def add_prevention(
 ) -> RequestResult:
     """Record what helps against a kind of failure."""
     with usable():
-        request = AddPrevention(failure_type=kind, prevention=prevention)
+        request = add_failure_prevention(failure_type=kind, prevention=prevention)
     return record(guard, request, event_id)
 
 
@@ -53,5 +53,5 @@ def warnings_of(
     if isinstance(known, FailureWarningIssued):
         found = known.warnings
     if (found and issues) or known is not None:
-        record(guard, IssueWarnings(task_id=task.id, warnings=found), event_id)
+        record(guard, issue_warnings(task_id=task.id, warnings=found), event_id)
     return FailureWarningsReport(task_id=task.id, warnings=found, text=warnings_text(found))

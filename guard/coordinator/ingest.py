@@ -13,8 +13,8 @@ from guard.coordinator.record import loaded, record, recorded_under, usable
 from guard.core.base.text import valid
 from guard.core.classify import reader
 from guard.core.coordinator.from_signal import asked_by
-from guard.core.coordinator.ingest_report import IngestedSignal, PlanIngestReport
-from guard.core.coordinator.terms import NotAllowed, numbered
+from guard.core.coordinator.report import IngestedSignal, PlanIngestReport
+from guard.core.coordinator.requests import NotAllowed, numbered_id
 from guard.core.plan.signals import AgentSignal, signals
 from guard.errors import Refused, WrongUsage
 
@@ -29,7 +29,7 @@ def ingest(
     """Record what the output says; with an event id each signal has one that is made of it and of its number."""
     loaded(guard)
     heard = [
-        _taken(guard, agent_id, signal, numbered(event_id, number) if event_id else None)
+        _taken(guard, agent_id, signal, numbered_id(event_id, number) if event_id else None)
         for number, signal in enumerate(signals(said_in(guard, _read(file))), 1)
     ]
     refused = sum(one.outcome == "refused" for one in heard)

@@ -5,7 +5,7 @@ from pathlib import Path
 from guard.context.invocation import Invocation
 from guard.coordinator.record import RequestResult, current, record
 from guard.core.base.text import valid
-from guard.core.coordinator.requests import LoadPlan
+from guard.core.coordinator.decide import load_plan
 from guard.core.coordinator.state import Coordinator
 from guard.core.plan.parse import MOST_BYTES, PlanProblem, read_plan
 from guard.errors import Refused, WrongUsage
@@ -26,7 +26,11 @@ def load(guard: Invocation, file: Path | None, event_id: str | None) -> RequestR
             "tasks are lines like `- [ ] ID: title (depends: A, B; priority: N)`, or JSON",
         ) from None
     name = valid(str(path))[-512:]
-    done = record(guard, LoadPlan(plan_file=name, plan=plan), event_id)
+    done = record(
+        guard,
+        load_plan(plan_file=name, tasks=plan.tasks, supporting_agents=plan.supporting_agents),
+        event_id,
+    )
     _tell_ticked(guard, done.state)
     return done
 

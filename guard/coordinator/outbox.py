@@ -3,9 +3,8 @@
 from guard.context.invocation import Invocation
 from guard.coordinator.facts import terms_of
 from guard.coordinator.record import allowed, change_state, loaded, used_for_another
-from guard.core.coordinator.decide import decide
+from guard.core.coordinator.decide import decide, take_outbox
 from guard.core.coordinator.entries import Parcel
-from guard.core.coordinator.requests import TakeOutbox
 from guard.core.coordinator.state import Coordinator, CoordinatorFold
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_base import PlanEvent
@@ -35,7 +34,7 @@ def take(guard: Invocation, agent_id: str | None, event_id: str | None) -> Parce
             before = known
             return None
         found = waiting(state, agent_id)
-        return allowed(decide(state, TakeOutbox(items=tuple(one.item_id for one in found)), terms))
+        return allowed(decide(state, take_outbox(items=tuple(one.item_id for one in found)), terms))
 
     change_state(guard, terms, decided)
     if before is None:

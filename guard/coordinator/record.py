@@ -13,14 +13,13 @@ from guard.coordinator.facts import commit_of, terms_of
 from guard.coordinator.register_agents import Register
 from guard.core.agents.baseline import Ground
 from guard.core.base.fields import first_problem
-from guard.core.coordinator.decide import decide, is_told_by
-from guard.core.coordinator.requests import DispatchDeveloper, Pass, Request
-from guard.core.coordinator.state import COORDINATOR, Coordinator, after, nothing_yet
-from guard.core.coordinator.terms import DecisionTerms, Refusal
+from guard.core.coordinator.decide import decide
+from guard.core.coordinator.decide_tasks import dispatch_developer, pass_audit
+from guard.core.coordinator.requests import DecisionTerms, Refusal, Request
+from guard.core.coordinator.state import COORDINATOR, Coordinator, empty_state, fold_onto
 from guard.core.events import Event
 from guard.core.events.base import BaseEvent
 from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_base import PlanEvent
 from guard.core.events.plan_upkeep import StateReconstructed, StateRecoveryNeeded
 from guard.errors import Refused, WrongUsage
 from guard.store import Change
@@ -53,7 +52,7 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
     """What the request leads to, recorded; refused where the state does not allow it."""
     if event_id is not None:
         checked_id("an event id", event_id)
-    begins = isinstance(request, DispatchDeveloper)
+    begins = request.kind is dispatch_developer
     terms = terms_of(guard, event_id, looks=begins)
     ground = ground_of(guard) if begins else None
 
@@ -62,8 +61,8 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
             _refuse_other(request, known, event_id)
             return None
         own = terms
-        if isinstance(request, Pass):
-            own = replace(terms, commit=commit_of(guard, state, request.task_id))
+        if request.kind is pass_audit:
+            own = replace(terms, commit=commit_of(guard, state, request.fields["task_id"]))
         return allowed(decide(state, request, own))
 
     return change_state(guard, terms, decided, ground)
@@ -98,7 +97,7 @@ def _with_registries(
     """All that is appended in one: a crash leaves either nothing of it or everything."""
     whole: list[Event] = []
     for event in events:
-        later = after(state, event)
+        later = fold_onto(state, event)
         whole += [event, *register.told(state, event, later)]
         state = later
     return whole
@@ -108,7 +107,7 @@ def _recovered(change: Change, terms: DecisionTerms) -> Coordinator:
     """The state; that its file could not be used is recorded by whoever finds out and may write."""
     state = change.view(COORDINATOR)
     if state is None:
-        return nothing_yet()
+        return empty_state()
     reason = change.recovered(COORDINATOR)
     if reason is None:
         return state
@@ -121,7 +120,7 @@ def _recovered(change: Change, terms: DecisionTerms) -> Coordinator:
 
 
 def _refuse_other(request: Request, known: BaseEvent, event_id: str) -> None:
-    if not isinstance(known, PlanEvent) or not is_told_by(request, known):  # type: ignore[arg-type]
+    if not request.is_recorded_as(known):
         raise used_for_another(known, event_id)
 
 

@@ -9,7 +9,8 @@ from guard.context.invocation import Invocation
 from guard.coordinator.record import recorded_under
 from guard.core.base.fields import first_problem
 from guard.core.base.strict_json import loads
-from guard.core.coordinator.requests import Usage
+from guard.core.coordinator.decide import record_usage
+from guard.core.coordinator.requests import Request
 from guard.core.events.plan_upkeep import UsageChecked
 from guard.errors import ConfigProblem, Refused
 from guard.system.processes import run
@@ -19,11 +20,11 @@ _MOST_BYTES = 1 << 20
 _NAMES = ("session_utilisation", "session_remaining", "session_resets_at")
 
 
-def asked(guard: Invocation, event_id: str | None = None) -> Usage:
+def asked(guard: Invocation, event_id: str | None = None) -> Request:
     """What `usage_command` says; under an id that was used before, what it said then."""
     known = recorded_under(guard, event_id) if event_id is not None else None
     if isinstance(known, UsageChecked):
-        return Usage.model_validate({name: getattr(known, name) for name in _NAMES})
+        return record_usage.parse({name: getattr(known, name) for name in _NAMES})
     command = guard.users_config.settings.coordinator.usage_command
     try:
         words = shlex.split(command)
@@ -45,7 +46,7 @@ def asked(guard: Invocation, event_id: str | None = None) -> Usage:
     return _read(done.stdout)
 
 
-def _read(data: bytes) -> Usage:
+def _read(data: bytes) -> Request:
     """The document that it printed; the names may go without `session_`."""
     try:
         told: Any = loads(data)
@@ -57,7 +58,7 @@ def _read(data: bytes) -> Usage:
         raise Refused("the usage command printed no JSON object", "see `docs/guide/coordinator.md`")
     found = {name: told.get(name, told.get(name.removeprefix("session_"))) for name in _NAMES}
     try:
-        return Usage.model_validate({k: v for k, v in found.items() if v is not None}, strict=False)
+        return record_usage.parse({k: v for k, v in found.items() if v is not None})
     except ValidationError as error:
         raise Refused(
             f"the usage command printed something else: {first_problem(error)}",

@@ -18,7 +18,7 @@ from guard.core.activity.clocks import age
 from guard.core.activity.outages import LastSeen, Outage
 from guard.core.activity.status import SurveyedAgent
 from guard.core.agents.agent import ACTIVE
-from guard.core.coordinator.task_status import waiting
+from guard.core.coordinator.state import waiting_work
 from guard.core.resume.report import ResumeReport
 from guard.errors import GuardError, ReaderGone
 from guard.resume.send import ResumeRequest, resume
@@ -43,7 +43,7 @@ def resume_due(
     found = survey(guard, activity=looks)
     known, now = {} if outages is None else outages, guard.clock.now()
     _remember(guard, found.outage, known, now)
-    gaps, idle = machine_gaps(guard), waiting(current(guard))
+    gaps, idle = machine_gaps(guard), waiting_work(current(guard))
     for agent in found.agents:
         lived = age(agent.spawned_at, now, gaps).total_seconds() / 60
         if (agent.task_id, agent.agent_id) in idle or not is_due(agent, lived, lookback):

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from guard.core.coordinator.entries import Rollback
-from guard.core.coordinator.terms import Draft
+from guard.core.coordinator.requests import Draft
 from guard.core.events.plan_upkeep import RollbackFailed, TaskRolledBack
 from guard.core.rescue.state import full_ref
 from guard.errors import RepositoryProblem
@@ -40,6 +41,11 @@ def _has_moved(place: RollbackPlace, begun: Rollback) -> bool:
 def end_of(begun: Rollback, found: Settled) -> Draft:
     """The event that is to be recorded."""
     if not found.moved:
-        return RollbackFailed, {"task_id": begun.task_id, "reason": INTERRUPTED}
-    fields = {"from_sha": begun.head, "to_sha": begun.to_sha, "reason": begun.reason}
-    return TaskRolledBack, {"task_id": begun.task_id, **fields}
+        return partial(RollbackFailed, task_id=begun.task_id, reason=INTERRUPTED)
+    return partial(
+        TaskRolledBack,
+        task_id=begun.task_id,
+        from_sha=begun.head,
+        to_sha=begun.to_sha,
+        reason=begun.reason,
+    )

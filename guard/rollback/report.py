@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from guard.core.base.text import fit_line
 from guard.core.coordinator.entries import TaskCommit
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import called
 from guard.core.events.plan_upkeep import RollbackStarted
 from guard.core.events.snapshot import MOST_NAMED
 from guard.core.rollback.report import RollbackReport, RolledBackTask
@@ -29,14 +28,14 @@ def refused(state: Coordinator, fields: Mapping[str, object], *, dry: bool) -> R
 
 
 def _sentence(state: Coordinator, fields: Mapping[str, object]) -> str:
-    task, dependents = called(state, str(fields["task_id"])), fields.get("dependents", ())
+    task, dependents = state.task_name(str(fields["task_id"])), fields.get("dependents", ())
     words = {
         "unknown_task": f"the plan has no task {task}",
         "not_completed": f"{task} is not completed, so there is nothing to roll back",
         "no_commit_recorded": f"no commit of {task} was recorded when it passed its audit",
     }
     first = dependents[:10] if isinstance(dependents, tuple) else ()
-    named = ", ".join(called(state, one) for one in first)
+    named = ", ".join(state.task_name(one) for one in first)
     built = f"completed tasks depend on {task}: {named}; --cascade rolls them back first"
     return fit_line(words.get(str(fields["reason"]), built))
 

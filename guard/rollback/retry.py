@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from guard.coordinator.record import used_for_another
-from guard.core.coordinator.terms import numbered
+from guard.core.coordinator.requests import numbered_id
 from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.store import Store
 
@@ -27,7 +27,7 @@ def attempts(store: Store, task_id: str, event_id: str) -> Attempts:
             if not isinstance(event, RollbackStarted) or event.task_id != task_id:
                 raise used_for_another(event, event_id)
             begun, count = event, count + 1
-            next_id = numbered(event_id, count)
+            next_id = numbered_id(event_id, count)
         elif begun is not None and isinstance(event, TaskRolledBack | RollbackFailed):
             # There is one rollback at a time: the next end is its end.
             if isinstance(event, TaskRolledBack):

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from guard.context.invocation import Invocation
 from guard.coordinator.facts import terms_of
@@ -9,9 +11,9 @@ from guard.coordinator.record import change_state, current, loaded, used_for_ano
 from guard.core.base.fields import is_id
 from guard.core.base.paths import path_line
 from guard.core.base.text import fit_line, valid
-from guard.core.coordinator.decide_upkeep import rollback_order
+from guard.core.coordinator.decide import rollback_order
+from guard.core.coordinator.requests import Draft
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import Draft, called
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.core.events.snapshot import MOST_NAMED, Occasion, Snapshot
@@ -114,7 +116,7 @@ def _settled(guard: Invocation, place: RollbackPlace) -> list[Settled]:
 def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
     word = "finished" if moved else "undone"
     state = current(guard)
-    name = called(state, task_id) if state is not None else task_id
+    name = state.task_name(task_id) if state is not None else task_id
     guard.output.warn(f"a rollback of {name} that was killed is {word}")
 
 
@@ -129,12 +131,13 @@ def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> Non
     change_state(guard, terms, decided)
 
 
-def _refused(guard: Invocation, state: Coordinator, draft: Draft, *, dry: bool) -> RollbackReport:
+def _refused(
+    guard: Invocation, state: Coordinator, draft: partial[Any], *, dry: bool
+) -> RollbackReport:
     """What the plan does not allow is recorded as well, unless somebody only asks."""
-    fields = dict(draft[1])
     if not dry:
         _append(guard, draft)
-    return refused(state, fields, dry=dry)
+    return refused(state, draft.keywords, dry=dry)
 
 
 @dataclass
@@ -188,19 +191,30 @@ class _Run:
         return taken_back(order.task_id, commit, order.commits, to_sha, snapshot)
 
     def _one(self, state: Coordinator, order: RevertOrder, event_id: str | None) -> None:
-        fields = {"task_id": order.task_id, "reason": self.reason}
-
         def announce(head: str, to_sha: str) -> None:
-            begun = {"head": head, "to_sha": to_sha, "commits": order.commits}
-            draft = (RollbackStarted, {**fields, **begun, "branch": order.branch})
+            draft = partial(
+                RollbackStarted,
+                task_id=order.task_id,
+                reason=self.reason,
+                head=head,
+                to_sha=to_sha,
+                commits=order.commits,
+                branch=order.branch,
+            )
             _append(self.guard, draft, event_id)
 
         def keep_work_tree() -> Snapshot:
             return keep(self.guard, Occasion("rollback", self.guard.clock.now()))
 
         made = roll_back(self.place, order, self.lock, keep_work_tree, announce)
-        ended = {"from_sha": made.head, "to_sha": made.to_sha}
-        _append(self.guard, (TaskRolledBack, {**fields, **ended}))
+        ended = partial(
+            TaskRolledBack,
+            task_id=order.task_id,
+            reason=self.reason,
+            from_sha=made.head,
+            to_sha=made.to_sha,
+        )
+        _append(self.guard, ended)
         if made.unsigned:
             self.guard.output.warn(f"the revert is not signed: {made.unsigned}")
         self.done.append(self._told(state, order, made))
@@ -214,7 +228,7 @@ class _Run:
             raise error
         why = error.why if isinstance(error, Stopped) else "error"
         if not self.dry:
-            _append(self.guard, (RollbackFailed, {"task_id": at, "reason": why}))
+            _append(self.guard, partial(RollbackFailed, task_id=at, reason=why))
         if not isinstance(error, Stopped):
             raise error
         report = self._report(None, task_id, why, error.paths)

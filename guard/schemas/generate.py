@@ -28,10 +28,10 @@ from guard.core.check.rejudge import JudgeReport
 from guard.core.check.report import CheckReport
 from guard.core.classify.report import ClassifyReport
 from guard.core.config.settings import Settings
-from guard.core.coordinator.ingest_report import PlanIngestReport
 from guard.core.coordinator.report import (
     PlanChangeReport,
     PlanGraphReport,
+    PlanIngestReport,
     PlanNextReport,
     PlanOutboxReport,
 )

@@ -26,7 +26,8 @@ from guard.cli import main
 try:
     main()
 finally:
-    print(sum(name.startswith("guard.core.coordinator") for name in sys.modules), file=sys.stderr)
+    loaded = {name for name in sys.modules if name.startswith("guard.core.coordinator.")}
+    print(len(loaded - {"guard.core.coordinator.settings"}), file=sys.stderr)
 """
 
 

@@ -13,13 +13,8 @@ from guard.cli import guard as command
 from guard.coordinator.load import load
 from guard.coordinator.record import current, record
 from guard.core.agents.registry import AGENT_REGISTRY
-from guard.core.coordinator.requests import (
-    Checkpoint,
-    DispatchAgent,
-    DispatchDeveloper,
-    Fail,
-    ReadyForAudit,
-)
+from guard.core.coordinator.decide_agents import dispatch_agent, record_checkpoint
+from guard.core.coordinator.decide_tasks import dispatch_developer, fail_audit, submit_for_audit
 from guard.core.coordinator.state import Coordinator
 from guard.resume.monitor import resume_due
 from guard.resume.send import ResumeRequest
@@ -115,9 +110,9 @@ def test_nothing_is_claimed_for_one_that_has_ended(planned: Watcher) -> None:
 
 def test_an_auditor_is_given_no_task_to_develop(planned: Watcher) -> None:
     guard = planned.guard()
-    record(guard, DispatchDeveloper(task_id="P1", agent_id="dev"))
-    record(guard, ReadyForAudit(task_id="P1", agent_id="dev"))
-    record(guard, DispatchAgent(task_id="P1", agent_id="a1"))
+    record(guard, dispatch_developer(task_id="P1", agent_id="dev"))
+    record(guard, submit_for_audit(task_id="P1", agent_id="dev"))
+    record(guard, dispatch_agent(task_id="P1", agent_id="a1"))
     report = planned.later(hours=2).send()
     assert (report.outcome, report.next_task) == ("sent", None)
 
@@ -127,7 +122,7 @@ def test_work_at_the_claimed_task_is_seen(planned: Watcher) -> None:
     later = planned.later(hours=2)
     assert outcomes(later) == [("T1", "a1", "sent")]
     busy = later.later(minutes=70)
-    record(busy.guard(), Checkpoint(agent_id="a1", checkpoint="The parser reads headers."))
+    record(busy.guard(), record_checkpoint(agent_id="a1", checkpoint="The parser reads headers."))
     assert assess_activity(busy.guard(), "a1").is_active
     assert outcomes(busy.later(minutes=10)) == []
 
@@ -136,7 +131,9 @@ def test_a_checkpoint_that_only_acknowledges_is_none(planned: Watcher) -> None:
     planned.spawn()
     later = planned.later(hours=2)
     later.send()
-    record(later.later(minutes=70).guard(), Checkpoint(agent_id="a1", checkpoint="OK, resuming"))
+    record(
+        later.later(minutes=70).guard(), record_checkpoint(agent_id="a1", checkpoint="OK, resuming")
+    )
     assert not assess_activity(later.later(minutes=71).guard(), "a1").is_active
 
 
@@ -157,34 +154,34 @@ def test_an_audit_that_fails_makes_no_second_one(planned: Watcher) -> None:
     later = planned.later(hours=2)
     later.send()
     guard = later.guard()
-    record(guard, ReadyForAudit(task_id="P1", agent_id="a1"))
-    record(guard, DispatchAgent(task_id="P1", agent_id="aud"))
-    record(guard, Fail(task_id="P1", agent_id="aud", reason="It reads no headers."))
+    record(guard, submit_for_audit(task_id="P1", agent_id="a1"))
+    record(guard, dispatch_agent(task_id="P1", agent_id="aud"))
+    record(guard, fail_audit(task_id="P1", agent_id="aud", reason="It reads no headers."))
     assert registrations(planned) == {("T1", "a1"), ("P1", "aud")}
 
 
 def test_of_two_registrations_the_one_at_work_is_meant(planned: Watcher) -> None:
     planned.spawn()
-    record(planned.guard(), DispatchDeveloper(task_id="P1", agent_id="a1"))
+    record(planned.guard(), dispatch_developer(task_id="P1", agent_id="a1"))
     assert planned.later(hours=2).send(sends=False).task_id == "P1"
 
 
 def test_who_awaits_an_audit_is_left_alone_and_prompted_for_its_next_task_only(
     planned: Watcher,
 ) -> None:
-    record(planned.guard(), DispatchDeveloper(task_id="P1", agent_id="a1"))
-    record(planned.guard(), ReadyForAudit(task_id="P1", agent_id="a1"))
+    record(planned.guard(), dispatch_developer(task_id="P1", agent_id="a1"))
+    record(planned.guard(), submit_for_audit(task_id="P1", agent_id="a1"))
     assert outcomes(planned.later(hours=2)) == []
-    record(planned.guard(), DispatchDeveloper(task_id="P2", agent_id="a1"))
+    record(planned.guard(), dispatch_developer(task_id="P2", agent_id="a1"))
     assert outcomes(planned.later(hours=2)) == [("P2", "a1", "sent")]
 
 
 def test_a_task_that_awaits_its_audit_takes_no_work_tree(planned: Watcher) -> None:
-    record(planned.guard(), DispatchDeveloper(task_id="P1", agent_id="a1"))
-    record(planned.guard(), ReadyForAudit(task_id="P1", agent_id="a1"))
-    record(planned.guard(), DispatchDeveloper(task_id="P2", agent_id="a1"))
+    record(planned.guard(), dispatch_developer(task_id="P1", agent_id="a1"))
+    record(planned.guard(), submit_for_audit(task_id="P1", agent_id="a1"))
+    record(planned.guard(), dispatch_developer(task_id="P2", agent_id="a1"))
     known = KnownAgents(planned.guard())
     agent = find_agent(planned.guard(), "a1", "P2")
     assert known.is_alone(agent)
-    record(planned.guard(), DispatchAgent(task_id="P1", agent_id="aud-1"))
+    record(planned.guard(), dispatch_agent(task_id="P1", agent_id="aud-1"))
     assert not KnownAgents(planned.guard()).is_alone(agent)

@@ -7,7 +7,7 @@ import sys
 
 from guard.context.invocation import Invocation
 from guard.coordinator.record import loaded, record
-from guard.core.coordinator.requests import DispatchDeveloper
+from guard.core.coordinator.decide_tasks import dispatch_developer
 from guard.errors import Refused
 
 
@@ -18,7 +18,7 @@ def main(workspace: str, name: str) -> None:
     sys.stdin.readline()
     for number, task_id in enumerate(tasks):
         try:
-            record(guard, DispatchDeveloper(task_id=task_id, agent_id=f"{name}-{number}"))
+            record(guard, dispatch_developer(task_id=task_id, agent_id=f"{name}-{number}"))
         except Refused:
             continue
         print(task_id)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from guard.context.invocation import Invocation
 from guard.coordinator.record import current, record
-from guard.core.coordinator.requests import DispatchAgent as Dispatch
-from guard.core.coordinator.requests import DispatchDeveloper, LoadPlan, Pass, ReadyForAudit
+from guard.core.coordinator.decide import load_plan
+from guard.core.coordinator.decide_agents import dispatch_agent
+from guard.core.coordinator.decide_tasks import dispatch_developer, pass_audit, submit_for_audit
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan_model import Plan, PlanTask
+from guard.core.events.plan_model import PlanTask
 from tests.support import commit
 
 
@@ -28,7 +29,7 @@ class Planned:
             )
             for name, needs in names.items()
         ]
-        record(self.guard, LoadPlan(plan_file="plan.md", plan=Plan(tasks=tuple(tasks))))
+        record(self.guard, load_plan(plan_file="plan.md", tasks=tuple(tasks)))
 
     @property
     def guard(self) -> Invocation:
@@ -43,16 +44,16 @@ class Planned:
         return found
 
     def dispatch(self, task: str) -> None:
-        record(self.guard, DispatchDeveloper(task_id=task, agent_id=f"dev-{task}"))
+        record(self.guard, dispatch_developer(task_id=task, agent_id=f"dev-{task}"))
 
     def complete(self, task: str, *texts: str) -> None:
         """One commit for each text, in a file of the task's own."""
         self.dispatch(task)
         for number, text in enumerate(texts or (f"{task}\n",)):
             commit(self.root, f"{task}-{number}.txt", text)
-        record(self.guard, ReadyForAudit(task_id=task))
-        record(self.guard, Dispatch(task_id=task, agent_id=f"audit-{task}"))
-        record(self.guard, Pass(task_id=task, agent_id=f"audit-{task}"))
+        record(self.guard, submit_for_audit(task_id=task))
+        record(self.guard, dispatch_agent(task_id=task, agent_id=f"audit-{task}"))
+        record(self.guard, pass_audit(task_id=task, agent_id=f"audit-{task}"))
 
     def events(self) -> list[str]:
         return [entry.event.type for entry in self.guard.store.entries()]

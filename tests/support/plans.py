@@ -4,13 +4,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from guard.core.coordinator.decide import Decision, decide
-from guard.core.coordinator.requests import LoadPlan, Request
-from guard.core.coordinator.state import Coordinator, CoordinatorFold, after, nothing_yet
-from guard.core.coordinator.terms import AuditedCommit, CoordinatorLimits, DecisionTerms, Refusal
+from guard.core.coordinator.decide import Decision, decide, load_plan
+from guard.core.coordinator.requests import (
+    AuditedCommit,
+    CoordinatorLimits,
+    DecisionTerms,
+    Refusal,
+    Request,
+)
+from guard.core.coordinator.state import Coordinator, CoordinatorFold, empty_state, fold_onto
 from guard.core.coordinator.tick import tick
 from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_model import Plan, PlanTask, SupportingAgent
+from guard.core.events.plan_model import PlanTask, SupportingAgent
 from tests.support.events import MOMENT
 
 BASE, HEAD = "a" * 40, "b" * 40
@@ -28,8 +33,8 @@ def expert(
     )
 
 
-def plan(*tasks: PlanTask, agents: tuple[SupportingAgent, ...] = ()) -> LoadPlan:
-    return LoadPlan(plan_file="PLAN.md", plan=Plan(tasks=tasks, supporting_agents=agents))
+def plan(*tasks: PlanTask, agents: tuple[SupportingAgent, ...] = ()) -> Request:
+    return load_plan(plan_file="PLAN.md", tasks=tasks, supporting_agents=agents)
 
 
 @dataclass
@@ -38,7 +43,7 @@ class Desk:
 
     limits: CoordinatorLimits = field(default_factory=CoordinatorLimits)
     now: datetime = MOMENT
-    state: Coordinator = field(default_factory=nothing_yet)
+    state: Coordinator = field(default_factory=empty_state)
     log: list[CoordinatorEvent] = field(default_factory=list)
     commit: AuditedCommit | None = None
     number: int = 0
@@ -81,7 +86,7 @@ class Desk:
 
     def take(self, events: tuple[CoordinatorEvent, ...]) -> None:
         self.log += events
-        self.state = after(self.state, *events)
+        self.state = fold_onto(self.state, *events)
 
     def waits(self, **time: float) -> "Desk":
         self.now += timedelta(**time)

@@ -5,7 +5,14 @@ import click
 from guard.commands.plan.options import agent_option, recorded, tell
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
-from guard.core.coordinator import requests
+from guard.core.coordinator.decide_agents import (
+    answer_question,
+    ask_question,
+    dispatch_remediation,
+    fail_health_audit,
+    pass_health_audit,
+)
+from guard.core.coordinator.requests import Request
 
 
 @click.command("remediate")
@@ -19,7 +26,7 @@ def remediate(
 
     Refused (exit code 1) while one is at it, and at `coordinator.remediation_attempts`.
     """
-    tell(guard, requests.DispatchRemediation(agent_id=agent_id, issue=issue), event_id, form)
+    tell(guard, dispatch_remediation(agent_id=agent_id, issue=issue), event_id, form)
 
 
 @click.command("health")
@@ -41,9 +48,9 @@ def health(
     form: str,
 ) -> None:
     """Record whether a blocked infrastructure is healthy again; at the limit of attempts a person is asked."""
-    request: requests.Request = requests.Healthy(agent_id=agent_id)
+    request: Request = pass_health_audit(agent_id=agent_id)
     if verdict == "unhealthy":
-        request = requests.Unhealthy(agent_id=agent_id, issue=issue)
+        request = fail_health_audit(agent_id=agent_id, issue=issue)
     tell(guard, request, event_id, form)
 
 
@@ -61,7 +68,7 @@ def ask(
     guard: Invocation, agent_id: str | None, question: str, event_id: str | None, form: str
 ) -> None:
     """Ask a person; until the answer no new task is given to anybody."""
-    tell(guard, requests.Ask(agent_id=agent_id, question=question), event_id, form)
+    tell(guard, ask_question(agent_id=agent_id, question=question), event_id, form)
 
 
 @click.command("answer")
@@ -72,4 +79,4 @@ def answer(
     guard: Invocation, question_id: str, response: str, event_id: str | None, form: str
 ) -> None:
     """Answer an open question; whoever waits for it finds the answer in the outbox."""
-    tell(guard, requests.Answer(question_id=question_id, response=response), event_id, form)
+    tell(guard, answer_question(question_id=question_id, response=response), event_id, form)

@@ -27,7 +27,7 @@ def ingest(guard: Invocation, file: Path, agent_id: str, event_id: str | None, f
     has only one. Exit code 1 if a signal was refused.
     """
     from guard.coordinator.ingest import ingest as taken
-    from guard.core.coordinator.ingest_report import ingest_text
+    from guard.core.coordinator.report import ingest_text
 
     report = taken(guard, agent_id, file, event_id)
     guard.output.document(report, form, ingest_text)

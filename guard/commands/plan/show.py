@@ -55,14 +55,14 @@ def next_task(guard: Invocation, form: str) -> None:
     """
     from guard.coordinator.claim import next_task as chosen
     from guard.coordinator.record import loaded
-    from guard.core.coordinator.decide_support import suggested
+    from guard.core.coordinator.decide_support import suggest_support
     from guard.core.coordinator.report import PlanNextReport, held_up_by, next_text
 
     state = loaded(guard)
     task = chosen(state)
     report = PlanNextReport(
         task=task,
-        suggested_agents=suggested(state, task.id) if task else (),
+        suggested_agents=suggest_support(state, task.id) if task else (),
         next_available_tasks=state.next_available_tasks,
         held_up_by=held_up_by(state),
         plan_complete=state.plan_complete,
@@ -86,12 +86,12 @@ def graph(guard: Invocation, notation: str, form: str) -> None:
     """Print the plan as a graph of what depends on what."""
     from guard.coordinator.record import loaded
     from guard.core.coordinator.report import PlanGraphReport
-    from guard.core.coordinator.task_status import standing
+    from guard.core.coordinator.state import task_statuses
     from guard.core.events.plan_model import Plan
     from guard.core.plan.graph import dot, mermaid
 
     state = loaded(guard)
-    plan, marks = Plan(tasks=state.tasks), standing(state)
+    plan, marks = Plan(tasks=state.tasks), task_statuses(state)
     if notation == "dot":
         report = PlanGraphReport(notation="dot", text=dot(plan, marks))
     else:

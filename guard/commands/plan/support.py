@@ -8,7 +8,17 @@ import click
 from guard.commands.plan.options import agent_option, recorded, task_option, tell
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
-from guard.core.coordinator import requests
+from guard.core.coordinator.decide_support import (
+    ask_clarification,
+    assess_tasks,
+    complete_support,
+    decline_support,
+    delegate_request,
+    dispatch_analyst,
+    expand_task,
+    fail_support,
+)
+from guard.core.coordinator.requests import Request
 from guard.core.events.plan_base import Confidence
 from guard.core.events.plan_model import RequestType
 from guard.errors import WrongUsage
@@ -24,7 +34,7 @@ def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form
     from guard.coordinator.load import task_named
 
     named = tuple(task_named(guard, one) for one in vague)
-    tell(guard, requests.Assess(needs_expansion=named), event_id, form)
+    tell(guard, assess_tasks(needs_expansion=named), event_id, form)
 
 
 @click.command("analyst")
@@ -35,7 +45,7 @@ def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, f
     """Give a vague task to an agent that expands it."""
     from guard.coordinator.load import task_named
 
-    request = requests.DispatchAnalyst(task_id=task_named(guard, task), agent_id=agent_id)
+    request = dispatch_analyst(task_id=task_named(guard, task), agent_id=agent_id)
     tell(guard, request, event_id, form)
 
 
@@ -71,15 +81,15 @@ def expand(
     from guard.coordinator.load import task_named
 
     names: dict[str, Any] = {"task_id": task_named(guard, task), "agent_id": agent_id}
-    request: requests.Request
+    request: Request
     if confidence == "LOW":
         if not question:
             raise WrongUsage("with LOW there is a question", "give it with --question")
-        request = requests.Clarify(**names, question=question)
+        request = ask_clarification(**names, question=question)
     else:
         told = _object(specification) if specification is not None else {}
         sure = cast(Any, confidence)
-        request = requests.Expand(**names, confidence=sure, specification=told)
+        request = expand_task(**names, confidence=sure, specification=told)
     tell(guard, request, event_id, form)
 
 
@@ -131,7 +141,7 @@ def delegate(
     """Ask a supporting agent of the plan; the request is queued while it has enough to do."""
     from guard.coordinator.load import task_named
 
-    request = requests.Delegate(
+    request = delegate_request(
         agent_id=agent,
         delegating_agent=delegating_agent,
         task_id=task_named(guard, task) if task else None,
@@ -165,12 +175,12 @@ def support(
     form: str,
 ) -> None:
     """Record how a supporting agent ended; the next request in its queue begins."""
-    request: requests.Request
+    request: Request
     if end == "done":
         sure = cast(Confidence, confidence)
-        request = requests.SupportDone(run_id=run_id, confidence=sure, result=message)
+        request = complete_support(run_id=run_id, confidence=sure, result=message)
     elif end == "failed":
-        request = requests.SupportFailed(run_id=run_id, reason=message)
+        request = fail_support(run_id=run_id, reason=message)
     else:
-        request = requests.OutOfScope(run_id=run_id, suggested=suggest, guidance=message)
+        request = decline_support(run_id=run_id, suggested=suggest, guidance=message)
     tell(guard, request, event_id, form)

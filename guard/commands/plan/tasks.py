@@ -6,7 +6,20 @@ import click
 
 from guard.commands.plan.options import agent_option, recorded, tell
 from guard.context.invocation import Invocation
-from guard.core.coordinator import requests
+from guard.core.coordinator.decide_agents import (
+    complete_agent,
+    crash_agent,
+    dispatch_agent,
+    record_checkpoint,
+)
+from guard.core.coordinator.decide_tasks import (
+    block_audit,
+    dispatch_developer,
+    fail_audit,
+    pass_audit,
+    submit_for_audit,
+)
+from guard.core.coordinator.requests import Request
 
 
 @click.command("dispatch")
@@ -25,9 +38,9 @@ def dispatch(
     from guard.coordinator.load import task_named
 
     task_id = task_named(guard, task)
-    request: requests.Request = requests.DispatchDeveloper(task_id=task_id, agent_id=agent_id)
+    request: Request = dispatch_developer(task_id=task_id, agent_id=agent_id)
     if auditor:
-        request = requests.DispatchAgent(task_id=task_id, agent_id=agent_id)
+        request = dispatch_agent(task_id=task_id, agent_id=agent_id)
     tell(guard, request, event_id, form)
 
 
@@ -41,7 +54,7 @@ def ready(
     """Call a task ready for its audit: it is not complete before it has passed."""
     from guard.coordinator.load import task_named
 
-    request = requests.ReadyForAudit(task_id=task_named(guard, task), agent_id=agent_id)
+    request = submit_for_audit(task_id=task_named(guard, task), agent_id=agent_id)
     tell(guard, request, event_id, form)
 
 
@@ -78,13 +91,13 @@ def audit(
     from guard.coordinator.load import task_named
 
     names: dict[str, Any] = {"task_id": task_named(guard, task), "agent_id": agent_id}
-    request: requests.Request
+    request: Request
     if verdict == "pass":
-        request = requests.Pass(**names, evidence_summary=message)
+        request = pass_audit(**names, evidence_summary=message)
     elif verdict == "fail":
-        request = requests.Fail(**names, reason=message)
+        request = fail_audit(**names, reason=message)
     else:
-        request = requests.Block(**names, issue=message or "failures that were there before")
+        request = block_audit(**names, issue=message or "failures that were there before")
     tell(guard, request, event_id, form)
 
 
@@ -96,7 +109,7 @@ def checkpoint(
     guard: Invocation, agent_id: str, text: str, event_id: str | None, form: str
 ) -> None:
     """Record how far an agent is; it gets more time for it when its time is up."""
-    tell(guard, requests.Checkpoint(agent_id=agent_id, checkpoint=text), event_id, form)
+    tell(guard, record_checkpoint(agent_id=agent_id, checkpoint=text), event_id, form)
 
 
 @click.command("lost")
@@ -105,7 +118,7 @@ def checkpoint(
 @recorded
 def lost(guard: Invocation, agent_id: str, reason: str, event_id: str | None, form: str) -> None:
     """Record that an agent crashed: its task is free again, until `coordinator.redispatch_limit`."""
-    tell(guard, requests.AgentLost(agent_id=agent_id, reason=reason), event_id, form)
+    tell(guard, crash_agent(agent_id=agent_id, reason=reason), event_id, form)
 
 
 @click.command("done")
@@ -113,4 +126,4 @@ def lost(guard: Invocation, agent_id: str, reason: str, event_id: str | None, fo
 @recorded
 def done(guard: Invocation, agent_id: str, event_id: str | None, form: str) -> None:
     """Record that an agent that remedies or audits the infrastructure has ended."""
-    tell(guard, requests.AgentDone(agent_id=agent_id), event_id, form)
+    tell(guard, complete_agent(agent_id=agent_id), event_id, form)

@@ -10,7 +10,7 @@ from guard.commands.plan.options import recorded, tell, tell_of
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.coordinator import requests
+from guard.core.coordinator.decide import record_usage
 from guard.errors import GuardError, WrongUsage
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def usage(
     if utilisation is None:
         told = asked(guard, event_id)
     else:
-        told = requests.Usage(
+        told = record_usage(
             session_utilisation=utilisation,
             session_remaining=remaining,
             session_resets_at=resets_at,

@@ -287,7 +287,7 @@ _PLAIN = tuple(
 )
 
 E = TypeVar("E", bound=PlanEvent)
-Takers = dict[type[PlanEvent], Callable[[Board, Any], None]]
+Changes = dict[type[PlanEvent], Callable[[Board, Any], None]]
 
 
 def on(

@@ -1,109 +1,251 @@
-"""What is recorded of a request, or why nothing is: one pure function of the state, the request and the terms."""
+"""Decide on requests; here also those about the plan itself, failure patterns and the coordinator's session."""
 
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Any
 
-from guard.core.base.fields import Frozen
-from guard.core.coordinator import decide_help as helping
-from guard.core.coordinator import decide_support as support
-from guard.core.coordinator import decide_tasks as tasks
-from guard.core.coordinator import decide_upkeep as upkeep
-from guard.core.coordinator import requests as asked
+from guard.core.base.text import shortened
+from guard.core.coordinator import decide_agents, decide_support, decide_tasks
+from guard.core.coordinator.decide_tasks import failure_draft
+from guard.core.coordinator.requests import (
+    SHOW,
+    DecisionTerms,
+    Draft,
+    NotAllowed,
+    Refusal,
+    Request,
+    RequestKind,
+    leads_to,
+)
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import DecisionTerms, Draft, NotAllowed, Refusal
-from guard.core.events.plan import CoordinatorEvent
+from guard.core.events.failure_pattern import FailureWarning
+from guard.core.events.plan import CoordinatorEvent, PlanComplete, PlanLoaded, ValidationComplete
+from guard.core.events.plan_model import PlanTask, SupportingAgent
+from guard.core.events.plan_upkeep import (
+    ContextCompacted,
+    FailurePatternPreventionAdded,
+    FailurePatternRecorded,
+    FailureWarningIssued,
+    OutboxTaken,
+    RollbackBlocked,
+    RollbackFailed,
+    SessionPaused,
+    SessionResumed,
+    UsageChecked,
+)
 
+_MOST_CAUSE = 400
 Decision = tuple[CoordinatorEvent, ...] | Refusal
-Decider = Callable[[Coordinator, Any, DecisionTerms], list[Draft]]
 
 
-def _dispatch_agent(
-    state: Coordinator, request: asked.DispatchAgent, terms: DecisionTerms
-) -> list[Draft]:
-    if request.agent_type == "auditor":
-        return tasks.dispatch_auditor(state, request, terms)
-    return helping.dispatch_health_auditor(state, request, terms)
-
-
-_DECIDERS: dict[type[Frozen], Decider] = {
-    asked.LoadPlan: upkeep.load,
-    asked.DispatchDeveloper: tasks.dispatch_developer,
-    asked.DispatchAgent: _dispatch_agent,
-    asked.DispatchRemediation: helping.remediate,
-    asked.DispatchAnalyst: support.dispatch_analyst,
-    asked.ReadyForAudit: tasks.ready,
-    asked.Pass: tasks.audit_pass,
-    asked.Fail: tasks.audit_fail,
-    asked.Block: tasks.audit_blocked,
-    asked.BlockInfrastructure: helping.block,
-    asked.Healthy: helping.healthy,
-    asked.Unhealthy: helping.unhealthy,
-    asked.Checkpoint: helping.checkpoint,
-    asked.Ask: helping.ask,
-    asked.Answer: helping.answer,
-    asked.Assess: support.assess,
-    asked.Expand: support.expand,
-    asked.Clarify: support.clarify,
-    asked.Delegate: support.delegate,
-    asked.SupportDone: support.support_done,
-    asked.SupportFailed: support.support_failed,
-    asked.OutOfScope: support.out_of_scope,
-    asked.AgentDone: helping.done,
-    asked.AgentLost: helping.lost,
-    asked.Notice: upkeep.notice,
-    asked.Tokens: upkeep.tokens,
-    asked.Usage: upkeep.usage,
-    asked.RecordFailure: upkeep.record_failure,
-    asked.AddPrevention: upkeep.add_prevention,
-    asked.IssueWarnings: upkeep.issue_warnings,
-    asked.TakeOutbox: upkeep.take_outbox,
-}
-
-
-def decide(state: Coordinator, request: asked.Request, terms: DecisionTerms) -> Decision:
+def decide(state: Coordinator, request: Request, terms: DecisionTerms) -> Decision:
     """The events that the request leads to, or the refusal."""
     try:
-        return terms.events(_DECIDERS[type(request)](state, request, terms))
+        return terms.events(request.kind.decide(state, terms, **request.fields))
     except NotAllowed as error:
         return error.refusal
 
 
-def is_told_by(request: asked.Request, event: CoordinatorEvent) -> bool:
-    """Whether the event is what this request was recorded as: of its type, and the same in all that both name."""
-    if event.type not in _types(request):
-        return False
-    own = type(event).model_fields
-    names = [name for name in type(request).model_fields if name in own and name != "type"]
-    same = all(_same(told, getattr(event, name)) for name, told in _recorded_as(request, names))
-    if isinstance(request, asked.LoadPlan):
-        same = same and (request.plan.tasks, request.plan.supporting_agents) == (
-            getattr(event, "tasks", None),
-            getattr(event, "supporting_agents", None),
+@leads_to(PlanLoaded)
+def load_plan(
+    state: Coordinator,
+    _terms: DecisionTerms,
+    *,
+    plan_file: str,
+    tasks: tuple[PlanTask, ...],
+    supporting_agents: tuple[SupportingAgent, ...] = (),
+) -> list[Draft]:
+    """Take these tasks for the plan. What was done stays done; what is under way must be in it."""
+    ids = {task.id for task in tasks}
+    under_way = [*(work.task_id for work in state.in_progress_tasks), *state.pending_expansions]
+    gone = [state.task_name(task_id) for task_id in under_way if task_id not in ids]
+    if gone:
+        raise NotAllowed(
+            "task_under_way",
+            f"the new plan lacks what is under way: {', '.join(gone[:5])}",
+            "keep these tasks in the plan until they are done",
         )
-    return same
+    lost = {run.agent_id for run in state.active_supporting_agents.values()}
+    lost |= {one.agent_id for one in state.pending_delegation_requests}
+    lost -= {one.agent_id for one in supporting_agents}
+    if lost:
+        raise NotAllowed(
+            "support_under_way",
+            f"the new plan lacks supporting agents with work: {', '.join(sorted(lost)[:5])}",
+            "keep them in the plan until they are done",
+        )
+    drafts: list[Draft] = [
+        partial(PlanLoaded, plan_file=plan_file, tasks=tasks, supporting_agents=supporting_agents)
+    ]
+    if ids and ids <= set(state.completed_tasks) and not state.plan_complete:
+        drafts.append(partial(PlanComplete, total_tasks=len(ids)))
+    return drafts
 
 
-def _recorded_as(request: asked.Request, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """What each of these becomes in the event, whatever the state is."""
-    for name in names:
-        told = getattr(request, name)
-        if isinstance(request, asked.RecordFailure) and name == "cause" and told:
-            told = tasks.cause_kept(told)
-        if isinstance(request, asked.OutOfScope) and name == "guidance":
-            told = support.guidance_kept(told)
-        if isinstance(request, asked.Assess) and name == "needs_expansion":
-            told = tuple(dict.fromkeys(told))
-        yield name, told
+@leads_to(ValidationComplete)
+def complete_validation(_state: Coordinator, _terms: DecisionTerms) -> list[Draft]:
+    return [ValidationComplete]
 
 
-def _same(told: Any, recorded: Any) -> bool:
-    """What was left to guard may be anything."""
-    return told is None or told == recorded
+@leads_to(SessionResumed)
+def resume_session(_state: Coordinator, _terms: DecisionTerms) -> list[Draft]:
+    return [SessionResumed]
 
 
-def _types(request: asked.Request) -> tuple[str, ...]:
-    if isinstance(request, asked.Checkpoint):
-        return ("developer_checkpoint", "agent_checkpoint")
-    if isinstance(request, asked.Delegate):
-        return ("supporting_agent_delegated", "delegation_queued")
-    return (request.type,)
+@leads_to(ContextCompacted)
+def record_compaction(
+    _state: Coordinator, _terms: DecisionTerms, *, tokens_remaining_percent: int | None = None
+) -> list[Draft]:
+    return [partial(ContextCompacted, tokens_remaining_percent=tokens_remaining_percent)]
+
+
+@leads_to(SessionPaused)
+def pause_session(
+    _state: Coordinator, _terms: DecisionTerms, *, tokens_remaining_percent: int | None = None
+) -> list[Draft]:
+    return [partial(SessionPaused, tokens_remaining_percent=tokens_remaining_percent)]
+
+
+@leads_to(UsageChecked)
+def record_usage(
+    _state: Coordinator,
+    _terms: DecisionTerms,
+    *,
+    session_utilisation: int,
+    session_remaining: int | None = None,
+    session_resets_at: datetime | None = None,
+) -> list[Draft]:
+    """Record what the session has used; by default the rest of a hundred remains."""
+    if session_remaining is None:
+        session_remaining = 100 - session_utilisation
+    checked = partial(
+        UsageChecked,
+        session_utilisation=session_utilisation,
+        session_remaining=session_remaining,
+        session_resets_at=session_resets_at,
+    )
+    return [checked]
+
+
+def _shorten_cause(cause: str) -> str:
+    return shortened(cause, _MOST_CAUSE)
+
+
+@leads_to(FailurePatternRecorded, cause=_shorten_cause)
+def record_failure_pattern(
+    state: Coordinator,
+    _terms: DecisionTerms,
+    *,
+    failure_type: str,
+    task_id: str,
+    cause: str | None = None,
+) -> list[Draft]:
+    _refuse_unknown(state, task_id)
+    return [failure_draft(state, failure_type, task_id, cause)]
+
+
+@leads_to(FailurePatternPreventionAdded)
+def add_failure_prevention(
+    _state: Coordinator, _terms: DecisionTerms, *, failure_type: str, prevention: str
+) -> list[Draft]:
+    # What helps against a kind of failure may be known before the first of them.
+    return [
+        partial(FailurePatternPreventionAdded, failure_type=failure_type, prevention=prevention)
+    ]
+
+
+@leads_to(FailureWarningIssued)
+def issue_warnings(
+    state: Coordinator, _terms: DecisionTerms, *, task_id: str, warnings: tuple[FailureWarning, ...]
+) -> list[Draft]:
+    _refuse_unknown(state, task_id)
+    return [partial(FailureWarningIssued, task_id=task_id, warnings=warnings)]
+
+
+@leads_to(OutboxTaken)
+def take_outbox(
+    state: Coordinator, _terms: DecisionTerms, *, items: tuple[str, ...]
+) -> list[Draft]:
+    known = {parcel.item_id for parcel in state.outbox}
+    gone = [item for item in items if item not in known]
+    if gone:
+        raise NotAllowed(
+            "not_in_outbox",
+            f"{', '.join(gone[:5])}: not in the outbox",
+            "`guard plan outbox` lists what is there",
+        )
+    return [partial(OutboxTaken, items=items)] if items else []
+
+
+def _refuse_unknown(state: Coordinator, task_id: str) -> None:
+    if not _is_known(state, task_id):
+        raise NotAllowed("unknown_task", f"the plan has no task {task_id}", SHOW)
+
+
+def _is_known(state: Coordinator, task_id: str) -> bool:
+    return state.task(task_id) is not None or task_id in state.completed_tasks
+
+
+def _all_requests() -> dict[str, RequestKind[Any]]:
+    found: dict[str, RequestKind[Any]] = {}
+    for names in (globals(), *map(vars, (decide_tasks, decide_agents, decide_support))):
+        kinds = [value for value in names.values() if isinstance(value, RequestKind)]
+        found |= {event.model_fields["type"].default: one for one in kinds for event in one.events}
+    return found
+
+
+REQUESTS = _all_requests()
+"""Every request by the tag of the event that it leads to."""
+
+
+@dataclass(frozen=True)
+class RollbackOrder:
+    """The tasks to roll back, one after the other; if none may be, the event that says why."""
+
+    tasks: tuple[str, ...]
+    refusal: partial[RollbackBlocked] | partial[RollbackFailed] | None = None
+
+
+def rollback_order(state: Coordinator, task_id: str, *, cascade: bool) -> RollbackOrder:
+    """What rolling back a task takes.
+
+    Completed dependents forbid it; with `cascade` they come first, the latest to be completed before all others.
+    """
+    if not _is_known(state, task_id):
+        return _refuse_rollback(task_id, "unknown_task")
+    if task_id not in state.completed_tasks:
+        return _refuse_rollback(task_id, "not_completed")
+    dependents = _completed_dependents(state, task_id)
+    if dependents and not cascade:
+        refusal = partial(
+            RollbackBlocked,
+            task_id=task_id,
+            dependents=dependents,
+            reason="dependent_tasks_completed",
+        )
+        return RollbackOrder((), refusal)
+    order = (*dependents, task_id)
+    for one in order:
+        if one not in state.task_commits:
+            return _refuse_rollback(one, "no_commit_recorded")
+    return RollbackOrder(order)
+
+
+def _refuse_rollback(task_id: str, reason: str) -> RollbackOrder:
+    return RollbackOrder((), partial(RollbackFailed, task_id=task_id, reason=reason))
+
+
+def _completed_dependents(state: Coordinator, task_id: str) -> tuple[str, ...]:
+    """Completed tasks that wait for this one, directly or not; the latest to be completed first."""
+    dependents: dict[str, list[str]] = {}
+    for task in state.tasks:
+        for needed in task.depends:
+            dependents.setdefault(needed, []).append(task.id)
+    found: set[str] = set()
+    ahead = [task_id]
+    while ahead:
+        new = [one for one in dependents.get(ahead.pop(), ()) if one not in found]
+        found.update(new)
+        ahead += new
+    return tuple(one for one in reversed(state.completed_tasks) if one in found)

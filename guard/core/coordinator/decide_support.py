@@ -1,21 +1,12 @@
-"""Decisions on the quality of tasks, on analysts, and on supporting agents with their queue."""
+"""Decisions on vague tasks and their analysts, and on supporting agents with their queues."""
 
-from typing import Any
+from functools import partial
+from typing import Any, Literal, TypedDict
 
 from guard.core.coordinator.decide_tasks import refuse_active, refuse_beyond_redispatch
-from guard.core.coordinator.entries import NEEDS_EXPANSION, KnownSupport, SupportRun
-from guard.core.coordinator.requests import (
-    Assess,
-    Clarify,
-    Delegate,
-    DispatchAnalyst,
-    Expand,
-    OutOfScope,
-    SupportDone,
-    SupportFailed,
-)
+from guard.core.coordinator.entries import NEEDS_EXPANSION, Delegation, KnownSupport, SupportRun
+from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, DecisionTerms, Draft, NotAllowed, called, named
 from guard.core.events.plan_agents import (
     BusinessAnalystDispatched,
     DelegationQueued,
@@ -27,129 +18,206 @@ from guard.core.events.plan_agents import (
     TaskExpanded,
     TaskQualityAssessment,
 )
+from guard.core.events.plan_base import Confidence
+from guard.core.events.plan_model import RequestType
 
-_REQUEST = ("agent_id", "delegating_agent", "task_id", "request_type", "request_summary")
 _MOST_GUIDANCE = 60_000
 _OPEN = ("available", "blocked", "pending_expansion")
-"""Where a task stands that nobody works on."""
+"""The places of tasks on which no agent works."""
 
 
-def assess(state: Coordinator, asked: Assess, _terms: DecisionTerms) -> list[Draft]:
-    """What is not named can be implemented as it is."""
+def _distinct(tasks: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tasks))
+
+
+@leads_to(TaskQualityAssessment, needs_expansion=_distinct)
+def assess_tasks(
+    state: Coordinator, _terms: DecisionTerms, *, needs_expansion: tuple[str, ...] = ()
+) -> list[Draft]:
+    """Mark tasks as too vague; all other open tasks can be implemented as they are."""
     places = state.places()
-    for task_id in asked.needs_expansion:
+    for task_id in needs_expansion:
         if places.get(task_id) not in _OPEN:
             where = places.get(task_id, "not in the plan")
-            raise NotAllowed("task_not_open", f"task {called(state, task_id)} is {where}", SHOW)
-    vague = set(asked.needs_expansion)
+            raise NotAllowed("task_not_open", f"task {state.task_name(task_id)} is {where}", SHOW)
     clear = [*state.available_tasks, *state.blocked_tasks]
-    clear += [one for one, whose in state.pending_expansions.items() if whose == NEEDS_EXPANSION]
-    fields = {
-        "implementable": tuple(one for one in clear if one not in vague),
-        "needs_expansion": tuple(dict.fromkeys(asked.needs_expansion)),
-    }
-    return [(TaskQualityAssessment, fields)]
+    clear += [
+        task_id for task_id, who in state.pending_expansions.items() if who == NEEDS_EXPANSION
+    ]
+    assessed = partial(
+        TaskQualityAssessment,
+        implementable=tuple(task_id for task_id in clear if task_id not in needs_expansion),
+        needs_expansion=needs_expansion,
+    )
+    return [assessed]
 
 
+@leads_to(BusinessAnalystDispatched)
 def dispatch_analyst(
-    state: Coordinator, asked: DispatchAnalyst, terms: DecisionTerms
+    state: Coordinator, terms: DecisionTerms, *, task_id: str, agent_id: str, to_start: bool = False
 ) -> list[Draft]:
-    """An analyst takes a task that nobody works on, and no other analyst has."""
-    place = state.place(asked.task_id)
+    """Give an analyst a task on which no agent works, and that no other analyst has."""
+    place = state.place(task_id)
+    name = state.task_name(task_id)
     if place not in _OPEN:
         where = place.replace("_", " ") if place else "not in the plan"
-        raise NotAllowed("task_not_open", f"task {called(state, asked.task_id)} is {where}", SHOW)
-    whose = state.pending_expansions.get(asked.task_id, NEEDS_EXPANSION)
-    if whose != NEEDS_EXPANSION:
-        told = f"task {called(state, asked.task_id)} is being expanded ({whose})"
-        raise NotAllowed("in_expansion", told, SHOW)
-    refuse_beyond_redispatch(state, asked.task_id, terms)
-    refuse_active(state, asked.agent_id)
-    return [analyst(asked.task_id, asked.agent_id, terms, to_start=asked.to_start)]
+        raise NotAllowed("task_not_open", f"task {name} is {where}", SHOW)
+    who = state.pending_expansions.get(task_id, NEEDS_EXPANSION)
+    if who != NEEDS_EXPANSION:
+        raise NotAllowed("in_expansion", f"task {name} is being expanded ({who})", SHOW)
+    refuse_beyond_redispatch(state, task_id, terms)
+    refuse_active(state, agent_id)
+    return [analyst_draft(task_id, agent_id, terms, to_start=to_start)]
 
 
-def analyst(task_id: str, agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
-    """The event by which an expansion is an analyst's."""
-    fields = {"task_id": task_id, "agent_id": agent_id, "to_start": to_start}
-    return BusinessAnalystDispatched, {**fields, "timeout_at": terms.until, "guidance": None}
+def analyst_draft(task_id: str, agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
+    return partial(
+        BusinessAnalystDispatched,
+        task_id=task_id,
+        agent_id=agent_id,
+        to_start=to_start,
+        guidance=None,
+        **terms.timeout(),
+    )
 
 
-def _refuse_others_expansion(state: Coordinator, task_id: str, agent_id: str) -> None:
+def _refuse_other_analyst(state: Coordinator, task_id: str, agent_id: str) -> None:
     if state.active_business_analysts.get(agent_id) != task_id:
-        told = f"{agent_id} is not expanding task {called(state, task_id)}"
-        raise NotAllowed("not_its_analyst", told, SHOW)
+        message = f"{agent_id} is not expanding task {state.task_name(task_id)}"
+        raise NotAllowed("not_its_analyst", message, SHOW)
 
 
-def expand(state: Coordinator, asked: Expand, _terms: DecisionTerms) -> list[Draft]:
-    """The task can be implemented now."""
-    _refuse_others_expansion(state, asked.task_id, asked.agent_id)
-    names = ("task_id", "agent_id", "confidence", "specification")
-    return [(TaskExpanded, {name: getattr(asked, name) for name in names})]
+@leads_to(TaskExpanded)
+def expand_task(
+    state: Coordinator,
+    _terms: DecisionTerms,
+    *,
+    task_id: str,
+    agent_id: str,
+    specification: dict[str, Any],
+    confidence: Literal["HIGH", "MEDIUM"] = "HIGH",
+) -> list[Draft]:
+    _refuse_other_analyst(state, task_id, agent_id)
+    expanded = partial(
+        TaskExpanded,
+        task_id=task_id,
+        agent_id=agent_id,
+        confidence=confidence,
+        specification=specification,
+    )
+    return [expanded]
 
 
-def clarify(state: Coordinator, asked: Clarify, _terms: DecisionTerms) -> list[Draft]:
-    """The analyst leaves; a person is asked."""
-    _refuse_others_expansion(state, asked.task_id, asked.agent_id)
-    fields = {name: getattr(asked, name) for name in ("task_id", "agent_id", "question")}
-    return [(ExpansionNeedsClarification, {**fields, "question_id": named(state, "question")})]
+@leads_to(ExpansionNeedsClarification)
+def ask_clarification(
+    state: Coordinator, _terms: DecisionTerms, *, task_id: str, agent_id: str, question: str
+) -> list[Draft]:
+    """Ask a person what the analyst has to know; the analyst leaves."""
+    _refuse_other_analyst(state, task_id, agent_id)
+    unclear = partial(
+        ExpansionNeedsClarification,
+        task_id=task_id,
+        agent_id=agent_id,
+        question_id=state.new_name("question"),
+        question=question,
+    )
+    return [unclear]
 
 
-def delegate(state: Coordinator, asked: Delegate, terms: DecisionTerms) -> list[Draft]:
-    """The request is taken up, or queued while the supporting agent has enough to do."""
-    known = _known(state, asked.agent_id)
+class _Order(TypedDict):
+    """What a supporting agent is asked to do."""
+
+    agent_id: str
+    delegating_agent: str
+    task_id: str | None
+    request_type: RequestType
+    request_summary: str
+
+
+def _order_of(entry: SupportRun | Delegation, agent_id: str) -> _Order:
+    return {
+        "agent_id": agent_id,
+        "delegating_agent": entry.delegating_agent,
+        "task_id": entry.task_id,
+        "request_type": entry.request_type,
+        "request_summary": entry.request_summary,
+    }
+
+
+@leads_to(SupportingAgentDelegated, DelegationQueued)
+def delegate_request(
+    state: Coordinator,
+    terms: DecisionTerms,
+    *,
+    agent_id: str,
+    delegating_agent: str,
+    request_type: RequestType,
+    request_summary: str,
+    task_id: str | None = None,
+) -> list[Draft]:
+    """Ask a supporting agent of the plan; the request is queued while the agent has enough to do."""
+    known = _known_support(state, agent_id)
     if known is None:
         names = ", ".join(one.agent_id for one in state.supporting_agents[:10]) or "none"
         raise NotAllowed(
             "unknown_supporting_agent",
-            f"the plan has no supporting agent {asked.agent_id}; it has {names}",
+            f"the plan has no supporting agent {agent_id}; it has {names}",
             "describe it in the plan",
         )
-    if asked.request_type not in known.request_types:
+    if request_type not in known.request_types:
         takes = ", ".join(known.request_types)
-        told = f"{asked.agent_id} takes {takes}, not {asked.request_type}"
-        raise NotAllowed("wrong_request_type", told, "ask another supporting agent")
-    if asked.delegating_agent not in state.active_agents:
-        told = f"agent {asked.delegating_agent} is not at work"
-        raise NotAllowed("agent_not_active", told, SHOW)
-    if asked.task_id is not None and state.task(asked.task_id) is None:
-        raise NotAllowed("unknown_task", f"the plan has no task {asked.task_id}", SHOW)
-    request = {name: getattr(asked, name) for name in _REQUEST}
-    return [_placed(state, request, terms, leaving=None)]
+        message = f"{agent_id} takes {takes}, not {request_type}"
+        raise NotAllowed("wrong_request_type", message, "ask another supporting agent")
+    if delegating_agent not in state.active_agents:
+        raise NotAllowed("agent_not_active", f"agent {delegating_agent} is not at work", SHOW)
+    if task_id is not None and state.task(task_id) is None:
+        raise NotAllowed("unknown_task", f"the plan has no task {task_id}", SHOW)
+    order = _Order(
+        agent_id=agent_id,
+        delegating_agent=delegating_agent,
+        task_id=task_id,
+        request_type=request_type,
+        request_summary=request_summary,
+    )
+    return [_place(state, order, terms, ended_run=None)]
 
 
-def _known(state: Coordinator, agent_id: str | None) -> KnownSupport | None:
+def _known_support(state: Coordinator, agent_id: str | None) -> KnownSupport | None:
     return next((one for one in state.supporting_agents if one.agent_id == agent_id), None)
 
 
-def _placed(
-    state: Coordinator,
-    request: dict[str, Any],
-    terms: DecisionTerms,
-    *,
-    leaving: str | None,
-    offset: int = 0,
+def _place(
+    state: Coordinator, order: _Order, terms: DecisionTerms, *, ended_run: str | None
 ) -> Draft:
-    """The request with the agent at once, or at the end of its queue."""
-    agent_id = request["agent_id"]
-    runs = state.active_supporting_agents
-    busy = sum(run.agent_id == agent_id for name, run in runs.items() if name != leaving)
-    queue = [one for one in state.pending_delegation_requests if one.agent_id == agent_id]
+    """Give the order to the agent at once, or put it at the end of the agent's queue."""
+    busy = _run_count(state, order["agent_id"], ended_run)
+    queue = _queue(state, order["agent_id"])
     if busy < terms.limits.max_concurrent_per_agent and not queue:
-        return _taken_up(state, request, None, terms, offset)
-    name = named(state, "request", offset)
-    return DelegationQueued, {**request, "request_id": name, "position": len(queue) + 1}
+        return _start_run(state, order, None, terms)
+    return partial(
+        DelegationQueued, **order, request_id=state.new_name("request"), position=len(queue) + 1
+    )
 
 
-def _taken_up(
-    state: Coordinator,
-    request: dict[str, Any],
-    request_id: str | None,
-    terms: DecisionTerms,
-    offset: int,
+def _run_count(state: Coordinator, agent_id: str, ended_run: str | None) -> int:
+    runs = state.active_supporting_agents
+    return sum(run.agent_id == agent_id for name, run in runs.items() if name != ended_run)
+
+
+def _queue(state: Coordinator, agent_id: str) -> list[Delegation]:
+    return [one for one in state.pending_delegation_requests if one.agent_id == agent_id]
+
+
+def _start_run(
+    state: Coordinator, order: _Order, request_id: str | None, terms: DecisionTerms, offset: int = 0
 ) -> Draft:
-    run_id = named(state, _stem(request["agent_id"]), offset)
-    fields = {**request, "run_id": run_id, "request_id": request_id}
-    return SupportingAgentDelegated, {**fields, "timeout_at": terms.until}
+    return partial(
+        SupportingAgentDelegated,
+        **order,
+        run_id=state.new_name(_stem(order["agent_id"]), offset),
+        request_id=request_id,
+        **terms.timeout(),
+    )
 
 
 def _stem(agent_id: str) -> str:
@@ -157,7 +225,7 @@ def _stem(agent_id: str) -> str:
 
 
 def is_run_of(agent_id: str, run_id: str) -> bool:
-    """Whether the name is that of a run of the supporting agent, or is meant itself."""
+    """Tell whether the id is that of a run of the supporting agent, or the agent's own."""
     return agent_id == run_id or run_id.rpartition("-")[0] == _stem(agent_id)
 
 
@@ -168,72 +236,89 @@ def _run(state: Coordinator, run_id: str) -> SupportRun:
     return run
 
 
-def _next(
+def _start_queued(
     state: Coordinator, run_id: str, run: SupportRun, terms: DecisionTerms, offset: int = 0
 ) -> list[Draft]:
-    """Whoever waited longest for the agent that is free now."""
-    runs = state.active_supporting_agents
-    busy = sum(one.agent_id == run.agent_id for name, one in runs.items() if name != run_id)
-    queue = [one for one in state.pending_delegation_requests if one.agent_id == run.agent_id]
+    """Start the requests that waited longest for the agent whose run has ended."""
+    busy = _run_count(state, run.agent_id, run_id)
     room = max(0, terms.limits.max_concurrent_per_agent - busy)
     return [
-        _taken_up(
-            state,
-            {name: getattr(one, name) for name in _REQUEST},
-            one.request_id,
-            terms,
-            offset + number,
-        )
-        for number, one in enumerate(queue[:room])
+        _start_run(state, _order_of(one, run.agent_id), one.request_id, terms, offset + number)
+        for number, one in enumerate(_queue(state, run.agent_id)[:room])
     ]
 
 
-def support_done(state: Coordinator, asked: SupportDone, terms: DecisionTerms) -> list[Draft]:
-    """What it found goes to whoever asked."""
-    run = _run(state, asked.run_id)
-    seconds = max(0.0, (terms.now - run.dispatched_at).total_seconds())
-    fields = {name: getattr(asked, name) for name in ("run_id", "confidence", "result")}
-    ended: Draft = (SupportingAgentComplete, {**fields, "duration_seconds": seconds})
-    return [ended, *_next(state, asked.run_id, run, terms)]
+@leads_to(SupportingAgentComplete)
+def complete_support(
+    state: Coordinator,
+    terms: DecisionTerms,
+    *,
+    run_id: str,
+    confidence: Confidence,
+    result: str = "",
+) -> list[Draft]:
+    """End a run with its result, which goes to the agent that asked."""
+    run = _run(state, run_id)
+    complete = partial(
+        SupportingAgentComplete,
+        run_id=run_id,
+        confidence=confidence,
+        result=result,
+        duration_seconds=max(0.0, (terms.now - run.dispatched_at).total_seconds()),
+    )
+    return [complete, *_start_queued(state, run_id, run, terms)]
 
 
-def support_failed(state: Coordinator, asked: SupportFailed, terms: DecisionTerms) -> list[Draft]:
-    """That it failed is told to whoever asked."""
-    run = _run(state, asked.run_id)
-    fields = {name: getattr(asked, name) for name in ("run_id", "reason", "timed_out")}
-    return [(SupportingAgentFailed, fields), *_next(state, asked.run_id, run, terms)]
+@leads_to(SupportingAgentFailed)
+def fail_support(
+    state: Coordinator, terms: DecisionTerms, *, run_id: str, reason: str, timed_out: bool = False
+) -> list[Draft]:
+    run = _run(state, run_id)
+    failed = partial(SupportingAgentFailed, run_id=run_id, reason=reason, timed_out=timed_out)
+    return [failed, *_start_queued(state, run_id, run, terms)]
 
 
-def out_of_scope(state: Coordinator, asked: OutOfScope, terms: DecisionTerms) -> list[Draft]:
-    """The request goes to the agent that was suggested, if the plan has it and it takes such requests."""
-    run = _run(state, asked.run_id)
-    other = _known(state, asked.suggested) if asked.suggested != run.agent_id else None
-    if other is not None and run.request_type not in other.request_types:
-        other = None
-    routed = other.agent_id if other else None
-    fields = {"run_id": asked.run_id, "suggested": asked.suggested, "routed_to": routed}
-    guidance = guidance_kept(asked.guidance)
-    drafts: list[Draft] = [(SupportingAgentOutOfScope, {**fields, "guidance": guidance})]
-    if other is not None:
-        request = {**{name: getattr(run, name) for name in _REQUEST}, "agent_id": routed}
-        drafts.append(_placed(state, request, terms, leaving=asked.run_id))
-    return [*drafts, *_next(state, asked.run_id, run, terms, offset=1)]
-
-
-def guidance_kept(guidance: str) -> str:
-    """As much of it as is recorded."""
+def _cut_guidance(guidance: str) -> str:
     return guidance[:_MOST_GUIDANCE]
 
 
-def suggested(state: Coordinator, task_id: str) -> tuple[str, ...]:
-    """Supporting agents that the plan names for a task, then those whose keywords stand in its title."""
+@leads_to(SupportingAgentOutOfScope, guidance=_cut_guidance)
+def decline_support(
+    state: Coordinator,
+    terms: DecisionTerms,
+    *,
+    run_id: str,
+    suggested: str | None = None,
+    guidance: str = "",
+) -> list[Draft]:
+    """Pass the request on to the agent that was suggested, if the plan has it and it takes such requests."""
+    run = _run(state, run_id)
+    other = _known_support(state, suggested) if suggested != run.agent_id else None
+    if other is not None and run.request_type not in other.request_types:
+        other = None
+    declined = partial(
+        SupportingAgentOutOfScope,
+        run_id=run_id,
+        suggested=suggested,
+        routed_to=other.agent_id if other else None,
+        guidance=guidance,
+    )
+    drafts: list[Draft] = [declined]
+    if other is not None:
+        order = _order_of(run, other.agent_id)
+        drafts.append(_place(state, order, terms, ended_run=run_id))
+    return [*drafts, *_start_queued(state, run_id, run, terms, offset=1)]
+
+
+def suggest_support(state: Coordinator, task_id: str) -> tuple[str, ...]:
+    """The supporting agents that the plan names for a task, then those whose keywords stand in its title."""
     task = state.task(task_id)
-    words = task.title.casefold() if task else ""
+    title = task.title.casefold() if task else ""
     known = state.supporting_agents
-    named_for = [one.agent_id for one in known if task_id in one.applicable_tasks]
+    by_task = [one.agent_id for one in known if task_id in one.applicable_tasks]
     by_word = [
         one.agent_id
         for one in known
-        if any(word and word.casefold() in words for word in one.keyword_triggers)
+        if any(word and word.casefold() in title for word in one.keyword_triggers)
     ]
-    return tuple(dict.fromkeys([*named_for, *by_word]))
+    return tuple(dict.fromkeys([*by_task, *by_word]))

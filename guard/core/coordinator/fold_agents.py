@@ -1,8 +1,8 @@
-"""What the events of agents, of analysts and of supporting agents do to the board."""
+"""Fold the events of agents, of supporting agents and of the coordinator's own session into the board."""
 
 from typing import Any, assert_never
 
-from guard.core.coordinator.builder import Board, Takers, on, time_of
+from guard.core.coordinator.builder import Board, Changes, on, time_of
 from guard.core.coordinator.entries import (
     AWAITING_CLARIFICATION,
     NEEDS_EXPANSION,
@@ -31,9 +31,20 @@ from guard.core.events.plan_agents import (
     TaskQualityAssessment,
 )
 from guard.core.events.plan_base import Confidence
+from guard.core.events.plan_upkeep import (
+    ContextCompacted,
+    FailureWarningIssued,
+    OutboxTaken,
+    SessionPaused,
+    SessionResumed,
+    StateReconstructed,
+    StateRecoveryNeeded,
+    UsageChecked,
+)
 
 _WEIGHTS: dict[Confidence, int] = {"LOW": 1, "MEDIUM": 2, "HIGH": 3}
 _WORDS: dict[int, Confidence] = {weight: word for word, weight in _WEIGHTS.items()}
+_USAGE = ("session_utilisation", "session_remaining", "session_resets_at")
 _REQUEST = ("agent_id", "delegating_agent", "task_id", "request_type", "request_summary")
 
 Ended = SupportingAgentComplete | SupportingAgentFailed | SupportingAgentOutOfScope
@@ -186,7 +197,39 @@ def _completed(
     }
 
 
-TAKERS: Takers = dict(
+def _usage(board: Board, event: UsageChecked) -> None:
+    board.last_usage_check = event.at
+    for name in _USAGE:
+        setattr(board, name, getattr(event, name))
+
+
+def _compacted(board: Board, event: ContextCompacted) -> None:
+    board.compaction_count += 1
+    board.save_reason = "compaction"
+    board.tokens_remaining_percent = event.tokens_remaining_percent
+
+
+def _paused(board: Board, event: SessionPaused) -> None:
+    board.save_reason = "session_pause"
+    board.tokens_remaining_percent = event.tokens_remaining_percent
+
+
+def _resumed(board: Board, _event: SessionResumed) -> None:
+    board.session_resume_count += 1
+
+
+def _taken(board: Board, event: OutboxTaken) -> None:
+    for item in event.items:
+        board.outbox.pop(item, None)
+
+
+def _noted(
+    board: Board, event: FailureWarningIssued | StateRecoveryNeeded | StateReconstructed
+) -> None:
+    """It stands in the log, and changes nothing."""
+
+
+CHANGES: Changes = dict(
     (
         on(AgentDispatched, _dispatched),
         on(AgentCheckpoint, checkpoint),
@@ -203,5 +246,13 @@ TAKERS: Takers = dict(
         on(SupportingAgentComplete, _ended),
         on(SupportingAgentFailed, _ended),
         on(SupportingAgentOutOfScope, _ended),
+        on(FailureWarningIssued, _noted),
+        on(UsageChecked, _usage),
+        on(ContextCompacted, _compacted),
+        on(SessionPaused, _paused),
+        on(SessionResumed, _resumed),
+        on(OutboxTaken, _taken),
+        on(StateRecoveryNeeded, _noted),
+        on(StateReconstructed, _noted),
     )
 )

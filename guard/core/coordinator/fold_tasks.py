@@ -1,10 +1,18 @@
-"""What the events of tasks, of the infrastructure and of questions do to the board."""
+"""Fold the events of tasks with their commits and failures, of the infrastructure and of questions into the board."""
 
 from collections.abc import Mapping
 
 from guard.core.base.fast_models import made
-from guard.core.coordinator.builder import Board, Takers, on, time_of
-from guard.core.coordinator.entries import ActiveAgent, KnownSupport, OpenQuestion, TaskInProgress
+from guard.core.coordinator.builder import Board, Changes, on, time_of
+from guard.core.coordinator.entries import (
+    ActiveAgent,
+    KnownSupport,
+    OpenQuestion,
+    Rollback,
+    TaskCommit,
+    TaskInProgress,
+)
+from guard.core.events.failure_pattern import FailurePattern, recorded
 from guard.core.events.plan import (
     AgentResumesWithGuidance,
     AgentSeeksGuidance,
@@ -25,7 +33,18 @@ from guard.core.events.plan import (
     ValidationComplete,
 )
 from guard.core.events.plan_agents import AgentCheckpoint
+from guard.core.events.plan_upkeep import (
+    FailurePatternPreventionAdded,
+    FailurePatternRecorded,
+    RollbackBlocked,
+    RollbackFailed,
+    RollbackStarted,
+    TaskCommitRecorded,
+    TaskRolledBack,
+)
 
+_COMMIT = ("commit_sha", "base_sha", "files_modified", "branch")
+_ROLLBACK = ("task_id", "commits", "head", "to_sha", "branch", "reason")
 ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
 
 
@@ -200,7 +219,57 @@ def _waits(board: Board, agent_id: str, *, waits: bool) -> None:
         board.change("in_progress_tasks", agent.task_id, status=own)
 
 
-TAKERS: Takers = dict(
+def _committed(board: Board, event: TaskCommitRecorded) -> None:
+    fields = {name: getattr(event, name) for name in _COMMIT}
+    board.task_commits.pop(event.task_id, None)
+    commit = TaskCommit.model_construct(**fields, completed_at=event.at)
+    board.task_commits[event.task_id] = commit
+
+
+def _rollback_starts(board: Board, event: RollbackStarted) -> None:
+    fields = {name: getattr(event, name) for name in _ROLLBACK}
+    board.rollback_in_progress = Rollback.model_construct(**fields, started_at=event.at)
+
+
+def _rollback_ends(board: Board, _event: RollbackFailed | RollbackBlocked) -> None:
+    board.rollback_in_progress = None
+
+
+def _rolled_back(board: Board, event: TaskRolledBack) -> None:
+    board.rollback_in_progress = None
+    board.task_commits.pop(event.task_id, None)
+    board.reopen(event.task_id)
+    _abort_dependents(board, event)
+
+
+def _abort_dependents(board: Board, event: TaskRolledBack) -> None:
+    """Whoever built on what is gone stops; the task waits for its dependency again."""
+    gone = board.downstream(event.task_id) & board.in_progress_tasks.keys()
+    for task_id in gone:
+        del board.in_progress_tasks[task_id]
+        board.pending_audit.pop(task_id, None)
+    agents = board.active_agents
+    working = ("developer", "auditor")
+    for agent_id, agent in list(agents.items()):
+        if agent.type in working and agent.task_id in gone:
+            del agents[agent_id]
+            told = f"dependency_rolled_back: {event.task_id}"
+            board.send("abort", agent_id, agent.task_id, told, event.at)
+
+
+def _pattern(board: Board, event: FailurePatternRecorded) -> None:
+    pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
+    once_more = recorded(pattern, event.task_id, event.cause)
+    board.failure_patterns[event.failure_type] = once_more
+
+
+def _prevention(board: Board, event: FailurePatternPreventionAdded) -> None:
+    pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
+    news = {"suggested_prevention": event.prevention}
+    board.failure_patterns[event.failure_type] = pattern.model_copy(update=news)
+
+
+CHANGES: Changes = dict(
     (
         on(PlanLoaded, _load),
         on(PlanComplete, _plan_complete),
@@ -219,5 +288,12 @@ TAKERS: Takers = dict(
         on(AgentSeeksGuidance, _asks),
         on(DivineResponseReceived, _answered),
         on(AgentResumesWithGuidance, _resumes),
+        on(TaskCommitRecorded, _committed),
+        on(RollbackStarted, _rollback_starts),
+        on(RollbackFailed, _rollback_ends),
+        on(RollbackBlocked, _rollback_ends),
+        on(TaskRolledBack, _rolled_back),
+        on(FailurePatternRecorded, _pattern),
+        on(FailurePatternPreventionAdded, _prevention),
     )
 )

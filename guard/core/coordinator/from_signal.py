@@ -1,10 +1,26 @@
 """What a signal in an agent's output asks of the coordinator. An agent speaks for itself: by its own name, of its own task."""
 
-from guard.core.coordinator import requests
-from guard.core.coordinator.decide_support import is_run_of
-from guard.core.coordinator.requests import Request
+from guard.core.coordinator.decide_agents import (
+    ask_question,
+    fail_health_audit,
+    pass_health_audit,
+    record_checkpoint,
+)
+from guard.core.coordinator.decide_support import (
+    ask_clarification,
+    complete_support,
+    decline_support,
+    expand_task,
+    is_run_of,
+)
+from guard.core.coordinator.decide_tasks import (
+    block_audit,
+    fail_audit,
+    pass_audit,
+    submit_for_audit,
+)
+from guard.core.coordinator.requests import SHOW, NotAllowed, Request
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import SHOW, NotAllowed
 from guard.core.events.base import BaseEvent
 from guard.core.plan.signals import AgentSignal
 from guard.core.plan.task_ids import id_of, spelled
@@ -27,13 +43,14 @@ def asked_by(
             raise NotAllowed(
                 "no_question", "it asks nothing", "a line `Question: …` has the question"
             )
-        return requests.Ask(agent_id=agent_id, question=question)
+        return ask_question(agent_id=agent_id, question=question)
     if signal.kind == "checkpoint":
-        return _checkpoint(state, agent_id, signal)
+        text = " ".join(signal.text.split())[:_MOST_LINE]
+        return record_checkpoint(agent_id=agent_id, checkpoint=text)
     if signal.kind == "healthy":
-        return requests.Healthy(agent_id=agent_id)
+        return pass_health_audit(agent_id=agent_id)
     if signal.kind == "unhealthy":
-        return requests.Unhealthy(agent_id=agent_id, issue=signal.text or None)
+        return fail_health_audit(agent_id=agent_id, issue=signal.text or None)
     if signal.kind == "rollback_required":
         return None
     return _about_a_task(_task(state, agent_id, signal, known), agent_id, signal)
@@ -42,14 +59,14 @@ def asked_by(
 def _about_a_task(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     match signal.kind:
         case "ready_for_audit":
-            return requests.ReadyForAudit(task_id=task_id, agent_id=agent_id)
+            return submit_for_audit(task_id=task_id, agent_id=agent_id)
         case "audit_pass":
-            return requests.Pass(task_id=task_id, agent_id=agent_id, evidence_summary=signal.text)
+            return pass_audit(task_id=task_id, agent_id=agent_id, evidence_summary=signal.text)
         case "audit_fail":
-            return requests.Fail(task_id=task_id, agent_id=agent_id, reason=signal.text)
+            return fail_audit(task_id=task_id, agent_id=agent_id, reason=signal.text)
         case "audit_blocked":
             issue = signal.text or "failures that were there before"
-            return requests.Block(task_id=task_id, agent_id=agent_id, issue=issue)
+            return block_audit(task_id=task_id, agent_id=agent_id, issue=issue)
         case _:
             return _expanded(task_id, agent_id, signal)
 
@@ -61,8 +78,8 @@ def _question(signal: AgentSignal) -> str:
 def _expanded(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     if signal.confidence is None or signal.confidence == "LOW":
         question = _question(signal) or "What is this task about?"
-        return requests.Clarify(task_id=task_id, agent_id=agent_id, question=question)
-    return requests.Expand(
+        return ask_clarification(task_id=task_id, agent_id=agent_id, question=question)
+    return expand_task(
         task_id=task_id,
         agent_id=agent_id,
         confidence=signal.confidence,
@@ -89,14 +106,6 @@ def _task(state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEve
     return agent.task_id
 
 
-def _checkpoint(state: Coordinator, agent_id: str, signal: AgentSignal) -> Request:
-    text = " ".join(signal.text.split())[:_MOST_LINE]
-    agent = state.active_agents.get(agent_id)
-    if agent is not None and agent.type != "developer":
-        return requests.Checkpoint(type="agent_checkpoint", agent_id=agent_id, checkpoint=text)
-    return requests.Checkpoint(agent_id=agent_id, checkpoint=text)
-
-
 def _support_ended(
     state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None
 ) -> Request:
@@ -105,9 +114,9 @@ def _support_ended(
         run_id = _run(state, agent_id)
     if signal.kind == "out_of_scope":
         suggested = signal.alternative[:_MOST_LINE] or None
-        return requests.OutOfScope(run_id=run_id, suggested=suggested, guidance=signal.text)
+        return decline_support(run_id=run_id, suggested=suggested, guidance=signal.text)
     sure = signal.confidence or "MEDIUM"
-    return requests.SupportDone(run_id=run_id, confidence=sure, result=signal.text)
+    return complete_support(run_id=run_id, confidence=sure, result=signal.text)
 
 
 def _run(state: Coordinator, agent_id: str) -> str:

@@ -1,4 +1,4 @@
-"""What `guard plan` and `guard event` print."""
+"""The reports of `guard plan` and `guard event`, and the same for people."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -11,10 +11,11 @@ from guard.core.base.report import Report
 from guard.core.base.text import plural, visible
 from guard.core.coordinator.decide_tasks import refuse_while_held_up
 from guard.core.coordinator.entries import Parcel
+from guard.core.coordinator.requests import NotAllowed
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import NotAllowed
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_model import PlanTask
+from guard.core.plan.signals import SignalKind
 
 _NAMES = ("task_id", "agent_id", "question_id", "run_id", "request_id")
 _SHOWN = 20
@@ -229,3 +230,40 @@ def _waiting(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
         yield f"blocked: {len(state.blocked_tasks) - _SHOWN} more"
     for task_id, whose in state.pending_expansions.items():
         yield f"to expand: {names.get(task_id, task_id)} ({whose})"
+
+
+Heard = Literal["recorded", "repeated", "refused", "for_a_person"]
+
+
+class IngestedSignal(Frozen):
+    """One signal, and what came of it."""
+
+    kind: SignalKind
+    line: Count
+    task: Line
+    """As the agent spelled it."""
+    outcome: Heard
+    detail: Line
+    events: tuple[Line, ...]
+
+
+class PlanIngestReport(Report):
+    """What an agent's output told the coordinator."""
+
+    schema_: Literal["guard/plan-ingest/1"] = Field("guard/plan-ingest/1", alias="schema")
+    agent_id: Id
+    signals: tuple[IngestedSignal, ...]
+    refused: Count
+
+
+def ingest_text(report: PlanIngestReport) -> str:
+    """For people, a line for each signal."""
+    if not report.signals:
+        return f"{report.agent_id} gave no signal"
+    lines = [f"{report.agent_id} gave {plural(len(report.signals), 'signal')}"]
+    lines += [
+        f"line {one.line}: {one.kind}{visible(f' of {one.task}' if one.task else '')}: "
+        f"{one.outcome.replace('_', ' ')}{visible(f', {one.detail}' if one.detail else '')}"
+        for one in report.signals
+    ]
+    return "\n".join(lines)

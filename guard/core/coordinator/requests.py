@@ -1,251 +1,195 @@
-"""What the coordinator can be asked to record, each by the name of the event that it leads to."""
+"""Requests to the coordinator: a decision and the fields it takes, the terms under which it is made, and the refusal."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from hashlib import sha256
+from inspect import Parameter, signature
+from typing import Annotated, Any, Concatenate, Generic, ParamSpec, TypedDict
+
+from pydantic import create_model
+from pydantic.fields import FieldInfo
+
+from guard.core.base.fields import Frozen
+from guard.core.coordinator.state import Coordinator
+from guard.core.events.base import BaseEvent
+from guard.core.events.plan import CoordinatorEvent
+from guard.core.events.plan_base import PlanEvent
+
+P = ParamSpec("P")
+Draft = Callable[..., CoordinatorEvent]
+"""An event without its id and its time: a `functools.partial` of its class."""
+_DIGEST = 10
+SHOW = "`guard plan show` tells where every task stands"
 
-from typing import Literal, get_args
 
-from pydantic import JsonValue
+@dataclass(frozen=True)
+class CoordinatorLimits:
+    """The limits that the user's settings give the coordinator."""
 
-from guard.core.base.fields import Frozen, Id, Instant, Line, Percent, Text
-from guard.core.events.failure_pattern import FailureWarning
-from guard.core.events.plan_base import Confidence
-from guard.core.events.plan_model import Plan, RequestType
+    active_developers: int = 3
+    remediation_attempts: int = 3
+    agent_timeout: timedelta = timedelta(minutes=15)
+    redispatch_limit: int = 3
+    max_concurrent_per_agent: int = 2
 
 
-class _Dispatch(Frozen):
-    agent_id: Id
-    to_start: bool = False
+@dataclass(frozen=True)
+class AuditedCommit:
+    """The commit at which a task passed its audit."""
 
+    sha: str
+    files: tuple[str, ...] = ()
+    branch: str | None = None
 
-class LoadPlan(Frozen):
-    type: Literal["plan_loaded"] = "plan_loaded"
-    plan_file: Line
-    plan: Plan
 
+class Timeout(TypedDict):
+    """The fields of an event that gives an agent its time."""
 
-class DispatchDeveloper(_Dispatch):
-    type: Literal["developer_dispatched"] = "developer_dispatched"
-    task_id: Id
-    registered_in: Id | None = None
+    timeout_at: datetime
+    timeout_boot_seconds: float | None
+    timeout_boot_id: str | None
 
+
+@dataclass(frozen=True)
+class DecisionTerms:
+    """What a decision is given beside the state."""
+
+    now: datetime
+    event_id: str
+    """The id of the first event; those that follow are numbered after it."""
+    limits: CoordinatorLimits = field(default_factory=CoordinatorLimits)
+    head: str | None = None
+    """Where the repository stands; None before the first commit, and without a repository."""
+    commit: AuditedCommit | None = None
+    boot_seconds: float = 0.0
+    boot_id: str | None = None
+    """Now on the boot clock; without an id only the wall clock counts."""
+    made: int = 0
+    """How many events there are already under the same id."""
+
+    def timeout(self, given: timedelta | None = None) -> Timeout:
+        """The end of the time of an agent that begins now, on both clocks; by default the limit's."""
+        given = given or self.limits.agent_timeout
+        return {
+            "timeout_at": self.now + given,
+            "timeout_boot_seconds": self.boot_seconds + given.total_seconds()
+            if self.boot_id is not None
+            else None,
+            "timeout_boot_id": self.boot_id,
+        }
+
+    def events(self, drafts: Iterable[Draft]) -> tuple[CoordinatorEvent, ...]:
+        return tuple(
+            draft(at=self.now, id=self._id(number))
+            for number, draft in enumerate(drafts, self.made + 1)
+        )
+
+    def after(self, made: int) -> "DecisionTerms":
+        """The same terms for events that follow so many others."""
+        return replace(self, made=made)
+
+    def _id(self, number: int) -> str:
+        return self.event_id if number == 1 else numbered_id(self.event_id, number)
+
+
+def numbered_id(event_id: str, number: int) -> str:
+    """The id of the event that follows another; its digest keeps it apart from the ids of a script that counts its own."""
+    digest = sha256(event_id.encode()).hexdigest()[:_DIGEST]
+    return f"{event_id[:100]}-{number}-{digest}"
+
 
-class DispatchAgent(_Dispatch):
-    type: Literal["agent_dispatched"] = "agent_dispatched"
-    agent_type: Literal["auditor", "health_auditor"] = "auditor"
-    task_id: Id | None = None
+@dataclass(frozen=True)
+class Refusal:
+    """Why the state does not allow a request: a stable word, a sentence, and what to do instead."""
 
+    code: str
+    message: str
+    hint: str
 
-class DispatchRemediation(_Dispatch):
-    type: Literal["remediation_dispatched"] = "remediation_dispatched"
-    issue: Text | None = None
 
+class NotAllowed(Exception):
+    """Raised by a decision that refuses."""
 
-class DispatchAnalyst(_Dispatch):
-    type: Literal["business_analyst_dispatched"] = "business_analyst_dispatched"
-    task_id: Id
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.refusal = Refusal(code, message, hint)
 
 
-class ReadyForAudit(Frozen):
-    type: Literal["developer_ready_for_audit"] = "developer_ready_for_audit"
-    task_id: Id
-    agent_id: Id | None = None
+Decider = Callable[Concatenate[Coordinator, DecisionTerms, P], list[Draft]]
 
 
-class Pass(Frozen):
-    type: Literal["task_complete"] = "task_complete"
-    task_id: Id
-    agent_id: Id
-    evidence_summary: Text = ""
+class RequestKind(Generic[P]):
+    """A decision that callers can ask for. Called with the fields that the decision takes, it returns the request.
 
+    The fields are those of its event: what they may hold is said there, and only there.
+    """
 
-class Fail(Frozen):
-    type: Literal["auditor_fail"] = "auditor_fail"
-    task_id: Id
-    agent_id: Id
-    reason: Text = ""
+    def __init__(
+        self,
+        decide: Decider[P],
+        events: tuple[type[PlanEvent], ...],
+        cuts: Mapping[str, Callable[[Any], Any]],
+    ) -> None:
+        self.decide, self.events, self._cuts = decide, events, cuts
 
+    def __call__(self, *_args: P.args, **fields: P.kwargs) -> "Request":
+        return self._request(self.fields_class(**fields))
 
-class Block(Frozen):
-    type: Literal["auditor_blocked"] = "auditor_blocked"
-    task_id: Id
-    agent_id: Id
-    issue: Text
+    def parse(self, values: Mapping[str, Any]) -> "Request":
+        """The request with fields that may be given as text."""
+        return self._request(self.fields_class.model_validate(values, strict=False))
 
+    def _request(self, fields: Frozen) -> "Request":
+        values = dict(fields)
+        for name, cut in self._cuts.items():
+            if values[name] is not None:
+                values[name] = cut(values[name])
+        return Request(self, values)
 
-class BlockInfrastructure(Frozen):
-    type: Literal["infrastructure_blocked"] = "infrastructure_blocked"
-    issue: Text
+    @cached_property
+    def fields_class(self) -> type[Frozen]:
+        """The model of the fields: those of the event that the decision takes by name."""
+        event = self.events[0].model_fields
+        fields: dict[str, Any] = {
+            name: _definition(parameter, event.get(name))
+            for name, parameter in signature(self.decide).parameters.items()
+            if parameter.kind == parameter.KEYWORD_ONLY
+        }
+        return create_model(self.events[0].__name__, __base__=Frozen, **fields)
 
 
-class Healthy(Frozen):
-    type: Literal["health_audit_pass"] = "health_audit_pass"
-    agent_id: Id
+def _definition(parameter: Parameter, field: FieldInfo | None) -> tuple[Any, Any]:
+    """The type of a field, and its default; one that the event does not have is of the type that the decision names."""
+    kind: Any = parameter.annotation
+    if field is not None:
+        kind = (
+            Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+        )
+    if parameter.default is None:
+        kind = kind | None
+    return kind, ... if parameter.default is parameter.empty else parameter.default
 
 
-class Unhealthy(Frozen):
-    type: Literal["health_audit_fail"] = "health_audit_fail"
-    agent_id: Id
-    issue: Text | None = None
+@dataclass(frozen=True)
+class Request:
+    """One thing that the coordinator is asked to record."""
 
+    kind: RequestKind[Any]
+    fields: Mapping[str, Any]
 
-class Checkpoint(Frozen):
-    type: Literal["developer_checkpoint", "agent_checkpoint"] = "developer_checkpoint"
-    agent_id: Id
-    checkpoint: Line
+    def is_recorded_as(self, event: BaseEvent) -> bool:
+        """Tell whether the event is what this request was recorded as; a field that was left to guard may be anything."""
+        return isinstance(event, self.kind.events) and all(
+            value is None or value == getattr(event, name)
+            for name, value in self.fields.items()
+            if name in type(event).model_fields
+        )
 
 
-class Ask(Frozen):
-    type: Literal["agent_seeks_guidance"] = "agent_seeks_guidance"
-    agent_id: Id | None = None
-    question: Text
-
-
-class Answer(Frozen):
-    type: Literal["divine_response_received"] = "divine_response_received"
-    question_id: Id
-    response: Text
-
-
-class Assess(Frozen):
-    type: Literal["task_quality_assessment"] = "task_quality_assessment"
-    needs_expansion: tuple[Id, ...] = ()
-
-
-class Expand(Frozen):
-    type: Literal["task_expanded"] = "task_expanded"
-    task_id: Id
-    agent_id: Id
-    confidence: Literal["HIGH", "MEDIUM"] = "HIGH"
-    specification: dict[str, JsonValue]
-
-
-class Clarify(Frozen):
-    type: Literal["expansion_needs_clarification"] = "expansion_needs_clarification"
-    task_id: Id
-    agent_id: Id
-    question: Text
-
-
-class Delegate(Frozen):
-    """The request is queued if the agent has enough to do."""
-
-    type: Literal["supporting_agent_delegated", "delegation_queued"] = "supporting_agent_delegated"
-    agent_id: Id
-    delegating_agent: Id
-    task_id: Id | None = None
-    request_type: RequestType
-    request_summary: Line
-
-
-class SupportDone(Frozen):
-    type: Literal["supporting_agent_complete"] = "supporting_agent_complete"
-    run_id: Id
-    confidence: Confidence
-    result: Text = ""
-
-
-class SupportFailed(Frozen):
-    type: Literal["supporting_agent_failed"] = "supporting_agent_failed"
-    run_id: Id
-    reason: Line
-    timed_out: bool = False
-
-
-class OutOfScope(Frozen):
-    type: Literal["supporting_agent_out_of_scope"] = "supporting_agent_out_of_scope"
-    run_id: Id
-    suggested: Line | None = None
-    guidance: Text = ""
-
-
-class AgentDone(Frozen):
-    type: Literal["agent_complete"] = "agent_complete"
-    agent_id: Id
-
-
-class AgentLost(Frozen):
-    type: Literal["agent_timeout", "agent_crashed"] = "agent_crashed"
-    agent_id: Id
-    reason: Line = ""
-
-
-class Notice(Frozen):
-    """What is so without any condition."""
-
-    type: Literal["validation_complete", "session_resumed"]
-
-
-class Tokens(Frozen):
-    type: Literal["compaction", "session_paused"]
-    tokens_remaining_percent: Percent | None = None
-
-
-class Usage(Frozen):
-    type: Literal["usage_checked"] = "usage_checked"
-    session_utilisation: Percent
-    session_remaining: Percent | None = None
-    """By default what is left of a hundred."""
-    session_resets_at: Instant | None = None
-
-
-class RecordFailure(Frozen):
-    type: Literal["failure_pattern_recorded"] = "failure_pattern_recorded"
-    failure_type: Id
-    task_id: Id
-    cause: Line | None = None
-
-
-class AddPrevention(Frozen):
-    type: Literal["failure_pattern_prevention_added"] = "failure_pattern_prevention_added"
-    failure_type: Id
-    prevention: Line
-
-
-class IssueWarnings(Frozen):
-    type: Literal["failure_warning_issued"] = "failure_warning_issued"
-    task_id: Id
-    warnings: tuple[FailureWarning, ...]
-
-
-class TakeOutbox(Frozen):
-    type: Literal["outbox_taken"] = "outbox_taken"
-    items: tuple[Id, ...]
-
-
-Request = (
-    LoadPlan
-    | DispatchDeveloper
-    | DispatchAgent
-    | DispatchRemediation
-    | DispatchAnalyst
-    | ReadyForAudit
-    | Pass
-    | Fail
-    | Block
-    | BlockInfrastructure
-    | Healthy
-    | Unhealthy
-    | Checkpoint
-    | Ask
-    | Answer
-    | Assess
-    | Expand
-    | Clarify
-    | Delegate
-    | SupportDone
-    | SupportFailed
-    | OutOfScope
-    | AgentDone
-    | AgentLost
-    | Notice
-    | Tokens
-    | Usage
-    | RecordFailure
-    | AddPrevention
-    | IssueWarnings
-    | TakeOutbox
-)
-REQUESTS: dict[str, type[Frozen]] = {
-    name: request
-    for request in get_args(Request)
-    for name in get_args(request.model_fields["type"].annotation)
-}
-"""Every request by the name of its event."""
+def leads_to(
+    *events: type[PlanEvent], **cuts: Callable[[Any], Any]
+) -> Callable[[Decider[P]], RequestKind[P]]:
+    """Make a request of a decision that leads to one of these events; `cuts` say how much of a field is recorded."""
+    return lambda decide: RequestKind(decide, events, cuts)

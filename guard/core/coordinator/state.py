@@ -1,13 +1,12 @@
 """The coordinator's state as a view: `state.json`, in the names that its readers know, and the fold behind it."""
 
+from shlex import quote
 from typing import Any, Literal, get_args
 
 from pydantic import Field, JsonValue
 
 from guard.core.base.fields import Count, Id, Instant, Line, Percent, Text
-from guard.core.coordinator import fold_agents as folding_agents
-from guard.core.coordinator import fold_tasks as folding_tasks
-from guard.core.coordinator import fold_upkeep as folding_upkeep
+from guard.core.coordinator import fold_agents, fold_tasks
 from guard.core.coordinator.builder import Board
 from guard.core.coordinator.entries import (
     ActiveAgent,
@@ -96,15 +95,12 @@ class Coordinator(ViewDocument):
     tasks: tuple[PlanTask, ...]
 
     def task(self, task_id: str) -> PlanTask | None:
-        """The task of the plan that has this id."""
         return next((one for one in self.tasks if one.id == task_id), None)
 
     def work(self, task_id: str) -> TaskInProgress | None:
-        """How far the task is, if it is in progress."""
         return next((one for one in self.in_progress_tasks if one.task_id == task_id), None)
 
     def places(self) -> dict[str, Place]:
-        """Where each task stands, by its id."""
         places: dict[str, Place] = {task.id: "available" for task in self.tasks}
         places |= {one: "completed" for one in self.completed_tasks if one in places}
         places |= dict.fromkeys(self.blocked_tasks, "blocked")
@@ -112,13 +108,28 @@ class Coordinator(ViewDocument):
         return places | {one.task_id: "in_progress" for one in self.in_progress_tasks}
 
     def place(self, task_id: str) -> Place | None:
-        """Where the task stands; None if the plan has no such task."""
         return self.places().get(task_id)
 
     def question(self, question_id: str) -> OpenQuestion | None:
-        """The open question of this id."""
-        asked = self.pending_divine_questions
-        return next((one for one in asked if one.question_id == question_id), None)
+        questions = self.pending_divine_questions
+        return next((one for one in questions if one.question_id == question_id), None)
+
+    def task_name(self, task_id: str) -> str:
+        """The task as the plan spells it; its id if the plan no longer has it."""
+        task = self.task(task_id)
+        return task.name if task is not None else task_id
+
+    def typed_task_name(self, task_id: str) -> str:
+        """The task as a word of a shell command; a name that looks like an option gives way to the id."""
+        name = self.task_name(task_id)
+        return task_id if name.startswith("-") else quote(name)
+
+    def new_name(self, stem: str, offset: int = 0) -> str:
+        """A name that no agent has, numbered on from the last; the offset counts names of the same decision."""
+        number = self.names_given + 1 + offset
+        while f"{stem}-{number}" in self.active_agents:
+            number += 1
+        return f"{stem}-{number}"
 
 
 class CoordinatorFold(Fold[Coordinator]):
@@ -134,13 +145,13 @@ class CoordinatorFold(Fold[Coordinator]):
 
     def apply(self, event: CoordinatorEvent) -> None:
         if self._board.begins(event):
-            TAKERS[type(event)](self._board, event)
+            CHANGES[type(event)](self._board, event)
 
     def contents(self) -> dict[str, Any]:
         return self._board.contents()
 
 
-TAKERS = {**folding_tasks.TAKERS, **folding_agents.TAKERS, **folding_upkeep.TAKERS}
+CHANGES = {**fold_tasks.CHANGES, **fold_agents.CHANGES}
 
 COORDINATOR: ViewKind[Coordinator, CoordinatorFold] = ViewKind(
     document=Coordinator,
@@ -153,15 +164,27 @@ COORDINATOR: ViewKind[Coordinator, CoordinatorFold] = ViewKind(
 )
 
 
-def nothing_yet() -> Coordinator:
-    """The state before the first event."""
+def empty_state() -> Coordinator:
     return CoordinatorFold("").document()
 
 
-def after(state: Coordinator, *events: CoordinatorEvent) -> Coordinator:
-    """The state with these events on top, for those who decide one thing after another."""
+def fold_onto(state: Coordinator, *events: CoordinatorEvent) -> Coordinator:
+    """The state with these events on top, for callers that decide one thing after another."""
     fold = CoordinatorFold("")
     fold.restore(state)
     for event in events:
         fold.apply(event)
     return fold.document()
+
+
+def task_statuses(state: Coordinator) -> dict[str, str]:
+    """The place of each task, by its id; a task that awaits its audit is called `pending_audit`."""
+    return {**state.places(), **dict.fromkeys(state.pending_audit, "pending_audit")}
+
+
+def waiting_work(state: Coordinator | None) -> frozenset[tuple[str, str]]:
+    """The tasks, each with its developer, that cannot go on now: they await an audit, or an answer."""
+    work = state.in_progress_tasks if state is not None else ()
+    return frozenset(
+        (one.task_id, one.developer_id) for one in work if one.status != "implementing"
+    )

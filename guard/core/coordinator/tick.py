@@ -1,23 +1,23 @@
 """What is due: agents whose time is up, and places that are free."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from functools import partial
+from typing import Literal
 
 from guard.core.coordinator.decide import decide
-from guard.core.coordinator.decide_support import analyst
-from guard.core.coordinator.decide_tasks import auditor, developer, is_idle
-from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, Timed
-from guard.core.coordinator.requests import AgentLost, SupportFailed
-from guard.core.coordinator.state import Coordinator, after
-from guard.core.coordinator.terms import DecisionTerms, Draft, Refusal
-from guard.core.events.base import BaseEvent
-from guard.core.events.plan import CoordinatorEvent, RemediationDispatched
-from guard.core.events.plan_agents import (
-    AgentDispatched,
-    AgentTimeout,
-    AgentTimeoutExtended,
-    SupportingAgentFailed,
+from guard.core.coordinator.decide_agents import (
+    health_auditor_draft,
+    remediation_draft,
+    time_out_agent,
 )
+from guard.core.coordinator.decide_support import analyst_draft, fail_support
+from guard.core.coordinator.decide_tasks import auditor_draft, developer_draft, is_idle
+from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, Timed
+from guard.core.coordinator.requests import DecisionTerms, Draft, Refusal, Request
+from guard.core.coordinator.state import Coordinator, fold_onto
+from guard.core.events.base import BaseEvent
+from guard.core.events.plan import CoordinatorEvent
+from guard.core.events.plan_agents import AgentTimeout, AgentTimeoutExtended, SupportingAgentFailed
 from guard.core.events.plan_base import Dispatched
 
 MOST_EXTENSIONS = 2
@@ -56,10 +56,10 @@ def tick(
     """
     events = list(_times_up(state, terms, is_at_work))
     if fills:
-        now = after(state, *events) if events else state
+        now = fold_onto(state, *events) if events else state
         lost = [one.task_id for one in events if one.type == "agent_timeout"]
         first = [one for one in lost if one is not None]
-        events += replace(terms, made=len(events)).events(_filled(now, terms, first))
+        events += terms.after(len(events)).events(_filled(now, terms, first))
     return tuple(events)
 
 
@@ -79,33 +79,36 @@ def _times_up(
     for agent_id, agent in state.active_agents.items():
         if not is_due(agent, terms):
             continue
-        own = replace(terms, made=made)
         because = _reason_to_wait(agent_id, agent, is_at_work)
         if because is not None:
-            more = {"agent_id": agent_id, "timeout_at": terms.now + terms.limits.agent_timeout / 2}
-            events = own.events([(AgentTimeoutExtended, {**more, "because": because})])
+            more = terms.timeout(terms.limits.agent_timeout / 2)
+            extended = partial(AgentTimeoutExtended, agent_id=agent_id, because=because, **more)
+            events = terms.after(made).events([extended])
         else:
-            lost = AgentLost(type="agent_timeout", agent_id=agent_id)
-            decided = decide(state, lost, own)
-            assert not isinstance(decided, Refusal)
-            events = decided
+            events = _decided(state, time_out_agent(agent_id=agent_id), terms.after(made))
         yield from events
         made += len(events)
-        state = after(state, *events)
+        state = fold_onto(state, *events)
     for run_id, run in state.active_supporting_agents.items():
         if _is_over(run, terms):
-            own = replace(terms, made=made)
-            failed = SupportFailed(run_id=run_id, reason="timed out", timed_out=True)
-            decided = decide(state, failed, own)
-            assert not isinstance(decided, Refusal)
-            yield from decided
-            made += len(decided)
-            state = after(state, *decided)
+            failed = fail_support(run_id=run_id, reason="timed out", timed_out=True)
+            events = _decided(state, failed, terms.after(made))
+            yield from events
+            made += len(events)
+            state = fold_onto(state, *events)
+
+
+def _decided(
+    state: Coordinator, request: Request, terms: DecisionTerms
+) -> tuple[CoordinatorEvent, ...]:
+    decision = decide(state, request, terms)
+    assert not isinstance(decision, Refusal)
+    return decision
 
 
 def _reason_to_wait(
     agent_id: str, agent: ActiveAgent, is_at_work: Callable[[str], bool]
-) -> str | None:
+) -> Literal["checkpoint", "activity"] | None:
     if agent.extensions >= MOST_EXTENSIONS:
         return None
     if agent.checked:
@@ -144,14 +147,10 @@ def _repairs(state: Coordinator, terms: DecisionTerms, names: _Names) -> list[Dr
     lost = state.infrastructure_setbacks > terms.limits.redispatch_limit
     if at_it & {"remediation", "health_auditor"} or spent or lost:
         return []
-    common = {"timeout_at": terms.until, "to_start": True}
     if state.health_audit_due:
-        fields = {"agent_id": names.new("health_auditor"), "agent_type": "health_auditor"}
-        return [(AgentDispatched, {**fields, "task_id": None, **common})]
+        return [health_auditor_draft(names.new("health_auditor"), terms, to_start=True)]
     issue = state.infrastructure_issue or "the infrastructure is blocked"
-    return [
-        (RemediationDispatched, {"agent_id": names.new("remediation"), "issue": issue, **common})
-    ]
+    return [remediation_draft(names.new("remediation"), issue, terms, to_start=True)]
 
 
 def _actors(
@@ -169,9 +168,9 @@ def _actors(
         one for one in dict.fromkeys([*again, *idle, *state.available_tasks]) if one not in spent
     ]
     for task_id in audits[: max(0, free)]:
-        yield auditor(task_id, names.new("auditor"), terms, to_start=True)
+        yield auditor_draft(task_id, names.new("auditor"), terms, to_start=True)
     for task_id in tasks[: max(0, free - len(audits))]:
-        yield developer(task_id, names.new("developer"), terms, to_start=True)
+        yield developer_draft(task_id, names.new("developer"), terms, to_start=True)
 
 
 def _analysts(state: Coordinator, terms: DecisionTerms, names: _Names) -> Iterator[Draft]:
@@ -185,4 +184,4 @@ def _analysts(state: Coordinator, terms: DecisionTerms, names: _Names) -> Iterat
         and not (one in state.setbacks and state.setbacks[one].attempts > limit)
     ]
     for task_id in waiting[: max(0, free)]:
-        yield analyst(task_id, names.new("business_analyst"), terms, to_start=True)
+        yield analyst_draft(task_id, names.new("business_analyst"), terms, to_start=True)

@@ -6,40 +6,48 @@ from typing import Any, get_args
 
 import pytest
 
-from guard.core.coordinator.requests import (
-    AddPrevention,
-    AgentDone,
-    AgentLost,
-    Answer,
-    Ask,
-    Assess,
-    Block,
-    Checkpoint,
-    Clarify,
-    Delegate,
-    DispatchAgent,
-    DispatchAnalyst,
-    DispatchDeveloper,
-    DispatchRemediation,
-    Expand,
-    Fail,
-    Healthy,
-    Notice,
-    OutOfScope,
-    Pass,
-    ReadyForAudit,
-    RecordFailure,
-    Request,
-    SupportDone,
-    SupportFailed,
-    TakeOutbox,
-    Tokens,
-    Unhealthy,
-    Usage,
+from guard.core.coordinator.decide import (
+    add_failure_prevention,
+    complete_validation,
+    load_plan,
+    pause_session,
+    record_compaction,
+    record_failure_pattern,
+    record_usage,
+    resume_session,
+    take_outbox,
 )
-from guard.core.coordinator.state import TAKERS, Coordinator, CoordinatorFold
-from guard.core.coordinator.task_status import standing
-from guard.core.coordinator.terms import AuditedCommit, CoordinatorLimits, Refusal
+from guard.core.coordinator.decide_agents import (
+    answer_question,
+    ask_question,
+    complete_agent,
+    crash_agent,
+    dispatch_agent,
+    dispatch_remediation,
+    fail_health_audit,
+    pass_health_audit,
+    record_checkpoint,
+    time_out_agent,
+)
+from guard.core.coordinator.decide_support import (
+    ask_clarification,
+    assess_tasks,
+    complete_support,
+    decline_support,
+    delegate_request,
+    dispatch_analyst,
+    expand_task,
+    fail_support,
+)
+from guard.core.coordinator.decide_tasks import (
+    block_audit,
+    dispatch_developer,
+    fail_audit,
+    pass_audit,
+    submit_for_audit,
+)
+from guard.core.coordinator.requests import AuditedCommit, CoordinatorLimits, Refusal, Request
+from guard.core.coordinator.state import CHANGES, Coordinator, CoordinatorFold, task_statuses
 from guard.core.events.plan import CoordinatorEvent
 from tests.support.plans import BASE, HEAD, Desk, expert, plan, task
 
@@ -49,20 +57,20 @@ PLAN = plan(
     task("C", priority=5, title="Write the migration"),
     agents=(expert(), expert("reviewer", kinds=("task", "review"))),
 )
-TAKEN = (PLAN, DispatchDeveloper(task_id="A", agent_id="dev-1"))
-READY = (*TAKEN, ReadyForAudit(task_id="A"))
-AUDITED = (*READY, DispatchAgent(task_id="A", agent_id="aud-1"))
-BLOCKED = (*AUDITED, Block(task_id="A", agent_id="aud-1", issue="red before"))
-REPAIRED = (*BLOCKED, DispatchRemediation(agent_id="fix-1"), AgentDone(agent_id="fix-1"))
-ASKED = (*TAKEN, Ask(agent_id="dev-1", question="Which?"))
-VAGUE = (PLAN, Assess(needs_expansion=("A",)))
-ANALYSED = (*VAGUE, DispatchAnalyst(task_id="A", agent_id="ba-1"))
+TAKEN = (PLAN, dispatch_developer(task_id="A", agent_id="dev-1"))
+READY = (*TAKEN, submit_for_audit(task_id="A"))
+AUDITED = (*READY, dispatch_agent(task_id="A", agent_id="aud-1"))
+BLOCKED = (*AUDITED, block_audit(task_id="A", agent_id="aud-1", issue="red before"))
+REPAIRED = (*BLOCKED, dispatch_remediation(agent_id="fix-1"), complete_agent(agent_id="fix-1"))
+ASKED = (*TAKEN, ask_question(agent_id="dev-1", question="Which?"))
+VAGUE = (PLAN, assess_tasks(needs_expansion=("A",)))
+ANALYSED = (*VAGUE, dispatch_analyst(task_id="A", agent_id="ba-1"))
 PLAN_ONLY = (PLAN,)
-UNCLEAR = (*ANALYSED, Clarify(task_id="A", agent_id="ba-1", question="What for?"))
+UNCLEAR = (*ANALYSED, ask_clarification(task_id="A", agent_id="ba-1", question="What for?"))
 
 
-def delegate(summary: str = "help", agent: str = "db-expert") -> Delegate:
-    return Delegate(
+def delegate(summary: str = "help", agent: str = "db-expert") -> Request:
+    return delegate_request(
         agent_id=agent,
         delegating_agent="dev-1",
         task_id="A",
@@ -109,7 +117,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "developer dispatch": (
         (PLAN,),
         {"available_tasks": ("A", "C"), "in_progress_tasks": {}, "blocked_tasks": {"B": ("A",)}},
-        DispatchDeveloper(task_id="A", agent_id="dev-1"),
+        dispatch_developer(task_id="A", agent_id="dev-1"),
         ["developer_dispatched"],
         {
             "available_tasks": ("C",),
@@ -122,7 +130,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "remediation dispatch": (
         (PLAN,),
         {"infrastructure_blocked": False, "active_remediation": None},
-        DispatchRemediation(agent_id="fix-1", issue="no disk"),
+        dispatch_remediation(agent_id="fix-1", issue="no disk"),
         ["remediation_dispatched"],
         {
             "infrastructure_blocked": True,
@@ -133,7 +141,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "ready for audit": (
         TAKEN,
         {"pending_audit": (), "active_actor_count": 1},
-        ReadyForAudit(task_id="A", agent_id="dev-1"),
+        submit_for_audit(task_id="A", agent_id="dev-1"),
         ["developer_ready_for_audit"],
         {
             "pending_audit": ("A",),
@@ -145,14 +153,14 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "auditor dispatch": (
         READY,
         {"active_auditors": {}},
-        DispatchAgent(task_id="A", agent_id="aud-1"),
+        dispatch_agent(task_id="A", agent_id="aud-1"),
         ["agent_dispatched"],
         {"active_auditors": {"aud-1": "A"}, "pending_audit": ("A",), "active_actor_count": 1},
     ),
     "auditor PASS": (
         AUDITED,
         {"completed_tasks": (), "blocked_tasks": {"B": ("A",)}},
-        Pass(task_id="A", agent_id="aud-1", evidence_summary="green"),
+        pass_audit(task_id="A", agent_id="aud-1", evidence_summary="green"),
         ["task_complete"],
         {
             "completed_tasks": ("A",),
@@ -166,7 +174,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "auditor FAIL": (
         AUDITED,
         {"failed_audits": {}},
-        Fail(task_id="A", agent_id="aud-1", reason="a test fails"),
+        fail_audit(task_id="A", agent_id="aud-1", reason="a test fails"),
         ["auditor_fail", "failure_pattern_recorded"],
         {
             "in_progress_tasks": {"A": ("dev-1", "implementing", None)},
@@ -180,7 +188,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "auditor BLOCKED": (
         AUDITED,
         {"infrastructure_blocked": False},
-        Block(task_id="A", agent_id="aud-1", issue="red before"),
+        block_audit(task_id="A", agent_id="aud-1", issue="red before"),
         ["auditor_blocked", "infrastructure_blocked"],
         {
             "infrastructure_blocked": True,
@@ -190,9 +198,9 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         },
     ),
     "health auditor HEALTHY": (
-        (*REPAIRED, Unhealthy(agent_id="h")),
+        (*REPAIRED, fail_health_audit(agent_id="h")),
         {"infrastructure_blocked": True, "remediation_attempt_count": 1},
-        Healthy(agent_id="health-1"),
+        pass_health_audit(agent_id="health-1"),
         ["health_audit_pass", "infrastructure_restored"],
         {
             "infrastructure_blocked": False,
@@ -204,7 +212,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "health auditor UNHEALTHY": (
         REPAIRED,
         {"remediation_attempt_count": 0, "active_remediation": "fix-1", "health_audit_due": True},
-        Unhealthy(agent_id="health-1"),
+        fail_health_audit(agent_id="health-1"),
         ["health_audit_fail"],
         {
             "remediation_attempt_count": 1,
@@ -214,9 +222,9 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         },
     ),
     "health auditor UNHEALTHY at the limit": (
-        (*REPAIRED, Unhealthy(agent_id="h"), Unhealthy(agent_id="h")),
+        (*REPAIRED, fail_health_audit(agent_id="h"), fail_health_audit(agent_id="h")),
         {"remediation_attempt_count": 2, "pending_divine_questions": []},
-        Unhealthy(agent_id="health-1"),
+        fail_health_audit(agent_id="health-1"),
         ["health_audit_fail", "agent_seeks_guidance"],
         {
             "remediation_attempt_count": 3,
@@ -226,21 +234,21 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "checkpoint of a developer": (
         TAKEN,
         {"in_progress_tasks": {"A": ("dev-1", "implementing", None)}},
-        Checkpoint(agent_id="dev-1", checkpoint="tests written"),
+        record_checkpoint(agent_id="dev-1", checkpoint="tests written"),
         ["developer_checkpoint"],
         {"in_progress_tasks": {"A": ("dev-1", "implementing", "tests written")}},
     ),
     "checkpoint of an auditor": (
         AUDITED,
         {"in_progress_tasks": {"A": ("dev-1", "awaiting-audit", None)}},
-        Checkpoint(agent_id="aud-1", checkpoint="read it"),
+        record_checkpoint(agent_id="aud-1", checkpoint="read it"),
         ["agent_checkpoint"],
         {"in_progress_tasks": {"A": ("dev-1", "awaiting-audit", None)}},
     ),
     "agent seeks clarification": (
         TAKEN,
         {"pending_divine_questions": []},
-        Ask(agent_id="dev-1", question="Which?"),
+        ask_question(agent_id="dev-1", question="Which?"),
         ["agent_seeks_guidance"],
         {
             "pending_divine_questions": [("question-2", "dev-1", "task")],
@@ -251,7 +259,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "response received": (
         ASKED,
         {"in_progress_tasks": {"A": ("dev-1", "awaiting-divine-guidance", None)}},
-        Answer(question_id="question-2", response="This one"),
+        answer_question(question_id="question-2", response="This one"),
         ["divine_response_received", "agent_resumes_with_guidance"],
         {
             "pending_divine_questions": [],
@@ -263,7 +271,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "task quality assessment": (
         (PLAN,),
         {"task_quality_assessed": False, "available_tasks": ("A", "C")},
-        Assess(needs_expansion=("A",)),
+        assess_tasks(needs_expansion=("A",)),
         ["task_quality_assessment"],
         {
             "task_quality_assessed": True,
@@ -274,7 +282,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "business analyst dispatch": (
         VAGUE,
         {"active_business_analysts": {}},
-        DispatchAnalyst(task_id="A", agent_id="ba-1"),
+        dispatch_analyst(task_id="A", agent_id="ba-1"),
         ["business_analyst_dispatched"],
         {
             "active_business_analysts": {"ba-1": "A"},
@@ -285,7 +293,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "business analyst, HIGH confidence": (
         ANALYSED,
         {"expanded_tasks": {}},
-        Expand(task_id="A", agent_id="ba-1", specification={"steps": ["x"]}),
+        expand_task(task_id="A", agent_id="ba-1", specification={"steps": ["x"]}),
         ["task_expanded"],
         {
             "expanded_tasks": {"A": {"steps": ["x"]}},
@@ -297,7 +305,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "business analyst, LOW confidence": (
         ANALYSED,
         {"pending_divine_questions": []},
-        Clarify(task_id="A", agent_id="ba-1", question="What for?"),
+        ask_clarification(task_id="A", agent_id="ba-1", question="What for?"),
         ["expansion_needs_clarification"],
         {
             "pending_divine_questions": [("question-2", "ba-1", "expansion")],
@@ -308,7 +316,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "answer to an analyst": (
         UNCLEAR,
         {"active_business_analysts": {}},
-        Answer(question_id="question-2", response="For tests"),
+        answer_question(question_id="question-2", response="For tests"),
         [
             "divine_response_received",
             "agent_resumes_with_guidance",
@@ -346,7 +354,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "supporting agent done": (
         QUEUED,
         {"pending_delegation_requests": ["three"]},
-        SupportDone(run_id="db-expert-run-2", confidence="HIGH", result="Use an index"),
+        complete_support(run_id="db-expert-run-2", confidence="HIGH", result="Use an index"),
         ["supporting_agent_complete", "supporting_agent_delegated"],
         {
             "active_supporting_agents": {"db-expert-run-3": "two", "db-expert-run-5": "three"},
@@ -357,7 +365,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "supporting agent failed": (
         QUEUED,
         {"pending_delegation_requests": ["three"]},
-        SupportFailed(run_id="db-expert-run-3", reason="no database"),
+        fail_support(run_id="db-expert-run-3", reason="no database"),
         ["supporting_agent_failed", "supporting_agent_delegated"],
         {
             "active_supporting_agents": {"db-expert-run-2": "one", "db-expert-run-5": "three"},
@@ -367,7 +375,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "supporting agent out of scope, with another": (
         BUSY,
         {"supporting_agent_stats": {"db-expert": (2, 0, 0, 0)}},
-        OutOfScope(run_id="db-expert-run-2", suggested="reviewer"),
+        decline_support(run_id="db-expert-run-2", suggested="reviewer"),
         ["supporting_agent_out_of_scope", "supporting_agent_delegated"],
         {
             "active_supporting_agents": {"db-expert-run-3": "two", "reviewer-run-4": "one"},
@@ -377,7 +385,7 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
     "supporting agent out of scope, with nobody else": (
         BUSY,
         {"supporting_agent_stats": {"db-expert": (2, 0, 0, 0)}},
-        OutOfScope(run_id="db-expert-run-2", suggested="a lawyer", guidance="Not my trade."),
+        decline_support(run_id="db-expert-run-2", suggested="a lawyer", guidance="Not my trade."),
         ["supporting_agent_out_of_scope"],
         {
             "active_supporting_agents": {"db-expert-run-3": "two"},
@@ -393,65 +401,65 @@ ROWS: dict[str, tuple[tuple[Request, ...], dict[str, Any], Request, list[str], d
         },
     ),
     "agent crashed": (
-        (*TAKEN, Checkpoint(agent_id="dev-1", checkpoint="half")),
+        (*TAKEN, record_checkpoint(agent_id="dev-1", checkpoint="half")),
         {"available_tasks": ("C",)},
-        AgentLost(agent_id="dev-1", reason="killed"),
+        crash_agent(agent_id="dev-1", reason="killed"),
         ["agent_crashed"],
         {"available_tasks": ("A", "C"), "in_progress_tasks": {}, "active_agents": {}},
     ),
     "agent timed out": (
         TAKEN,
         {"available_tasks": ("C",)},
-        AgentLost(type="agent_timeout", agent_id="dev-1"),
+        time_out_agent(agent_id="dev-1"),
         ["agent_timeout"],
         {"available_tasks": ("A", "C"), "outbox": [("abort", "dev-1", "its time is up")]},
     ),
     "remediation done": (
-        (*BLOCKED, DispatchRemediation(agent_id="fix-1")),
+        (*BLOCKED, dispatch_remediation(agent_id="fix-1")),
         {"health_audit_due": False},
-        AgentDone(agent_id="fix-1"),
+        complete_agent(agent_id="fix-1"),
         ["agent_complete"],
         {"health_audit_due": True, "active_agents": {}, "active_remediation": "fix-1"},
     ),
     "usage": (
         (PLAN,),
         {"session_utilisation": None},
-        Usage(session_utilisation=85),
+        record_usage(session_utilisation=85),
         ["usage_checked"],
         {"session_utilisation": 85, "session_remaining": 15, "session_resets_at": None},
     ),
     "compaction": (
         (PLAN,),
         {"compaction_count": 0, "save_reason": "event"},
-        Tokens(type="compaction", tokens_remaining_percent=9),
+        record_compaction(tokens_remaining_percent=9),
         ["compaction"],
         {"compaction_count": 1, "save_reason": "compaction", "tokens_remaining_percent": 9},
     ),
     "session paused": (
         (PLAN,),
         {"save_reason": "event"},
-        Tokens(type="session_paused"),
+        pause_session(),
         ["session_paused"],
         {"save_reason": "session_pause"},
     ),
     "session resumed": (
         (PLAN,),
         {"session_resume_count": 0},
-        Notice(type="session_resumed"),
+        resume_session(),
         ["session_resumed"],
         {"session_resume_count": 1},
     ),
     "validation complete": (
         (PLAN,),
         {"validation_complete": False},
-        Notice(type="validation_complete"),
+        complete_validation(),
         ["validation_complete"],
         {"validation_complete": True},
     ),
     "outbox taken": (
         (*TAKEN, delegate("one")),
         {"outbox": [("start", "db-expert-run-2", "one")]},
-        TakeOutbox(items=("item-1",)),
+        take_outbox(items=("item-1",)),
         ["outbox_taken"],
         {"outbox": []},
     ),
@@ -472,108 +480,116 @@ def test_a_trigger_has_exactly_its_effects(row: Any) -> None:
 REFUSED: dict[str, tuple[tuple[Request, ...], Request, str]] = {
     "audit of a task that is not pending": (
         TAKEN,
-        Pass(task_id="A", agent_id="x"),
+        pass_audit(task_id="A", agent_id="x"),
         "audit_not_pending",
     ),
     "audit of a task that there is not": (
         PLAN_ONLY,
-        Pass(task_id="Z", agent_id="x"),
+        pass_audit(task_id="Z", agent_id="x"),
         "audit_not_pending",
     ),
-    "audit by its own developer": (READY, Pass(task_id="A", agent_id="dev-1"), "own_work"),
-    "audit by another than was sent": (AUDITED, Pass(task_id="A", agent_id="x"), "not_its_auditor"),
+    "audit by its own developer": (READY, pass_audit(task_id="A", agent_id="dev-1"), "own_work"),
+    "audit by another than was sent": (
+        AUDITED,
+        pass_audit(task_id="A", agent_id="x"),
+        "not_its_auditor",
+    ),
     "a second auditor": (
         AUDITED,
-        DispatchAgent(task_id="A", agent_id="aud-2"),
+        dispatch_agent(task_id="A", agent_id="aud-2"),
         "audit_under_way",
     ),
     "dispatch of a blocked task": (
         PLAN_ONLY,
-        DispatchDeveloper(task_id="B", agent_id="x"),
+        dispatch_developer(task_id="B", agent_id="x"),
         "task_blocked",
     ),
     "dispatch of a task in progress": (
         TAKEN,
-        DispatchDeveloper(task_id="A", agent_id="x"),
+        dispatch_developer(task_id="A", agent_id="x"),
         "task_in_progress",
     ),
     "dispatch of a complete task": (
-        (*READY, Pass(task_id="A", agent_id="x")),
-        DispatchDeveloper(task_id="A", agent_id="x"),
+        (*READY, pass_audit(task_id="A", agent_id="x")),
+        dispatch_developer(task_id="A", agent_id="x"),
         "task_completed",
     ),
     "dispatch of a vague task": (
         VAGUE,
-        DispatchDeveloper(task_id="A", agent_id="x"),
+        dispatch_developer(task_id="A", agent_id="x"),
         "task_in_expansion",
     ),
     "dispatch of an unknown task": (
         PLAN_ONLY,
-        DispatchDeveloper(task_id="Z", agent_id="x"),
+        dispatch_developer(task_id="Z", agent_id="x"),
         "unknown_task",
     ),
     "dispatch to an agent that is at work": (
         TAKEN,
-        DispatchDeveloper(task_id="C", agent_id="dev-1"),
+        dispatch_developer(task_id="C", agent_id="dev-1"),
         "agent_active",
     ),
     "dispatch while the infrastructure is blocked": (
         BLOCKED,
-        DispatchDeveloper(task_id="C", agent_id="x"),
+        dispatch_developer(task_id="C", agent_id="x"),
         "infrastructure_blocked",
     ),
     "dispatch while a question is open": (
         ASKED,
-        DispatchDeveloper(task_id="C", agent_id="x"),
+        dispatch_developer(task_id="C", agent_id="x"),
         "open_questions",
     ),
     "ready for a task that nobody has": (
         PLAN_ONLY,
-        ReadyForAudit(task_id="A"),
+        submit_for_audit(task_id="A"),
         "task_not_in_progress",
     ),
-    "ready twice": (READY, ReadyForAudit(task_id="A"), "task_not_implementing"),
+    "ready twice": (READY, submit_for_audit(task_id="A"), "task_not_implementing"),
     "ready by another": (
         TAKEN,
-        ReadyForAudit(task_id="A", agent_id="x"),
+        submit_for_audit(task_id="A", agent_id="x"),
         "not_its_developer",
     ),
-    "health of what is well": (PLAN_ONLY, Healthy(agent_id="x"), "not_blocked"),
-    "remediation of nothing": (PLAN_ONLY, DispatchRemediation(agent_id="x"), "no_issue"),
+    "health of what is well": (PLAN_ONLY, pass_health_audit(agent_id="x"), "not_blocked"),
+    "remediation of nothing": (PLAN_ONLY, dispatch_remediation(agent_id="x"), "no_issue"),
     "a second remediation": (
-        (*BLOCKED, DispatchRemediation(agent_id="fix-1")),
-        DispatchRemediation(agent_id="fix-2"),
+        (*BLOCKED, dispatch_remediation(agent_id="fix-1")),
+        dispatch_remediation(agent_id="fix-2"),
         "remediation_active",
     ),
     "remediation beyond the limit": (
-        (*REPAIRED, *[Unhealthy(agent_id="h")] * 3),
-        DispatchRemediation(agent_id="fix-2"),
+        (*REPAIRED, *[fail_health_audit(agent_id="h")] * 3),
+        dispatch_remediation(agent_id="fix-2"),
         "remediation_limit",
     ),
     "checkpoint of nobody": (
         PLAN_ONLY,
-        Checkpoint(agent_id="x", checkpoint="y"),
+        record_checkpoint(agent_id="x", checkpoint="y"),
         "agent_not_active",
     ),
-    "answer to nothing": (PLAN_ONLY, Answer(question_id="q", response="y"), "unknown_question"),
+    "answer to nothing": (
+        PLAN_ONLY,
+        answer_question(question_id="q", response="y"),
+        "unknown_question",
+    ),
     "expansion by another": (
         ANALYSED,
-        Expand(task_id="A", agent_id="x", specification={}),
+        expand_task(task_id="A", agent_id="x", specification={}),
         "not_its_analyst",
     ),
-    "a second analyst": (ANALYSED, DispatchAnalyst(task_id="A", agent_id="x"), "in_expansion"),
+    "a second analyst": (ANALYSED, dispatch_analyst(task_id="A", agent_id="x"), "in_expansion"),
     "delegation to a stranger": (TAKEN, delegate(agent="x"), "unknown_supporting_agent"),
     "end of a run that there is not": (
         TAKEN,
-        SupportFailed(run_id="x", reason=""),
+        fail_support(run_id="x", reason=""),
         "unknown_run",
     ),
     "a plan that lacks what is under way": (TAKEN, plan(task("C")), "task_under_way"),
-    "a developer that is simply done": (TAKEN, AgentDone(agent_id="dev-1"), "end_has_a_name"),
-    "a parcel that is not there": (TAKEN, TakeOutbox(items=("item-9",)), "not_in_outbox"),
+    "a developer that is simply done": (TAKEN, complete_agent(agent_id="dev-1"), "end_has_a_name"),
+    "a parcel that is not there": (TAKEN, take_outbox(items=("item-9",)), "not_in_outbox"),
     "a failure of an unknown task": (
         TAKEN,
-        RecordFailure(failure_type="t", task_id="Z"),
+        record_failure_pattern(failure_type="t", task_id="Z"),
         "unknown_task",
     ),
 }
@@ -587,16 +603,10 @@ def test_what_the_state_does_not_allow_is_refused_with_the_reason(row: Any) -> N
     assert desk.refuses(request) == code
 
 
-SPELLED = PLAN.model_copy(
-    update={
-        "plan": PLAN.plan.model_copy(
-            update={
-                "tasks": tuple(
-                    one.model_copy(update={"name": f"{one.id}.1"}) for one in PLAN.plan.tasks
-                )
-            }
-        )
-    }
+SPELLED = load_plan(
+    plan_file="PLAN.md",
+    tasks=tuple(one.model_copy(update={"name": f"{one.id}.1"}) for one in PLAN.fields["tasks"]),
+    supporting_agents=PLAN.fields["supporting_agents"],
 )
 
 
@@ -617,14 +627,14 @@ def test_a_refusal_calls_tasks_as_the_plan_spells_them(row: Any) -> None:
 def test_a_hint_has_a_command_that_can_be_typed(name: str, word: str) -> None:
     desk = Desk()
     desk.does(plan(task("A").model_copy(update={"name": name})))
-    refusal = desk.ask(Pass(task_id="A", agent_id="x"))
+    refusal = desk.ask(pass_audit(task_id="A", agent_id="x"))
     assert isinstance(refusal, Refusal)
     assert refusal.hint == f"`guard plan ready {word}` calls it ready for one"
 
 
 def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
     desk = Desk(limits=CoordinatorLimits(redispatch_limit=0))
-    desk.does(SPELLED, *TAKEN[1:], AgentLost(agent_id="dev-1"))
+    desk.does(SPELLED, *TAKEN[1:], crash_agent(agent_id="dev-1"))
     (question,) = desk.state.pending_divine_questions
     assert question.question == "agents on task A.1 were lost 1 times; the last was dev-1"
 
@@ -632,11 +642,11 @@ def test_the_question_about_a_task_calls_it_as_the_plan_spells_it() -> None:
 def test_every_task_stands_in_one_place_and_one_that_awaits_its_audit_is_called_so() -> None:
     desk = Desk()
     tasks = [task("done"), task("audited"), task("made"), task("vague"), task("free")]
-    desk.does(plan(*tasks, task("late", "made")), Assess(needs_expansion=("vague",)))
+    desk.does(plan(*tasks, task("late", "made")), assess_tasks(needs_expansion=("vague",)))
     for name in ("done", "audited", "made"):
-        desk.does(DispatchDeveloper(task_id=name, agent_id=f"dev-{name}"))
-    desk.does(ReadyForAudit(task_id="done"), Pass(task_id="done", agent_id="aud"))
-    desk.does(ReadyForAudit(task_id="audited"))
+        desk.does(dispatch_developer(task_id=name, agent_id=f"dev-{name}"))
+    desk.does(submit_for_audit(task_id="done"), pass_audit(task_id="done", agent_id="aud"))
+    desk.does(submit_for_audit(task_id="audited"))
     places = {
         "done": "completed",
         "audited": "in_progress",
@@ -646,38 +656,38 @@ def test_every_task_stands_in_one_place_and_one_that_awaits_its_audit_is_called_
         "late": "blocked",
     }
     assert desk.state.places() == places
-    assert standing(desk.state) == {**places, "audited": "pending_audit"}
+    assert task_statuses(desk.state) == {**places, "audited": "pending_audit"}
 
 
 def test_no_more_agents_than_places_are_at_work() -> None:
     desk = Desk()
     desk.does(plan(*(task(f"T{n}") for n in range(5))))
-    desk.does(*(DispatchDeveloper(task_id=f"T{n}", agent_id=f"dev-{n}") for n in range(3)))
-    assert desk.refuses(DispatchDeveloper(task_id="T3", agent_id="dev-3")) == "no_free_slot"
-    desk.does(ReadyForAudit(task_id="T0"), DispatchDeveloper(task_id="T3", agent_id="dev-3"))
-    assert desk.refuses(DispatchAgent(task_id="T0", agent_id="aud-1")) == "no_free_slot"
+    desk.does(*(dispatch_developer(task_id=f"T{n}", agent_id=f"dev-{n}") for n in range(3)))
+    assert desk.refuses(dispatch_developer(task_id="T3", agent_id="dev-3")) == "no_free_slot"
+    desk.does(submit_for_audit(task_id="T0"), dispatch_developer(task_id="T3", agent_id="dev-3"))
+    assert desk.refuses(dispatch_agent(task_id="T0", agent_id="aud-1")) == "no_free_slot"
     desk.knob(active_developers=4)
-    desk.does(DispatchAgent(task_id="T0", agent_id="aud-1"))
+    desk.does(dispatch_agent(task_id="T0", agent_id="aud-1"))
 
 
 def test_rework_without_a_free_place_waits_for_one() -> None:
     desk = Desk()
     desk.does(plan(*(task(f"T{n}") for n in range(4))))
-    desk.does(DispatchDeveloper(task_id="T0", agent_id="dev-0"), ReadyForAudit(task_id="T0"))
-    desk.does(*(DispatchDeveloper(task_id=f"T{n}", agent_id=f"dev-{n}") for n in (1, 2, 3)))
-    desk.does(Fail(task_id="T0", agent_id="aud-1", reason="red"))
+    desk.does(dispatch_developer(task_id="T0", agent_id="dev-0"), submit_for_audit(task_id="T0"))
+    desk.does(*(dispatch_developer(task_id=f"T{n}", agent_id=f"dev-{n}") for n in (1, 2, 3)))
+    desk.does(fail_audit(task_id="T0", agent_id="aud-1", reason="red"))
     assert desk.state.active_actor_count == 3
     assert shown(desk.state, "in_progress_tasks")["in_progress_tasks"]["T0"][1] == "implementing"
-    desk.does(ReadyForAudit(task_id="T1"))
-    desk.does(DispatchDeveloper(task_id="T0", agent_id="dev-9"))
+    desk.does(submit_for_audit(task_id="T1"))
+    desk.does(dispatch_developer(task_id="T0", agent_id="dev-9"))
     assert desk.state.active_developers["dev-9"] == "T0"
 
 
 def test_the_last_pass_completes_the_plan_and_a_larger_plan_reopens_it() -> None:
     desk = Desk()
-    desk.does(plan(task("A")), DispatchDeveloper(task_id="A", agent_id="d"))
-    desk.does(ReadyForAudit(task_id="A"))
-    assert desk.does(Pass(task_id="A", agent_id="x")) == ["task_complete", "plan_complete"]
+    desk.does(plan(task("A")), dispatch_developer(task_id="A", agent_id="d"))
+    desk.does(submit_for_audit(task_id="A"))
+    assert desk.does(pass_audit(task_id="A", agent_id="x")) == ["task_complete", "plan_complete"]
     assert desk.state.plan_complete
     desk.does(plan(task("A"), task("B", "A")))
     assert not desk.state.plan_complete
@@ -686,13 +696,13 @@ def test_the_last_pass_completes_the_plan_and_a_larger_plan_reopens_it() -> None
 
 def test_a_pass_records_the_commits_after_the_last_task_that_passed_meanwhile() -> None:
     desk = Desk()
-    desk.does(PLAN, DispatchDeveloper(task_id="A", agent_id="d1"))
-    desk.does(DispatchDeveloper(task_id="C", agent_id="d2"))
-    desk.does(ReadyForAudit(task_id="A"), ReadyForAudit(task_id="C"))
+    desk.does(PLAN, dispatch_developer(task_id="A", agent_id="d1"))
+    desk.does(dispatch_developer(task_id="C", agent_id="d2"))
+    desk.does(submit_for_audit(task_id="A"), submit_for_audit(task_id="C"))
     desk.commit = AuditedCommit(HEAD, ("a.py",), "main")
-    desk.waits(minutes=1).does(Pass(task_id="A", agent_id="x"))
+    desk.waits(minutes=1).does(pass_audit(task_id="A", agent_id="x"))
     desk.commit = AuditedCommit("c" * 40, ("c.py",), "main")
-    desk.waits(minutes=1).does(Pass(task_id="C", agent_id="x"))
+    desk.waits(minutes=1).does(pass_audit(task_id="C", agent_id="x"))
     found = desk.state.task_commits
     assert (found["A"].base_sha, found["A"].commit_sha) == (BASE, HEAD)
     assert (found["C"].base_sha, found["C"].files_modified) == (HEAD, ("c.py",))
@@ -701,8 +711,8 @@ def test_a_pass_records_the_commits_after_the_last_task_that_passed_meanwhile() 
 def test_averages_of_a_supporting_agent() -> None:
     desk = Desk()
     desk.does(*BUSY)
-    desk.waits(seconds=60).does(SupportDone(run_id="db-expert-run-2", confidence="LOW"))
-    desk.waits(seconds=60).does(SupportDone(run_id="db-expert-run-3", confidence="HIGH"))
+    desk.waits(seconds=60).does(complete_support(run_id="db-expert-run-2", confidence="LOW"))
+    desk.waits(seconds=60).does(complete_support(run_id="db-expert-run-3", confidence="HIGH"))
     stats = desk.state.supporting_agent_stats["db-expert"]
     assert (stats.avg_duration_seconds, stats.avg_confidence) == (90.0, "MEDIUM")
     assert stats.tasks_benefited == ("A",)
@@ -710,8 +720,10 @@ def test_averages_of_a_supporting_agent() -> None:
 
 def test_failure_patterns_count_and_keep_their_causes() -> None:
     desk = Desk()
-    told = RecordFailure(failure_type="type_errors", task_id="A", cause="wrong type")
-    desk.does(PLAN, told, told, AddPrevention(failure_type="type_errors", prevention="mypy"))
+    told = record_failure_pattern(failure_type="type_errors", task_id="A", cause="wrong type")
+    desk.does(
+        PLAN, told, told, add_failure_prevention(failure_type="type_errors", prevention="mypy")
+    )
     pattern = desk.state.failure_patterns["type_errors"]
     assert (pattern.count, pattern.tasks) == (2, ("A",))
     assert (pattern.common_causes, pattern.suggested_prevention) == (("wrong type",), "mypy")
@@ -720,27 +732,27 @@ def test_failure_patterns_count_and_keep_their_causes() -> None:
 @pytest.mark.parametrize("take", [lambda log: log * 2, lambda log: [e for e in log for _ in "ab"]])
 def test_an_event_that_comes_again_changes_nothing(take: Callable[[Any], Any]) -> None:
     desk = Desk()
-    desk.does(*REPAIRED, Unhealthy(agent_id="h"))
+    desk.does(*REPAIRED, fail_health_audit(agent_id="h"))
     before = desk.state
     desk.log = take(desk.log)
     assert desk.folded() == before
 
 
 def test_every_event_of_the_coordinator_is_folded() -> None:
-    assert set(TAKERS) == set(get_args(CoordinatorEvent))
+    assert set(CHANGES) == set(get_args(CoordinatorEvent))
 
 
 def test_a_document_stays_what_it_was_while_the_fold_goes_on() -> None:
     desk = Desk()
-    desk.does(*TAKEN, Checkpoint(agent_id="dev-1", checkpoint="one"))
+    desk.does(*TAKEN, record_checkpoint(agent_id="dev-1", checkpoint="one"))
     fold = CoordinatorFold("")
     for event in desk.log:
         fold.apply(event)
     first = fold.contents()
     said = [agent.last_checkpoint for agent in first["active_agents"].values()]
-    desk.does(Checkpoint(agent_id="dev-1", checkpoint="two"))
+    desk.does(record_checkpoint(agent_id="dev-1", checkpoint="two"))
     fold.apply(desk.log[-1])
-    desk.does(Checkpoint(agent_id="dev-1", checkpoint="three"))
+    desk.does(record_checkpoint(agent_id="dev-1", checkpoint="three"))
     fold.apply(desk.log[-1])
     assert said == [one.last_checkpoint for one in first["active_agents"].values()] == ["one"]
     assert fold.contents()["active_agents"]["dev-1"].last_checkpoint == "three"
@@ -749,6 +761,8 @@ def test_a_document_stays_what_it_was_while_the_fold_goes_on() -> None:
 def test_whoever_is_to_start_is_told_what_it_is_about() -> None:
     desk = Desk()
     desk.does(plan(task("A", title="Write the migration")))
-    desk.does(DispatchDeveloper(task_id="A", agent_id="dev", to_start=True))
-    desk.does(ReadyForAudit(task_id="A"), DispatchAgent(task_id="A", agent_id="aud", to_start=True))
+    desk.does(dispatch_developer(task_id="A", agent_id="dev", to_start=True))
+    desk.does(
+        submit_for_audit(task_id="A"), dispatch_agent(task_id="A", agent_id="aud", to_start=True)
+    )
     assert [one.text for one in desk.state.outbox] == ["Write the migration"] * 2

@@ -1,6 +1,7 @@
 """Random sequences of legal and illegal requests: what must hold after every one of them."""
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any, get_args
@@ -8,32 +9,37 @@ from typing import Any, get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guard.core.coordinator.requests import (
-    AgentDone,
-    AgentLost,
-    Answer,
-    Ask,
-    Assess,
-    Block,
-    Checkpoint,
-    Clarify,
-    Delegate,
-    DispatchAgent,
-    DispatchAnalyst,
-    DispatchDeveloper,
-    DispatchRemediation,
-    Expand,
-    Fail,
-    Healthy,
-    OutOfScope,
-    Pass,
-    ReadyForAudit,
-    SupportDone,
-    SupportFailed,
-    Unhealthy,
+from guard.core.coordinator.decide_agents import (
+    answer_question,
+    ask_question,
+    complete_agent,
+    crash_agent,
+    dispatch_agent,
+    dispatch_remediation,
+    fail_health_audit,
+    pass_health_audit,
+    record_checkpoint,
+    time_out_agent,
 )
+from guard.core.coordinator.decide_support import (
+    ask_clarification,
+    assess_tasks,
+    complete_support,
+    decline_support,
+    delegate_request,
+    dispatch_analyst,
+    expand_task,
+    fail_support,
+)
+from guard.core.coordinator.decide_tasks import (
+    block_audit,
+    dispatch_developer,
+    fail_audit,
+    pass_audit,
+    submit_for_audit,
+)
+from guard.core.coordinator.requests import AuditedCommit, Refusal
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.terms import AuditedCommit, Refusal
 from guard.core.events.plan import TaskEvent
 from guard.core.events.plan_agents import AgentsEvent
 from guard.core.events.plan_upkeep import TaskRolledBack
@@ -80,37 +86,37 @@ def requests(random: Random, state: Coordinator) -> list[Any]:
     question = one(q.question_id for q in state.pending_divine_questions)
     repairing = [a for a, known in state.active_agents.items() if known.type == "remediation"]
     support = random.choice(["db-expert", "other"])
-    kind: Any = random.choice(["agent_timeout", "agent_crashed"])
+    lose = random.choice([time_out_agent, crash_agent])
     sure: Any = random.choice(["HIGH", "MEDIUM", "LOW"])
     return [
-        DispatchDeveloper(task_id=free, agent_id=agent),
-        ReadyForAudit(task_id=one(state.active_developers.values())),
-        DispatchAgent(task_id=ready, agent_id=agent),
-        Pass(task_id=ready, agent_id=auditor),
-        Fail(task_id=ready, agent_id=auditor),
-        Block(task_id=ready, agent_id=auditor, issue="red"),
-        DispatchRemediation(agent_id=agent, issue=random.choice([None, None, "red"])),
-        DispatchAgent(agent_type="health_auditor", agent_id=agent),
-        Healthy(agent_id=agent),
-        Unhealthy(agent_id=agent),
-        Checkpoint(agent_id=active, checkpoint="half"),
-        Ask(agent_id=active, question="?"),
-        Answer(question_id=question, response="!"),
-        Assess(needs_expansion=(one(state.available_tasks, state.blocked_tasks),)),
-        DispatchAnalyst(task_id=vague, agent_id=agent),
-        Expand(task_id=expanded, agent_id=analyst, specification={}),
-        Clarify(task_id=expanded, agent_id=analyst, question="?"),
-        Delegate(
+        dispatch_developer(task_id=free, agent_id=agent),
+        submit_for_audit(task_id=one(state.active_developers.values())),
+        dispatch_agent(task_id=ready, agent_id=agent),
+        pass_audit(task_id=ready, agent_id=auditor),
+        fail_audit(task_id=ready, agent_id=auditor),
+        block_audit(task_id=ready, agent_id=auditor, issue="red"),
+        dispatch_remediation(agent_id=agent, issue=random.choice([None, None, "red"])),
+        dispatch_agent(agent_type="health_auditor", agent_id=agent),
+        pass_health_audit(agent_id=agent),
+        fail_health_audit(agent_id=agent),
+        record_checkpoint(agent_id=active, checkpoint="half"),
+        ask_question(agent_id=active, question="?"),
+        answer_question(question_id=question, response="!"),
+        assess_tasks(needs_expansion=(one(state.available_tasks, state.blocked_tasks),)),
+        dispatch_analyst(task_id=vague, agent_id=agent),
+        expand_task(task_id=expanded, agent_id=analyst, specification={}),
+        ask_clarification(task_id=expanded, agent_id=analyst, question="?"),
+        delegate_request(
             agent_id=support, delegating_agent=active, request_type="task", request_summary="x"
         ),
-        Delegate(
+        delegate_request(
             agent_id=support, delegating_agent=active, request_type="task", request_summary="y"
         ),
-        SupportDone(run_id=run, confidence=sure),
-        SupportFailed(run_id=run, reason="no"),
-        OutOfScope(run_id=run, suggested=random.choice([None, "other", "db-expert"])),
-        AgentDone(agent_id=one(repairing, state.active_agents)),
-        AgentLost(type=kind, agent_id=active),
+        complete_support(run_id=run, confidence=sure),
+        fail_support(run_id=run, reason="no"),
+        decline_support(run_id=run, suggested=random.choice([None, "other", "db-expert"])),
+        complete_agent(agent_id=one(repairing, state.active_agents)),
+        lose(agent_id=active),
         random.choice(PLANS),
     ]
 
@@ -119,7 +125,7 @@ def likely(random: Random, state: Coordinator) -> Any:
     """What brings the plan on comes more often than the rest, or no story would come far."""
     found = requests(random, state)
     if state.infrastructure_blocked and random.random() < 0.3:
-        return random.choice([Healthy(agent_id="h"), found[6], found[22]])
+        return random.choice([pass_health_audit(agent_id="h"), found[6], found[22]])
     if state.pending_divine_questions and random.random() < 0.3:
         return "answer"
     if random.random() < 0.15:
@@ -135,11 +141,13 @@ def step(desk: Desk, what: Any) -> None:
     elif what == "later":
         desk.waits(minutes=9)
     elif what == "answer" and state.pending_divine_questions:
-        desk.ask(Answer(question_id=state.pending_divine_questions[0].question_id, response="!"))
+        desk.ask(
+            answer_question(question_id=state.pending_divine_questions[0].question_id, response="!")
+        )
     elif what == "roll back" and state.completed_tasks:
         last = state.completed_tasks[-1]
-        told = {"task_id": last, "from_sha": HEAD, "to_sha": HEAD, "reason": ""}
-        desk.take(desk.terms().events([(TaskRolledBack, told)]))
+        draft = partial(TaskRolledBack, task_id=last, from_sha=HEAD, to_sha=HEAD, reason="")
+        desk.take(desk.terms().events([draft]))
     elif not isinstance(what, str):
         before = desk.state
         if isinstance(desk.ask(what), Refusal):

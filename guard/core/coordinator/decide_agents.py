@@ -1,0 +1,279 @@
+"""Decisions on the infrastructure, on questions to a person, and on agents that end or are lost."""
+
+from functools import partial
+from typing import Literal
+
+from guard.core.base.fields import Line
+from guard.core.coordinator.decide_tasks import dispatch_auditor, refuse_active
+from guard.core.coordinator.entries import ActiveAgent
+from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, is_awaited
+from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
+from guard.core.coordinator.state import Coordinator
+from guard.core.events.plan import (
+    AgentResumesWithGuidance,
+    AgentSeeksGuidance,
+    DeveloperCheckpoint,
+    DivineResponseReceived,
+    HealthAuditFail,
+    HealthAuditPass,
+    InfrastructureBlocked,
+    InfrastructureRestored,
+    QuestionAbout,
+    RemediationDispatched,
+)
+from guard.core.events.plan_agents import (
+    AgentCheckpoint,
+    AgentComplete,
+    AgentCrashed,
+    AgentDispatched,
+    AgentTimeout,
+    BusinessAnalystDispatched,
+)
+
+_ISSUE_HINT = "`guard plan remediate --agent ID --issue TEXT` says what is wrong"
+
+
+@leads_to(RemediationDispatched)
+def dispatch_remediation(
+    state: Coordinator,
+    terms: DecisionTerms,
+    *,
+    agent_id: str,
+    issue: str | None = None,
+    to_start: bool = False,
+) -> list[Draft]:
+    """Send one agent at a time to repair the infrastructure, as often as the limit allows."""
+    issue = issue or state.infrastructure_issue
+    if not issue:
+        raise NotAllowed("no_issue", "nothing is known to be wrong", _ISSUE_HINT)
+    working = [name for name, agent in state.active_agents.items() if agent.type == "remediation"]
+    if working:
+        raise NotAllowed("remediation_active", f"{working[0]} is at it already", SHOW)
+    _refuse_spent(state, terms)
+    refuse_active(state, agent_id)
+    return [remediation_draft(agent_id, issue, terms, to_start=to_start)]
+
+
+def remediation_draft(agent_id: str, issue: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
+    return partial(
+        RemediationDispatched, agent_id=agent_id, issue=issue, to_start=to_start, **terms.timeout()
+    )
+
+
+def _refuse_spent(state: Coordinator, terms: DecisionTerms) -> None:
+    if state.remediation_attempt_count >= terms.limits.remediation_attempts:
+        raise NotAllowed(
+            "remediation_limit",
+            f"{state.remediation_attempt_count} attempts have failed: a person is needed",
+            "answer the question about it: `guard plan show` lists the open ones",
+        )
+
+
+@leads_to(InfrastructureBlocked)
+def block_infrastructure(_state: Coordinator, _terms: DecisionTerms, *, issue: str) -> list[Draft]:
+    return [partial(InfrastructureBlocked, issue=issue)]
+
+
+@leads_to(AgentDispatched)
+def dispatch_agent(
+    state: Coordinator,
+    terms: DecisionTerms,
+    *,
+    agent_id: str,
+    agent_type: Literal["auditor", "health_auditor"] = "auditor",
+    task_id: str | None = None,
+    to_start: bool = False,
+) -> list[Draft]:
+    """Send an auditor to a task, or one to a blocked infrastructure."""
+    if agent_type == "auditor":
+        return dispatch_auditor(state, terms, task_id=task_id, agent_id=agent_id, to_start=to_start)
+    _refuse_unless_blocked(state)
+    if any(agent.type == "health_auditor" for agent in state.active_agents.values()):
+        raise NotAllowed("audit_under_way", "the infrastructure is being audited", SHOW)
+    refuse_active(state, agent_id)
+    return [health_auditor_draft(agent_id, terms, to_start=to_start)]
+
+
+def health_auditor_draft(agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
+    return partial(
+        AgentDispatched,
+        agent_id=agent_id,
+        agent_type="health_auditor",
+        task_id=None,
+        to_start=to_start,
+        **terms.timeout(),
+    )
+
+
+def _refuse_unless_blocked(state: Coordinator) -> None:
+    if not state.infrastructure_blocked:
+        raise NotAllowed("not_blocked", "the infrastructure is not blocked", _ISSUE_HINT)
+
+
+@leads_to(HealthAuditPass)
+def pass_health_audit(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) -> list[Draft]:
+    _refuse_unless_blocked(state)
+    return [partial(HealthAuditPass, agent_id=agent_id), InfrastructureRestored]
+
+
+@leads_to(HealthAuditFail)
+def fail_health_audit(
+    state: Coordinator, terms: DecisionTerms, *, agent_id: str, issue: str | None = None
+) -> list[Draft]:
+    """Count one more attempt that failed; with the last one that is allowed, ask a person."""
+    _refuse_unless_blocked(state)
+    _refuse_spent(state, terms)
+    drafts: list[Draft] = [partial(HealthAuditFail, agent_id=agent_id, issue=issue)]
+    limit = terms.limits.remediation_attempts
+    if state.remediation_attempt_count + 1 >= limit:
+        issue = issue or state.infrastructure_issue or "the infrastructure is not healthy"
+        text = f"{limit} attempts to remedy the infrastructure have failed: {issue}"
+        drafts.append(_own_question(state, "remediation", None, text))
+    return drafts
+
+
+def _own_question(
+    state: Coordinator, about: QuestionAbout, task_id: str | None, text: str
+) -> Draft:
+    return partial(
+        AgentSeeksGuidance,
+        question_id=state.new_name("question"),
+        agent_id=None,
+        task_id=task_id,
+        question=text[:65536],
+        about=about,
+    )
+
+
+@leads_to(DeveloperCheckpoint, AgentCheckpoint)
+def record_checkpoint(
+    state: Coordinator, _terms: DecisionTerms, *, agent_id: str, checkpoint: str
+) -> list[Draft]:
+    if _active_agent(state, agent_id).type == "developer":
+        return [partial(DeveloperCheckpoint, agent_id=agent_id, checkpoint=checkpoint)]
+    return [partial(AgentCheckpoint, agent_id=agent_id, checkpoint=checkpoint)]
+
+
+def _active_agent(state: Coordinator, agent_id: str) -> ActiveAgent:
+    agent = state.active_agents.get(agent_id)
+    if agent is None:
+        raise NotAllowed("agent_not_active", f"agent {agent_id} is not at work", SHOW)
+    return agent
+
+
+@leads_to(AgentSeeksGuidance)
+def ask_question(
+    state: Coordinator, _terms: DecisionTerms, *, question: str, agent_id: str | None = None
+) -> list[Draft]:
+    """Ask a person, for an agent at work or for none."""
+    if not question.strip():
+        raise NotAllowed("no_question", "it asks nothing", "say what a person is to answer")
+    agent = _active_agent(state, agent_id) if agent_id is not None else None
+    draft = partial(
+        AgentSeeksGuidance,
+        question_id=state.new_name("question"),
+        agent_id=agent_id,
+        task_id=agent.task_id if agent else None,
+        question=question,
+        about="task",
+    )
+    return [draft]
+
+
+@leads_to(DivineResponseReceived)
+def answer_question(
+    state: Coordinator, terms: DecisionTerms, *, question_id: str, response: str
+) -> list[Draft]:
+    """Give the answer to the agent that waits for it; an analyst has left, and is sent again with it."""
+    question = state.question(question_id)
+    if question is None:
+        raise NotAllowed("unknown_question", f"no question {question_id} is open", SHOW)
+    drafts: list[Draft] = [
+        partial(DivineResponseReceived, question_id=question_id, response=response)
+    ]
+    agent_id = question.agent_id
+    if agent_id is None or not is_awaited(question, state.active_agents):
+        return drafts
+    drafts.append(
+        partial(
+            AgentResumesWithGuidance, question_id=question_id, agent_id=agent_id, **terms.timeout()
+        )
+    )
+    if question.about == "expansion" and question.task_id is not None:
+        is_taken = agent_id in state.active_agents
+        again = partial(
+            BusinessAnalystDispatched,
+            agent_id=state.new_name("analyst") if is_taken else agent_id,
+            task_id=question.task_id,
+            to_start=True,
+            guidance=response,
+            **terms.timeout(),
+        )
+        drafts.append(again)
+    return drafts
+
+
+@leads_to(AgentComplete)
+def complete_agent(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) -> list[Draft]:
+    """End an agent whose end has no event of its own: it repairs or audits the infrastructure."""
+    agent = _active_agent(state, agent_id)
+    if agent.type not in ON_THE_INFRASTRUCTURE:
+        raise NotAllowed(
+            "end_has_a_name",
+            f"agent {agent_id} is a {agent.type.replace('_', ' ')}: its work ends otherwise",
+            "see `guard plan ready`, `audit`, `expand`",
+        )
+    return [partial(AgentComplete, agent_id=agent_id)]
+
+
+@leads_to(AgentTimeout)
+def time_out_agent(
+    state: Coordinator, terms: DecisionTerms, *, agent_id: str, reason: Line = ""
+) -> list[Draft]:
+    del reason  # A caller may give one, as for a crash; the event has no place for it.
+    agent = _active_agent(state, agent_id)
+    attempts = _losses(state, agent) + 1
+    timed_out = partial(
+        AgentTimeout,
+        agent_id=agent_id,
+        agent_type=agent.type,
+        task_id=agent.task_id,
+        attempts=attempts,
+    )
+    return [timed_out, *_question_at_limit(state, terms, agent_id, agent, attempts)]
+
+
+@leads_to(AgentCrashed)
+def crash_agent(
+    state: Coordinator, terms: DecisionTerms, *, agent_id: str, reason: str = ""
+) -> list[Draft]:
+    agent = _active_agent(state, agent_id)
+    attempts = _losses(state, agent) + 1
+    crashed = partial(
+        AgentCrashed,
+        agent_id=agent_id,
+        agent_type=agent.type,
+        task_id=agent.task_id,
+        attempts=attempts,
+        reason=reason,
+    )
+    return [crashed, *_question_at_limit(state, terms, agent_id, agent, attempts)]
+
+
+def _losses(state: Coordinator, agent: ActiveAgent) -> int:
+    """How often agents were lost before on what this one works on."""
+    if agent.task_id is None:
+        return state.infrastructure_setbacks
+    setback = state.setbacks.get(agent.task_id)
+    return setback.attempts if setback else 0
+
+
+def _question_at_limit(
+    state: Coordinator, terms: DecisionTerms, agent_id: str, agent: ActiveAgent, attempts: int
+) -> list[Draft]:
+    if attempts != terms.limits.redispatch_limit + 1:
+        return []
+    what = f"task {state.task_name(agent.task_id)}" if agent.task_id else "the infrastructure"
+    text = f"agents on {what} were lost {attempts} times; the last was {agent_id}"
+    about: QuestionAbout = "redispatch" if agent.task_id else "remediation"
+    return [_own_question(state, about, agent.task_id, text)]
