@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
@@ -52,9 +52,7 @@ class BreakerKey:
         return cls(guard.worktree_key, guard.repository, policy, guard.clock, guard.environ)
 
     def moment(self) -> Moment:
-        """Now. A clock that was stopped for a test has no boot, so that only the time counts that it was stopped at."""
-        boot = None if self.clock.fixed else alive.boot_id()
-        return Moment(self.clock.now(), self.clock.boot(), boot)
+        return self.clock.moment()
 
     def head(self) -> str | None:
         """The commit that is checked out, as far as git can tell: the breaker can do without."""
@@ -89,6 +87,28 @@ class Outcome:
     """The commit that it left the work tree at."""
     run: str | None = None
     iteration: int | None = None
+
+
+def show(guard: Invocation) -> BreakerReport:
+    """Report the breaker and whether an iteration may begin, without claiming a trial."""
+    place = BreakerKey.of(guard)
+    state = load(guard.store, place.worktree)
+    return report(state, outlook(place, state))
+
+
+def claim_trial(guard: Invocation, pid: int) -> BreakerReport:
+    """Report whether an iteration may begin; an open breaker's trial is claimed for this process."""
+    place, store = BreakerKey.of(guard), guard.store
+    answer = allow(store, place, holder=process(pid))
+    return report(load(store, place.worktree), answer)
+
+
+def record_outcome(guard: Invocation, outcome: Outcome) -> None:
+    """Record how an iteration ended at the commit that is checked out now."""
+    place = BreakerKey.of(guard)
+    ended = replace(outcome, head=place.head())
+    with guard.writable_store.change() as change:
+        record(change, place, ended)
 
 
 def load(store: Store, worktree: str) -> Breaker:
@@ -170,10 +190,11 @@ def record(change: Change, place: BreakerKey, outcome: Outcome) -> Breaker:
     return _current(change, place)
 
 
-def trip(store: Store, place: BreakerKey, reason: str) -> Breaker:
-    """Open it by hand."""
+def trip(guard: Invocation, reason: str) -> Breaker:
+    """Open the breaker by hand."""
+    place = BreakerKey.of(guard)
     seen, stamp = place.head(), Stamp(new_id())
-    with store.change() as change, _usable():
+    with guard.writable_store.change() as change, _usable():
         state, moment = _current(change, place), place.moment()
         change.append(
             core.trip(state, place.policy, reason=reason, moment=moment, stamp=stamp, head=seen)
@@ -181,9 +202,10 @@ def trip(store: Store, place: BreakerKey, reason: str) -> Breaker:
         return _current(change, place)
 
 
-def reset(store: Store, place: BreakerKey, reason: str) -> Breaker:
-    """Close it by hand."""
-    with store.change() as change, _usable():
+def reset(guard: Invocation, reason: str) -> Breaker:
+    """Close the breaker by hand."""
+    place = BreakerKey.of(guard)
+    with guard.writable_store.change() as change, _usable():
         state, stamp = _current(change, place), Stamp(new_id())
         change.append(core.reset(state, reason=reason, moment=place.moment(), stamp=stamp))
         return _current(change, place)

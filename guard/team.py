@@ -18,7 +18,7 @@ from guard.core.team import count as accounting
 from guard.core.team.count import TeamTerms, as_of, quiet_seconds
 from guard.core.team.state import TEAM, Member, Scope, TeamState
 from guard.errors import WrongUsage
-from guard.iteration.current import Iteration, agent_has_ended
+from guard.iteration.current import Iteration, agent_has_ended, team_scope
 from guard.iteration.kept_output import helpers_left_by
 from guard.store import Change as StoreChange
 from guard.store import Store
@@ -131,6 +131,32 @@ def holding(store: Store, scope: Scope, moment: Moment) -> tuple[Scope, TeamStat
 def _in_iteration(store: Store, scope: Scope, moment: Moment) -> TeamState | None:
     state = current(store, scope, moment)
     return accounting.in_iteration(state, scope) if state is not None else None
+
+
+def record_change(
+    guard: Invocation, scope: Scope, change: Change, lease_seconds: float | None = None
+) -> TeamChangeResult:
+    """Record what a caller reports of one helper; without a lease, under the configured one."""
+    lease = lease_seconds or guard.users_config.settings.team.lease_seconds
+    return record(guard.writable_store, scope, guard.clock.moment(), [change], lease_seconds=lease)
+
+
+def clear_session(
+    guard: Invocation, session: str | None, reason: str
+) -> tuple[Scope, TeamState | None]:
+    """Count no helper of the session any more; return the team after that."""
+    scope = team_scope(guard, session)
+    return scope, clear(guard.writable_store, scope, guard.clock.moment(), reason)
+
+
+def team_of(guard: Invocation, session: str | None) -> tuple[Scope, TeamState | None]:
+    """Return the team of the session as it stands now."""
+    return holding(guard.store, team_scope(guard, session), guard.clock.moment())
+
+
+def scope_of_member(guard: Invocation, session: str | None, member: str) -> Scope:
+    """Return the scope in which the member was counted."""
+    return knowing(guard.store, team_scope(guard, session), member)
 
 
 @dataclass(frozen=True)

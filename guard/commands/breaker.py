@@ -7,13 +7,12 @@ from typing import cast, get_args
 import click
 
 from guard import breaker
-from guard.breaker import BreakerKey, Outcome
+from guard.breaker import Outcome
 from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import visible
 from guard.core.breaker.report import BreakerReport
 from guard.core.events.run import Status
-from guard.errors import RepositoryProblem
 
 _OPEN = 20
 _WHY = {
@@ -38,9 +37,8 @@ def command() -> None:
 @click.pass_obj
 def show(guard: Invocation, form: str) -> None:
     """Show its state, its counts and its history; nothing is claimed."""
-    place = _place(guard)
-    state = breaker.load(guard.store, place.worktree)
-    report = breaker.report(state, breaker.outlook(place, state))
+    guard.check_config()
+    report = breaker.show(guard)
     guard.output.document(report, form, lambda found: _text(found, history=True))
 
 
@@ -60,11 +58,10 @@ def allow(guard: Invocation, pid: int | None, form: str) -> int:
     commit from outside: it is then claimed for the process that called guard, until that process ends, its lease is over,
     or `guard breaker record` tells how the iteration went.
     """
-    place, store = _place(guard), guard.store
-    permission = breaker.allow(store, place, holder=breaker.process(pid or os.getppid()))
-    report = breaker.report(breaker.load(store, place.worktree), permission)
+    guard.check_config()
+    report = breaker.claim_trial(guard, pid or os.getppid())
     guard.output.verdict(report, form, _answer)
-    return 0 if permission.allowed else _OPEN
+    return 0 if report.allowed else _OPEN
 
 
 @command.command("record")
@@ -94,11 +91,10 @@ def record(
     For loops of one's own: `guard run` does it by itself. `timeout` raises the streak that opens the breaker, `complete`
     sets it back. The exit code is 0 also when the breaker opens: ask `guard breaker allow`.
     """
-    place = _place(guard)
-    outcome = Outcome(cast(Status, status), reason, fingerprint, denied, rescued, place.head())
-    with guard.writable_store.change() as change:
-        breaker.record(change, place, outcome)
-    _tell(guard, place, form)
+    guard.check_config()
+    outcome = Outcome(cast(Status, status), reason, fingerprint, denied, rescued)
+    breaker.record_outcome(guard, outcome)
+    _print_state(guard, form)
 
 
 @command.command("trip")
@@ -107,9 +103,9 @@ def record(
 @click.pass_obj
 def trip(guard: Invocation, reason: str, form: str) -> None:
     """Open it by hand."""
-    place = _place(guard)
-    breaker.trip(guard.writable_store, place, reason)
-    _tell(guard, place, form)
+    guard.check_config()
+    breaker.trip(guard, reason)
+    _print_state(guard, form)
 
 
 @command.command("reset")
@@ -118,22 +114,13 @@ def trip(guard: Invocation, reason: str, form: str) -> None:
 @click.pass_obj
 def reset(guard: Invocation, reason: str, form: str) -> None:
     """Close it by hand, and set every count to zero."""
-    place = _place(guard)
-    breaker.reset(guard.writable_store, place, reason)
-    _tell(guard, place, form)
+    guard.check_config()
+    breaker.reset(guard, reason)
+    _print_state(guard, form)
 
 
-def _place(guard: Invocation) -> BreakerKey:
-    repository, key = guard.repository, guard.workspace.worktree_key
-    if key is None:
-        raise RepositoryProblem("a breaker belongs to a work tree", "name one with --repo")
-    return BreakerKey(key, repository, guard.config.settings.breaker, guard.clock, guard.environ)
-
-
-def _tell(guard: Invocation, place: BreakerKey, form: str) -> None:
-    state = breaker.load(guard.store, place.worktree)
-    report = breaker.report(state, breaker.outlook(place, state))
-    guard.output.document(report, form, _text)
+def _print_state(guard: Invocation, form: str) -> None:
+    guard.output.document(breaker.show(guard), form, _text)
 
 
 def _answer(report: BreakerReport) -> str:

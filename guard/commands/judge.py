@@ -9,8 +9,7 @@ from guard.context.output import format_option
 from guard.core.base.text import visible
 from guard.core.check.evidence import Policy
 from guard.core.check.rejudge import JudgeReport, explained, read_evidence, replayed, with_set
-from guard.core.events.check import CheckMade
-from guard.errors import Refused, WrongUsage
+from guard.errors import WrongUsage
 
 _MOST_BYTES = 16 * 1024 * 1024
 
@@ -51,7 +50,9 @@ def command(
         )
     try:
         if replay is not None:
-            report = replayed(_check_made(guard, replay, run_id), settings)
+            from guard.log import find_check
+
+            report = replayed(find_check(guard, replay, run_id), settings)
         else:
             assert file is not None
             report = _judged(file.read(_MOST_BYTES + 1), settings)
@@ -66,22 +67,6 @@ def _judged(data: bytes, settings: tuple[str, ...]) -> JudgeReport:
     if len(data) > _MOST_BYTES:
         raise ValueError(f"the document is larger than {_MOST_BYTES} bytes")
     return explained(read_evidence(data), with_set(Policy(), settings))
-
-
-def _check_made(guard: Invocation, iteration: int, run_id: str | None) -> CheckMade:
-    """The newest check of the iteration that the log has, of this work tree."""
-    key, newest = guard.workspace.worktree_key, None
-    for event, _, _ in guard.store.entries():
-        if isinstance(event, CheckMade) and event.iteration == iteration:
-            ours = event.worktree == key if key is not None else True
-            if ours and run_id in (None, event.run):
-                newest = event
-    if newest is None:
-        raise Refused(
-            f"the log has no check of iteration {iteration}",
-            "`guard log --type check_made` lists those that there are",
-        )
-    return newest
 
 
 def _text(report: JudgeReport) -> str:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from time import sleep
 from typing import Any
@@ -14,8 +13,6 @@ from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import harmless_json, plural, visible
 from guard.core.events import Event
-from guard.core.log.migrations import RECORD_VERSION
-from guard.core.log.record import START
 from guard.core.log.reports import LogReport
 from guard.errors import WrongUsage
 
@@ -62,6 +59,7 @@ def command(
     With --follow and --format json every event is a line of its own.
     """
     from guard.core.events import event_types
+    from guard.log import LogReader
 
     for name in types:
         if name not in event_types():
@@ -70,15 +68,15 @@ def command(
             )
     begin = _moment(since, guard.clock.now()) if since else None
 
-    def wanted(event: Event) -> bool:
+    def is_wanted(event: Event) -> bool:
         return (
             (not types or event.type in types)
             and (begin is None or event.at >= begin)
             and (run is None or event.run == run)
         )
 
-    reader = _Reader(guard, wanted)
-    found = reader.records() if last is None else deque(reader.records(), maxlen=last)
+    reader = LogReader(guard, is_wanted)
+    found = reader.read() if last is None else deque(reader.read(), maxlen=last)
     if form == "json" and not follow:
         guard.output.document(LogReport(events=tuple(found)), form, str)
     else:
@@ -86,26 +84,8 @@ def command(
             guard.output.result(_line(record, form))
     while follow:
         sleep(_POLL_SECONDS)
-        for record in reader.records():
+        for record in reader.read():
             guard.output.result(_line(record, form))
-
-
-class _Reader:
-    """Goes on from where it stopped."""
-
-    def __init__(self, guard: Invocation, wanted: Callable[[Event], bool]) -> None:
-        self._guard = guard
-        self._wanted = wanted
-        self._position = START
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """The fields of each line as it stands in the log."""
-        for event, position, more in self._guard.store.entries(self._position):
-            prev, self._position = self._position.hash, position
-            if self._wanted(event):
-                head = {"v": RECORD_VERSION, "seq": position.seq, "more": more}
-                fields = json.loads(event.model_dump_json())
-                yield {**head, **fields, "prev": prev, "hash": position.hash}
 
 
 def _line(record: dict[str, Any], form: str) -> str:

@@ -5,7 +5,6 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import coloured
 from guard.core.base.text import plural, visible
-from guard.core.metrics.count import Metrics
 from guard.core.metrics.report import MetricsReport, MetricTarget, prometheus_text
 
 
@@ -25,10 +24,9 @@ def command(guard: Invocation, form: str) -> None:
     Counted from the whole log. An abort is a breaker that opened because of what iterations did; it was false if a check of
     that iteration, then or later, saw something at work, or commits that came after the verdict.
     """
-    metrics = Metrics()
-    for entry in guard.store.entries():
-        metrics.feed(entry.event)
-    report = metrics.report()
+    from guard.log import count_metrics
+
+    report = count_metrics(guard)
     if form == "prometheus":
         guard.output.result(prometheus_text(report).rstrip("\n"))
     else:

@@ -2,12 +2,10 @@
 
 import click
 
-from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import plural, visible
 from guard.core.log.reports import RebuildReport
-from guard.errors import WrongUsage
 
 
 @click.command("rebuild")
@@ -24,12 +22,9 @@ def command(guard: Invocation, salvage: bool, form: str) -> None:
     Views that are as they should be are not touched. A damaged log is refused (exit code 5) unless --salvage says to go on
     with the records before the damage.
     """
-    if not guard.workspace.path.is_dir():
-        raise WrongUsage(
-            f"there is no workspace at {guard.workspace.path}", "nothing was recorded yet"
-        )
-    store = guard.store
-    report = store.salvage(guard.clock.now(), new_id()) if salvage else store.rebuild()
+    from guard.log import rebuild
+
+    report = rebuild(guard, salvage=salvage)
     guard.output.document(report, form, _text)
 
 

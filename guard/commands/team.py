@@ -11,7 +11,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import shortened
 from guard.core.events.team import TeamMemberAlive, TeamMemberLeft
-from guard.core.events.team_change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft
+from guard.core.events.team_change import Alive, Joined, Kind, LeftBecause, MemberLeft
 from guard.core.team.report import (
     RecordedAs,
     team_report,
@@ -109,7 +109,7 @@ def spawn(
     """
     joined = Joined(member, cast(Kind, kind), description, team, told_by="command")
     scope = team_scope(guard, session)
-    recorded = _recorded(guard, scope, joined, lease)
+    recorded = teams.record_change(guard, scope, joined, lease)
     _tell(guard, scope, recorded.state, "joined", member, form)
 
 
@@ -171,8 +171,7 @@ def alive(
 @click.pass_obj
 def clear(guard: Invocation, reason: str, session: str | None, form: str) -> None:
     """Count nobody any more, and forget the team's name."""
-    scope, moment = team_scope(guard, session), guard.clock.moment()
-    state = teams.clear(guard.writable_store, scope, moment, reason)
+    scope, state = teams.clear_session(guard, session, reason)
     guard.output.document(team_report(scope, state, "cleared"), form, team_text)
 
 
@@ -184,16 +183,15 @@ def clear(guard: Invocation, reason: str, session: str | None, form: str) -> Non
 def show(guard: Invocation, everything: bool, session: str | None, form: str) -> None:
     """Show the team of a session: its name, who counts, and whether a completion is held back."""
     fold(guard)
-    moment = guard.clock.moment()
-    scope, state = teams.holding(guard.store, team_scope(guard, session), moment)
+    scope, state = teams.team_of(guard, session)
     guard.output.document(team_report(scope, state), form, whole_text if everything else team_text)
 
 
 def _of_member(
     guard: Invocation, change: MemberLeft | Alive, session: str | None, form: str
 ) -> None:
-    scope = teams.knowing(guard.store, team_scope(guard, session), change.member)
-    recorded = _recorded(guard, scope, change)
+    scope = teams.scope_of_member(guard, session, change.member)
+    recorded = teams.record_change(guard, scope, change)
     if recorded.state is None or recorded.state.member(change.member) is None:
         raise Refused(
             f"the team has no member {shortened(change.member, 80)}",
@@ -203,18 +201,6 @@ def _of_member(
     word: RecordedAs = "left" if isinstance(change, MemberLeft) else "alive"
     changed = any(isinstance(one, kind) and one.member == change.member for one in recorded.events)
     _tell(guard, scope, recorded.state, word if changed else "late", change.member, form)
-
-
-def _recorded(
-    guard: Invocation, scope: Scope, change: Change, lease: float | None = None
-) -> teams.TeamChangeResult:
-    return teams.record(
-        guard.writable_store,
-        scope,
-        guard.clock.moment(),
-        [change],
-        lease_seconds=lease or guard.users_config.settings.team.lease_seconds,
-    )
 
 
 def _tell(

@@ -6,7 +6,6 @@ from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import plural, visible
 from guard.core.log.reports import VerifyReport
-from guard.errors import GuardError, WrongUsage
 
 
 @click.command("verify")
@@ -18,18 +17,9 @@ def command(guard: Invocation, form: str) -> int:
     Every snapshot remembers where the log stood, so that a log that was rewritten since is found out too. Nothing is written.
     Exit code 0: all is sound; 1: there are findings.
     """
-    from guard.snapshots.listing import opened_shelf
+    from guard.log import verify
 
-    limit = guard.users_config.settings.rescue.time_limit_seconds
-    try:
-        with opened_shelf(guard.workspace.path, guard.environ, time_limit=limit) as shelf:
-            anchors = shelf.anchors()
-    except WrongUsage:
-        raise
-    except GuardError as error:
-        guard.output.warn(f"the log is not held against the snapshots: {error.message}")
-        anchors = []
-    report = guard.store.verify(anchors)
+    report = verify(guard)
     guard.output.document(report, form, _text)
     return 0 if report.ok else 1
 

@@ -54,6 +54,10 @@ class Invocation:
             self.output.warn(warning)
         return resolved
 
+    def check_config(self) -> None:
+        """Read the whole configuration now: warn of settings that are ignored, fail on wrong ones."""
+        assert self.config
+
     def settings(
         self, frozen: Mapping[str, Any] | None, flags: Mapping[str, Any] | None = None
     ) -> Settings:

@@ -498,10 +498,9 @@ def test_an_end_and_what_it_means_are_one_change(repository: Path, store: FileSt
 
 
 def test_a_real_clock_decides_by_the_boot_clock(repository: Path, store: FileStore) -> None:
-    place = BreakerKey(
-        "w1", _place(repository, store).repository, BreakerPolicy(), Clock(), os.environ
-    )
-    state = breaker.trip(store, place, "test")
+    guard = Invocation(repo=repository, workspace_option=str(store.path), clock=Clock())
+    place = BreakerKey.of(guard)
+    state = breaker.trip(guard, "test")
     moment = place.moment()
     assert state.cooling_since
     assert state.cooling_since.boot_id == moment.boot_id

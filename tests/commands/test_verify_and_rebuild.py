@@ -111,4 +111,4 @@ def test_a_workspace_that_is_not_there(repository: Path) -> None:
     assert run("verify").code == 0
     result = run("rebuild")
     assert result.code == 2
-    assert "nothing was recorded yet" in result.err
+    assert "guard has recorded nothing for this repository yet" in result.err
