@@ -1,1 +1,1 @@
-"""Signs of activity, gathered from the log, git, files and the machine: one small collector for each source."""
+"""Collect signs of an agent's activity (from the log, git, files and the machine), and assess it by them."""

@@ -1,4 +1,4 @@
-"""What the machine shows of an agent: its processes that use CPU time or move bytes, output in its terminal, its transcript."""
+"""Collect signs of an agent from this machine: busy processes, output in its terminal, a growing transcript."""
 
 import os
 import re
@@ -22,26 +22,26 @@ _TRANSCRIPTS = {
     "qwen": "projects",
     "copilot": "session-state",
 }
-"""In the folder of each program, the one with its transcripts."""
+"""Where each agent CLI keeps its transcripts, below its own folder."""
 
 
 def processes(subject: AgentSubject) -> Iterator[Sign]:
-    """Whether its processes, or any that they started, do something just now: a look, a moment, another look."""
+    """Yield a sign if a process of the agent, or a descendant, used CPU time or moved bytes between two looks."""
     roots = _roots(subject.agent.whereabouts)
     if not roots:
         return
     before, after = subject.shared.processes()
     for pid in _family(roots, after):
-        done, earlier = after[pid], before.get(pid)
-        if earlier is None or done.cpu_seconds > earlier.cpu_seconds or done.moved > earlier.moved:
+        now, earlier = after[pid], before.get(pid)
+        if earlier is None or now.cpu_seconds > earlier.cpu_seconds or now.moved > earlier.moved:
             yield subject.signal(
-                "PROCESS_PROGRESS", subject.now_seconds, f"{done.name} (pid {pid}) at work"
+                "PROCESS_PROGRESS", subject.now_seconds, f"{now.name} (pid {pid}) at work"
             )
             return
 
 
 def _roots(place: Whereabouts) -> dict[int, str]:
-    """Its own process, and those that its panes began with; not the guard that watches over it, which is never idle."""
+    # Not the guard that watches over the agent: it is never idle.
     nowhere = place.pid is None and place.tmux_session is None
     if nowhere or same_place(place.host, here()) != "here":
         return {}
@@ -60,9 +60,8 @@ def _session(place: Whereabouts) -> tmux.Session | None:
 
 
 def _family(roots: dict[int, str], figures: Figures) -> list[int]:
-    """These processes and their descendants; not the guard that is looking."""
     ours = {pid for pid, start in roots.items() if pid in figures and figures[pid].start == start}
-    ours.discard(os.getpid())
+    ours.discard(os.getpid())  # Never this guard itself.
     while (
         more := {pid for pid, one in figures.items() if one.parent in ours} - ours - {os.getpid()}
     ):
@@ -71,7 +70,6 @@ def _family(roots: dict[int, str], figures: Figures) -> list[int]:
 
 
 def terminal(subject: AgentSubject) -> Iterator[Sign]:
-    """The last output in its tmux session."""
     place = subject.agent.whereabouts
     is_here = place.tmux_session is not None and same_place(place.host, here()) == "here"
     found = _session(place) if is_here else None
@@ -81,7 +79,6 @@ def terminal(subject: AgentSubject) -> Iterator[Sign]:
 
 
 def transcript(subject: AgentSubject) -> Iterator[Sign]:
-    """The last growth of its session's transcript, where the agent's program keeps one."""
     if subject.session is None or not _SESSION.fullmatch(subject.session[1]):
         return
     kind, session = subject.session

@@ -1,4 +1,4 @@
-"""What the agent wrote for others: events, claims, its status, devlogs, its inbox, queues."""
+"""Collect signs from what an agent writes: reports to guard, events, claims, its status file, devlogs, inbox, queues."""
 
 import os
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ _CONTENT_KEYS = (
 
 
 def events(subject: AgentSubject) -> Iterator[Sign]:
-    """Events of the agent in files that others write; only those that are work."""
+    """Events of the agent in files that other programs write, as far as they show work."""
     for path, event in _objects_naming(subject, subject.settings.event_files, ACTORS):
         if isinstance(event, PartialTrouble):
             yield event
@@ -50,7 +50,7 @@ def events(subject: AgentSubject) -> Iterator[Sign]:
 
 
 def claims(subject: AgentSubject) -> Iterator[Sign]:
-    """Tasks that the agent claimed: from the coordinator, and in documents that say so and when."""
+    """Tasks that the agent claimed, in the plan or in documents that name it with a time."""
     for claim in subject.claims:
         yield subject.signal("CONTRACT_CLAIMED", claim.seconds, claim.detail, claim.message)
     for path, found in _objects_naming(subject, subject.settings.contract_files, HOLDERS):
@@ -65,10 +65,9 @@ def claims(subject: AgentSubject) -> Iterator[Sign]:
 
 
 def queue(subject: AgentSubject) -> Iterator[Sign]:
-    """Messages of its own in a queue."""
     for path, message in _objects_naming(subject, subject.settings.queue_files, ACTORS):
         if isinstance(message, PartialTrouble):
-            continue  # A queue is written all the time, and may be caught half written.
+            continue  # A queue changes all the time, and may be read half written.
         seconds = seconds_in(message, subject.now_seconds)
         if seconds is not None:
             yield subject.signal("MESSAGE_QUEUE", seconds, path.name, text_in(message))
@@ -77,10 +76,10 @@ def queue(subject: AgentSubject) -> Iterator[Sign]:
 def _objects_naming(
     subject: AgentSubject, patterns: str, keys: tuple[str, ...]
 ) -> Iterator[tuple[Path, dict[str, Any] | PartialTrouble]]:
-    """The objects in the newest files that name the agent; so many of each, the newest lines first."""
+    """The objects in the newest files that name the agent, up to `most_events` of each file."""
     for path, status in newest_first(matching_files(subject, patterns), _MOST_FILES):
         try:
-            found = subject.shared.naming(path, status.st_size, keys)
+            found = subject.shared.objects_by_name(path, status.st_size, keys)
         except NoDocument as error:
             yield path, PartialTrouble(str(error))
             continue
@@ -89,7 +88,6 @@ def _objects_naming(
 
 
 def status_file(subject: AgentSubject) -> Iterator[Sign]:
-    """Its status file, if that says something; the time that it tells, but never one after the file was written."""
     for path, status in matching_files(subject, subject.settings.status_files):
         try:
             found = read_document(path, status.st_size)
@@ -97,14 +95,14 @@ def status_file(subject: AgentSubject) -> Iterator[Sign]:
             yield PartialTrouble(str(error))
             continue
         if not isinstance(found, dict):
-            yield PartialTrouble(f"{path.name} is no object")
-        elif said := _words_of(found):
+            yield PartialTrouble(f"{path.name} is not a JSON object")
+        elif words := _words_of(found):
             seconds = _status_time(found, status)
-            yield subject.signal("STATUS_UPDATE", seconds, f"{path.name} says something", said)
+            yield subject.signal("STATUS_UPDATE", seconds, f"{path.name} says something", words)
 
 
 def last_status_time(subject: AgentSubject) -> float | None:
-    """When it last wrote its status file, whatever that says, in seconds since the epoch."""
+    """When the agent last wrote its status file, in seconds since the epoch, whatever the file says."""
     times = []
     for path, status in matching_files(subject, subject.settings.status_files):
         try:
@@ -115,22 +113,21 @@ def last_status_time(subject: AgentSubject) -> float | None:
 
 
 def _status_time(found: Any, status: os.stat_result) -> float:
-    """The time that the file tells, but never one after it was written."""
-    told = exact_seconds_in(found) if isinstance(found, dict) else None
-    return status.st_mtime if told is None else min(told, status.st_mtime)
+    """The time that the file states, but none after the file was written."""
+    stated = exact_seconds_in(found) if isinstance(found, dict) else None
+    return status.st_mtime if stated is None else min(stated, status.st_mtime)
 
 
 def _words_of(found: dict[str, Any]) -> str:
-    """What the agent says of its work; a bare word for its state is nothing, with an acknowledgement or without."""
+    # A bare word for its state says nothing of the work, nor does an acknowledgement.
     parts = [found.get(key) for key in _CONTENT_KEYS]
     inner = [one for part in parts if isinstance(part, list) for one in part]
     texts = [text for text in (*parts, *inner) if isinstance(text, str)]
-    said = "\n".join(text for text in texts if not is_acknowledgement(own_words(text)))
-    return said[:_MOST_WORDS] if len(said.split()) > 1 else ""
+    words = "\n".join(text for text in texts if not is_acknowledgement(own_words(text)))
+    return words[:_MOST_WORDS] if len(words.split()) > 1 else ""
 
 
 def devlogs(subject: AgentSubject) -> Iterator[Sign]:
-    """What it wrote for people; a log that only quotes or acknowledges is noise."""
     for path, status in newest_first(
         matching_files(subject, subject.settings.devlog_files), _MOST_FILES
     ):
@@ -141,12 +138,12 @@ def devlogs(subject: AgentSubject) -> Iterator[Sign]:
 
 
 def inbox(subject: AgentSubject) -> Iterator[Sign]:
-    """Messages that it has taken from its inbox: who moves a file there changes its status, not its contents."""
+    # Moving a file to the folder of processed messages changes its ctime, not its mtime.
     for path, status in matching_files(subject, subject.settings.inbox_files):
         yield subject.signal("INBOX_PROCESSING", status.st_ctime, f"{path.parent.name}/{path.name}")
 
 
 def reports(subject: AgentSubject) -> Iterator[Sign]:
-    """What it reported; being spawned is no activity of its own, nor is what guard found out of it."""
+    # Being spawned is no activity of the agent, nor is what guard found out about it.
     for report in subject.reports:
         yield subject.signal("TELEMETRY_EVENT", report.seconds, report.detail, report.message)

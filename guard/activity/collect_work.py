@@ -1,4 +1,4 @@
-"""What the agent did: commits, runs of tests, changed files, files that were read."""
+"""Collect signs of an agent's work: commits, test runs, changed files, files that were read."""
 
 import os
 from collections.abc import Container, Iterable, Iterator
@@ -29,7 +29,7 @@ _SKIPPED = frozenset(
 
 
 def commits(subject: AgentSubject) -> Iterator[Sign]:
-    """Commits whose author or trailer names it, or that only branches of its own have; where it works alone, all of HEAD."""
+    """Commits that name the agent, or that only its own branches have; all of HEAD where it works alone."""
     if subject.root is None:
         return
     period, agent = subject.period, subject.agent.agent_id
@@ -58,7 +58,7 @@ def _title(commit: AuthoredCommit) -> str:
 
 
 def runs_of_tests(subject: AgentSubject) -> Iterator[Sign]:
-    """Traces of test runners in a work tree that is its alone, and runs that guard saw itself."""
+    """Test runs under guard, and traces of test runners in a work tree where the agent works alone."""
     last = subject.agent.last_test
     if last is not None:
         yield subject.signal("TEST_EXECUTION", last.at.timestamp(), "under guard")
@@ -69,12 +69,11 @@ def runs_of_tests(subject: AgentSubject) -> Iterator[Sign]:
 
 
 def changed_files(subject: AgentSubject) -> Iterator[Sign]:
-    """The newest change in the folders that are its own, or in a work tree that is its alone."""
+    """The newest change in each folder of the agent, or in a work tree where it works alone."""
     yield from _newest_in(_own_folders(subject), subject, "FILE_MODIFICATION", "st_mtime")
 
 
 def read_files(subject: AgentSubject) -> Iterator[Sign]:
-    """The newest reading of a file in the folders that are its own, where the file system keeps that."""
     own = matching_folders(subject, subject.settings.workspace_folders)
     yield from _newest_in(own, subject, "WORKSPACE_ACCESS", "st_atime")
 
@@ -82,11 +81,10 @@ def read_files(subject: AgentSubject) -> Iterator[Sign]:
 def _newest_in(
     roots: Iterable[Path], subject: AgentSubject, source: SourceName, time: str
 ) -> Iterator[Sign]:
-    """One sign for each folder; what cannot be looked through does not hide the others."""
     for root in roots:
         try:
             found = _newest(root, subject, time, set(_files_of_other_sources(subject)))
-        except TooMuch as error:
+        except TooMuch as error:  # The other folders still count.
             yield PartialTrouble(str(error))
             continue
         if found is not None:
@@ -94,7 +92,7 @@ def _newest_in(
 
 
 def _files_of_other_sources(subject: AgentSubject) -> Iterator[Path]:
-    """Files that are signs of other sources: one file is not two."""
+    # One file must not be a sign of two sources.
     settings = subject.settings
     for patterns in (settings.status_files, settings.devlog_files, settings.inbox_files):
         with suppress(TooMuch):
@@ -111,10 +109,14 @@ def _own_folders(subject: AgentSubject) -> Iterator[Path]:
 def _newest(
     root: Path, subject: AgentSubject, time: str, left_out: Container[Path] = ()
 ) -> tuple[float, str] | None:
-    """The newest time of a file below a folder that is not in the future, and the file's name."""
-    limit, spare = subject.settings.collector_seconds, subject.guard_folder
+    """The newest time of a file below a folder, not in the future, and the file's name."""
+    limit, guard_folder = subject.settings.collector_seconds, subject.guard_folder
     walk = BoundedWalk(
-        root, lambda one: _folders_to_enter(one, root, spare), _MOST_ENTRIES, _MOST_DEPTH, limit
+        root,
+        lambda one: _folders_to_enter(one, root, guard_folder),
+        _MOST_ENTRIES,
+        _MOST_DEPTH,
+        limit,
     )
     now = subject.now_seconds + CLOCK_SKEW.total_seconds()
     best: tuple[float, str] | None = None
@@ -133,12 +135,12 @@ def _newest(
     return best
 
 
-def _folders_to_enter(listing: FolderListing, root: Path, spare: Path | None) -> list[str]:
-    """All but what programs keep for themselves, what others send, other work trees, and what is guard's own."""
+def _folders_to_enter(listing: FolderListing, root: Path, guard_folder: Path | None) -> list[str]:
+    """All folders but caches, the inbox, other work trees and guard's own state."""
     if _is_nested(listing, root):
         return []
     names = [name for name in listing.folders if name not in _SKIPPED]
-    return [name for name in names if listing.folder / name != spare]
+    return [name for name in names if listing.folder / name != guard_folder]
 
 
 def _is_nested(listing: FolderListing, root: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The files that a pattern of the settings names, found within bounds and never through a link."""
+"""Find the files and folders that a setting's patterns name, within bounds and never through a link."""
 
 import os
 import re
@@ -20,21 +20,20 @@ Found = tuple[Path, os.stat_result]
 
 
 def matching_files(subject: AgentSubject, patterns: str) -> Iterator[Found]:
-    """Regular files, in no order."""
+    """The regular files that the patterns name, unordered; TooMuch if there are more entries than may be listed."""
     for folder, names in _walk_patterns(subject, patterns):
         for name in names.files:
             yield folder / name, names.files[name]
 
 
 def matching_folders(subject: AgentSubject, patterns: str) -> Iterator[Path]:
-    """Folders that patterns name."""
     for folder, names in _walk_patterns(subject, patterns):
         for name in names.folders:
             yield folder / name
 
 
 def newest_first(found: Iterator[Found], most: int) -> Iterator[Found]:
-    """So many of them; that there was too much to see all is said at the end."""
+    """The `most` newest files; TooMuch is raised after them."""
     seen: list[Found] = []
     cut: TooMuch | None = None
     try:
@@ -47,15 +46,14 @@ def newest_first(found: Iterator[Found], most: int) -> Iterator[Found]:
 
 
 def _walk_patterns(subject: AgentSubject, patterns: str) -> Iterator[tuple[Path, FolderListing]]:
-    """Folders that the patterns lead to, each with what of it matches the last level."""
     if subject.root is None:
         return
-    until, cut = monotonic() + subject.settings.collector_seconds, False
+    until, is_cut = monotonic() + subject.settings.collector_seconds, False
     for levels in fill_patterns(patterns, subject.agent.agent_id, subject.agent.task_id):
-        look = _PatternWalk(subject, _MOST_ENTRIES, until)
-        yield from look.matching(subject.root, levels)
-        cut = cut or look.cut
-    if cut:
+        walk = _PatternWalk(subject, _MOST_ENTRIES, until)
+        yield from walk.walk(subject.root, levels)
+        is_cut = is_cut or walk.is_cut
+    if is_cut:
         raise TooMuch(f"more than {_MOST_ENTRIES} entries, or too slow")
 
 
@@ -64,41 +62,39 @@ class _PatternWalk:
         self._subject = subject
         self._left = entries
         self._until = until
-        self.cut = False
+        self.is_cut = False
 
-    def matching(
-        self, folder: Path, levels: tuple[str, ...]
-    ) -> Iterator[tuple[Path, FolderListing]]:
+    def walk(self, folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, FolderListing]]:
         first, rest = levels[0], levels[1:]
         if not _WILD.search(first):
             if rest and _is_folder(folder / first):
-                yield from self.matching(folder / first, rest)
+                yield from self.walk(folder / first, rest)
             elif not rest:
                 yield folder, _single_entry(folder, first)
             return
-        found = self._listed(folder, first)
+        found = self._list_matching(folder, first)
         if not rest:
             yield folder, found
         for name in found.folders if rest else ():
-            yield from self.matching(folder / name, rest)
+            yield from self.walk(folder / name, rest)
 
-    def _listed(self, folder: Path, pattern: str) -> FolderListing:
+    def _list_matching(self, folder: Path, pattern: str) -> FolderListing:
         nothing = FolderListing(folder, [], {})
         if self._left <= 0 or monotonic() > self._until:
-            self.cut = True
+            self.is_cut = True
             return nothing
         found = self._entries(folder) or nothing
         self._left -= found.seen
-        self.cut = self.cut or self._left <= 0
-        fits = re.compile(translate(pattern).replace(NAME_END, "(?![A-Za-z0-9])")).match
+        self.is_cut = self.is_cut or self._left <= 0
+        is_match = re.compile(translate(pattern).replace(NAME_END, "(?![A-Za-z0-9])")).match
         return FolderListing(
             folder,
-            [name for name in found.folders if fits(name)],
-            {name: status for name, status in found.files.items() if fits(name)},
+            [name for name in found.folders if is_match(name)],
+            {name: status for name, status in found.files.items() if is_match(name)},
         )
 
     def _entries(self, folder: Path) -> FolderListing | None:
-        """A folder of all agents is listed once for all; one of this agent's own is not kept."""
+        # A folder of all agents is listed once for all; the agent's own is not kept.
         subject, root = self._subject, os.fspath(self._subject.root or "")
         if subject.agent.agent_id in os.fspath(folder)[len(root) :]:
             return listing(folder, self._left)
@@ -106,7 +102,6 @@ class _PatternWalk:
 
 
 def _single_entry(folder: Path, name: str) -> FolderListing:
-    """One entry, without looking at all the others."""
     found = FolderListing(folder, [], {})
     with suppress(OSError, ValueError):
         status = os.lstat(folder / name)

@@ -1,4 +1,4 @@
-"""JSON that others wrote, read within bounds: whole documents, and the newest lines of a file of events."""
+"""Read JSON that other programs wrote, within bounds: whole documents, and the newest lines of a file of events."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,22 +12,22 @@ from guard.system.private_files import close
 
 MOST_BYTES = 1024 * 1024
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_UNSEEN = getattr(os, "O_NOATIME", 0)
+_NO_ACCESS_TIME = getattr(os, "O_NOATIME", 0)
+"""-"""
 _TIME_KEYS = ("last_updated", "updated_at", "claimed_at", "timestamp", "time", "ts", "at")
 ACTORS = ("agent_id", "agent", "author", "sender", "from")
-"""Keys that say who did something;"""
+"""Keys for the agent that did something."""
 HOLDERS = ("claimed_by", "assigned_to", "assignee", "agent_id", "agent")
-"""and whose something is."""
+"""Keys for the agent that something belongs to."""
 _TEXT_KEYS = ("message", "text", "content", "summary", "description", "body")
 _MILLISECONDS = 1e11
 
 
 class NoDocument(Exception):
-    """A file that is no document, or too large for one."""
+    """The file cannot be read as JSON, or is too large."""
 
 
 def read_document(path: Path, size: int) -> Any:
-    """The JSON in a file."""
     if size > MOST_BYTES:
         raise NoDocument(f"{path.name} has {size} bytes, more than {MOST_BYTES}")
     try:
@@ -37,7 +37,7 @@ def read_document(path: Path, size: int) -> Any:
 
 
 def read_newest_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects in the last lines of a file, the newest first; what is no object is passed over."""
+    """The JSON objects in the last lines of a file, the newest first; other lines are skipped."""
     try:
         lines = _end_of(path).splitlines()
     except OSError as error:
@@ -52,7 +52,7 @@ def read_newest_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def objects_in(found: object) -> Iterator[dict[str, Any]]:
-    """The objects of a document that is one, a list of them, or has lists or maps of them."""
+    """The objects of a document that is an object or a list, and of the lists and maps in it."""
     if isinstance(found, dict):
         yield found
         for value in found.values():
@@ -64,9 +64,9 @@ def objects_in(found: object) -> Iterator[dict[str, Any]]:
 
 
 def _end_of(path: Path) -> bytes:
-    """The last bytes of a regular file; nothing is waited for, and the reading leaves no trace where that can be had."""
+    """The last bytes of a regular file; reading does not block, and leaves no access time where that is possible."""
     try:
-        descriptor = os.open(path, _OPEN | _UNSEEN)
+        descriptor = os.open(path, _OPEN | _NO_ACCESS_TIME)
     except PermissionError:
         descriptor = os.open(path, _OPEN)
     try:
@@ -77,7 +77,7 @@ def _end_of(path: Path) -> bytes:
 
 
 def seconds_in(found: Mapping[str, Any], now: float) -> float | None:
-    """The time that an object tells of itself, in seconds since the epoch."""
+    """The first time that an object states, in seconds since the epoch."""
     for key in _TIME_KEYS:
         seconds = _seconds(found.get(key), now)
         if seconds is not None:
@@ -86,7 +86,7 @@ def seconds_in(found: Mapping[str, Any], now: float) -> float | None:
 
 
 def exact_seconds_in(found: Mapping[str, Any]) -> float | None:
-    """The same, where it can be read in one way only: a time with a zone, or a number."""
+    """The first time that an object states, unless it is ambiguous for want of a time zone."""
     for key in _TIME_KEYS:
         value = found.get(key)
         if isinstance(value, str) and (moment := _moment(value)) and moment.tzinfo is None:
@@ -109,15 +109,15 @@ def _seconds(value: object, now: float) -> float | None:
 
 
 def _moment(text: str) -> datetime | None:
-    """A date alone is no time."""
     text = text.strip()
+    # A date alone is no time.
     with suppress(ValueError):
         return datetime.fromisoformat(text) if len(text) > len("2026-01-31") else None
     return None
 
 
 def _nearest(moment: datetime, now: float) -> float:
-    """Without a zone it is this machine's time or UTC: the later of them that is not in the future."""
+    # Without a zone it is local time or UTC: the later of them that is not in the future.
     if moment.tzinfo is not None:
         return moment.timestamp()
     both = (moment.timestamp(), moment.replace(tzinfo=UTC).timestamp())
@@ -125,11 +125,10 @@ def _nearest(moment: datetime, now: float) -> float:
 
 
 def names_in(found: Mapping[str, Any], keys: Iterable[str]) -> set[str]:
-    """Whom an object names under these keys, in one spelling."""
-    said = (found.get(key) for key in keys)
-    return {one.casefold() for one in said if isinstance(one, str) and one}
+    """The agents that an object names under these keys, casefolded."""
+    values = (found.get(key) for key in keys)
+    return {value.casefold() for value in values if isinstance(value, str) and value}
 
 
 def text_in(found: Mapping[str, Any]) -> str:
-    """What the object says in words."""
     return next((one for key in _TEXT_KEYS if isinstance(one := found.get(key), str) and one), "")

@@ -1,6 +1,7 @@
-"""Collectors of other packages: found in the user's environment, never in the project's folder, loaded when first asked.
+"""Find, load and call the activity collectors of other packages.
 
-Whatever such a package does, it fails alone: at an error, a wrong sign, or when its time is over.
+They are found in the user's environment, never in the project's folder, and loaded on first use. A plugin fails alone: by an
+error, a wrong sign, or a time-out.
 """
 
 import os
@@ -29,7 +30,7 @@ _LOADING = Lock()
 
 
 def plugin_collectors(root: Path | None) -> tuple[Collector, ...]:
-    """Those of other packages, for an agent in this work tree; one that cannot be used yields why."""
+    """The collectors of other packages for an agent in this work tree; an unusable one yields the reason."""
     return tuple(
         Collector(one.source, one.collect, one.tier) for one in find_plugins(root, tuple(sys.path))
     )
@@ -37,7 +38,7 @@ def plugin_collectors(root: Path | None) -> tuple[Collector, ...]:
 
 @lru_cache(maxsize=16)
 def find_plugins(root: Path | None, search: tuple[str, ...]) -> tuple["CollectorPlugin", ...]:
-    """What the installed packages offer, by the name of the source; looked up once for all agents of a work tree."""
+    """The plugins of installed packages, by source name; looked up once for all agents of a work tree."""
     paths = _outside(root, search)
     found: dict[str, CollectorPlugin] = {}
     for package, entry in _entries(paths):
@@ -59,10 +60,8 @@ def _entries(paths: list[str]) -> Iterator[tuple[str, EntryPoint]]:
 
 
 def _outside(root: Path | None, search: tuple[str, ...]) -> list[str]:
-    """The paths of the environment that guard runs in; none that an agent could put files into as it works.
-
-    With `python -m guard` the first path is the current folder.
-    """
+    """The search paths without those that an agent could put files into while it works."""
+    # With `python -m guard` the first path is the current folder.
     own = os.path.realpath(sys.prefix)
     closed = {os.path.realpath(os.curdir), *([os.path.realpath(root)] if root else [])}
     places = [(path, os.path.realpath(path)) for path in search if path]
@@ -79,21 +78,23 @@ def _is_below(path: str, folder: str) -> bool:
 
 @dataclass
 class CollectorPlugin:
-    """One collector of a package."""
+    """One collector that an installed package offers."""
 
     entry: EntryPoint
     package: str
     paths: list[str]
     trouble: str | None = None
-    """Why it is not asked."""
+    """Why it is not called."""
     _loaded: Any = None
 
     def __post_init__(self) -> None:
         name = self.entry.name.upper()
         if not _NAME.fullmatch(name):
-            self.trouble = "its name has to be of letters, digits and `_`, 60 at most"
+            self.trouble = (
+                "its name may have only letters, digits and `_`, and 60 characters at most"
+            )
         elif name in SOURCES:
-            self.trouble = f"{name} is a source of guard's own"
+            self.trouble = f"{name} is the name of a source of guard itself"
 
     @property
     def source(self) -> str:
@@ -102,13 +103,13 @@ class CollectorPlugin:
 
     @property
     def tier(self) -> Tier:
-        """What it says of itself, once it is loaded; the third if it says nothing."""
+        """The tier that the plugin declares; 3 if it declares none."""
         self.load()
-        told = getattr(self._loaded, "guard_tier", 3)
-        return cast(Tier, told) if told in (1, 2, 3) else 3
+        declared = getattr(self._loaded, "guard_tier", 3)
+        return cast(Tier, declared) if declared in (1, 2, 3) else 3
 
     def load(self) -> None:
-        """Import it, unless that was tried before."""
+        """Import the plugin on the first call."""
         # The search path is put back from here, because the import may never end.
         with _LOADING:
             if self._loaded is None and self.trouble is None:
@@ -116,24 +117,24 @@ class CollectorPlugin:
                     self._within(LOAD_SECONDS, self._import, "could not be loaded")
 
     def collect(self, subject: AgentSubject) -> Iterator[OurSign]:
-        """Its signs of one agent, and why there are no more."""
-        heard: list[object] = []
+        """The plugin's signs of one agent; the last item is the reason if it failed."""
+        signs: list[object] = []
         limit = subject.settings.collector_seconds
         self.load()
         if self.trouble is None:
             theirs = _public_subject(subject)
-            self._within(limit, lambda: self._ask(theirs, heard), "failed")
-        for sign in tuple(heard):
-            yield self._checked(sign, subject)
+            self._within(limit, lambda: self._ask(theirs, signs), "failed")
+        for sign in tuple(signs):
+            yield self._convert(sign, subject)
         if self.trouble is not None:
             yield PartialTrouble(f"{self.package}: {self.trouble}")
 
-    def _ask(self, theirs: TheirSubject, heard: list[object]) -> None:
+    def _ask(self, theirs: TheirSubject, signs: list[object]) -> None:
         try:
             for sign in islice(self._loaded(theirs), _MOST_SIGNS):
-                heard.append(sign)  # noqa: PERF402  What it yields before it hangs counts.
+                signs.append(sign)  # noqa: PERF402  Signs that it yields before it hangs count.
         except Exception as error:
-            heard.append(PartialTrouble(f"{self.package}: {_why(error)}"))
+            signs.append(PartialTrouble(f"{self.package}: {_why(error)}"))
 
     def _import(self) -> None:
         loaded = self.entry.load()
@@ -142,29 +143,29 @@ class CollectorPlugin:
         self._loaded = loaded
 
     def _within(self, seconds: float, act: Any, failed: str) -> None:
-        """In a thread that is left behind when its time is over; it is not asked again then."""
+        """Call `act` in a thread; one that takes too long is left behind, and the plugin is not called again."""
 
         def run() -> None:
             try:
                 act()
-            except BaseException as error:  # It may want to end the process, too.
+            except BaseException as error:  # A plugin may even raise SystemExit.
                 self.trouble = f"{failed}: {_why(error)}"
 
         thread = Thread(target=run, daemon=True, name=self.source)
         thread.start()
         thread.join(seconds)
         if thread.is_alive():
-            self.trouble = f"took more than {seconds:g} s, and is not asked again"
+            self.trouble = f"took more than {seconds:g} s, and is not called again"
 
-    def _checked(self, sign: object, subject: AgentSubject) -> OurSign:
+    def _convert(self, sign: object, subject: AgentSubject) -> OurSign:
         if isinstance(sign, PartialTrouble):
             return sign
         if not isinstance(sign, Sign) or getattr(sign.at, "tzinfo", None) is None:
             return PartialTrouble(
-                f"{self.package}: what it yields is no sign with a time and a zone"
+                f"{self.package}: it yielded something that is not a `Sign` with a time zone"
             )
-        told = (sign.at.timestamp(), str(sign.detail), str(sign.message))
-        return subject.signal(self.source, *told, tier=self.tier)
+        values = (sign.at.timestamp(), str(sign.detail), str(sign.message))
+        return subject.signal(self.source, *values, tier=self.tier)
 
 
 def _public_subject(subject: AgentSubject) -> TheirSubject:
@@ -184,7 +185,7 @@ def _public_subject(subject: AgentSubject) -> TheirSubject:
 
 @contextmanager
 def _search_only(paths: list[str]) -> Iterator[None]:
-    """So that a module in the project's folder cannot stand in for one of the package."""
+    # A module in the project's folder must not stand in for one of the package.
     before = sys.path[:]
     sys.path[:] = paths
     try:
@@ -199,7 +200,7 @@ def _why(error: BaseException) -> str:
 
 
 def plugin_troubles(found: tuple[CollectorPlugin, ...]) -> Mapping[str, str | None]:
-    """Each collector with its package, and what is wrong with it; all are loaded for that."""
+    """Load all plugins, and return what is wrong with each, by its source and package."""
     for one in found:
         one.load()
     return {f"{one.source} ({one.package})": one.trouble for one in found}

@@ -1,7 +1,4 @@
-"""The survey of all agents as a table that is drawn over itself on a terminal; the only module that knows rich.
-
-All text of others is shown as it is: nothing in it is markup, and nothing in it could drive the terminal.
-"""
+"""Draw the survey of all agents as a table that updates in place on a terminal; the only module that imports rich."""
 
 import shutil
 import signal
@@ -20,19 +17,19 @@ from guard.system.signals import handled
 
 _COLOURS = {"warning": "yellow", "critical": "dark_orange", "auto_resume": "red", "fresh": "green"}
 _MOST_TROUBLES = 5
-_HEAD_LINES = 3
-"""The counts, the names of the columns, and the line below them."""
+_HEAD_LINES = 3  # The counts, the names of the columns, and the line below them.
 
 
 class Resized(Exception):
-    """The terminal has another size."""
+    """The size of the terminal has changed."""
 
 
 class Screen:
-    """The other screen of a terminal, given back at the end whatever happens."""
+    """The alternate screen of a terminal; leaving the context restores the terminal."""
 
     def __init__(self) -> None:
         self._live = Live(
+            # Text of agents is shown as it is: it is not read as markup.
             console=Console(highlight=False, markup=False, emoji=False),
             screen=True,
             auto_refresh=False,
@@ -41,7 +38,7 @@ class Screen:
         )
         self._shown: tuple[StatusReport, Sequence[str]] | None = None
         self._size = shutil.get_terminal_size()
-        self._waits = False
+        self._is_waiting = False
 
     def __enter__(self) -> "Screen":
         self._live.__enter__()
@@ -51,31 +48,30 @@ class Screen:
         self._live.__exit__(None, None, None)
 
     def show(self, report: StatusReport, troubles: Sequence[str]) -> None:
-        """Draw this; what was there is gone."""
         self._shown, self._size = (report, troubles), shutil.get_terminal_size()
         self._live.update(draw(report, troubles, self._size.lines), refresh=True)
 
     def wait(self, news: News, seconds: float) -> None:
-        """Until there is news, or for so long; at another size of the terminal all is drawn again."""
-        with handled((signal.SIGWINCH,), self._resized):
+        """Return when there is news or after `seconds`; draw again if the terminal was resized."""
+        with handled((signal.SIGWINCH,), self._on_resize):
             try:
-                self._waits = True
+                self._is_waiting = True
                 if self._size == shutil.get_terminal_size():
                     news.wait(seconds)
             except Resized:
                 pass
             finally:
-                self._waits = False
+                self._is_waiting = False
         if self._shown is not None and self._size != shutil.get_terminal_size():
             self.show(*self._shown)
 
-    def _resized(self, _number: int, _frame: FrameType | None) -> None:
-        if self._waits:
+    def _on_resize(self, _number: int, _frame: FrameType | None) -> None:
+        if self._is_waiting:
             raise Resized
 
 
 def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
-    """The counts and one line per agent, those first that need somebody; as many as fit."""
+    """The counts and one line per agent, the most urgent first, as many as fit."""
     troubles = troubles[-_MOST_TROUBLES:]
     room = max(1, lines - _HEAD_LINES - len(troubles) - 1)
     agents = sort_by_urgency(report.agents)
@@ -98,7 +94,7 @@ def draw(report: StatusReport, troubles: Sequence[str], lines: int) -> Group:
 
 
 def _share(name: str) -> int | None:
-    """The message gets what the others leave."""
+    # The message gets the width that the others leave.
     return 1 if name == CELLS[-1] else None
 
 

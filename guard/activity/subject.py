@@ -1,4 +1,4 @@
-"""Whom a collector looks at, and how far it may go for it."""
+"""The agent that a collector looks at, with bounds, and scans of the machine and of work trees that agents share."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +35,7 @@ Figures = Mapping[int, "ProcessFigures"]
 
 @dataclass(frozen=True)
 class ProcessFigures:
-    """What one process has done so far."""
+    """What one process has done so far, read at one moment."""
 
     name: str
     parent: int
@@ -45,7 +45,7 @@ class ProcessFigures:
 
 
 class ReportedWord(NamedTuple):
-    """Something that an agent reported to guard."""
+    """An update, finding or test run that an agent reported to guard."""
 
     seconds: float
     detail: str
@@ -54,7 +54,7 @@ class ReportedWord(NamedTuple):
 
 @dataclass(frozen=True)
 class ScanPeriod:
-    """The time that counts, and by what a work tree is asked about it."""
+    """The time that counts, and how long and with which environment git is asked about it."""
 
     since: datetime
     now: datetime
@@ -63,7 +63,7 @@ class ScanPeriod:
 
 
 class SharedScan:
-    """Answers that are the same for all who ask; each is found out by the first who does, others wait for it."""
+    """Answers that are the same for all agents: the first that asks computes one, and the others wait for it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -71,29 +71,27 @@ class SharedScan:
         self._known: dict[object, Any] = {}
 
     def commits(self, root: Path, period: ScanPeriod, *, head: bool) -> tuple[AuthoredCommit, ...]:
-        """The newest commits of a work tree: of its own history only, or of all branches."""
+        """The newest commits of a work tree, of HEAD only or of all branches."""
         ask = partial(commits_since, at(root), period.since, period.environ, period.git_seconds)
         return self._once(("commits", root, head), lambda: tuple(ask(head=head)))
 
     def branches(self, root: Path, period: ScanPeriod) -> tuple[str, ...]:
-        """The branches of a repository."""
         ask = partial(branches, at(root), period.environ, period.git_seconds)
         return self._once(("branches", root), lambda: tuple(ask()))
 
     def branches_of(self, agent: str, root: Path, period: ScanPeriod) -> list[str]:
-        """Those that name an agent."""
+        """The branches that are named after an agent."""
         names = self.branches(root, period)
         found = self._once(("named branches", root), lambda: by_name(names))
         return found.get(agent.lower(), [])
 
     def listing(self, folder: Path, most: int) -> FolderListing | None:
-        """What is in a folder that several agents look into."""
         return self._once(("listing", folder), lambda: listing(folder, most))
 
-    def naming(
+    def objects_by_name(
         self, path: Path, size: int, keys: tuple[str, ...]
     ) -> Mapping[str, list[dict[str, Any]]]:
-        """The objects in a file by whom they name: what one agent among many looks for is not searched in all."""
+        """The objects in a file by the agent they name, so that each agent need not search all of them."""
 
         def read() -> dict[str, list[dict[str, Any]]]:
             found: dict[str, list[dict[str, Any]]] = {}
@@ -106,17 +104,15 @@ class SharedScan:
         return self._once(("naming", path, keys), read)
 
     def test_runs(self, root: Path, period: ScanPeriod) -> tuple[TestRun, ...]:
-        """The traces of test runs in a work tree."""
-
-        def look() -> tuple[TestRun, ...]:
+        def find() -> tuple[TestRun, ...]:
             known = tracked_files(at(root), period.environ, period.git_seconds)
             temporary = Path(period.environ.get("TMPDIR") or tempfile.gettempdir())
             return find_test_runs(root, period.since, period.now, known, temporary) or ()
 
-        return self._once(("tests", root), look)
+        return self._once(("tests", root), find)
 
     def processes(self) -> tuple[Figures, Figures]:
-        """What all processes had done a moment ago, and have done now."""
+        """The figures of all processes a moment ago and now."""
         return self._once("processes", _read_twice)
 
     def _once(self, key: object, find: Callable[[], T]) -> T:
@@ -149,52 +145,50 @@ def _figures_of(stat: Stat) -> ProcessFigures:
 
 
 class TooMuch(Exception):
-    """There was more to look through than a collector may; what it saw until then counts."""
+    """There is more to look through than a collector may; the signs found until then count."""
 
 
 class PartialTrouble(NamedTuple):
-    """A part of a source that could not tell; the rest of it can."""
+    """Why one part of a source could not be read; the rest of the source counts."""
 
     why: str
 
 
 Sign = Signal | PartialTrouble | None
-"""What a collector yields; None for what is too old to count."""
+"""What a collector yields; None for a sign that is too old."""
 
 
 @dataclass(frozen=True)
 class AgentSubject:
-    """One agent, the work tree in which it works, and the time that counts."""
+    """One agent, its work tree, and the time that counts."""
 
     agent: Agent
     root: Path | None
-    """The work tree, if one is known."""
     is_alone: bool
     """Whether no other agent is known to work in that work tree: only then is every change there this agent's."""
     clock: Clock
     settings: ActivitySettings
     reports: tuple[ReportedWord, ...] = ()
-    """What it reported to guard lately, the newest last."""
+    """The agent's latest reports to guard, the newest last."""
     claims: tuple[Claim, ...] = ()
-    """What the coordinator recorded of it lately, the newest last."""
+    """The agent's latest events in the plan, the newest last."""
     session: tuple[str, str] | None = None
-    """Which agent's program it runs, and the id of its session there."""
+    """Which agent CLI it runs, and the id of its session there."""
     guard_folder: Path | None = None
     """The folder of guard's own state: what changes there is no sign."""
     environ: Mapping[str, str] = field(default_factory=dict)
     git_seconds: float = 10.0
     shared: SharedScan = field(default_factory=SharedScan)
     reach_minutes: float | None = None
-    """How far back signs are gathered, where that is further than they count: the rhythm is in the older ones."""
+    """How far back signs are gathered to learn the rhythm, beyond the time in which they count."""
     watched: WatchedAgent | None = None
-    """What is known from watching it until now."""
+    """The prompts that it was sent and the lessons from them, if any."""
     gaps: tuple[Gap, ...] = ()
     """When the machine that it runs on slept or was off."""
 
     @property
     def now(self) -> datetime:
-        """The time of the look: others that were looked at before have taken some."""
-        return self.clock.now()
+        return self.clock.now()  # Not fixed: a survey takes time, and each look has its own moment.
 
     @property
     def now_seconds(self) -> float:
@@ -202,12 +196,12 @@ class AgentSubject:
 
     @property
     def since(self) -> datetime:
-        """What is older is not gathered; nor is what was before the agent."""
+        """Signs before this are not gathered, nor are signs from before the agent was spawned."""
         return max(self._gathered_since, self.agent.spawned_at)
 
     @property
     def counts_since(self) -> datetime:
-        """What is older proves nothing."""
+        """Signs before this prove nothing."""
         return max(window_start(self.now, self.settings.lookback_minutes, self.gaps), self.since)
 
     @property
@@ -219,7 +213,6 @@ class AgentSubject:
 
     @property
     def period(self) -> ScanPeriod:
-        """The time that counts, for questions that others may ask too."""
         return ScanPeriod(self._gathered_since, self.now, self.environ, self.git_seconds)
 
     def signal(
@@ -231,7 +224,7 @@ class AgentSubject:
         *,
         tier: Tier | None = None,
     ) -> Signal | None:
-        """A sign at this time, in seconds since the epoch; None if that is too long ago to count, or no time at all."""
+        """Make a signal from a time in seconds since the epoch; None if that is too old, or no valid time."""
         try:
             at = datetime.fromtimestamp(seconds, UTC)
         except (OverflowError, ValueError, OSError):
@@ -251,12 +244,12 @@ Collect = Callable[[AgentSubject], Iterable[Sign]]
 
 
 class Collector(NamedTuple):
-    """One source of signs. Whatever it raises, it fails alone, and what it found before counts."""
+    """One source of signs. An error that it raises stops it alone, and the signs found before count."""
 
     source: AnySource
     collect: Collect
     custom_tier: Tier | None = None
-    """Of a source that is not guard's own."""
+    """The tier of a plugin's source; guard's own sources have theirs in a table."""
 
     @property
     def tier(self) -> Tier:

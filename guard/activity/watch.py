@@ -1,4 +1,4 @@
-"""The survey of all agents made again whenever something has changed, and now and then, because ages grow."""
+"""Survey all agents again whenever something has changed, and from time to time because their ages grow."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -27,23 +27,21 @@ _LONGEST_PAUSE = 15.0
 _SHORTEST_ROUND = 0.2
 _MOST_WATCHED = 1000
 _CHANGING = {"agents": {"__all__": {"age_minutes"}}}
-"""What is another at every look."""
+"""Fields that differ at every look."""
 
 
 class StatusDisplay(Protocol):
     """Where the survey is shown."""
 
-    def show(self, report: StatusReport, troubles: Sequence[str]) -> None:
-        """What was found, and what could not be."""
-        ...
+    def show(self, report: StatusReport, troubles: Sequence[str]) -> None: ...
 
     def wait(self, news: News, seconds: float) -> None:
-        """Until there is news, or for so long."""
+        """Return when there is news, or after `seconds`."""
         ...
 
 
 class CollectedWarnings(Output):
-    """Keeps the warnings of one look for whoever shows them."""
+    """Keep the warnings of one survey for the display; notes are dropped."""
 
     def __init__(self, verbosity: int) -> None:
         super().__init__(verbosity)
@@ -53,29 +51,29 @@ class CollectedWarnings(Output):
         self._warnings[message] = None
 
     def note(self, message: str) -> None:
-        """What is only a note would be in the way."""
+        pass
 
-    def taken(self) -> list[str]:
-        """The warnings since the last time."""
-        taken, self._warnings = list(self._warnings), {}
-        return taken
+    def take(self) -> list[str]:
+        """Return the warnings since the last call, each once, and forget them."""
+        warnings, self._warnings = list(self._warnings), {}
+        return warnings
 
 
 class PrintedStatus:
-    """Whole blocks of text, or one JSON document in a line, for each change."""
+    """Print a block of text, or one JSON document on a line, for each change."""
 
     def __init__(self, guard: Invocation, form: str) -> None:
         self._guard = guard
         self._form = form
         self._last: object = None
-        self._said: list[str] = []
+        self._warned: list[str] = []
 
     def show(self, report: StatusReport, troubles: Sequence[str]) -> None:
         output, seen = self._guard.output, report.model_dump(exclude=_CHANGING)
-        for one in troubles:
-            if one not in self._said:
-                output.warn(one)
-        self._said = list(troubles)
+        for trouble in troubles:
+            if trouble not in self._warned:
+                output.warn(trouble)
+        self._warned = list(troubles)
         if seen == self._last:
             return
         self._last = seen
@@ -89,31 +87,31 @@ class PrintedStatus:
         news.wait(seconds)
 
 
-def watch_status(guard: Invocation, sight: StatusDisplay, *, activity: bool) -> NoReturn:
-    """Until somebody stops it. What fails at first is an error; what fails later is shown, and tried again."""
-    heard = CollectedWarnings(guard.output.verbosity)
-    guard = replace(guard, output=heard)
+def watch_status(guard: Invocation, display: StatusDisplay, *, activity: bool) -> NoReturn:
+    """Survey until the user interrupts. The first survey may fail with an error; a later failure is shown and tried again."""
+    warnings = CollectedWarnings(guard.output.verbosity)
+    guard = replace(guard, output=warnings)
     report: StatusReport | None = None
     existed = False
     while True:
         begun = monotonic()
         with _news(guard) as news:
-            existed = _note_workspace(guard, existed)
+            existed = _warn_if_gone(guard, existed)
             try:
                 report = survey(guard, activity=activity)
             except (GuardError, OSError) as error:
                 if report is None:
                     raise
-                heard.warn(f"{_error_text(error)}; what is shown is what was last known")
-            sight.show(report, heard.taken())
+                warnings.warn(f"{_error_text(error)}; the last known state is shown")
+            display.show(report, warnings.take())
             took = monotonic() - begun
-            sight.wait(news, _LONGEST_PAUSE)
-        # However much happens, no more than half of the time goes into looking.
+            display.wait(news, _LONGEST_PAUSE)
+        # However much happens, surveys take at most half of the time.
         sleep(max(0.0, begun + max(_SHORTEST_ROUND, 2 * took) - monotonic()))
 
 
-def _note_workspace(guard: Invocation, existed: bool) -> bool:
-    """Whether the workspace has been seen; that it is gone since then is said."""
+def _warn_if_gone(guard: Invocation, existed: bool) -> bool:
+    """Whether the workspace has ever existed; warns if it is gone since."""
     path = guard.workspace.path
     exists = path.is_dir()
     if existed and not exists:
@@ -129,13 +127,13 @@ def _error_text(error: GuardError | OSError) -> str:
 
 def _news(guard: Invocation) -> News:
     try:
-        return news_of(guard, None, list(islice(_files(guard), _MOST_WATCHED)))
+        return news_of(guard, None, list(islice(_watched_paths(guard), _MOST_WATCHED)))
     except (GuardError, OSError):
         return News([guard.workspace.path / LIVE])
 
 
-def _files(guard: Invocation) -> Iterator[Path]:
-    """Where commits show, and what the active agents write; of the many that there could be, those that are there."""
+def _watched_paths(guard: Invocation) -> Iterator[Path]:
+    """The log of HEAD, and the status files and folders of active agents."""
     here = guard.repository_if_any
     if here is not None:
         yield from (one for one in (here.git_dir / "logs" / "HEAD",) if one.parent.is_dir())

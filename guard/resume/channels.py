@@ -16,8 +16,7 @@ from guard.core.agents.agent import Agent
 from guard.core.base.text import valid
 from guard.core.events.activity import ResumeWay
 from guard.core.iteration.run import RUN
-from guard.resume import cli_session as sessions
-from guard.resume import tmux_pane as pane
+from guard.resume import cli_session, tmux_pane
 from guard.resume.evidence import StalledAgent
 from guard.system import tmux
 from guard.system.host import here, same_place
@@ -71,8 +70,8 @@ def _open_tmux(gathered: StalledAgent) -> OpenChannel:
             raise CannotDeliver(
                 f"the tmux session {agent.tmux_session} that was recorded is not there"
             )
-        place = pane.find_pane(session, _recorded_process(gathered))
-    except (tmux.TmuxUnknown, pane.CannotPaste) as error:
+        place = tmux_pane.find_pane(session, _recorded_process(gathered))
+    except (tmux.TmuxUnknown, tmux_pane.CannotPaste) as error:
         raise CannotDeliver(str(error)) from None
     return OpenChannel("tmux", lambda text: _paste_into(place, text))
 
@@ -91,12 +90,12 @@ def _recorded_process(gathered: StalledAgent) -> tuple[int, str]:
     raise CannotDeliver("no process of it is recorded with its start: register it with --pid")
 
 
-def _paste_into(place: pane.Pane, text: str) -> str:
+def _paste_into(place: tmux_pane.Pane, text: str) -> str:
     try:
-        pane.paste(place, text)
-    except pane.EnterNotSent as error:
+        tmux_pane.paste(place, text)
+    except tmux_pane.EnterNotSent as error:
         raise MayHaveArrived(f"pasted, but the Enter key was not sent: {error}") from None
-    except (pane.CannotPaste, tmux.TmuxUnknown) as error:
+    except (tmux_pane.CannotPaste, tmux.TmuxUnknown) as error:
         raise CannotDeliver(str(error)) from None
     return f"pasted into the pane {place.pane_id}"
 
@@ -109,14 +108,14 @@ def _open_session(gathered: StalledAgent) -> OpenChannel:
     if root is None:
         raise CannotDeliver("its work tree is not known")
     try:
-        known = sessions.find_session(guard, agent)
-    except sessions.NoSession as error:
+        known = cli_session.find_session(guard, agent)
+    except cli_session.NoSession as error:
         raise CannotDeliver(str(error)) from None
 
     def deliver(text: str) -> str:
         try:
-            sessions.start_session(guard, agent, root, known, text)
-        except (sessions.NoSession, OSError) as error:
+            cli_session.start_session(guard, agent, root, known, text)
+        except (cli_session.NoSession, OSError) as error:
             raise CannotDeliver(str(error)) from None
         return f"{known[0]} resumes the session {known[1]}"
 

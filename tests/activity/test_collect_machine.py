@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.activity import collect_machine as machine
+from guard.activity import collect_machine
 from guard.activity.subject import AgentSubject, Collect
 from guard.core.activity.assess import Signal
 from guard.system.host import here
@@ -49,16 +49,16 @@ def test_a_process_works_while_it_or_its_children_use_the_processor(
     with running(code) as pid:
         placed = agent(host=here(), pid=pid, pid_start=start_time(pid))
         if works:
-            until(lambda: details(machine.processes, subject(agent=placed)) != [])
+            until(lambda: details(collect_machine.processes, subject(agent=placed)) != [])
         else:
             # Its start may still be under way at the first look.
-            until(lambda: details(machine.processes, subject(agent=placed)) == [])
+            until(lambda: details(collect_machine.processes, subject(agent=placed)) == [])
 
 
 def test_another_process_of_the_same_number_is_not_it(subject: Look) -> None:
     with running(BUSY) as pid:
         placed = agent(host=here(), pid=pid, pid_start="1@another")
-        assert details(machine.processes, subject(agent=placed)) == []
+        assert details(collect_machine.processes, subject(agent=placed)) == []
 
 
 @needs_tmux
@@ -68,9 +68,9 @@ def test_output_in_a_tmux_session_is_a_sign(subject: Look) -> None:
         place = {"tmux_session": "a1", "tmux_socket": server.socket}
         identity = server.get("a1").identity
         placed = agent(host=here(), tmux_identity=identity, **place)
-        assert details(machine.terminal, subject(agent=placed)) == ["session a1"]
+        assert details(collect_machine.terminal, subject(agent=placed)) == ["session a1"]
         elsewhere = agent(host=None, tmux_identity=identity, tmux_session=None, tmux_socket=None)
-        assert details(machine.terminal, subject(agent=elsewhere)) == []
+        assert details(collect_machine.terminal, subject(agent=elsewhere)) == []
 
 
 def _write_in(server: TmuxServer, name: str) -> None:
@@ -93,11 +93,11 @@ def test_a_transcript_that_grew_is_a_sign(home: Path, subject: Look, kind: str, 
     session = "0b66888f-6ea6-497a-bbf7-1148f76ef540"
     file = write(home / path.format(session=session, short=session[:8]), "{}\n")
     looked = subject(session=(kind, session), environ={"HOME": str(home)})
-    assert details(machine.transcript, looked) == [file.name]
+    assert details(collect_machine.transcript, looked) == [file.name]
     other = subject(session=(kind, "1" * 36), environ={"HOME": str(home)})
-    assert details(machine.transcript, other) == []
+    assert details(collect_machine.transcript, other) == []
     os.utime(file, (time.time() - 86400, time.time() - 86400))
-    assert details(machine.transcript, looked) == []
+    assert details(collect_machine.transcript, looked) == []
 
 
 def test_transcripts_are_found_where_a_variable_says(tmp_path: Path, subject: Look) -> None:
@@ -109,9 +109,9 @@ def test_transcripts_are_found_where_a_variable_says(tmp_path: Path, subject: Lo
         file = write(tmp_path / kind / path, "{}\n")
         environ = {"HOME": "/nonexistent", variable: str(tmp_path / kind)}
         looked = subject(session=(kind, session), environ=environ)
-        assert details(machine.transcript, looked) == [file.name]
+        assert details(collect_machine.transcript, looked) == [file.name]
 
 
 @pytest.mark.parametrize("session", ["../../etc", "*", "", "x" * 200])
 def test_a_session_that_is_no_id_is_not_looked_for(subject: Look, session: str) -> None:
-    assert details(machine.transcript, subject(session=("claude", session))) == []
+    assert details(collect_machine.transcript, subject(session=("claude", session))) == []

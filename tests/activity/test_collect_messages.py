@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guard.activity import collect_messages as messages
+from guard.activity import collect_messages
 from guard.activity.collect import collect
 from guard.activity.foreign_json import MOST_BYTES
 from guard.activity.subject import Collect, Collector
@@ -42,27 +42,27 @@ def test_events_of_the_agent_that_are_work_count(tmp_path: Path, subject: Look) 
         )
         + "{broken\n",
     )
-    names = [detail for _, detail in found(messages.events, subject())]
+    names = [detail for _, detail in found(collect_messages.events, subject())]
     assert names == ["today.jsonl: git_push", "today.jsonl: task_completed"]
 
 
 def test_a_task_that_others_give_it_is_not_its_work(tmp_path: Path, subject: Look) -> None:
     given = {"type": "task_assigned", "from": "captain", "assignee": "a1", "timestamp": NOW}
     write(tmp_path / "runtime/activity/a.jsonl", lines(given))
-    assert found(messages.events, subject()) == []
+    assert found(collect_messages.events, subject()) == []
 
 
 def test_events_of_many_others_do_not_hide_its_own(tmp_path: Path, subject: Look) -> None:
     others = [{"type": "work", "agent": f"b{number}", "at": NOW} for number in range(500)]
     write(tmp_path / "runtime/activity/a.jsonl", lines({**others[0], "agent": "a1"}, *others))
-    assert len(found(messages.events, subject())) == 1
+    assert len(found(collect_messages.events, subject())) == 1
 
 
 def test_a_broken_file_does_not_silence_the_others(tmp_path: Path, subject: Look) -> None:
     claim = {"claimed_by": "a1", "claimed_at": NOW}
     write(tmp_path / "contracts/a1.json", json.dumps(claim))
     write(tmp_path / "contracts/zz.json", "{")
-    collector = Collector("CONTRACT_CLAIMED", messages.claims)
+    collector = Collector("CONTRACT_CLAIMED", collect_messages.claims)
     seen = collect(subject(), ActivityTerms(), collectors=[collector])
     assert (len(seen.signals), len(seen.warnings)) == (1, 1)
 
@@ -73,29 +73,29 @@ def test_a_broken_file_does_not_silence_the_others(tmp_path: Path, subject: Look
 def test_a_time_that_is_none_is_passed_over(tmp_path: Path, subject: Look, time: str) -> None:
     status = f'{{"current_task": "Write the form", "last_updated": {time}}}'
     path = write(tmp_path / "agent_workspaces/a1/status.json", status)
-    assert messages.last_status_time(subject()) == path.stat().st_mtime
+    assert collect_messages.last_status_time(subject()) == path.stat().st_mtime
     write(tmp_path / "e.jsonl", f'{{"agent": "a1", "type": "work", "at": {time}}}\n')
-    assert found(messages.events, subject(settings={"event_files": "e.jsonl"})) == []
+    assert found(collect_messages.events, subject(settings={"event_files": "e.jsonl"})) == []
 
 
 def test_a_time_without_a_zone_is_that_of_the_file(tmp_path: Path, subject: Look) -> None:
     status = {"current_task": "Write the form", "last_updated": "2020-01-01T00:00:00"}
     write(tmp_path / "agent_workspaces/a1/status.json", json.dumps(status))
-    assert len(found(messages.status_file, subject())) == 1
+    assert len(found(collect_messages.status_file, subject())) == 1
 
 
 def test_what_an_agent_of_a_longer_name_wrote_is_not_its_own(tmp_path: Path, subject: Look) -> None:
     for name in ("a1", "a10", "a1b", "A1"):
         write(tmp_path / f"devlogs/{name}.md", "Wrote the parser.")
     write(tmp_path / "devlogs/a1-monday.md", "Wrote the lexer.")
-    names = sorted(detail for _, detail in found(messages.devlogs, subject()))
+    names = sorted(detail for _, detail in found(collect_messages.devlogs, subject()))
     assert names == ["a1-monday.md", "a1.md"]
 
 
 def test_only_so_many_lines_are_looked_at(tmp_path: Path, subject: Look) -> None:
     event = {"type": "task_completed", "agent": "a1", "timestamp": NOW}
     write(tmp_path / "runtime/activity/a.jsonl", lines(*[event] * 50))
-    assert len(found(messages.events, subject(settings={"most_events": 7}))) == 7
+    assert len(found(collect_messages.events, subject(settings={"most_events": 7}))) == 7
 
 
 def test_claims_name_the_agent_and_a_time(tmp_path: Path, subject: Look) -> None:
@@ -113,7 +113,7 @@ def test_claims_name_the_agent_and_a_time(tmp_path: Path, subject: Look) -> None
             }
         ),
     )
-    assert found(messages.claims, subject()) == [("CONTRACT_CLAIMED", "all.json: claimed")]
+    assert found(collect_messages.claims, subject()) == [("CONTRACT_CLAIMED", "all.json: claimed")]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_status_file_counts_if_it_says_something(
     tmp_path: Path, subject: Look, status: object, counts: bool
 ) -> None:
     write(tmp_path / "agent_workspaces/a1/status.json", json.dumps(status))
-    assert bool(found(messages.status_file, subject())) is counts
+    assert bool(found(collect_messages.status_file, subject())) is counts
 
 
 def test_devlogs_inbox_and_queue(tmp_path: Path, subject: Look) -> None:
@@ -146,17 +146,17 @@ def test_devlogs_inbox_and_queue(tmp_path: Path, subject: Look) -> None:
     message = {"sender": "a1", "timestamp": NOW, "content": "The parser is done."}
     write(tmp_path / "message_queue/queue.json", json.dumps([message, {"sender": "a2"}]))
     write(tmp_path / "message_queue/broken.json", "{")
-    assert found(messages.devlogs, subject()) == [("DEVLOG_CREATED", "a1-monday.md")]
-    assert found(messages.inbox, subject()) == [("INBOX_PROCESSING", "processed/m1.md")]
-    assert found(messages.queue, subject()) == [("MESSAGE_QUEUE", "queue.json")]
+    assert found(collect_messages.devlogs, subject()) == [("DEVLOG_CREATED", "a1-monday.md")]
+    assert found(collect_messages.inbox, subject()) == [("INBOX_PROCESSING", "processed/m1.md")]
+    assert found(collect_messages.queue, subject()) == [("MESSAGE_QUEUE", "queue.json")]
 
 
 def collector(source: SourceName, collects: Collect) -> Collector:
     return Collector(source, collects)
 
 
-STATUS = collector("STATUS_UPDATE", messages.status_file)
-DEVLOG = collector("DEVLOG_CREATED", messages.devlogs)
+STATUS = collector("STATUS_UPDATE", collect_messages.status_file)
+DEVLOG = collector("DEVLOG_CREATED", collect_messages.devlogs)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "null", "\ud83d", "[" * 100_000, "\0"])
@@ -197,7 +197,7 @@ def test_patterns_do_not_follow_links_out_of_the_work_tree(tmp_path: Path, subje
     inside.mkdir()
     write(tmp_path / "elsewhere/a1.md", "Wrote the parser.")
     (inside / "devlogs").symlink_to(tmp_path / "elsewhere")
-    assert found(messages.devlogs, subject(inside)) == []
+    assert found(collect_messages.devlogs, subject(inside)) == []
 
 
 def test_a_folder_of_very_many_files_is_looked_at_in_part_with_a_warning(
@@ -230,12 +230,12 @@ def test_each_pattern_is_a_setting(tmp_path: Path, subject: Look, key: str, patt
     name = pattern.replace("{agent}", "a1").replace("{task}", "T1").replace("*", "x")
     write(tmp_path / name, lines(event))
     collectors = {
-        "status_files": messages.status_file,
-        "devlog_files": messages.devlogs,
-        "inbox_files": messages.inbox,
-        "queue_files": messages.queue,
-        "event_files": messages.events,
-        "contract_files": messages.claims,
+        "status_files": collect_messages.status_file,
+        "devlog_files": collect_messages.devlogs,
+        "inbox_files": collect_messages.inbox,
+        "queue_files": collect_messages.queue,
+        "event_files": collect_messages.events,
+        "contract_files": collect_messages.claims,
     }
     assert found(collectors[key], subject()) == []
     assert len(found(collectors[key], subject(settings={key: pattern}))) == 1

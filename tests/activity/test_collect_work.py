@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.activity import collect_work as work
+from guard.activity import collect_work
 from guard.activity.subject import AgentSubject, Collect, PartialTrouble
 from guard.core.activity.assess import Signal
 from tests.activity.conftest import Look, agent
@@ -44,7 +44,7 @@ def test_commits_are_known_by_author_and_trailer(
     repository: Path, subject: Look, words: list[str], message: str, ours: bool
 ) -> None:
     committed(repository, "one.txt", *words, message=message)
-    assert bool(details(work.commits, subject(repository, environ=os.environ))) is ours
+    assert bool(details(collect_work.commits, subject(repository, environ=os.environ))) is ours
 
 
 def test_commits_are_known_by_a_branch_of_the_agent(repository: Path, subject: Look) -> None:
@@ -52,7 +52,7 @@ def test_commits_are_known_by_a_branch_of_the_agent(repository: Path, subject: L
     git(repository, "switch", "-q", "-c", "agents/a1/login")
     commit(repository, "login.txt")
     git(repository, "switch", "-q", "main")
-    found = details(work.commits, subject(repository, environ=os.environ))
+    found = details(collect_work.commits, subject(repository, environ=os.environ))
     assert [line.split(" ", 1)[1] for line in found] == ["Add login.txt"]
 
 
@@ -64,16 +64,16 @@ def test_where_it_is_alone_every_new_commit_is_its_own(repository: Path, subject
     git(repository, "commit", "-q", "-m", "Old")
     del os.environ["GIT_COMMITTER_DATE"]
     commit(repository, "new.txt")
-    found = details(work.commits, subject(repository, is_alone=True, environ=os.environ))
+    found = details(collect_work.commits, subject(repository, is_alone=True, environ=os.environ))
     assert [line.split(" ", 1)[1] for line in found] == ["Add new.txt"]
 
 
 def test_a_new_branch_on_the_work_of_others_is_no_work(repository: Path, subject: Look) -> None:
     commit(repository, "main.txt")
     git(repository, "branch", "agents/a1")
-    assert details(work.commits, subject(repository, environ=os.environ)) == []
+    assert details(collect_work.commits, subject(repository, environ=os.environ)) == []
     named_main = subject(repository, agent=agent(agent_id="main"), environ=os.environ)
-    assert details(work.commits, named_main) == []
+    assert details(collect_work.commits, named_main) == []
 
 
 def test_where_it_is_alone_other_work_trees_are_not_its_own(
@@ -86,19 +86,21 @@ def test_where_it_is_alone_other_work_trees_are_not_its_own(
     git(repository, "worktree", "add", "-q", ".worktrees/other", "-b", "other")
     committed(repository / ".worktrees/other", "theirs.txt")
     alone = subject(repository, is_alone=True, environ=os.environ)
-    assert details(work.commits, alone) == []
-    assert "theirs.txt" not in "".join(details(work.changed_files, alone))
+    assert details(collect_work.commits, alone) == []
+    assert "theirs.txt" not in "".join(details(collect_work.changed_files, alone))
 
 
 def test_without_a_commit_there_is_none(repository: Path, subject: Look) -> None:
-    assert details(work.commits, subject(repository, is_alone=True, environ=os.environ)) == []
+    assert (
+        details(collect_work.commits, subject(repository, is_alone=True, environ=os.environ)) == []
+    )
 
 
 def test_what_was_before_the_agent_is_not_its_work(repository: Path, subject: Look) -> None:
     commit(repository, "before.txt")
     young = agent(spawned_at=datetime.now(UTC) + timedelta(seconds=5))
     looked = subject(repository, is_alone=True, agent=young, environ=os.environ)
-    assert details(work.commits, looked) == []
+    assert details(collect_work.commits, looked) == []
 
 
 def test_messages_to_it_and_guards_own_files_are_not_its_work(
@@ -106,9 +108,12 @@ def test_messages_to_it_and_guards_own_files_are_not_its_work(
 ) -> None:
     write(tmp_path / "agent_workspaces/a1/inbox/prompt.md", "[C2A] stall-recovery #no-reply")
     write(tmp_path / ".state/workspace.lock", "guard")
-    assert details(work.changed_files, subject()) == []
+    assert details(collect_work.changed_files, subject()) == []
     assert (
-        details(work.changed_files, subject(is_alone=True, guard_folder=tmp_path / ".state")) == []
+        details(
+            collect_work.changed_files, subject(is_alone=True, guard_folder=tmp_path / ".state")
+        )
+        == []
     )
 
 
@@ -117,18 +122,20 @@ def test_a_file_that_is_written_while_it_is_looked_for_counts(
 ) -> None:
     busy = write(tmp_path / "build.log", "text")
     os.utime(busy, (time.time() + 30, time.time() + 30))
-    assert details(work.changed_files, subject(is_alone=True)) == ["build.log"]
+    assert details(collect_work.changed_files, subject(is_alone=True)) == ["build.log"]
 
 
 def test_names_of_any_bytes_are_told(tmp_path: Path, subject: Look) -> None:
     write(tmp_path / os.fsdecode(b"bad\xffname"), "text")
-    assert details(work.changed_files, subject(is_alone=True)) == ["bad\\udcffname"]
+    assert details(collect_work.changed_files, subject(is_alone=True)) == ["bad\\udcffname"]
 
 
 def test_a_run_of_tests_leaves_traces(repository: Path, subject: Look) -> None:
     write(repository / ".pytest_cache/v/cache/nodeids", "[]")
-    assert details(work.runs_of_tests, subject(repository, environ=os.environ)) == []
-    found = details(work.runs_of_tests, subject(repository, is_alone=True, environ=os.environ))
+    assert details(collect_work.runs_of_tests, subject(repository, environ=os.environ)) == []
+    found = details(
+        collect_work.runs_of_tests, subject(repository, is_alone=True, environ=os.environ)
+    )
     assert len(found) == 1
     assert found[0].startswith("pytest: ")
 
@@ -140,26 +147,26 @@ def test_files_that_changed_are_its_own_in_its_folder_or_where_it_is_alone(
     os.utime(old, (NOW - 86400, NOW - 86400))
     write(tmp_path / "shared.txt", "new")
     write(tmp_path / ".git/index", "new")
-    assert details(work.changed_files, subject()) == []
-    assert details(work.changed_files, subject(is_alone=True)) == ["shared.txt"]
+    assert details(collect_work.changed_files, subject()) == []
+    assert details(collect_work.changed_files, subject(is_alone=True)) == ["shared.txt"]
     write(tmp_path / "agent_workspaces/a1/status.json", "a source of its own")
-    assert details(work.changed_files, subject()) == []
+    assert details(collect_work.changed_files, subject()) == []
     write(tmp_path / "agent_workspaces/a1/more.txt", "new")
-    assert details(work.changed_files, subject()) == ["more.txt"]
+    assert details(collect_work.changed_files, subject()) == ["more.txt"]
 
 
 def test_a_file_from_the_future_does_not_hide_the_newest(tmp_path: Path, subject: Look) -> None:
     ahead = write(tmp_path / "ahead.txt", "x")
     os.utime(ahead, (NOW + 86400, NOW + 86400))
     write(tmp_path / "now.txt", "x")
-    assert details(work.changed_files, subject(is_alone=True)) == ["now.txt"]
+    assert details(collect_work.changed_files, subject(is_alone=True)) == ["now.txt"]
 
 
 def test_files_that_were_read(tmp_path: Path, subject: Look) -> None:
     path = write(tmp_path / "agent_workspaces/a1/notes.txt", "old")
     os.utime(path, (NOW - 30, NOW - 86400))
-    assert details(work.read_files, subject()) == ["notes.txt"]
-    assert details(work.read_files, subject(settings={"workspace_folders": "other"})) == []
+    assert details(collect_work.read_files, subject()) == ["notes.txt"]
+    assert details(collect_work.read_files, subject(settings={"workspace_folders": "other"})) == []
 
 
 def test_too_many_files_are_given_up(tmp_path: Path, subject: Look) -> None:
@@ -167,7 +174,7 @@ def test_too_many_files_are_given_up(tmp_path: Path, subject: Look) -> None:
     for _ in range(20):
         deep = deep / "d"
     write(deep / "file.txt", "x")
-    (trouble,) = work.changed_files(subject(is_alone=True))
+    (trouble,) = collect_work.changed_files(subject(is_alone=True))
     assert isinstance(trouble, PartialTrouble)
     assert "too deep" in trouble.why
 
@@ -175,7 +182,7 @@ def test_too_many_files_are_given_up(tmp_path: Path, subject: Look) -> None:
 def test_one_folder_that_is_given_up_does_not_hide_another(tmp_path: Path, subject: Look) -> None:
     write(tmp_path.joinpath("agent_workspaces/a1", *["d"] * 20, "file.txt"), "x")
     write(tmp_path / ".agents/a1/parser.py", "code")
-    assert details(work.changed_files, subject()) == ["parser.py"]
+    assert details(collect_work.changed_files, subject()) == ["parser.py"]
 
 
 @pytest.mark.parametrize("name", ["a1", "A1", "feature/a1", "a1/parser"])
@@ -185,13 +192,16 @@ def test_names_of_agents_are_whole_words(repository: Path, subject: Look, name: 
         git(repository, "checkout", "-q", "-b", f"{branch}", "main")
         commit(repository, f"{number}.txt")
     git(repository, "checkout", "-q", "main")
-    found = details(work.commits, subject(repository))
+    found = details(collect_work.commits, subject(repository))
     assert [detail.partition(" ")[2] for detail in found] == ["Add 0.txt"]
 
 
 def test_nothing_is_looked_at_without_a_work_tree(subject: Look) -> None:
     looked = subject(None, agent=agent())
-    assert [list(one(looked)) for one in (work.commits, work.changed_files, work.read_files)] == [
+    assert [
+        list(one(looked))
+        for one in (collect_work.commits, collect_work.changed_files, collect_work.read_files)
+    ] == [
         [],
         [],
         [],

@@ -110,7 +110,7 @@ def test_one_that_hangs_while_it_is_loaded_fails_alone(
     seen = asked(subject)
     assert [one.source for one in seen.signals] == ["X_LATER"]
     assert seen.warnings == (
-        "X_FIRST: hangs_at_once 1.0: took more than 4 s, and is not asked again",
+        "X_FIRST: hangs_at_once 1.0: took more than 4 s, and is not called again",
     )
     assert sys.path == search
 

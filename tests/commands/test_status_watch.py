@@ -166,7 +166,7 @@ def test_a_log_that_becomes_unreadable_is_said_and_the_last_state_stays(workspac
         shutil.copy(log, kept)
         write(log, "garbage\n" * 100)
         assert process.stderr
-        assert "what is shown is what was last known" in process.stderr.readline()
+        assert "the last known state is shown" in process.stderr.readline()
         shutil.move(kept, log)
         update_agent_progress("T1", "a1", "working", "Wrote the parser.")
         assert "Wrote the parser." in block(process)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from guard.agents.report import updated
-from guard.resume import foreground
-from guard.resume import tmux_pane as pane
+from guard.resume import foreground, tmux_pane
 from guard.resume.foreground import NotInForeground, require_foreground, terminal_processes
 from guard.system.process_identity import start_time
 from tests.resume.conftest import Terminal, Watcher
@@ -65,14 +64,14 @@ def test_a_shell_that_a_dead_agent_left_behind_gets_nothing(
 ) -> None:
     terminal = terminals(in_shell=True)
     session = terminal.server.get("s1")
-    assert pane.find_pane(session, (terminal.pid, start_time(terminal.pid) or "")).pane_id
+    assert tmux_pane.find_pane(session, (terminal.pid, start_time(terminal.pid) or "")).pane_id
     later = register(watcher, terminal)
     process = (terminal.pid, start_time(terminal.pid) or "")
     os.kill(terminal.pid, signal.SIGKILL)
     until(lambda: start_time(terminal.pid) is None, 90)
     before = terminal.screen()
-    with pytest.raises(pane.CannotPaste, match="has ended"):
-        pane.find_pane(terminal.server.get("s1"), process)
+    with pytest.raises(tmux_pane.CannotPaste, match="has ended"):
+        tmux_pane.find_pane(terminal.server.get("s1"), process)
     report = later.send(by="tmux", validates=False)
     assert report.outcome == "undeliverable"
     assert "stall-recovery" not in terminal.screen()
@@ -85,12 +84,12 @@ def test_it_dies_between_the_first_look_and_the_paste(
     """The shell reads again: what would be run there is what the test looks for."""
     terminal = terminals(in_shell=True)
     process = (terminal.pid, start_time(terminal.pid) or "")
-    found = pane.find_pane(terminal.server.get("s1"), process)
+    found = tmux_pane.find_pane(terminal.server.get("s1"), process)
     os.kill(terminal.pid, signal.SIGKILL)
     until(lambda: start_time(terminal.pid) is None, 90)
     made = tmp_path / "run-by-the-shell"
-    with pytest.raises(pane.CannotPaste):
-        pane.paste(found, f"touch {made}\ntouch {made}\n")
+    with pytest.raises(tmux_pane.CannotPaste):
+        tmux_pane.paste(found, f"touch {made}\ntouch {made}\n")
     terminal.server.tell("send-keys", "-t", "=s1:", "echo asked", "Enter")
     until(lambda: "asked\n" in terminal.screen(), 90)
     assert not made.exists()
@@ -102,7 +101,7 @@ def test_it_dies_between_the_paste_and_the_enter_key(
     terminals: Terminals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = terminals(in_shell=True)
-    found = pane.find_pane(
+    found = tmux_pane.find_pane(
         terminal.server.get("s1"), (terminal.pid, start_time(terminal.pid) or "")
     )
 
@@ -111,9 +110,9 @@ def test_it_dies_between_the_paste_and_the_enter_key(
         os.kill(terminal.pid, signal.SIGKILL)
         until(lambda: start_time(terminal.pid) is None, 90)
 
-    monkeypatch.setattr(pane, "sleep", dies)
-    with pytest.raises(pane.EnterNotSent):
-        pane.paste(found, f"touch {tmp_path}/made")
+    monkeypatch.setattr(tmux_pane, "sleep", dies)
+    with pytest.raises(tmux_pane.EnterNotSent):
+        tmux_pane.paste(found, f"touch {tmp_path}/made")
     assert not (tmp_path / "made").exists()
 
 
@@ -123,16 +122,16 @@ def test_a_shell_that_was_recorded_itself_gets_nothing(
     terminal = terminals(in_shell=True)
     shell = next(iter(terminal.server.get("s1").panes.values()))
     start = start_time(shell) or ""
-    with pytest.raises(pane.CannotPaste, match=f"not in the foreground.*{terminal.pid}"):
-        pane.find_pane(terminal.server.get("s1"), (shell, start))
+    with pytest.raises(tmux_pane.CannotPaste, match=f"not in the foreground.*{terminal.pid}"):
+        tmux_pane.find_pane(terminal.server.get("s1"), (shell, start))
     terminal.server.tell("send-keys", "-t", "=s1:", "q")
     until(lambda: start_time(terminal.pid) is None, 90)
     until(lambda: _only_a_shell(terminal, shell, start), 90)
 
 
 def _only_a_shell(terminal: Terminal, shell: int, start: str) -> bool:
-    with pytest.raises(pane.CannotPaste) as refused:
-        pane.find_pane(terminal.server.get("s1"), (shell, start))
+    with pytest.raises(tmux_pane.CannotPaste) as refused:
+        tmux_pane.find_pane(terminal.server.get("s1"), (shell, start))
     return "nothing but a shell" in str(refused.value)
 
 
@@ -140,7 +139,7 @@ def test_an_agent_that_was_put_to_sleep_gets_nothing(terminals: Terminals) -> No
     """Its shell reads as soon as it is stopped."""
     terminal = terminals(in_shell=True)
     process = (terminal.pid, start_time(terminal.pid) or "")
-    pane.find_pane(terminal.server.get("s1"), process)
+    tmux_pane.find_pane(terminal.server.get("s1"), process)
     os.kill(terminal.pid, signal.SIGSTOP)
     try:
         until(lambda: _is_refused(terminal, process), 90)
@@ -150,8 +149,8 @@ def test_an_agent_that_was_put_to_sleep_gets_nothing(terminals: Terminals) -> No
 
 def _is_refused(terminal: Terminal, process: tuple[int, str]) -> bool:
     try:
-        pane.find_pane(terminal.server.get("s1"), process)
-    except pane.CannotPaste as refused:
+        tmux_pane.find_pane(terminal.server.get("s1"), process)
+    except tmux_pane.CannotPaste as refused:
         return "not in the foreground" in str(refused)
     return False
 
@@ -159,10 +158,10 @@ def _is_refused(terminal: Terminal, process: tuple[int, str]) -> bool:
 def test_another_process_or_another_start_is_not_it(watcher: Watcher, terminals: Terminals) -> None:
     terminal = terminals()
     session = terminal.server.get("s1")
-    with pytest.raises(pane.CannotPaste, match="has ended, or is another one"):
-        pane.find_pane(session, (terminal.pid, "1@elsewhere"))
-    with pytest.raises(pane.CannotPaste, match="does not run on"):
-        pane.find_pane(session, (os.getpid(), start_time(os.getpid()) or ""))
+    with pytest.raises(tmux_pane.CannotPaste, match="has ended, or is another one"):
+        tmux_pane.find_pane(session, (terminal.pid, "1@elsewhere"))
+    with pytest.raises(tmux_pane.CannotPaste, match="does not run on"):
+        tmux_pane.find_pane(session, (os.getpid(), start_time(os.getpid()) or ""))
     report = register(watcher, terminal, pid=os.getpid()).send(by="tmux", validates=False)
     assert report.outcome == "undeliverable"
     assert terminal.got() == b""
@@ -181,12 +180,12 @@ def test_a_pane_that_is_not_as_it_should_be_is_left_alone(
 ) -> None:
     terminal = terminals()
     process = (terminal.pid, start_time(terminal.pid) or "")
-    found = pane.find_pane(terminal.server.get("s1"), process)
+    found = tmux_pane.find_pane(terminal.server.get("s1"), process)
     terminal.server.tell(*words)
-    with pytest.raises(pane.CannotPaste, match=why):
-        pane.find_pane(terminal.server.get("s1"), process)
-    with pytest.raises(pane.CannotPaste, match="changed"):
-        pane.paste(found, "text")
+    with pytest.raises(tmux_pane.CannotPaste, match=why):
+        tmux_pane.find_pane(terminal.server.get("s1"), process)
+    with pytest.raises(tmux_pane.CannotPaste, match="changed"):
+        tmux_pane.paste(found, "text")
     assert terminal.got() == b""
     assert terminal.server.tell("list-buffers") == ""
 
