@@ -158,7 +158,7 @@ class KnownAgents:
         )
 
     def gaps_of(self, agent: Agent) -> tuple[Gap, ...]:
-        """When this machine slept or was off, if the agent may run on it."""
+        # An agent on another machine has gaps that this one does not know.
         return () if same_place(agent.host, self._here) == "elsewhere" else self._gaps
 
     @cached_property

@@ -94,7 +94,7 @@ class CollectorPlugin:
                 "its name may have only letters, digits and `_`, and 60 characters at most"
             )
         elif name in SOURCES:
-            self.trouble = f"{name} is the name of a source of guard itself"
+            self.trouble = f"{name} is a source of guard's own"
 
     @property
     def source(self) -> str:
@@ -109,7 +109,6 @@ class CollectorPlugin:
         return cast(Tier, declared) if declared in (1, 2, 3) else 3
 
     def load(self) -> None:
-        """Import the plugin on the first call."""
         # The search path is put back from here, because the import may never end.
         with _LOADING:
             if self._loaded is None and self.trouble is None:

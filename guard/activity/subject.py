@@ -80,7 +80,6 @@ class SharedScan:
         return self._once(("branches", root), lambda: tuple(ask()))
 
     def branches_of(self, agent: str, root: Path, period: ScanPeriod) -> list[str]:
-        """The branches that are named after an agent."""
         names = self.branches(root, period)
         found = self._once(("named branches", root), lambda: by_name(names))
         return found.get(agent.lower(), [])
@@ -112,7 +111,6 @@ class SharedScan:
         return self._once(("tests", root), find)
 
     def processes(self) -> tuple[Figures, Figures]:
-        """The figures of all processes a moment ago and now."""
         return self._once("processes", _read_twice)
 
     def _once(self, key: object, find: Callable[[], T]) -> T:
