@@ -78,7 +78,11 @@ def test_it_is_asked_beside_those_of_guard(site: Path, tmp_path: Path, subject: 
         ("told = 7\n", 0, "could not be loaded: TypeError: fails:told cannot be called"),
         ("def told(subject):\n    return None\n", 0, "TypeError"),
         ("def told(subject):\n    yield 'busy'\n", 0, "is not a `Sign` with a time zone"),
-        ("def told(subject):\n    yield Sign(datetime.now(), 'x')\n", 0, "is not a `Sign` with a time zone"),
+        (
+            "def told(subject):\n    yield Sign(datetime.now(), 'x')\n",
+            0,
+            "is not a `Sign` with a time zone",
+        ),
         ("def told(subject):\n    yield Sign(subject.now, 'x')\n    1 / 0\n", 1, "ZeroDivision"),
         (
             "def told(subject):\n    yield Sign(subject.now, 'x')\n    time.sleep(600)\n",

@@ -66,7 +66,7 @@ def test_settings_decide(repository: Path) -> None:
     words = {"GUARD_ACTIVITY__STATUS_FILES": "../{agent}.json"}
     refused = run("activity", "a1", env=words)
     assert refused.code == 4
-    assert "is no path below the work tree" in refused.err
+    assert "is not a path below the work tree" in refused.err
 
 
 def test_which_agent_is_meant(repository: Path) -> None:

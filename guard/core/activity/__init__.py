@@ -1,1 +1,1 @@
-"""Whether an agent is at work, from many signs that each prove little alone: the signs, the noise among them, the sum."""
+"""Decide whether an agent is at work from many signs that each prove little alone: the signs, the noise, the verdict."""

@@ -1,7 +1,7 @@
-"""The assessment: signs of activity in, whether the agent is at work out, with the arithmetic.
+"""Assess whether an agent is at work from the signs of its activity, with the arithmetic.
 
-Times that lie in the future prove nothing, because a clock or a file can be set: such a sign is passed over and named. A sign
-counts while it is younger than the window of its tier.
+A sign counts while it is younger than the window of its tier. A sign with a time in the future proves nothing, because a
+clock or a file can be set: it is passed over and reported.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ from guard.core.base.text import plural
 MIN_CONFIDENCE = 0.5
 CONSISTENT_HOURS = 24
 CLOCK_SKEW = timedelta(minutes=2)
-"""How far clocks of one fleet may differ."""
+"""How far the clocks of one fleet may differ."""
 _HALF_HOUR, _HOUR = 30, 60
 _PENALTIES = ((_HOUR, 0.7), (_HALF_HOUR, 0.85))
 
@@ -37,7 +37,7 @@ _ROWS: tuple[tuple[Tier, int, float, Level], ...] = (
     (2, 1, 0.5, "MEDIUM"),
     (3, 1, 0.3, "LOW"),
 )
-"""Tier, how many different sources of it there are at least, and what they are worth together."""
+"""Tier, least number of different sources of it, and what they are worth together."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -49,9 +49,9 @@ class Signal(Frozen):
     detail: Line
     """What was seen."""
     message: str = ""
-    """What the agent said, where the sign is a message: it may be noise."""
+    """The agent's words, where the sign is a message: they may be noise."""
     custom_tier: Tier | None = None
-    """Of a source that is not guard's own."""
+    """The tier of a plugin's source."""
 
     @property
     def tier(self) -> Tier:
@@ -59,15 +59,15 @@ class Signal(Frozen):
 
 
 class ActivityTerms(Frozen):
-    """By what an agent is assessed."""
+    """The look-back, the least confidence and the noise patterns that an agent is assessed by."""
 
     lookback_minutes: Annotated[float, Field(gt=0, le=60 * 24 * 30)] = LOOKBACK_MINUTES
     min_confidence: Share = MIN_CONFIDENCE
     noise_patterns: tuple[str, ...] = NOISE_PATTERNS
     pace: Annotated[float, Field(ge=1)] = 1.0
-    """How much slower than usual the agent is: what is old is so much later old for it."""
+    """How much slower than usual the agent is: penalties for old signs begin so much later."""
     gaps: tuple[Gap, ...] = ()
-    """Time that is nobody's silence."""
+    """Time that does not count as silence."""
 
 
 class Assessment(Frozen):
@@ -79,15 +79,14 @@ class Assessment(Frozen):
     last_activity: Instant | None
     inactivity_minutes: Annotated[float, Field(ge=0)] | None
     signals: tuple[Signal, ...]
-    """Those that count, the newest first."""
+    """The signs that count, the newest first."""
     passed_over: tuple[Line, ...]
-    """What did not count, and why."""
+    """The signs that do not count, and why."""
     validation_passed: bool
     reasons: tuple[Line, ...]
 
 
 def assess(signals: Iterable[Signal], now: datetime, terms: ActivityTerms) -> Assessment:
-    """Assess one agent by all that was seen of it."""
     counting, passed_over = _sift(signals, now, terms)
     base, level, why = _confidence(counting)
     penalty, penalised = _penalty(counting, now, terms)
@@ -143,7 +142,7 @@ def rejection(signal: Signal, now: datetime, terms: ActivityTerms) -> str | None
 
 
 def _confidence(signals: Sequence[Signal]) -> tuple[float, Level, list[str]]:
-    """The highest row that applies; several signs of one source are one."""
+    # Several signs of one source count as one; the first row that applies wins.
     named: dict[Tier, list[str]] = {1: [], 2: [], 3: []}
     for signal in signals:
         if signal.source not in named[signal.tier]:
@@ -166,7 +165,7 @@ def _penalty(
 
 
 def _failed_rules(signals: Sequence[Signal], now: datetime, terms: ActivityTerms) -> list[str]:
-    """The rules by which signs confirm each other, as far as they are broken."""
+    """The rules that the signs break; signs must be close in time, recent, and not all of tier 3."""
     if not signals:
         return []
     failed = []
@@ -190,7 +189,7 @@ def _gap_note(last: datetime | None, now: datetime, terms: ActivityTerms) -> lis
 
 
 def is_real(signal: Signal, now: datetime, terms: ActivityTerms) -> bool:
-    """Whether it was a sign at its time, however long ago that is: no noise, and not in the future."""
+    """Whether a sign was valid at its time, however long ago: no noise, and not in the future."""
     return signal.at - now <= CLOCK_SKEW and not is_noise(signal.message, terms.noise_patterns)
 
 

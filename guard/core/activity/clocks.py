@@ -1,4 +1,9 @@
-"""The clocks of one machine as they were read, with only those readings kept that tell something."""
+"""Tell from a machine's clocks when it slept, was off or had its clock set: silence in such a gap does not count.
+
+The wall clock is compared with the boot clock, which goes on while the machine sleeps, and the boot clock with the awake clock,
+which does not. Time of the wall clock beyond the boot clock was set; time of the boot clock beyond the awake clock was slept.
+Across a restart the whole time from the last reading to the boot is a gap: how long the machine was off is not known.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -14,13 +19,13 @@ from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_KEPT = 200
 DRIFT_SECONDS = 60.0
-"""Less is a clock that is being adjusted."""
+"""A smaller difference is a clock that is being adjusted."""
 Cause = Literal["slept", "clock_set", "restarted"]
 Seconds = Annotated[float, Field(ge=0)]
 
 
 class MachineClock(Frozen):
-    """The clocks of one machine, at one moment."""
+    """The clocks of one machine at one moment."""
 
     at: Instant
     boot_seconds: Seconds
@@ -29,7 +34,7 @@ class MachineClock(Frozen):
 
 
 class Gap(Frozen):
-    """Between two moments so much time does not count."""
+    """How much of the time between two moments does not count, and why."""
 
     since: Instant
     until: Instant
@@ -38,7 +43,6 @@ class Gap(Frozen):
 
 
 def find_gaps(readings: Iterable[MachineClock]) -> tuple[Gap, ...]:
-    """What the readings of one machine show, in their order."""
     return tuple(
         gap for before, after in pairwise(readings) for gap in _gaps_between(before, after)
     )
@@ -67,29 +71,30 @@ def _gap(before: MachineClock, after: MachineClock, seconds: float, cause: Cause
     return Gap(since=before.at, until=after.at, seconds=min(seconds, longest), cause=cause)
 
 
-def uncounted_time(since: datetime, now: datetime, found: Sequence[Gap]) -> timedelta:
-    """How much of this time does not count. When in a gap it was is not known: the silence gets the benefit."""
+def uncounted_time(since: datetime, now: datetime, gaps: Sequence[Gap]) -> timedelta:
+    """How much of the time since `since` lies in gaps."""
     total = 0.0
-    for gap in found:
+    for gap in gaps:
+        # Where in the gap the machine slept is not known: the longest possible overlap counts for the agent.
         overlap = (min(gap.until, now) - max(gap.since, since)).total_seconds()
         total += max(0.0, min(gap.seconds, overlap))
     return min(timedelta(seconds=total), max(timedelta(0), now - since))
 
 
-def age(at: datetime, now: datetime, found: Sequence[Gap] = ()) -> timedelta:
-    """How long ago something was, in time that counts."""
-    return now - at - uncounted_time(at, now, found) if found else now - at
+def age(at: datetime, now: datetime, gaps: Sequence[Gap] = ()) -> timedelta:
+    """How long ago a moment was, without time in gaps."""
+    return now - at - uncounted_time(at, now, gaps) if gaps else now - at
 
 
-def window_start(now: datetime, minutes: float, found: Sequence[Gap]) -> datetime:
-    """No moment before this is so young that it lies within the last minutes that count."""
-    return now - timedelta(minutes=minutes) - timedelta(seconds=sum(gap.seconds for gap in found))
+def window_start(now: datetime, minutes: float, gaps: Sequence[Gap]) -> datetime:
+    """The start of a window that is long enough to hold the last `minutes` that count."""
+    return now - timedelta(minutes=minutes) - timedelta(seconds=sum(gap.seconds for gap in gaps))
 
 
 def is_worth_recording(
     readings: Sequence[MachineClock], new: MachineClock, every_seconds: float
 ) -> bool:
-    """Whether a new reading tells something that the ones before do not."""
+    """Whether a reading shows a gap, a restart or a clock set back, or is due after `every_seconds`."""
     if not readings or readings[-1].boot_id != new.boot_id or new.at < readings[-1].at:
         return True
     last = readings[-1]
@@ -97,12 +102,12 @@ def is_worth_recording(
 
 
 class MachineClocks(ViewDocument):
-    """When a machine was awake, as far as guard looked."""
+    """The readings of one machine's clocks."""
 
     schema_: Literal["guard/machine-clocks/1"] = Field("guard/machine-clocks/1", alias="schema")
     machine: Line
     readings: tuple[MachineClock, ...]
-    """The oldest first; where nothing happened between three, the one in the middle is dropped."""
+    """The oldest first; of three readings without a gap the middle one is dropped."""
 
     def key(self) -> str:
         return machine_key(self.machine)
@@ -129,7 +134,7 @@ class MachineClocksFold(Fold[MachineClocks]):
             boot_id=event.boot_id,
         )
         kept = self._readings
-        if len(kept) > 1 and _is_plain((*kept[-2:], reading)):
+        if len(kept) > 1 and _has_no_gap((*kept[-2:], reading)):
             kept = kept[:-1]
         self._readings = (*kept, reading)[-MOST_KEPT:]
 
@@ -137,8 +142,7 @@ class MachineClocksFold(Fold[MachineClocks]):
         return {"machine": self._machine, "readings": self._readings}
 
 
-def _is_plain(three: tuple[MachineClock, ...]) -> bool:
-    """Whether the machine was awake all the time, by clocks that were not set."""
+def _has_no_gap(three: tuple[MachineClock, ...]) -> bool:
     times = [one.at for one in three]
     return (
         len({one.boot_id for one in three}) == 1 and times == sorted(times) and not find_gaps(three)
@@ -146,7 +150,7 @@ def _is_plain(three: tuple[MachineClock, ...]) -> bool:
 
 
 def machine_key(machine: str) -> str:
-    """A name of any kind as a part of a path."""
+    # A machine may have any name; the key is part of a path.
     return sha256(machine.encode()).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""One agent, judged by all that was seen of it: its rhythm, how far one looks back for it, and what follows."""
+"""Judge one agent by its signs: find its rhythm, choose how far to look back, and assess it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from guard.core.activity.state import WatchedAgent
 
 @dataclass(frozen=True)
 class JudgeInput:
-    """By what an agent is judged, besides what is seen of it."""
+    """The settings, options and lessons that an agent is judged by, besides its signs."""
 
     general_minutes: float = LOOKBACK_MINUTES
     max_minutes: float = MAX_LOOKBACK_MINUTES
@@ -37,7 +37,7 @@ class JudgeInput:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on one agent, with all that it was made by."""
+    """The verdict on one agent, with the terms, look-back and rhythm that it was made by."""
 
     assessment: Assessment
     terms: ActivityTerms
@@ -48,7 +48,7 @@ class Judgement:
 def judge(
     signals: Iterable[Signal], history: Iterable[datetime], now: datetime, given: JudgeInput
 ) -> Judgement:
-    """What its older signs tell of its rhythm decides how far back the newer ones count."""
+    """Judge an agent: the rhythm of its older signs decides how far back the newer ones count."""
     sent = given.watched.resumes if given.watched is not None else ()
     # A pause that ended in a prompt that was needed is a stall, not a rhythm.
     needed = [one.at for one in sent if not one.false_alarm]
@@ -61,7 +61,6 @@ def judge(
 
 
 def initial_terms(given: JudgeInput) -> ActivityTerms:
-    """The terms before anything is known of the agent's rhythm."""
     return _terms(given, lookback(_lookback_input(given, None)))
 
 
@@ -89,7 +88,7 @@ def _terms(given: JudgeInput, back: Lookback) -> ActivityTerms:
 
 
 def _explain_lookback(found: Assessment, back: Lookback) -> Assessment:
-    """A look-back that is the agent's own is a reason like others."""
+    # A look-back of the agent's own is one of the reasons.
     if back.origin in ("option", "general"):
         return found
     why = f"{back.why}: looked back {back.minutes:g} min"

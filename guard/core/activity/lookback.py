@@ -1,7 +1,9 @@
-"""How far one looks back for one agent, and who says so.
+"""Choose how far to look back for one agent, from options, settings, lessons and the agent's own rhythm.
 
-What is asked for on the command line decides; then what the settings have for this agent; then what was learned of it from a
-false alarm, or its own rhythm, whichever asks for more; then the general setting.
+The command line decides first, then the settings of this agent, then a lesson from a false alarm or the rhythm (whichever
+asks for more), then the general setting. The rhythm is how long the agent is usually quiet between two signs. Signs in quick
+succession are one burst: only the quiet between bursts tells how long a silence may last. Quiet that a prompt ended, or that
+is longer than any look-back (a night), is no rhythm.
 """
 
 import re
@@ -25,16 +27,16 @@ _PATTERN = re.compile(AGENT_TERMS_PATTERN)
 Origin = Literal["option", "agent_terms", "learned", "adapted", "general"]
 Pattern = Literal["steady", "bursty", "too_few"]
 LEAST_GAPS = 8
-"""Fewer tell nothing,"""
+"""Fewer pauses show no rhythm."""
 LEAST_QUIET = 4
-"""nor do fewer quiet ones tell how long those may last."""
+"""Fewer quiet times do not show how long they may last."""
 MOST_SIGNS = 300
-"""So many of the newest are looked at."""
+"""How many of the newest signs are used."""
 BURST_MINUTES = 10.0
 QUANTILE = 0.9
 MARGIN = 1.3
 _BURSTY = 3.0
-"""The longest quiet beside the usual gap, from which on the agent works in bursts."""
+"""An agent works in bursts if its longest quiet is this many times its usual pause."""
 Minutes = Annotated[float, Field(ge=0)]
 
 
@@ -45,15 +47,15 @@ class Rhythm(Frozen):
     gaps: Count
     """How many pauses between signs this is known from."""
     usual_minutes: Minutes | None
-    """The median pause;"""
+    """The median pause."""
     quiet_minutes: Minutes | None
-    """and up to how long it is usually quiet, where it is."""
+    """How long the agent is usually quiet at most, where that is known."""
 
 
 def rhythm(
     times: Iterable[datetime], longest_minutes: float, prompted: Sequence[datetime] = ()
 ) -> Rhythm:
-    """The rhythm in the times of its own signs; `prompted` is when it was sent something."""
+    """The rhythm in the times of an agent's signs; `prompted` are the times at which it was sent a prompt."""
     moments = sorted(times)[-MOST_SIGNS:]
     gaps = [
         (after - before).total_seconds() / 60
@@ -75,13 +77,13 @@ def rhythm(
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """The nearest rank: a value that occurred."""
+    # The nearest rank: a value that occurred.
     return ordered[max(0, ceil(share * len(ordered)) - 1)]
 
 
-def rhythm_minutes(found: Rhythm) -> float | None:
-    """How far one has to look back for an agent of this rhythm; None if it does not tell."""
-    return None if found.quiet_minutes is None else ceil(found.quiet_minutes * MARGIN)
+def rhythm_minutes(seen: Rhythm) -> float | None:
+    """How far to look back for an agent of this rhythm; None if the rhythm does not tell."""
+    return None if seen.quiet_minutes is None else ceil(seen.quiet_minutes * MARGIN)
 
 
 @dataclass(frozen=True)
@@ -93,18 +95,18 @@ class AgentTerms:
 
 
 class Lookback(Frozen):
-    """How far one looks back, and why so far."""
+    """How far to look back for an agent, and why so far."""
 
     minutes: float
     origin: Origin
     why: Line
     pace: float = 1.0
-    """How much slower than usual the agent is: what is old for others is not old for it."""
+    """How much slower than usual the agent is: its signs grow old so much later."""
 
 
 @dataclass(frozen=True)
 class LookbackInput:
-    """All that may have a say."""
+    """All that may decide the look-back."""
 
     general: float
     most: float = MAX_LOOKBACK_MINUTES
@@ -112,35 +114,35 @@ class LookbackInput:
     setting: float | None = None
     learned: float | None = None
     rhythm: Rhythm | None = None
-    """None where the settings do not want it to count."""
+    """None if the settings say that the rhythm does not count."""
 
 
-def lookback(known: LookbackInput) -> Lookback:
-    """The first that has a say; what was learned or seen never shortens, and never goes beyond the most."""
-    if known.option is not None:
-        return Lookback(minutes=known.option, origin="option", why="asked for")
-    if known.setting is not None:
+def lookback(given: LookbackInput) -> Lookback:
+    """Choose the look-back; a lesson or the rhythm never shortens it, and never exceeds `most`."""
+    if given.option is not None:
+        return Lookback(minutes=given.option, origin="option", why="asked for")
+    if given.setting is not None:
         why = "the settings of this agent"
-        return _own(known, known.setting, "agent_terms", why)
-    bound = max(known.most, known.general)
-    asked = rhythm_minutes(known.rhythm) if known.rhythm is not None else None
-    adapted, learned = min(asked or 0.0, bound), min(known.learned or 0.0, bound)
-    if learned > known.general and learned >= adapted:
-        return _own(known, learned, "learned", "learned from a false alarm")
-    if adapted > known.general and known.rhythm is not None:
-        why = f"its usual gaps are up to {known.rhythm.quiet_minutes:.0f} min"
-        return _own(known, adapted, "adapted", why)
-    return Lookback(minutes=known.general, origin="general", why="the settings")
+        return _own(given, given.setting, "agent_terms", why)
+    bound = max(given.most, given.general)
+    wanted = rhythm_minutes(given.rhythm) if given.rhythm is not None else None
+    adapted, learned = min(wanted or 0.0, bound), min(given.learned or 0.0, bound)
+    if learned > given.general and learned >= adapted:
+        return _own(given, learned, "learned", "learned from a false alarm")
+    if adapted > given.general and given.rhythm is not None:
+        why = f"its usual gaps are up to {given.rhythm.quiet_minutes:.0f} min"
+        return _own(given, adapted, "adapted", why)
+    return Lookback(minutes=given.general, origin="general", why="the settings")
 
 
-def _own(known: LookbackInput, minutes: float, origin: Origin, why: str) -> Lookback:
-    pace = max(1.0, minutes / known.general)
+def _own(given: LookbackInput, minutes: float, origin: Origin, why: str) -> Lookback:
+    pace = max(1.0, minutes / given.general)
     return Lookback(minutes=minutes, origin=origin, why=why, pace=pace)
 
 
 @lru_cache(maxsize=8)
 def parse_agent_terms(text: str) -> Mapping[str, AgentTerms]:
-    """Terms by agent from `builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30`."""
+    """Parse terms by agent from `builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30`."""
     if not _PATTERN.match(text):
         raise ValueError("write terms as `builder-1: lookback_minutes=180 min_confidence=0.6; ...`")
     found: dict[str, AgentTerms] = {}
@@ -164,6 +166,5 @@ def _pairs(name: str, terms: str) -> Iterator[tuple[str, float]]:
 
 
 def validate_agent_terms(text: str) -> str:
-    """The same text, if it can be read."""
     parse_agent_terms(text)
     return text

@@ -1,7 +1,7 @@
-"""What looks like activity and is none: the prompts that try to wake an agent, and bare acknowledgements of them.
+"""Recognise messages and events that are no activity: prompts to wake an agent, acknowledgements of them, heartbeats.
 
-A prompt is known by what it is, not by what it mentions: a report that quotes one in passing is not one, but a message that
-consists of the quotation is no activity either, because it says nothing of the agent's own.
+A prompt is recognised by what it is, not by what it mentions: a report that quotes one in passing is not a prompt, but a
+message that consists of the quotation is no activity either, because it says nothing of the agent's own.
 """
 
 import re
@@ -60,39 +60,37 @@ _NO_WORK = frozenset(
 
 
 def is_resumer_prompt(message: str, patterns: Iterable[str] = NOISE_PATTERNS) -> bool:
-    """Whether the message itself is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
+    """Whether a message is a prompt that tries to wake a stalled agent; one that only quotes such a prompt is not."""
     own = own_words(message).casefold()
     return any(_word_pattern(pattern.casefold()).search(own) for pattern in patterns if pattern)
 
 
 @lru_cache(maxsize=256)
 def _word_pattern(pattern: str) -> re.Pattern[str]:
-    """A word stands for itself: not as a part of another, nor of the name of a file."""
+    # A word must stand alone: not in another word, nor in the name of a file.
     before = r"(?<![\w/-])" if pattern[0].isalnum() else ""
     after = r"(?![\w/-]|\.\w)" if pattern[-1].isalnum() else ""
     return re.compile(before + re.escape(pattern) + after)
 
 
 def is_acknowledgement(message: str) -> bool:
-    """Whether the message says no more than that another was received."""
     words = [word.casefold() for word in _WORD.findall(message[:_LONGEST])]
     return 0 < len(words) <= _MOST_ACKNOWLEDGING and all(word in _ACKNOWLEDGING for word in words)
 
 
 def own_words(message: str) -> str:
-    """The message without what it quotes: quoted lines, fenced blocks, and spans in quotation marks."""
+    """The message without quoted lines, fenced blocks, and spans in quotation marks."""
     text = _FENCED.sub(" ", message[:_LONGEST])
     return _SPANS.sub(" ", _QUOTED.sub(" ", text))
 
 
 def is_noise(message: str, patterns: Iterable[str] = NOISE_PATTERNS) -> bool:
-    """Whether the message proves no activity: a prompt to wake somebody, a bare acknowledgement, or nothing but a quotation."""
+    """Whether a message proves no activity: a prompt, a bare acknowledgement, or nothing but a quotation."""
     return bool(message) and _is_noise(message, tuple(patterns))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # Every look at an agent sees the same messages again.
 def _is_noise(message: str, patterns: tuple[str, ...]) -> bool:
-    """The same message is looked at again with every look at its agent."""
     if not message.strip():
         return False
     own = own_words(message)
@@ -102,7 +100,7 @@ def _is_noise(message: str, patterns: tuple[str, ...]) -> bool:
 def is_meaningful_progress(
     event: Mapping[str, Any], patterns: Iterable[str] = NOISE_PATTERNS
 ) -> bool:
-    """Whether the event is work of the agent's own: not a heartbeat, a prompt to wake it, or its acknowledgement."""
+    """Whether an event shows work of the agent, and not a heartbeat, a prompt or an acknowledgement."""
     patterns = tuple(patterns)
     kinds = [event[key] for key in _KIND_KEYS if isinstance(event.get(key), str)]
     texts = [event[key] for key in _TEXT_KEYS if isinstance(event.get(key), str)]

@@ -1,7 +1,7 @@
-"""Many agents that fell silent at the same moment: one outage of what they share, not many stalls.
+"""Find outages: many agents that fell silent at the same moment are one outage of what they share, not many stalls.
 
-A network, a provider or a machine that fails takes all its agents at once; to wake each of them helps nobody. An outage holds
-prompts back for a limited time only: agents that do not come back by themselves are stalled after all.
+A network, a provider or a machine that fails takes all its agents at once, and prompts do not help. An outage holds prompts
+back for a limited time only: agents that do not come back by themselves are stalled after all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,19 +25,19 @@ _HUSHED, _HUSHED_MINUTES = 2, 10
 
 @dataclass(frozen=True, slots=True)
 class LastSeen:
-    """An active agent of the registries, and the newest sign that there was of it, however old."""
+    """An active agent, and the newest sign of it, however old."""
 
     task_id: str
     agent_id: str
     at: datetime | None
     is_active: bool
     lookback_minutes: float = LOOKBACK_MINUTES
-    """How long it may be quiet without being taken for silent;"""
+    """How long it may be quiet before it counts as silent."""
     usual_minutes: float | None = None
-    """and how long it usually is, where that is known."""
+    """How long it is usually quiet, where that is known."""
 
     def is_quiet(self, now: datetime) -> bool:
-        """Whether it is silent, or has been quiet for longer than usual: an outage shows before it is a silence."""
+        """Whether it is silent, or quiet for longer than usual: an outage shows before it is a silence."""
         if not self.is_active:
             return True
         if self.at is None or self.usual_minutes is None:
@@ -47,7 +47,7 @@ class LastSeen:
 
 
 class OutageRules(Frozen):
-    """From when on a common silence is an outage, and how long it holds prompts back."""
+    """When a common silence is an outage, and how long it holds prompts back."""
 
     agents: Annotated[int, Field(ge=2)] = OUTAGE_AGENTS
     share: Annotated[float, Field(gt=0, le=1)] = OUTAGE_SHARE
@@ -56,35 +56,33 @@ class OutageRules(Frozen):
 
 
 class SilentAgent(Frozen):
-    """One of those that fell silent."""
+    """One of the agents that fell silent."""
 
     task_id: Id
     agent_id: Id
 
 
 class Outage(Frozen):
-    """Who fell silent together, since when, and until when that explains their silence."""
+    """Which agents fell silent together, since when, and until when that explains their silence."""
 
     since: Instant
     """The last sign of any of them."""
     until: Instant
-    """From then on they are stalled like others."""
+    """After this they count as stalled like other agents."""
     agents: tuple[SilentAgent, ...]
     were_active: Annotated[int, Field(ge=1)]
-    """How many agents counted as at work when it began, or have worked since."""
+    """How many agents were at work when it began, or have worked since."""
 
     def has_agent(self, task_id: str, agent_id: str) -> bool:
-        """Whether it explains the silence of this agent."""
         return any((one.task_id, one.agent_id) == (task_id, agent_id) for one in self.agents)
 
     def may_explain(self, one: LastSeen, now: datetime) -> bool:
-        """Whether an agent may still lie silent because of it, also where others have come back already."""
+        """Whether an agent may still be silent because of it, even if others have come back."""
         shown = one.at is not None and one.at > self.since
         return now < self.until and not shown and self.has_agent(one.task_id, one.agent_id)
 
     @property
     def summary(self) -> str:
-        """What there is to say of it."""
         names = ", ".join(one.agent_id for one in self.agents[:_MOST_NAMED])
         more = len(self.agents) - _MOST_NAMED
         return (
@@ -94,10 +92,10 @@ class Outage(Frozen):
 
 
 def find_outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -> Outage | None:
-    """The newest outage that goes on, if there is one; agents of which there never was a sign are in none.
+    """Find the newest outage that goes on; agents without any sign are in none.
 
-    Whoever watches for long should remember it: agents come back one after the other, and it explains the silence of the last
-    ones when the first are back already.
+    A caller that watches for long should remember it: agents come back one after another, and it still explains the silence
+    of the last ones when the first are back.
     """
     seen = sorted((one for one in agents if one.at is not None), key=_at)
     silent = [one for one in seen if one.is_quiet(now) and _at(one) <= now]
@@ -112,12 +110,12 @@ def find_outage(agents: Iterable[LastSeen], now: datetime, rules: OutageRules) -
 
 
 def _was_quiet(one: LastSeen, begun: datetime) -> bool:
-    """Whether it still counted as at work when the others fell silent: then the same explains why it did not go on."""
+    # It still counted as at work when the others fell silent: the outage explains why it did not go on.
     return timedelta(0) < begun - _at(one) <= timedelta(minutes=one.lookback_minutes)
 
 
 def _together(silent: Sequence[LastSeen], within: timedelta) -> list[Sequence[LastSeen]]:
-    """Groups whose last signs lie this close, the largest that each begins with; the newest first."""
+    """Groups of agents whose last signs lie within this time, the largest from each start; the newest first."""
     groups, end = [], 0
     for start, first in enumerate(silent):
         end = max(end, start)

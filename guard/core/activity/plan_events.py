@@ -1,7 +1,4 @@
-"""What the coordinator's events tell of an agent: tasks that it took, checkpoints, work handed over to the audit.
-
-They are known by their names in the log, and by the agent and the task that they carry.
-"""
+"""Read signs of an agent's work from the coordinator's events: claimed tasks, checkpoints, work handed over to the audit."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -10,7 +7,7 @@ from typing import NamedTuple
 from guard.core.events.activity import ResumeSent
 from guard.core.events.base import BaseEvent
 
-_OWN_DEEDS = {
+_OWN_EVENTS = {
     "agent_checkpoint": "made a checkpoint",
     "developer_checkpoint": "made a checkpoint",
     "developer_ready_for_audit": "handed its work over to the audit",
@@ -20,7 +17,7 @@ _WITH_A_PROMPT = timedelta(minutes=5)
 
 
 class Claim(NamedTuple):
-    """One event that shows an agent at its task."""
+    """One event of the plan that shows an agent at its task."""
 
     seconds: float
     detail: str
@@ -30,10 +27,7 @@ class Claim(NamedTuple):
 def claims_by_agent(
     events: Iterable[BaseEvent], at: Mapping[str, str] | None = None
 ) -> dict[tuple[str, str], list[Claim]]:
-    """By task and agent, in the order of the log; a task that came with a prompt to wake the agent is no deed of its own.
-
-    A checkpoint names its agent alone: `at` says which task each has.
-    """
+    """The claims by task and agent, in the order of the log; `at` maps agents to tasks, as a checkpoint names no task."""
     found: dict[tuple[str, str], list[tuple[BaseEvent, Claim]]] = {}
     prompted: dict[tuple[str, str], list[BaseEvent]] = {}
     for event in events:
@@ -43,10 +37,11 @@ def claims_by_agent(
         if isinstance(event, ResumeSent):
             prompted.setdefault(key, []).append(event)
         elif getattr(event, "to_start", False) or getattr(event, "registered_in", None):
-            continue  # Somebody else is to start it, or claimed it for the agent: that is no deed of its own.
-        elif detail := (_OWN_DEEDS | _GIVEN).get(event.type):
+            continue  # Another agent is to start the task, or guard claimed it: no work of the agent.
+        elif detail := (_OWN_EVENTS | _GIVEN).get(event.type):
             claim = Claim(event.at.timestamp(), detail, _words(event))
             found.setdefault(key, []).append((event, claim))
+    # A task that came with a prompt is no work of the agent either.
     return {
         key: [claim for event, claim in ours if not _is_prompted(event, prompted.get(key, ()))]
         for key, ours in found.items()
@@ -66,5 +61,7 @@ def _is_prompted(event: BaseEvent, prompts: Iterable[BaseEvent]) -> bool:
 
 
 def _words(event: BaseEvent) -> str:
-    told = (getattr(event, name, None) for name in ("message", "summary", "progress", "checkpoint"))
-    return next((one for one in told if isinstance(one, str) and one), "")
+    words = (
+        getattr(event, name, None) for name in ("message", "summary", "progress", "checkpoint")
+    )
+    return next((one for one in words if isinstance(one, str) and one), "")

@@ -1,4 +1,4 @@
-"""What `guard activity` prints."""
+"""The report of `guard activity`, as a document and as text."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -44,23 +44,22 @@ class ActivityReport(Report):
     validation_passed: bool
     reasons: tuple[Line, ...]
     passed_over: tuple[Line, ...]
-    """What was seen and did not count, and why."""
+    """The signs that did not count, and why."""
     passed_over_more: Count
     warnings: tuple[Line, ...]
-    """Sources that could not tell."""
+    """The sources that could not be read."""
     lookback_minutes: float
     lookback_origin: Origin
-    """Who says how far one looks back: what was asked for, the settings of this agent, what was learned of it, its own \
-rhythm, or the general settings;"""
+    """What decided the look-back: an option, the settings of this agent, a lesson, its rhythm, or the general settings."""
     lookback_why: Line
     min_confidence: Share
     last_seen: Instant | None
-    """The newest sign that there was, also one that is too old to count."""
+    """The newest sign, even if it is too old to count."""
     rhythm: Rhythm
     total_resumes: Count
-    """How many prompts it was sent;"""
+    """How many prompts the agent was sent."""
     false_alarms: tuple[FalseAlarm, ...]
-    """and which of them were not needed, as far as that was learned."""
+    """The prompts that proved needless."""
 
 
 _MOST_PASSED_OVER = 20
@@ -113,7 +112,6 @@ def _shown(signal: Signal) -> ShownSignal:
 
 
 def activity_text(report: ActivityReport) -> str:
-    """The verdict, then why, then what was seen."""
     return "\n".join(visible(line) for line in _lines(report))
 
 
@@ -132,7 +130,7 @@ def _lines(report: ActivityReport) -> Iterator[str]:
     yield from (f"  could not tell: {one}" for one in report.warnings)
     yield f"  look-back {report.lookback_minutes:g} min ({report.lookback_origin}: {report.lookback_why})"
     yield f"  rhythm: {_rhythm(report.rhythm)}"
-    yield from _watching(report)
+    yield from _resume_lines(report)
 
 
 def _rhythm(found: Rhythm) -> str:
@@ -144,7 +142,7 @@ def _rhythm(found: Rhythm) -> str:
     return f"{found.pattern}, usually a sign every {found.usual_minutes:.0f} min{quiet}"
 
 
-def _watching(report: ActivityReport) -> Iterator[str]:
+def _resume_lines(report: ActivityReport) -> Iterator[str]:
     if report.total_resumes:
         yield f"  {plural(report.total_resumes, 'prompt')} sent to it"
     for alarm in report.false_alarms:

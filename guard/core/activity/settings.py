@@ -1,4 +1,4 @@
-"""The settings of activity."""
+"""The settings of `activity`, and file patterns in them: relative to a work tree, separated by `;`, with the ids open."""
 
 from typing import Annotated
 
@@ -21,16 +21,15 @@ from guard.core.base.section import Section
 
 PLACEHOLDERS = ("{agent}", "{task}")
 NAME_END = "\0"
-"""In a filled pattern: the name before it does not go on, so that `{agent}*` of a1 does not fit what a10 wrote."""
+"""In a filled pattern: the name before it ends here, so that `{agent}*` of a1 does not match files of a10."""
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """The single patterns."""
     return tuple(part.strip() for part in text.split(";") if part.strip())
 
 
 def validate_patterns(text: str) -> str:
-    """The same text; a ValueError if a pattern could lead out of the work tree, or has a place that nothing fills."""
+    """Return the text; ValueError if a pattern could lead out of the work tree, or has an unknown placeholder."""
     for pattern in split_list(text):
         parts = pattern.split("/")
         if (
@@ -40,7 +39,7 @@ def validate_patterns(text: str) -> str:
             or "." in parts
             or "\0" in pattern
         ):
-            raise ValueError(f"{pattern!r} is no path below the work tree")
+            raise ValueError(f"{pattern!r} is not a path below the work tree")
         if "**" in pattern:
             raise ValueError(f"{pattern!r}: `**` is not supported; name each level with `*`")
         rest = pattern
@@ -52,7 +51,6 @@ def validate_patterns(text: str) -> str:
 
 
 def fill_patterns(text: str, agent: str, task: str) -> tuple[tuple[str, ...], ...]:
-    """The levels of each pattern, with the ids in their places."""
     for place, name in zip(PLACEHOLDERS, (agent, task), strict=True):
         for wild in "*?[":
             text = text.replace(f"{place}{wild}", f"{name}{NAME_END}{wild}")
@@ -64,17 +62,17 @@ FilePatterns = Annotated[str, Field(max_length=4096), AfterValidator(validate_pa
 
 
 class ActivitySettings(Section):
-    """By what guard tells whether an agent is at work. Patterns of files are relative to the work tree and separated by `;`; \
-in them {agent} and {task} stand for the ids."""
+    """How guard tells whether an agent is at work. File patterns are relative to the work tree and separated by `;`; {agent} \
+and {task} stand for the ids."""
 
     lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = LOOKBACK_MINUTES
-    """How far back signs of activity count; each tier has its share of it."""
+    """How far back signs of activity count; each tier has a share of it."""
     min_confidence: Annotated[float, Field(ge=0, le=1)] = MIN_CONFIDENCE
-    """From which confidence on an agent is taken to be at work."""
+    """The least confidence at which an agent counts as at work."""
     adaptive: bool = True
-    """Whether one looks back further for an agent that is often quiet for long."""
+    """Whether guard looks back further for an agent that is often quiet for long."""
     max_lookback_minutes: Annotated[float, Field(gt=0, le=43200)] = MAX_LOOKBACK_MINUTES
-    """How far at most, by an agent's rhythm or by what was learned of it; longer pauses are no rhythm."""
+    """The longest look-back that an agent's rhythm or a lesson can ask for; longer pauses are no rhythm."""
     agent_terms: Annotated[
         str,
         Field(max_length=65536, json_schema_extra={"pattern": AGENT_TERMS_PATTERN}),
@@ -82,19 +80,19 @@ in them {agent} and {task} stand for the ids."""
     ] = ""
     """Terms of single agents, as in `builder-1: lookback_minutes=180 min_confidence=0.6; docs: lookback_minutes=30`."""
     outage_agents: Annotated[int, Field(ge=2, le=100_000)] = OUTAGE_AGENTS
-    """How many agents have to fall silent at the same moment for an outage,"""
+    """How many agents have to fall silent at the same moment for an outage."""
     outage_share: Annotated[float, Field(gt=0, le=1)] = OUTAGE_SHARE
-    """and which share of those that were at work."""
+    """Which share of the agents at work has to fall silent for an outage."""
     outage_within_minutes: Annotated[float, Field(gt=0, le=1440)] = OUTAGE_WITHIN_MINUTES
-    """How far apart their last signs may be."""
+    """How far apart the last signs of agents in one outage may be."""
     outage_hold_minutes: Annotated[float, Field(ge=0, le=43200)] = OUTAGE_HOLD_MINUTES
-    """How long an outage keeps its agents from being taken for stalled."""
+    """How long agents in an outage do not count as stalled."""
     noise_patterns: Annotated[str, Field(max_length=4096)] = ""
-    """More words that show a message to be noise, separated by `;`."""
+    """More words that mark a message as noise, separated by `;`."""
     status_files: FilePatterns = "agent_workspaces/{agent}/status.json;.agents/{agent}/status.json"
     """The agent's own status file."""
     workspace_folders: FilePatterns = "agent_workspaces/{agent};.agents/{agent}"
-    """Folders that are the agent's alone: what changes there is its work."""
+    """Folders of the agent alone: a change there is its work."""
     devlog_files: FilePatterns = "devlogs/{agent}*.md;agent_workspaces/{agent}/devlogs/*"
     """Logs that the agent writes for people."""
     inbox_files: FilePatterns = (
@@ -104,10 +102,10 @@ in them {agent} and {task} stand for the ids."""
     queue_files: FilePatterns = "message_queue/*.json;message_queue/*.jsonl"
     """Queues in which a message names its sender."""
     event_files: FilePatterns = "runtime/activity/*.jsonl;.agents/{agent}/events.jsonl"
-    """Files with one event in each line, which name the agent."""
+    """Files with one event per line; an event names its agent."""
     contract_files: FilePatterns = "contracts/*.json;.agents/{agent}/contract.json"
-    """Documents that name who claimed a task, and when."""
+    """Documents that say which agent claimed a task, and when."""
     most_events: Annotated[int, Field(ge=1, le=100_000)] = 200
-    """How many of the newest lines of a file, and commits, are looked at."""
+    """How many of the newest lines of a file are read for one agent."""
     collector_seconds: Annotated[float, Field(gt=0, le=60)] = 2
-    """How long one source may take to look through."""
+    """How long one source may take."""

@@ -1,4 +1,4 @@
-"""Where signs of activity come from: how far each source is to be trusted, and for how long."""
+"""The sources of signs of activity: how far each is to be trusted, and for how long."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, cast
@@ -22,7 +22,7 @@ SourceName = Literal[
     "WORKSPACE_ACCESS",
 ]
 CustomName = Annotated[str, StringConstraints(pattern=r"^X_[A-Z0-9_]{1,60}$")]
-"""A source of another package: no name of guard's own begins so."""
+"""A source of a plugin; no source of guard itself begins with `X_`."""
 AnySource = SourceName | CustomName
 LOOKBACK_MINUTES = 60
 _WINDOW_SECONDS: dict[Tier, int] = {1: 3600, 2: 1800, 3: 900}
@@ -58,15 +58,14 @@ _CUSTOM: dict[Tier, Source] = {
     2: Source(2, 0.6, "what a package of the user's found"),
     3: Source(3, 0.3, "what a package of the user's found"),
 }
-"""The least of each band: nobody knows how good it is."""
+"""The least of each tier: how good a plugin is, is not known."""
 
 
 def find_source(source: AnySource, tier: Tier | None = None) -> Source:
-    """What a source is worth; one of another package by the tier that it says it is of, the third if it does not say."""
+    """A source by its name; a plugin's source counts by the tier that it declares, 3 by default."""
     known = SOURCES.get(cast(SourceName, source))
     return known if known is not None else _CUSTOM[tier or 3]
 
 
 def window_seconds(tier: Tier, lookback_minutes: float) -> float:
-    """How old a sign of this tier may be to count; windows scale with the look-back."""
     return _WINDOW_SECONDS[tier] * lookback_minutes / LOOKBACK_MINUTES

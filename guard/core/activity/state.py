@@ -1,4 +1,4 @@
-"""What is kept of watching one agent: the prompts that it was sent, and what was learned of its rhythm."""
+"""The view of one watched agent: the prompts that it was sent, and the lessons from those that were not needed."""
 
 from typing import Any, Literal, assert_never
 
@@ -21,7 +21,7 @@ MOST_KEPT = 20
 
 
 class SentResume(Frozen):
-    """One prompt that went to the agent."""
+    """One prompt that was sent to the agent."""
 
     at: Instant
     incarnation: Incarnation
@@ -43,7 +43,7 @@ class FalseAlarm(Frozen):
 
 
 class WatchedAgent(ViewDocument):
-    """One agent as it was watched, over all its incarnations."""
+    """The prompts and lessons of one agent, over all its incarnations."""
 
     schema_: Literal["guard/watched-agent/1"] = Field("guard/watched-agent/1", alias="schema")
     task_id: Id
@@ -52,7 +52,7 @@ class WatchedAgent(ViewDocument):
     """The newest last."""
     total_resumes: Count
     learned_lookback_minutes: Minutes | None
-    """How far one looks back for it, where that was learned."""
+    """How far to look back for the agent, if guard has learned that."""
     false_alarms: tuple[FalseAlarm, ...]
     forgotten_at: Instant | None
 
@@ -60,7 +60,7 @@ class WatchedAgent(ViewDocument):
         return baseline_key(self.task_id, self.agent_id)
 
     def sent_in(self, stall: str) -> int:
-        """How many prompts went to it in this silence."""
+        """How many prompts were sent to the agent in this silence."""
         return sum(one.stall == stall for one in self.resumes)
 
 
@@ -86,16 +86,16 @@ class WatchedAgentFold(Fold[WatchedAgent]):
         self._fields |= {"task_id": event.task_id, "agent_id": event.agent_id}
         match event:
             case ResumeSent():
-                self._sent(event)
+                self._apply_sent(event)
             case FalseAlarmLearned():
-                self._learned(event)
+                self._apply_learned(event)
             case ActivityForgotten():
                 kept = {"false_alarms": (), "learned_lookback_minutes": None}
                 self._fields |= {**kept, "forgotten_at": event.at}
             case _:
                 assert_never(event)
 
-    def _sent(self, event: ResumeSent) -> None:
+    def _apply_sent(self, event: ResumeSent) -> None:
         sent = SentResume.model_construct(
             at=event.at,
             incarnation=event.incarnation,
@@ -108,7 +108,7 @@ class WatchedAgentFold(Fold[WatchedAgent]):
         self._fields["resumes"] = (*self._fields["resumes"], sent)[-MOST_KEPT:]
         self._fields["total_resumes"] += 1
 
-    def _learned(self, event: FalseAlarmLearned) -> None:
+    def _apply_learned(self, event: FalseAlarmLearned) -> None:
         alarm = FalseAlarm.model_construct(
             resumed_at=event.resumed_at,
             learned_at=event.at,

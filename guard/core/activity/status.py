@@ -1,4 +1,4 @@
-"""What `guard status` prints: every task with its agents, alive, at work or stale."""
+"""The report of `guard status`, as a document and as text: every task with its agents, alive, at work or stale."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -35,14 +35,14 @@ class SurveyedAgent(ListedAgent):
 
     category: Category
     age_minutes: Annotated[float, Field(ge=0)]
-    """How long ago it last said something of itself: in its status file, else in the registry."""
+    """How long ago it last reported its state, in its status file or to the registry."""
     is_active: bool | None
-    """None if nobody looked, or if it has ended."""
+    """None if it was not assessed, or has ended."""
     confidence: Share | None
     sources: tuple[AnySource, ...]
-    """What showed it to be at work, the newest first."""
+    """The sources that showed it at work, the newest first."""
     last_seen: Instant | None
-    """The newest sign of it, also one that is too old to count; None if nobody looked."""
+    """The newest sign of it, even if it is too old to count; None if it was not assessed."""
 
 
 class StatusReport(Report):
@@ -55,14 +55,13 @@ class StatusReport(Report):
     tasks: tuple[TaskLine, ...]
     agents: tuple[SurveyedAgent, ...]
     outage: Outage | None
-    """Agents that fell silent together: they are not escalated while that explains it."""
+    """Agents that fell silent together: they are not escalated while the outage explains it."""
 
 
 def category(
     age_minutes: float, *, is_active: bool | None, ended: bool, in_outage: bool = False
 ) -> Category:
-    """Where it stands; activity, or an outage, stops the escalation at `warning`. None if nobody looked whether it is at \
-work."""
+    """How stale an agent is by the age of its last report; activity or an outage stops the escalation at `warning`."""
     if ended:
         return "ended"
     hours = age_minutes / 60
@@ -74,7 +73,6 @@ work."""
 
 
 def status_text(report: StatusReport) -> str:
-    """The counts of all tasks and of each, then one line per agent."""
     counts = f"{report.active_agents} active, {report.completed_agents} completed"
     lines = [
         f"{counts}, {report.total_agents_spawned} spawned in {plural(len(report.tasks), 'task')}"
@@ -94,7 +92,7 @@ def _surveyed_rows(agents: Sequence[SurveyedAgent]) -> list[str]:
 
 
 def cells(agent: SurveyedAgent) -> tuple[str, ...]:
-    """What is shown of one agent, under `CELLS`."""
+    """The values of one agent under the columns of `CELLS`."""
     return (
         agent.task_id,
         agent.agent_id,
@@ -108,12 +106,10 @@ def cells(agent: SurveyedAgent) -> tuple[str, ...]:
 
 
 def sort_by_urgency(agents: Sequence[SurveyedAgent]) -> list[SurveyedAgent]:
-    """The stalest first, those that have ended last."""
     return sorted(agents, key=lambda agent: _URGENCY.index(agent.category))
 
 
 def _activity(agent: SurveyedAgent) -> str:
-    """How surely it is at work, and by what."""
     if agent.is_active is None:
         return ""
     sources = ", ".join(agent.sources[:_MOST_SOURCES])

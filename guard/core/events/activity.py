@@ -1,5 +1,4 @@
-"""Events of watching agents: prompts that were sent to wake them, what was learned from those that were not needed, and the
-clocks of the machine that they were watched on."""
+"""Events of watching agents: prompts that were sent, lessons from needless ones, and the clocks of the machine."""
 
 from typing import Annotated, Literal
 
@@ -21,15 +20,15 @@ class _WatchEvent(BaseEvent):
 
 
 class ResumeSent(_WatchEvent):
-    """A prompt went to an agent that was not known to be at work."""
+    """Guard sent a prompt to an agent that was not known to be at work."""
 
     type: Literal["resume_sent"] = "resume_sent"
     way: ResumeWay
     stall: Digest
-    """Names the silence that it was sent in: what was last seen of the agent."""
+    """A digest that identifies the silence in which it was sent."""
     last_activity: Instant | None
     lookback_minutes: Minutes
-    """By which look-back it was assessed."""
+    """The look-back that the agent was assessed with."""
     prompt: Digest
     reason: Line
     boot_seconds: BootSeconds | None = None
@@ -37,19 +36,19 @@ class ResumeSent(_WatchEvent):
 
 
 class FalseAlarmLearned(_WatchEvent):
-    """An agent that was sent a prompt proved to have been at work."""
+    """An agent that was sent a prompt turned out to have been at work."""
 
     type: Literal["false_alarm_learned"] = "false_alarm_learned"
     resumed_at: Instant
     proof: Line
     silence_minutes: Minutes
-    """How long it had seemed silent."""
+    """How long the agent had seemed silent."""
     lookback_minutes: Minutes
-    """How far one looks back for it from now on."""
+    """How far guard looks back for the agent from now on."""
 
 
 class ActivityForgotten(_WatchEvent):
-    """What was learned of an agent counts no longer."""
+    """The lessons about an agent no longer count."""
 
     type: Literal["activity_forgotten"] = "activity_forgotten"
     reason: Line = ""
@@ -59,11 +58,11 @@ WatchEvent = ResumeSent | FalseAlarmLearned | ActivityForgotten
 
 
 class ClocksRead(BaseEvent):
-    """The clocks of a machine while its agents are watched: their differences tell when it slept."""
+    """The clocks of a machine on which agents are watched: their differences show when it slept."""
 
     type: Literal["clocks_read"] = "clocks_read"
     machine: Line
     boot_id: Line
     boot_seconds: ClockSeconds
     awake_seconds: ClockSeconds
-    """As the boot clock, without the time in which the machine slept."""
+    """Like the boot clock, without the time in which the machine slept."""
