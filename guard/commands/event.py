@@ -59,10 +59,10 @@ def _values(guard: Invocation, known: dict[str, Any], fields: tuple[str, ...]) -
 
 
 def _value(guard: Invocation, name: str, text: str, field: Any) -> Any:
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
 
     if name == "task_id":
-        return task_named(guard, text)
+        return find_task_id(guard, text)
     kind = get_origin(field.annotation) if field is not None else None
     if kind is dict or (kind is tuple and text.startswith("[")):
         return _document(name, text)

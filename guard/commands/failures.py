@@ -20,11 +20,11 @@ def command(ctx: click.Context, form: str) -> None:
     """Show what went wrong in audits, by kind and cause, and warn the tasks that it concerns."""
     if ctx.invoked_subcommand is not None:
         return
-    from guard.coordinator.record import current
+    from guard.coordinator.record import find_state
     from guard.core.failures.report import FailuresReport, failures_text
 
     guard: Invocation = ctx.obj
-    state = current(guard)
+    state = find_state(guard)
     report = FailuresReport(failure_patterns=state.failure_patterns if state else {})
     guard.output.document(report, form, failures_text)
 
@@ -50,12 +50,12 @@ def record(
     FILE has the report; by default it is read from standard input. A failed `guard plan audit` with a message does the same.
     """
     from guard.coordinator.failures import record_failure
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
     from guard.core.coordinator.report import change_report, change_text
 
     with click.open_file(str(file), "rb") as stream:
         details = stream.read(1 << 22).decode(errors="replace")
-    done = record_failure(guard, task_named(guard, task), details, kind, event_id)
+    done = record_failure(guard, find_task_id(guard, task), details, kind, event_id)
     report = change_report(done.events, done.state, repeated=done.repeated)
     guard.output.document(report, form, lambda one: change_text(one, done.state))
 
@@ -92,11 +92,11 @@ def warn(guard: Invocation, task: str, preview: bool, event_id: str | None, form
 
     With nothing to warn of nothing is recorded, and the id stays free.
     """
-    from guard.coordinator.failures import warnings_of
-    from guard.coordinator.load import task_named
+    from guard.coordinator.failures import warn_task
+    from guard.coordinator.plan import find_task_id
 
     if preview and event_id is not None:
         raise WrongUsage("nothing is recorded with --preview", "leave out --event-id")
-    named = task_named(guard, task)
-    report = warnings_of(guard, named, issues=not preview, event_id=event_id)
+    named = find_task_id(guard, task)
+    report = warn_task(guard, named, issues=not preview, event_id=event_id)
     guard.output.document(report, form, lambda one: one.text or "nothing to warn of")

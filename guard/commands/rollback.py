@@ -43,11 +43,11 @@ def command(
     guard is killed meanwhile, the next command finishes or undoes it; if that is the same rollback once more, a finished one is
     all that was asked for. Exit code 1 if it is refused: it is said why.
     """
-    from guard.coordinator.record import loaded
+    from guard.coordinator.record import require_state
     from guard.core.coordinator.report import names_of
     from guard.rollback.rollback import rollback
 
-    names = names_of(loaded(guard))
+    names = names_of(require_state(guard))
 
     def tell(one: RolledBackTask) -> None:
         if form == "text":

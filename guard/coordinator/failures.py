@@ -1,7 +1,13 @@
-"""Failures that recur: recorded by kind and cause, and told to those whose task they concern."""
+"""Record failures by kind and cause, and warn the tasks that they concern."""
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import RequestResult, loaded, record, recorded_under, usable
+from guard.coordinator.record import (
+    RequestResult,
+    find_event,
+    record,
+    reject_invalid,
+    require_state,
+)
 from guard.core.coordinator.decide import (
     add_failure_prevention,
     issue_warnings,
@@ -18,7 +24,7 @@ def record_failure(
     guard: Invocation, task_id: str, details: str, kind: str | None, event_id: str | None
 ) -> RequestResult:
     """Record one failure of a task, of the kind that its report shows if none is named."""
-    with usable():
+    with reject_invalid():
         request = record_failure_pattern(
             failure_type=kind or failure_kind(details),
             task_id=task_id,
@@ -30,26 +36,25 @@ def record_failure(
 def add_prevention(
     guard: Invocation, kind: str, prevention: str, event_id: str | None
 ) -> RequestResult:
-    """Record what helps against a kind of failure."""
-    with usable():
+    with reject_invalid():
         request = add_failure_prevention(failure_type=kind, prevention=prevention)
     return record(guard, request, event_id)
 
 
-def warnings_of(
+def warn_task(
     guard: Invocation, task_id: str, *, issues: bool, event_id: str | None = None
 ) -> FailureWarningsReport:
-    """What a task is to be warned of; that it was warned is recorded where the warnings are issued.
+    """The warnings for a task; with `issues` it is recorded that the task was warned.
 
-    Under an id that was used before it is what the task was warned of then.
+    Under an event id that was used before, they are the warnings of that time.
     """
-    state = loaded(guard)
+    state = require_state(guard)
     task = state.task(task_id)
     if task is None:
-        raise Refused(f"the plan has no task {task_id}", "`guard plan show` lists what there is")
+        raise Refused(f"the plan has no task {task_id}", "`guard plan show` lists the tasks")
     titles = {one.id: one.title for one in state.tasks}
     found = warnings_for(task, state.failure_patterns, titles)
-    known = recorded_under(guard, event_id) if event_id is not None else None
+    known = find_event(guard, event_id) if event_id is not None else None
     if isinstance(known, FailureWarningIssued):
         found = known.warnings
     if (found and issues) or known is not None:

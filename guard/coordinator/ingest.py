@@ -1,7 +1,7 @@
-"""What an agent printed, taken for what it tells the coordinator.
+"""Record the signals in an agent's output.
 
-Signals are recorded one by one, in their order: one that the state does not allow is refused, and the next is tried all the
-same. Of an agent's event stream its last message counts; what it quotes in tool calls does not.
+Signals are recorded one by one, in their order: one that the state does not allow is refused, and the next is still tried.
+Of an agent's event stream its last message counts; what it quotes in tool calls does not.
 """
 
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import loaded, record, recorded_under, usable
+from guard.coordinator.record import find_event, record, reject_invalid, require_state
 from guard.core.base.text import valid
 from guard.core.classify import reader
 from guard.core.coordinator.from_signal import asked_by
@@ -26,61 +26,61 @@ _BY_HAND = "`guard rollback TASK` takes it back; no agent can"
 def ingest(
     guard: Invocation, agent_id: str, file: Path, event_id: str | None = None
 ) -> PlanIngestReport:
-    """Record what the output says; with an event id each signal has one that is made of it and of its number."""
-    loaded(guard)
-    heard = [
-        _taken(guard, agent_id, signal, numbered_id(event_id, number) if event_id else None)
-        for number, signal in enumerate(signals(said_in(guard, _read(file))), 1)
+    """Record the signals of a file; with an event id, the id of each signal is made of it and of the signal's number."""
+    require_state(guard)
+    reports = [
+        _record_signal(guard, agent_id, signal, numbered_id(event_id, number) if event_id else None)
+        for number, signal in enumerate(signals(last_message(guard, _read(file))), 1)
     ]
-    refused = sum(one.outcome == "refused" for one in heard)
-    return PlanIngestReport(agent_id=agent_id, signals=tuple(heard), refused=refused)
+    refused = sum(one.outcome == "refused" for one in reports)
+    return PlanIngestReport(agent_id=agent_id, signals=tuple(reports), refused=refused)
 
 
-def said_in(guard: Invocation, data: bytes) -> str:
-    """What the agent said: its last message, or all that it printed where that is plain text."""
-    words = reader(None)
-    words.feed(data)
-    words.finish(None, guard.clock.now().astimezone())
-    return valid(words.said if words.format else data.decode(errors="replace"))
+def last_message(guard: Invocation, data: bytes) -> str:
+    """The last message of an event stream; of plain text, all of it."""
+    stream = reader(None)
+    stream.feed(data)
+    stream.finish(None, guard.clock.now().astimezone())
+    return valid(stream.said if stream.format else data.decode(errors="replace"))
 
 
 def _read(file: Path) -> bytes:
     try:
         if str(file) == "-":
-            return _bounded(sys.stdin.buffer)
+            return _read_bounded(sys.stdin.buffer)
         with file.open("rb") as stream:
-            return _bounded(stream)
+            return _read_bounded(stream)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise WrongUsage(f"{file} cannot be read: {why}", "name what the agent printed") from None
 
 
-def _bounded(stream: BinaryIO) -> bytes:
+def _read_bounded(stream: BinaryIO) -> bytes:
     data = stream.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise WrongUsage("that is more than 64 MiB", "give the agent's last message alone")
     return data
 
 
-def _taken(
+def _record_signal(
     guard: Invocation, agent_id: str, signal: AgentSignal, event_id: str | None
 ) -> IngestedSignal:
     try:
-        known = recorded_under(guard, event_id) if event_id is not None else None
-        with usable():
-            request = asked_by(loaded(guard), agent_id, signal, known)
+        known = find_event(guard, event_id) if event_id is not None else None
+        with reject_invalid():
+            request = asked_by(require_state(guard), agent_id, signal, known)
         if request is None:
-            return _heard(signal, "for_a_person", _BY_HAND)
+            return _report_signal(signal, "for_a_person", _BY_HAND)
         done = record(guard, request, event_id)
     except NotAllowed as error:
-        return _heard(signal, "refused", f"{error} ({error.refusal.hint})")
+        return _report_signal(signal, "refused", f"{error} ({error.refusal.hint})")
     except (Refused, WrongUsage) as error:
-        return _heard(signal, "refused", error.message)
+        return _report_signal(signal, "refused", error.message)
     outcome = "repeated" if done.repeated else "recorded"
-    return _heard(signal, outcome, "", tuple(one.type for one in done.events))
+    return _report_signal(signal, outcome, "", tuple(one.type for one in done.events))
 
 
-def _heard(
+def _report_signal(
     signal: AgentSignal, outcome: str, detail: str, events: tuple[str, ...] = ()
 ) -> IngestedSignal:
     fields = {"kind": signal.kind, "line": signal.line, "task": valid(signal.task)[:_MOST_LINE]}

@@ -1,75 +1,156 @@
-"""One change of the coordinator's state: decided under the lock, recorded with what it means for the registries."""
+"""Read the coordinator's state, and change it: decide under the lock, and record it together with the registries."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from pydantic import ValidationError
 
 from guard.agents.report import ground_of
 from guard.context.ids import checked_id, new_id
 from guard.context.invocation import Invocation
-from guard.coordinator.facts import commit_of, terms_of
 from guard.coordinator.register_agents import Register
 from guard.core.agents.baseline import Ground
 from guard.core.base.fields import first_problem
+from guard.core.base.paths import spelled
+from guard.core.base.text import plural
 from guard.core.coordinator.decide import decide
-from guard.core.coordinator.decide_tasks import dispatch_developer, pass_audit
-from guard.core.coordinator.requests import DecisionTerms, Refusal, Request
+from guard.core.coordinator.decide_tasks import base_of, dispatch_developer, pass_audit
+from guard.core.coordinator.entries import ActiveAgent
+from guard.core.coordinator.requests import (
+    AuditedCommit,
+    CoordinatorLimits,
+    DecisionTerms,
+    Refusal,
+    Request,
+)
 from guard.core.coordinator.state import COORDINATOR, Coordinator, empty_state, fold_onto
+from guard.core.coordinator.tick import is_due, is_of_a_tick, tick
 from guard.core.events import Event
 from guard.core.events.base import BaseEvent
 from guard.core.events.plan import CoordinatorEvent
 from guard.core.events.plan_upkeep import StateReconstructed, StateRecoveryNeeded
-from guard.errors import Refused, WrongUsage
+from guard.core.log.view import unseal
+from guard.errors import Refused, RepositoryProblem, WrongUsage
+from guard.git.head import UNBORN, head
+from guard.git.reader import RepositoryReader
 from guard.store import Change
+
+_MOST_FILES = 1000
+_HEADS = "refs/heads/"
+
+
+def coordinator_limits(guard: Invocation) -> CoordinatorLimits:
+    settings = guard.users_config.settings.coordinator
+    return CoordinatorLimits(
+        active_developers=settings.active_developers,
+        remediation_attempts=settings.remediation_attempts,
+        agent_timeout=timedelta(minutes=settings.agent_timeout_minutes),
+        redispatch_limit=settings.redispatch_limit,
+        max_concurrent_per_agent=settings.max_concurrent_per_agent,
+    )
+
+
+def decision_terms(
+    guard: Invocation, event_id: str | None, *, looks: bool = False
+) -> DecisionTerms:
+    """The terms of a decision that is made now; `looks` asks git where the repository stands."""
+    moment = guard.clock.moment()
+    return DecisionTerms(
+        moment.now,
+        event_id or new_id(),
+        coordinator_limits(guard),
+        _head(guard) if looks else None,
+        boot_seconds=moment.boot_seconds,
+        boot_id=moment.boot_id,
+    )
+
+
+def _reader(guard: Invocation) -> RepositoryReader | None:
+    repository = guard.repository_if_any
+    if repository is None:
+        return None
+    limit = guard.users_config.settings.completion_check.git_timeout_seconds
+    return RepositoryReader(repository, guard.environ, limit)
+
+
+def _head(guard: Invocation) -> str | None:
+    git = _reader(guard)
+    try:
+        found = head(git) if git is not None else None
+    except RepositoryProblem as error:
+        guard.output.warn(f"where the repository stands is not known: {error.message}")
+        return None
+    return None if found == UNBORN else found
+
+
+def audited_commit(guard: Invocation, state: Coordinator, task_id: str) -> AuditedCommit | None:
+    """The commit, files and branch of a task that passes its audit now; None without a commit."""
+    git, now = _reader(guard), _head(guard)
+    if git is None or now is None:
+        return None
+    try:
+        branch = git.line("symbolic-ref", "--quiet", "HEAD")
+        base = base_of(state, task_id)
+        names = git.ask("diff-tree", "-r", "-z", "--name-only", base, now) if base else b""
+    except RepositoryProblem as error:
+        guard.output.warn(f"the files of {state.task_name(task_id)} are not known: {error.message}")
+        return AuditedCommit(now)
+    files = [spelled(name) for name in names.split(b"\0") if name]
+    own = branch.removeprefix(_HEADS) if branch else None
+    return AuditedCommit(now, tuple(files[:_MOST_FILES]), own[:512] if own else None)
 
 
 @dataclass(frozen=True)
 class RequestResult:
-    """What a request came to."""
+    """What was recorded for a request, and the state after it."""
 
     events: tuple[CoordinatorEvent, ...]
     state: Coordinator
     repeated: bool = False
-    """Whether it had been recorded before, under the same id: then nothing happened."""
+    """Whether the request had been recorded before under the same id; then nothing is recorded now."""
 
 
-def current(guard: Invocation) -> Coordinator | None:
-    """The state as it stands; None if nothing was ever recorded."""
+def find_state(guard: Invocation) -> Coordinator | None:
+    """The coordinator's state; None if nothing was ever recorded."""
     return guard.store.view(COORDINATOR)
 
 
-def loaded(guard: Invocation) -> Coordinator:
-    """The same, refused without a plan."""
-    state = current(guard)
+def require_state(guard: Invocation) -> Coordinator:
+    """The coordinator's state; refused while no plan is loaded."""
+    return _require_plan(find_state(guard))
+
+
+def _require_plan(state: Coordinator | None) -> Coordinator:
     if state is None or state.plan_file is None:
-        raise Refused("no plan is loaded", "`guard plan load FILE` takes one")
+        raise Refused("no plan is loaded", "`guard plan load FILE` loads one")
     return state
 
 
 def record(guard: Invocation, request: Request, event_id: str | None = None) -> RequestResult:
-    """What the request leads to, recorded; refused where the state does not allow it."""
+    """Record what the request leads to; refused where the state does not allow it."""
     if event_id is not None:
         checked_id("an event id", event_id)
     begins = request.kind is dispatch_developer
-    terms = terms_of(guard, event_id, looks=begins)
+    terms = decision_terms(guard, event_id, looks=begins)
     ground = ground_of(guard) if begins else None
 
-    def decided(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
+    def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
         if event_id is not None and (known := change.recorded(event_id)) is not None:
-            _refuse_other(request, known, event_id)
+            if not request.is_recorded_as(known):
+                raise reused_id_error(known, event_id)
             return None
         own = terms
         if request.kind is pass_audit:
-            own = replace(terms, commit=commit_of(guard, state, request.fields["task_id"]))
-        return allowed(decide(state, request, own))
+            own = replace(terms, commit=audited_commit(guard, state, request.fields["task_id"]))
+        return unwrap_decision(decide(state, request, own))
 
-    return change_state(guard, terms, decided, ground)
+    return change_state(guard, terms, decide_now, ground)
 
 
-def recorded_under(guard: Invocation, event_id: str) -> Event | None:
-    """The event that has this id, if one has."""
+def find_event(guard: Invocation, event_id: str) -> Event | None:
     with guard.writable_store.change() as change:
         return change.recorded(event_id)
 
@@ -77,34 +158,35 @@ def recorded_under(guard: Invocation, event_id: str) -> Event | None:
 def change_state(
     guard: Invocation,
     terms: DecisionTerms,
-    decided: Callable[[Coordinator, Change], tuple[CoordinatorEvent, ...] | None],
+    decide_now: Callable[[Coordinator, Change], tuple[CoordinatorEvent, ...] | None],
     ground: Ground | None = None,
 ) -> RequestResult:
-    """Decide by the state as it is under the lock, and record it; None means that it was recorded before."""
+    """Record the events that are decided under the lock; None means that they were recorded before."""
     keep = guard.lenient_settings.registry.keep_finished
-    with guard.writable_store.change() as change, usable():
-        state = _recovered(change, terms)
-        events = decided(state, change)
+    with guard.writable_store.change() as change, reject_invalid():
+        state = _recover_state(change, terms)
+        events = decide_now(state, change)
         if events is None:
             return RequestResult((), state, repeated=True)
-        change.append(*_with_registries(state, events, Register(change, terms.now, ground, keep)))
+        register = Register(change, terms.now, ground, keep)
+        # Appended in one, so that a crash leaves nothing of it or everything.
+        change.append(*_with_registry_events(state, events, register))
         return RequestResult(events, change.view(COORDINATOR) or state)
 
 
-def _with_registries(
+def _with_registry_events(
     state: Coordinator, events: Iterable[CoordinatorEvent], register: Register
 ) -> list[Event]:
-    """All that is appended in one: a crash leaves either nothing of it or everything."""
     whole: list[Event] = []
     for event in events:
-        later = fold_onto(state, event)
-        whole += [event, *register.told(state, event, later)]
-        state = later
+        after = fold_onto(state, event)
+        whole += [event, *register.events(state, event, after)]
+        state = after
     return whole
 
 
-def _recovered(change: Change, terms: DecisionTerms) -> Coordinator:
-    """The state; that its file could not be used is recorded by whoever finds out and may write."""
+def _recover_state(change: Change, terms: DecisionTerms) -> Coordinator:
+    """The state; that its file could not be used is recorded here, by the first command that may write."""
     state = change.view(COORDINATOR)
     if state is None:
         return empty_state()
@@ -119,28 +201,24 @@ def _recovered(change: Change, terms: DecisionTerms) -> Coordinator:
     return change.view(COORDINATOR) or state
 
 
-def _refuse_other(request: Request, known: BaseEvent, event_id: str) -> None:
-    if not request.is_recorded_as(known):
-        raise used_for_another(known, event_id)
-
-
-def used_for_another(known: BaseEvent, event_id: str) -> Refused:
-    """The id of a request is that of something else."""
+def reused_id_error(known: BaseEvent, event_id: str) -> Refused:
     return Refused(
         f"the id {event_id} was used for another {known.type}", "give each request an id of its own"
     )
 
 
-def allowed(decision: tuple[CoordinatorEvent, ...] | Refusal) -> tuple[CoordinatorEvent, ...]:
-    """What was decided; a refusal is raised."""
+def unwrap_decision(
+    decision: tuple[CoordinatorEvent, ...] | Refusal,
+) -> tuple[CoordinatorEvent, ...]:
+    """The events of a decision; raises Refused for a refusal."""
     if isinstance(decision, Refusal):
         raise Refused(decision.message, decision.hint)
     return decision
 
 
 @contextmanager
-def usable() -> Iterator[None]:
-    """What cannot be an event is the caller's fault."""
+def reject_invalid() -> Iterator[None]:
+    """Report fields that cannot be recorded as a mistake of the caller."""
     try:
         yield
     except ValidationError as error:
@@ -148,3 +226,59 @@ def usable() -> Iterator[None]:
             f"this cannot be recorded: {first_problem(error)}",
             "texts are valid and bounded: a line has at most 512 characters",
         ) from None
+
+
+def run_tick(
+    guard: Invocation,
+    is_at_work: Callable[[str, ActiveAgent], bool],
+    *,
+    fills: bool = True,
+    event_id: str | None = None,
+) -> RequestResult:
+    """Time agents out, extend their time, and send agents out to the free places."""
+    if not guard.workspace.path.exists():
+        _require_plan(None)
+    terms = decision_terms(guard, event_id, looks=fills)
+    ground = ground_of(guard) if fills else None
+    at_work: dict[str, bool] = {}
+    unseen: dict[str, ActiveAgent] = {}
+
+    def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
+        unseen.clear()
+        if event_id is not None and (known := change.recorded(event_id)) is not None:
+            if not is_of_a_tick(known):
+                raise reused_id_error(known, event_id)
+            return None
+        agents = _require_plan(state).active_agents.items()
+        due = {name: one for name, one in agents if is_due(one, terms) and not one.checked}
+        unseen.update({name: one for name, one in due.items() if name not in at_work})
+        return (
+            () if unseen else tick(state, terms, lambda name: at_work.get(name, False), fills=fills)
+        )
+
+    # Looking whether an agent is at work takes time: the lock is released for it, and taken again.
+    while True:
+        result = change_state(guard, terms, decide_now, ground)
+        if not unseen:
+            return result
+        at_work |= {agent_id: is_at_work(agent_id, agent) for agent_id, agent in unseen.items()}
+
+
+def explain_origin(guard: Invocation, state: Coordinator) -> str:
+    """Say in one sentence whether the state comes from its file, from the records after it, or from the log alone."""
+    stored = _stored_state(guard)
+    if stored is None:
+        count = plural(state.events_folded, "event")
+        return f"{COORDINATOR.file} cannot be used: folded from the log alone, {count}"
+    count, later = plural(stored.events_folded, "event"), state.events_folded - stored.events_folded
+    news = f"{plural(later, 'event')} came after it" if later else "nothing came after it"
+    return f"{COORDINATOR.file} stands at record {stored.seq}, with {count}; {news}"
+
+
+def _stored_state(guard: Invocation) -> Coordinator | None:
+    path = os.fspath(guard.workspace.path / COORDINATOR.file)
+    try:
+        with open(path, "rb") as file:
+            return unseal(file.read(), Coordinator)
+    except (OSError, ValueError):
+        return None

@@ -1,4 +1,4 @@
-"""Agents that the coordinator sends out or takes back, in the registries: recorded together with what causes it."""
+"""Keep the registries in step with the agents that the coordinator sends out and takes back."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -37,11 +37,11 @@ from guard.core.events.plan_upkeep import TaskRolledBack
 from guard.store import Change
 
 INFRASTRUCTURE = "infrastructure"
-"""The task of those who repair or audit it, in the registries."""
+"""The task of agents that repair or audit the infrastructure, in the registries."""
 
 
 class Register:
-    """The registries during one change, with the counts that its events will leave."""
+    """The registries during one change, with the counts that its events will lead to."""
 
     def __init__(self, change: Change, now: datetime, ground: Ground | None, keep: int) -> None:
         self._change, self._now, self._ground = change, now, ground
@@ -49,20 +49,20 @@ class Register:
         self._tasks: dict[str, AgentCounts] = {}
         self._overall = change.fold(GLOBAL_REGISTRY).counts()
 
-    def told(
+    def events(
         self, before: Coordinator, event: CoordinatorEvent, after: Coordinator
     ) -> Iterator[AgentLogEvent]:
-        """What the event means for the registries."""
-        for agent_id, task_id, status in _ends(before, event, after):
+        """The registry events that follow from an event of the coordinator."""
+        for agent_id, task_id, status in _ended_agents(before, event, after):
             yield from self._end(agent_id, task_id, status)
-        for agent_id, task_id, kind in _starts(before, event):
-            # Whom it was claimed for elsewhere was never registered here, and is sent back to work there.
+        for agent_id, task_id, kind in _started_agents(before, event):
+            # A developer that claimed the task from another one is registered there, and never here.
             if not isinstance(event, AuditorFail) or self._known(task_id, agent_id) is not None:
                 yield from self._start(agent_id, task_id, kind)
 
     def _start(self, agent_id: str, task_id: str, kind: str) -> Iterator[AgentLogEvent]:
-        """An agent that was registered by whoever started it stays what it is."""
         known = self._known(task_id, agent_id)
+        # The program that started the agent may have registered it already.
         if known is not None and known.status in ACTIVE:
             return
         names = records.names(task_id, agent_id, known.incarnation + 1 if known else 1)
@@ -71,7 +71,7 @@ class Register:
         yield event
         if self._ground is not None:
             yield records.made(AgentBaselineRecorded, self._now, names, **vars(self._ground))
-        yield from self._moved(event, known)
+        yield from self._transition(event, known)
 
     def _end(self, agent_id: str, task_id: str, status: AgentStatus) -> Iterator[AgentLogEvent]:
         known = self._known(task_id, agent_id)
@@ -79,12 +79,12 @@ class Register:
             names = records.names(task_id, agent_id, known.incarnation)
             event = records.made(AgentUpdated, self._now, names, status=status)
             yield event
-            yield from self._moved(event, known)
+            yield from self._transition(event, known)
 
     def _known(self, task_id: str, agent_id: str) -> Agent | None:
         return records.standing(self._change, task_id, agent_id)
 
-    def _moved(self, event: Moving, known: Agent | None) -> Iterator[AgentLogEvent]:
+    def _transition(self, event: Moving, known: Agent | None) -> Iterator[AgentLogEvent]:
         task_id = event.task_id
         own = self._tasks.get(task_id) or self._change.fold(AGENT_REGISTRY, task_id).counts()
         moved = transition(event, new_id(), known, own, self._overall)
@@ -99,8 +99,8 @@ class Register:
             yield moved
 
 
-def _starts(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str, str, str]]:
-    """Who begins, on which task, as what."""
+def _started_agents(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str, str, str]]:
+    """The agents that begin with the event: agent id, task id, type."""
     match event:
         case DeveloperDispatched() if event.registered_in is None:
             yield event.agent_id, event.task_id, "developer"
@@ -120,13 +120,13 @@ def _starts(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str,
             return
 
 
-def _ends(
+def _ended_agents(
     before: Coordinator, event: CoordinatorEvent, after: Coordinator
 ) -> Iterable[tuple[str, str, AgentStatus]]:
-    """Who ends. A developer that calls its task ready may have to work on it again: it ends when the task does."""
+    # A developer that calls its task ready may have to work on it again: it ends when the task does.
     if isinstance(event, DeveloperReadyForAudit):
         return
-    status = _status(event)
+    status = _end_status(event)
     for agent_id, agent in before.active_agents.items():
         if agent_id not in after.active_agents:
             yield agent_id, agent.task_id or INFRASTRUCTURE, status
@@ -139,7 +139,7 @@ def _ends(
             yield work.developer_id, event.task_id, "completed"
 
 
-def _status(event: CoordinatorEvent) -> AgentStatus:
+def _end_status(event: CoordinatorEvent) -> AgentStatus:
     match event:
         case AgentTimeout() | SupportingAgentFailed() | TaskRolledBack():
             return "failed"

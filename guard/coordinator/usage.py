@@ -1,4 +1,4 @@
-"""How much of its limits the coordinator's session has used, asked of the program that knows."""
+"""Ask the user's program how much of its limits the coordinator's session has used."""
 
 import shlex
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import recorded_under
+from guard.coordinator.record import find_event
 from guard.core.base.fields import first_problem
 from guard.core.base.strict_json import loads
 from guard.core.coordinator.decide import record_usage
@@ -20,9 +20,9 @@ _MOST_BYTES = 1 << 20
 _NAMES = ("session_utilisation", "session_remaining", "session_resets_at")
 
 
-def asked(guard: Invocation, event_id: str | None = None) -> Request:
-    """What `usage_command` says; under an id that was used before, what it said then."""
-    known = recorded_under(guard, event_id) if event_id is not None else None
+def ask_usage(guard: Invocation, event_id: str | None = None) -> Request:
+    """The usage that `coordinator.usage_command` prints; under an event id that was used before, what was recorded then."""
+    known = find_event(guard, event_id) if event_id is not None else None
     if isinstance(known, UsageChecked):
         return record_usage.parse({name: getattr(known, name) for name in _NAMES})
     command = guard.users_config.settings.coordinator.usage_command
@@ -43,20 +43,20 @@ def asked(guard: Invocation, event_id: str | None = None) -> Request:
     if done.code != 0:
         how = "was ended at its limit" if done.code is None else f"ended with {done.code}"
         raise Refused(f"the usage command {how}", "run it by hand to see why")
-    return _read(done.stdout)
+    return _parse_usage(done.stdout)
 
 
-def _read(data: bytes) -> Request:
-    """The document that it printed; the names may go without `session_`."""
+def _parse_usage(data: bytes) -> Request:
     try:
-        told: Any = loads(data)
+        usage: Any = loads(data)
     except ValueError as error:
         raise Refused(
             f"the usage command printed no JSON: {error}", "see `docs/guide/coordinator.md`"
         ) from None
-    if not isinstance(told, dict):
+    if not isinstance(usage, dict):
         raise Refused("the usage command printed no JSON object", "see `docs/guide/coordinator.md`")
-    found = {name: told.get(name, told.get(name.removeprefix("session_"))) for name in _NAMES}
+    # The names may go without `session_`.
+    found = {name: usage.get(name, usage.get(name.removeprefix("session_"))) for name in _NAMES}
     try:
         return record_usage.parse({k: v for k, v in found.items() if v is not None})
     except ValidationError as error:

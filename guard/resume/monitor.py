@@ -13,7 +13,7 @@ from guard.activity.known_agents import machine_gaps
 from guard.activity.survey import survey
 from guard.agents.liveness import processes_of
 from guard.context.invocation import Invocation
-from guard.coordinator.record import current
+from guard.coordinator.record import find_state
 from guard.core.activity.clocks import age
 from guard.core.activity.outages import LastSeen, Outage
 from guard.core.activity.status import SurveyedAgent
@@ -43,7 +43,7 @@ def resume_due(
     found = survey(guard, activity=looks)
     known, now = {} if outages is None else outages, guard.clock.now()
     _remember(guard, found.outage, known, now)
-    gaps, idle = machine_gaps(guard), waiting_work(current(guard))
+    gaps, idle = machine_gaps(guard), waiting_work(find_state(guard))
     for agent in found.agents:
         lived = age(agent.spawned_at, now, gaps).total_seconds() / 60
         if (agent.task_id, agent.agent_id) in idle or not is_due(agent, lived, lookback):

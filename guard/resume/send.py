@@ -13,8 +13,8 @@ from guard.activity.assess import ResumeDecision, decide_resume, look
 from guard.activity.known_agents import KnownAgents, find_agent
 from guard.agents import records
 from guard.context.invocation import Invocation
-from guard.coordinator.claim import claim, preview
-from guard.coordinator.record import current
+from guard.coordinator.plan import claim_task, preview_task
+from guard.coordinator.record import find_state
 from guard.core.activity.assess import Signal
 from guard.core.activity.noise import is_noise
 from guard.core.activity.state import WATCHED_AGENT, WatchedAgent
@@ -36,18 +36,18 @@ def next_task(guard: Invocation, agent: Agent, *, claims: bool) -> NextTask | No
     """None where there is no plan, or nothing in it for the agent. Who has something to do goes on with that."""
     if _is_busy(guard, agent):
         return _own_task(guard, agent)
-    claimed = claim(guard, agent) if claims else None
+    claimed = claim_task(guard, agent) if claims else None
     if claimed is not None:
         return NextTask(claimed, claimed=True)
     if _is_busy(guard, agent):  # Another guard claimed it for the agent a moment ago.
         return _own_task(guard, agent)
-    free = preview(guard, agent)
+    free = preview_task(guard, agent)
     return NextTask(free, claimed=False) if free is not None else None
 
 
 def _is_busy(guard: Invocation, agent: Agent) -> bool:
     """Whether the coordinator has it at work, as what ever, or waiting for the verdict on its task."""
-    state = current(guard)
+    state = find_state(guard)
     return state is not None and (
         agent.agent_id in state.active_agents
         or any(one.developer_id == agent.agent_id for one in state.in_progress_tasks)
@@ -56,7 +56,7 @@ def _is_busy(guard: Invocation, agent: Agent) -> bool:
 
 def _own_task(guard: Invocation, agent: Agent) -> NextTask | None:
     """The task that it develops."""
-    state = current(guard)
+    state = find_state(guard)
     mine = (
         one.task_id
         for one in (state.in_progress_tasks if state is not None else ())

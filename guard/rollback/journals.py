@@ -22,7 +22,7 @@ def has_journals(guard: Invocation) -> bool:
 
 def announced(guard: Invocation) -> "Rollback | None":
     """The rollback that has begun by the plan, and whose end is not recorded."""
-    from guard.coordinator.record import current
+    from guard.coordinator.record import find_state
 
-    state = current(guard)
+    state = find_state(guard)
     return state.rollback_in_progress if state is not None else None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from guard.coordinator.record import used_for_another
+from guard.coordinator.record import reused_id_error
 from guard.core.coordinator.requests import numbered_id
 from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.store import Store
@@ -25,7 +25,7 @@ def attempts(store: Store, task_id: str, event_id: str) -> Attempts:
         event = entry.event
         if event.id == next_id:
             if not isinstance(event, RollbackStarted) or event.task_id != task_id:
-                raise used_for_another(event, event_id)
+                raise reused_id_error(event, event_id)
             begun, count = event, count + 1
             next_id = numbered_id(event_id, count)
         elif begun is not None and isinstance(event, TaskRolledBack | RollbackFailed):

@@ -6,8 +6,13 @@ from functools import partial
 from typing import Any
 
 from guard.context.invocation import Invocation
-from guard.coordinator.facts import terms_of
-from guard.coordinator.record import change_state, current, loaded, used_for_another
+from guard.coordinator.record import (
+    change_state,
+    decision_terms,
+    find_state,
+    require_state,
+    reused_id_error,
+)
 from guard.core.base.fields import is_id
 from guard.core.base.paths import path_line
 from guard.core.base.text import fit_line, valid
@@ -52,12 +57,12 @@ def rollback(
 
     Under an id by which it was rolled back before, nothing is done, whatever became of the task since.
     """
-    loaded(guard)
+    require_state(guard)
     place = place_of(guard)
     with alone(place.workspace) as lock:
-        before = loaded(guard)
+        before = require_state(guard)
         settled = _settled(guard, place)
-        state = loaded(guard)
+        state = require_state(guard)
         task_id = _id_of(state, task_id)
         tried = attempts(guard.store, task_id, event_id) if event_id is not None else None
         finished = next((one for one in settled if one.moved and one.task_id == task_id), None)
@@ -115,17 +120,17 @@ def _settled(guard: Invocation, place: RollbackPlace) -> list[Settled]:
 
 def _tell_killed(guard: Invocation, task_id: str, *, moved: bool) -> None:
     word = "finished" if moved else "undone"
-    state = current(guard)
+    state = find_state(guard)
     name = state.task_name(task_id) if state is not None else task_id
     guard.output.warn(f"a rollback of {name} that was killed is {word}")
 
 
 def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> None:
-    terms = terms_of(guard, event_id)
+    terms = decision_terms(guard, event_id)
 
     def decided(_state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...]:
         if event_id is not None and (known := change.recorded(event_id)) is not None:
-            raise used_for_another(known, event_id)
+            raise reused_id_error(known, event_id)
         return terms.events([draft])
 
     change_state(guard, terms, decided)
@@ -246,7 +251,7 @@ class _Run:
             detail="",
             tasks=tuple(self.done),
             dependents=(),
-            aborted=aborted(state, current(self.guard))
+            aborted=aborted(state, find_state(self.guard))
             if state is not None and not self.dry
             else (),
             paths=tuple(paths),

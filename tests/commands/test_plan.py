@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from guard.agents import registry as agents
 from guard.cli import guard
 from guard.context.invocation import Invocation
-from guard.coordinator.claim import claim, preview
-from guard.coordinator.record import loaded
+from guard.coordinator.plan import claim_task, preview_task
+from guard.coordinator.record import require_state
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.coordinator.state import COORDINATOR
 from guard.errors import GuardError
@@ -339,19 +339,19 @@ def test_an_event_that_makes_no_sense_is_wrong_usage(project: Path, words: tuple
 
 
 def test_a_task_is_previewed_and_claimed_for_an_agent(project: Path) -> None:
-    assert preview(Invocation()) is None
+    assert preview_task(Invocation()) is None
     call("plan", "load", "plan.json")
     own = Invocation(repo=project)
     agent = agents.spawn(own.writable_store, MOMENT, task_id="old", agent_id="dev").agent
-    found = preview(own)
+    found = preview_task(own)
     assert found is not None
     assert found.id == "1-1"
-    assert claim(own, agent) == found
-    assert loaded(own).active_developers == {"dev": "1-1"}
-    assert claim(own, agent) is None, "it has something to do"
+    assert claim_task(own, agent) == found
+    assert require_state(own).active_developers == {"dev": "1-1"}
+    assert claim_task(own, agent) is None, "it has something to do"
     other = agent.model_copy(update={"agent_id": "dev-2"})
     call("plan", "ask", "Which?")
-    assert claim(own, other) is None, "while a person is asked nothing new begins"
+    assert claim_task(own, other) is None, "while a person is asked nothing new begins"
 
 
 def test_supporting_agents_are_suggested_by_the_words_of_a_task(project: Path) -> None:

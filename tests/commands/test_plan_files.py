@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from guard.context.invocation import Invocation
-from guard.coordinator.load import load
+from guard.coordinator.plan import load_file
 from guard.core.plan.parse import MOST_BYTES
 from guard.errors import WrongUsage
 from tests.commands.test_plan import call, state, types
@@ -40,7 +40,7 @@ def test_what_is_no_text_file_is_refused_at_once(
     path = repository / "plan.md"
     make(path)
     with pytest.raises(WrongUsage, match=why):
-        load(Invocation(repo=repository), path, None)
+        load_file(Invocation(repo=repository), path, None)
 
 
 @pytest.mark.parametrize("how", ["at work", "awaiting its audit", "asking", "in expansion"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import loaded, record
+from guard.coordinator.record import record, require_state
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from tests.support import ROOT
 from tests.support.plans import plan, task
@@ -49,7 +49,7 @@ def test_no_task_goes_to_two_agents(workspace: Path, home: Path) -> None:
     got = [process.communicate(timeout=LIMIT)[0].split() for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sorted(got[0] + got[1]) == sorted(f"T{number}" for number in range(TASKS))
-    state = loaded(guard)
+    state = require_state(guard)
     assert len(state.active_developers) == TASKS
     assert {one.task_id: one.developer_id[:3] for one in state.in_progress_tasks} == {
         task_id: name for name, mine in zip(("one", "two"), got, strict=True) for task_id in mine

@@ -10,8 +10,8 @@ from guard.activity.assess import assess_activity
 from guard.activity.known_agents import KnownAgents, find_agent
 from guard.agents.report import updated
 from guard.cli import guard as command
-from guard.coordinator.load import load
-from guard.coordinator.record import current, record
+from guard.coordinator.plan import load_file
+from guard.coordinator.record import find_state, record
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.coordinator.decide_agents import dispatch_agent, record_checkpoint
 from guard.core.coordinator.decide_tasks import dispatch_developer, fail_audit, submit_for_audit
@@ -30,12 +30,12 @@ TASKS = [{"id": "P1", "title": "Read the plan"}, {"id": "P2", "title": "Write th
 def planned(watcher: Watcher) -> Watcher:
     file = watcher.root / "plan.json"
     write(file, json.dumps({"tasks": TASKS}))
-    load(watcher.guard(), file, None)
+    load_file(watcher.guard(), file, None)
     return watcher
 
 
 def state(watcher: Watcher) -> Coordinator:
-    found = current(watcher.guard())
+    found = find_state(watcher.guard())
     assert found is not None
     return found
 

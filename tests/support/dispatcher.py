@@ -6,14 +6,14 @@ It waits for a line on stdin, then tries to give every available task to an agen
 import sys
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import loaded, record
+from guard.coordinator.record import record, require_state
 from guard.core.coordinator.decide_tasks import dispatch_developer
 from guard.errors import Refused
 
 
 def main(workspace: str, name: str) -> None:
     guard = Invocation(workspace_option=workspace)
-    tasks = loaded(guard).available_tasks
+    tasks = require_state(guard).available_tasks
     print("ready", flush=True)
     sys.stdin.readline()
     for number, task_id in enumerate(tasks):

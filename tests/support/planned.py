@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from guard.context.invocation import Invocation
-from guard.coordinator.record import current, record
+from guard.coordinator.record import find_state, record
 from guard.core.coordinator.decide import load_plan
 from guard.core.coordinator.decide_agents import dispatch_agent
 from guard.core.coordinator.decide_tasks import dispatch_developer, pass_audit, submit_for_audit
@@ -39,7 +39,7 @@ class Planned:
 
     @property
     def state(self) -> Coordinator:
-        found = current(self.guard)
+        found = find_state(self.guard)
         assert found is not None
         return found
 

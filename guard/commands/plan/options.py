@@ -28,9 +28,9 @@ def recorded(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def checked(*given: Any, **options: Any) -> None:
-        from guard.coordinator.record import usable
+        from guard.coordinator.record import reject_invalid
 
-        with usable():
+        with reject_invalid():
             function(*given, **options)
 
     return event_id_option(format_option(click.pass_obj(settles_plan_rollbacks(checked))))

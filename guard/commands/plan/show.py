@@ -19,9 +19,9 @@ def load(guard: Invocation, file: Path | None, event_id: str | None, form: str) 
     By default the file that `coordinator.plan_file` names. A plan that is loaded again may have changed: what was done stays
     done. Refused (exit code 1) if it is no sound plan, or lacks a task that is under way.
     """
-    from guard.coordinator.load import load as loaded
+    from guard.coordinator.plan import load_file
 
-    tell_of(guard, loaded(guard, file, event_id), form)
+    tell_of(guard, load_file(guard, file, event_id), form)
 
 
 @click.command("show")
@@ -34,14 +34,14 @@ def show(guard: Invocation, explain: bool, form: str) -> None:
 
     With --format json it is the document that `state.json` has. Refused (exit code 1) while no plan is loaded.
     """
-    from guard.coordinator.explain import origin
-    from guard.coordinator.record import loaded
+    from guard.coordinator.record import explain_origin, require_state
     from guard.core.coordinator.report import state_text
 
-    told = origin(guard) if explain else None
-    guard.output.document(loaded(guard), form, lambda one: state_text(one, guard.clock.now()))
-    if told is not None:
-        click.echo(told, err=form == "json")
+    state = require_state(guard)
+    origin = explain_origin(guard, state) if explain else None
+    guard.output.document(state, form, lambda one: state_text(one, guard.clock.now()))
+    if origin is not None:
+        click.echo(origin, err=form == "json")
 
 
 @click.command("next")
@@ -53,12 +53,12 @@ def next_task(guard: Invocation, form: str) -> None:
 
     It is the one that unblocks most, then the one of the highest priority, then the first in the plan.
     """
-    from guard.coordinator.claim import next_task as chosen
-    from guard.coordinator.record import loaded
+    from guard.coordinator.plan import next_task as chosen
+    from guard.coordinator.record import require_state
     from guard.core.coordinator.decide_support import suggest_support
     from guard.core.coordinator.report import PlanNextReport, held_up_by, next_text
 
-    state = loaded(guard)
+    state = require_state(guard)
     task = chosen(state)
     report = PlanNextReport(
         task=task,
@@ -84,13 +84,13 @@ def next_task(guard: Invocation, form: str) -> None:
 @settles_plan_rollbacks
 def graph(guard: Invocation, notation: str, form: str) -> None:
     """Print the plan as a graph of what depends on what."""
-    from guard.coordinator.record import loaded
+    from guard.coordinator.record import require_state
     from guard.core.coordinator.report import PlanGraphReport
     from guard.core.coordinator.state import task_statuses
     from guard.core.events.plan_model import Plan
     from guard.core.plan.graph import dot, mermaid
 
-    state = loaded(guard)
+    state = require_state(guard)
     plan, marks = Plan(tasks=state.tasks), task_statuses(state)
     if notation == "dot":
         report = PlanGraphReport(notation="dot", text=dot(plan, marks))

@@ -31,9 +31,9 @@ _MOST_BYTES = 1 << 20
 @recorded
 def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form: str) -> None:
     """Record which tasks have to be expanded first; all others can be implemented as they are."""
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
 
-    named = tuple(task_named(guard, one) for one in vague)
+    named = tuple(find_task_id(guard, one) for one in vague)
     tell(guard, assess_tasks(needs_expansion=named), event_id, form)
 
 
@@ -43,9 +43,9 @@ def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form
 @recorded
 def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, form: str) -> None:
     """Give a vague task to an agent that expands it."""
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
 
-    request = dispatch_analyst(task_id=task_named(guard, task), agent_id=agent_id)
+    request = dispatch_analyst(task_id=find_task_id(guard, task), agent_id=agent_id)
     tell(guard, request, event_id, form)
 
 
@@ -78,9 +78,9 @@ def expand(
     form: str,
 ) -> None:
     """Record what an analyst made of a task: a specification, or a question."""
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
 
-    names: dict[str, Any] = {"task_id": task_named(guard, task), "agent_id": agent_id}
+    names: dict[str, Any] = {"task_id": find_task_id(guard, task), "agent_id": agent_id}
     request: Request
     if confidence == "LOW":
         if not question:
@@ -139,12 +139,12 @@ def delegate(
     form: str,
 ) -> None:
     """Ask a supporting agent of the plan; the request is queued while it has enough to do."""
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
 
     request = delegate_request(
         agent_id=agent,
         delegating_agent=delegating_agent,
-        task_id=task_named(guard, task) if task else None,
+        task_id=find_task_id(guard, task) if task else None,
         request_type=cast(RequestType, request_type),
         request_summary=summary,
     )

@@ -35,9 +35,9 @@ def dispatch(
     Refused (exit code 1) for a task that is not available, without a free place, while the infrastructure is blocked, and
     while a question is open.
     """
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
 
-    task_id = task_named(guard, task)
+    task_id = find_task_id(guard, task)
     request: Request = dispatch_developer(task_id=task_id, agent_id=agent_id)
     if auditor:
         request = dispatch_agent(task_id=task_id, agent_id=agent_id)
@@ -52,9 +52,9 @@ def ready(
     guard: Invocation, task: str, agent_id: str | None, event_id: str | None, form: str
 ) -> None:
     """Call a task ready for its audit: it is not complete before it has passed."""
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
 
-    request = submit_for_audit(task_id=task_named(guard, task), agent_id=agent_id)
+    request = submit_for_audit(task_id=find_task_id(guard, task), agent_id=agent_id)
     tell(guard, request, event_id, form)
 
 
@@ -88,9 +88,9 @@ def audit(
     With `pass` it is complete, its commits are recorded, and what waited for it may begin. Refused (exit code 1) for a task
     that is not pending, and for its own developer.
     """
-    from guard.coordinator.load import task_named
+    from guard.coordinator.plan import find_task_id
 
-    names: dict[str, Any] = {"task_id": task_named(guard, task), "agent_id": agent_id}
+    names: dict[str, Any] = {"task_id": find_task_id(guard, task), "agent_id": agent_id}
     request: Request
     if verdict == "pass":
         request = pass_audit(**names, evidence_summary=message)

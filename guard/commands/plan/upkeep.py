@@ -36,16 +36,18 @@ def outbox(
 
     Whoever may be killed before all is delivered takes it under an id, and asks again with that id.
     """
-    from guard.coordinator.outbox import take as taken
-    from guard.coordinator.outbox import waiting
-    from guard.coordinator.record import loaded
+    from guard.coordinator.outbox import parcels_for
+    from guard.coordinator.outbox import take_parcels as taken
+    from guard.coordinator.record import require_state
     from guard.core.coordinator.report import PlanOutboxReport, outbox_text
 
     if event_id is not None and not take:
         raise WrongUsage("nothing is recorded without --take", "leave out --event-id")
-    found = taken(guard, agent_id, event_id) if take else waiting(loaded(guard), agent_id)
+    found = (
+        taken(guard, agent_id, event_id) if take else parcels_for(require_state(guard), agent_id)
+    )
     report = PlanOutboxReport(taken=take, items=found)
-    state = loaded(guard)
+    state = require_state(guard)
     guard.output.document(report, form, lambda one: outbox_text(one, state))
 
 
@@ -73,10 +75,10 @@ def usage(
     form: str,
 ) -> None:
     """Record how much of its limits the session has used."""
-    from guard.coordinator.usage import asked
+    from guard.coordinator.usage import ask_usage
 
     if utilisation is None:
-        told = asked(guard, event_id)
+        told = ask_usage(guard, event_id)
     else:
         told = record_usage(
             session_utilisation=utilisation,
@@ -96,12 +98,12 @@ def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> N
     stands in the outbox, to be started. For a loop or a timer: with nothing due it records nothing, not even
     the id, so that a later tick under it does what is due then.
     """
-    from guard.coordinator.tick import ticked
+    from guard.coordinator.record import run_tick
 
     def at_work(agent_id: str, agent: "ActiveAgent") -> bool:
         return _is_at_work(guard, agent_id, agent)
 
-    tell_of(guard, ticked(guard, at_work, fills=not no_fill, event_id=event_id), form)
+    tell_of(guard, run_tick(guard, at_work, fills=not no_fill, event_id=event_id), form)
 
 
 def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:

@@ -1,0 +1,120 @@
+"""Load a plan from its file, find a task by its name, and claim the next one for an agent."""
+
+from pathlib import Path
+
+from guard.context.invocation import Invocation
+from guard.coordinator.record import RequestResult, decision_terms, find_state, record
+from guard.core.agents.agent import Agent
+from guard.core.base.text import valid
+from guard.core.coordinator.decide import decide, load_plan
+from guard.core.coordinator.decide_tasks import dispatch_developer
+from guard.core.coordinator.requests import Refusal
+from guard.core.coordinator.state import Coordinator
+from guard.core.events.plan_model import PlanTask
+from guard.core.plan.parse import MOST_BYTES, PlanProblem, read_plan
+from guard.errors import Refused, WrongUsage
+from guard.system.foreign_files import read_regular
+
+_MOST_PROBLEM = 2000
+_MOST_NAMED = 10
+_CLAIM_ATTEMPTS = 5
+
+
+def load_file(guard: Invocation, file: Path | None, event_id: str | None) -> RequestResult:
+    """Load the plan from a file; by default the one that `coordinator.plan_file` names."""
+    path = file or _default_file(guard)
+    try:
+        plan = read_plan(_read_text(path), path.name)
+    except PlanProblem as error:
+        raise Refused(
+            f"{path} is not a plan: {str(error)[:_MOST_PROBLEM]}",
+            "tasks are lines like `- [ ] ID: title (depends: A, B; priority: N)`, or JSON",
+        ) from None
+    name = valid(str(path))[-512:]
+    done = record(
+        guard,
+        load_plan(plan_file=name, tasks=plan.tasks, supporting_agents=plan.supporting_agents),
+        event_id,
+    )
+    _warn_ticked(guard, done.state)
+    return done
+
+
+def _warn_ticked(guard: Invocation, state: Coordinator) -> None:
+    # A user who ticks a box may take the task for done.
+    ticked = [one.name for one in state.tasks if one.ticked and one.id not in state.completed_tasks]
+    if ticked:
+        more = f" and {len(ticked) - _MOST_NAMED} more" if len(ticked) > _MOST_NAMED else ""
+        guard.output.warn(
+            f"ticked in the plan, and not complete before they pass an audit:"
+            f" {', '.join(ticked[:_MOST_NAMED])}{more}"
+        )
+
+
+def _default_file(guard: Invocation) -> Path:
+    repository = guard.repository_if_any
+    root = repository.root if repository else Path()
+    return root / guard.config.settings.coordinator.plan_file
+
+
+def _read_text(path: Path) -> str:
+    try:
+        data = read_regular(path, MOST_BYTES)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise WrongUsage(f"{path} cannot be read: {why}", "name the plan's file") from None
+    if len(data) > MOST_BYTES:
+        raise WrongUsage(f"{path} is too large for a plan", "split it")
+    try:
+        if b"\0" in data:
+            raise UnicodeError
+        return data.decode()
+    except UnicodeError:
+        raise WrongUsage(f"{path} is not text", "a plan is a text file in UTF-8") from None
+
+
+def find_task_id(guard: Invocation, text: str) -> str:
+    """The id of the task with this name, in the plan's spelling or in guard's."""
+    state = find_state(guard)
+    tasks = state.tasks if state is not None else ()
+    for task in tasks:
+        if text in (task.id, task.name):
+            return task.id
+    raise Refused(f"the plan has no task {text[:200]}", "`guard plan show` lists the tasks")
+
+
+def preview_task(guard: Invocation, agent: Agent | None = None) -> PlanTask | None:
+    """The task that the agent would get next; None without a plan, and while none is available."""
+    state = find_state(guard)
+    return next_task(state, agent) if state is not None else None
+
+
+def next_task(state: Coordinator, agent: Agent | None = None) -> PlanTask | None:
+    """The task in which the agent is registered, if that is available; otherwise the first that is."""
+    if agent is not None and agent.task_id in state.available_tasks:
+        return state.task(agent.task_id)
+    return state.task(state.available_tasks[0]) if state.available_tasks else None
+
+
+def claim_task(guard: Invocation, agent: Agent) -> PlanTask | None:
+    """Give the next task to the agent and return it; None where the state does not allow it.
+
+    The agent stays registered where it is: a second registration would be a second agent, which no message could reach.
+    """
+    # Another process may take the task first: then the next one is tried.
+    for _ in range(_CLAIM_ATTEMPTS):
+        state = find_state(guard)
+        task = next_task(state, agent) if state is not None else None
+        if state is None or task is None:
+            return None
+        request = dispatch_developer(
+            task_id=task.id, agent_id=agent.agent_id, registered_in=agent.task_id
+        )
+        if isinstance(decide(state, request, decision_terms(guard, None)), Refusal):
+            return None
+        try:
+            record(guard, request)
+        except Refused:
+            continue
+        return task
+    return None
