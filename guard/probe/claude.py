@@ -5,11 +5,17 @@ the history of the session, so only the tokens are this probe's own.
 """
 
 import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
 
-from guard.probe.base import Call, Cli, ProbeCall, ProbeOutput, named
+from guard.core.base.strict_json import loads
+from guard.probe.base import UUID, Call, Cli, ProbeCall, ProbeOutput, named
 from guard.probe.output import count, events, inner, last, words
 
 _MODEL = "sonnet"
+_MOST_SESSION_BYTES = 65536
 
 
 def _call(asked: ProbeCall) -> Call:
@@ -32,3 +38,40 @@ def _said(output: bytes) -> ProbeOutput:
 
 
 CLI = Cli(named("claude"), _call, _said)
+
+
+def find_session(group: int, environ: Mapping[str, str]) -> str | None:
+    """The session of the Claude Code that runs in this process group; None if none does, or more than one.
+
+    Claude Code does not print its session, but tells it in a file named by its process, while it runs.
+    """
+    home = environ.get("CLAUDE_CONFIG_DIR") or os.path.join(environ.get("HOME", "/"), ".claude")
+    folder = Path(home) / "sessions"
+    pids = [pid for pid in _pids_in(folder) if _group_of(pid) == group]
+    found = {session for pid in pids for session in _sessions_in(folder / f"{pid}.json")}
+    return found.pop() if len(found) == 1 else None
+
+
+def _pids_in(folder: Path) -> list[int]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [int(name[:-5]) for name in names if re.fullmatch(r"[1-9][0-9]{0,9}\.json", name)]
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None  # The process has ended: a file that it left is not believed.
+
+
+def _sessions_in(path: Path) -> list[str]:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            document = loads(file.read(_MOST_SESSION_BYTES))
+    except (OSError, ValueError):
+        return []
+    session = document.get("sessionId") if isinstance(document, dict) else None
+    return [session] if isinstance(session, str) and UUID.fullmatch(session) else []

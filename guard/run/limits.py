@@ -1,17 +1,21 @@
-"""Over an agent while it runs: its processes are looked at, its session is noted, and at its limits it is ended."""
+"""Watch over an agent while it runs: look at its processes, note its session, and end it at its limits."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
 from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff, Living
+from guard.core.classify import Classification
 from guard.core.run.settings import RunSettings
-from guard.iteration.current import Iteration, session_seen
-from guard.iteration.process_watch import Watch
+from guard.hooks.ingest import fold
+from guard.iteration.current import Iteration, session_seen, session_told, watch_of
+from guard.iteration.kept_output import KeptOutput
+from guard.probe.claude import find_session
 from guard.run.child import Supervised
-from guard.run.session_files import claude_session
+from guard.run.order import RunOrder
+from guard.run.team_feed import TeamFeed
 
 _LOOK_SECONDS = 1.0
 
@@ -25,69 +29,78 @@ class RunLimits:
 
     @classmethod
     def of(cls, settings: RunSettings, most: float | None) -> "RunLimits":
-        """Those of the settings, where 0 is none, and what is left to the caller."""
+        """The limits of the settings, where 0 is none, and at most the seconds that the caller has left."""
         seconds = min(settings.max_seconds or inf, inf if most is None else most)
         return cls(seconds, settings.max_idle_seconds or inf)
 
 
 @dataclass
-class Watching:
-    """What guard does while the agent runs: keep an eye on its processes, note its session, end it at its limits."""
+class AgentWatch:
+    """Watches over one agent process, from its start to its end."""
 
     guard: Invocation
     iteration: Iteration
-    child: Supervised
-    watch: Watch
+    order: RunOrder
     agent: str | None
-    limits: RunLimits
-    beat: Callable[[], None]
-    """Says to whoever comes after a crash that guard was still watching."""
-    follow: Callable[[str | None], None]
-    """Records what the output of this session tells of helpers."""
-    session: str | None = None
+    child: Supervised
     ended: Cutoff | None = None
     """Why guard ended the agent, if it did."""
+    _session: str | None = None
     _begun: float = field(default_factory=time.monotonic)
     _looked: float = field(default_factory=time.monotonic)
     _idle: float = 0.0
 
+    def __post_init__(self) -> None:
+        guard, iteration, order = self.guard, self.iteration, self.order
+        self.processes = watch_of(guard, iteration)
+        self._limits = RunLimits.of(guard.config.settings.run, order.max_seconds)
+        self._team = TeamFeed(guard, iteration, self.child, order.terms.session)
+        self._kept = KeptOutput.of(guard, iteration)
+
     def look(self) -> None:
-        if self.agent == "claude" and self.session is None:
-            self.note(claude_session(self.child.process.pid, self.guard.environ))
+        if self.agent == "claude" and self._session is None:
+            self._note(find_session(self.child.process.pid, self.guard.environ))
         now = time.monotonic()
         passed = now - self._looked
         if passed < _LOOK_SECONDS:
             return
         self._looked = now
-        self.beat()
-        self._count_idle(passed, self.watch.look())
-        self.note(self.child.session)
-        self.follow(self.session)
+        self._kept.touch()
+        self._count_idle(passed, self.processes.look())
+        self._note(self.child.session)
+        self._team.look(self._session)
         if self.ended is None:
             self._end_at_limits(now - self._begun)
 
-    def _count_idle(self, passed: float, living: Sequence[Living]) -> None:
-        """Look by look: while the machine was paused nobody could work, and nobody watched.
+    def close(self, output: Classification) -> str | None:
+        """Record what ended with the agent; the session that it had, if one became known."""
+        self._note(output.session)
+        fold(self.guard)  # Helpers that only hooks have told of end with the agent, too.
+        session = self._session or session_told(self.guard, self.iteration)
+        self._team.end(session)
+        return self.order.terms.session or session
 
-        An agent that waits for whoever reads its output has not hung either.
-        """
-        newest = min((self.child.silent_seconds, *(one.idle_seconds for one in living)))
-        at_work = newest < passed or self.child.held_up
-        self._idle = 0.0 if at_work else self._idle + min(passed, 2 * _LOOK_SECONDS)
+    def _count_idle(self, passed: float, alive: Sequence[Living]) -> None:
+        # While the machine was paused nothing could work or watch, so a long look counts as two at most. An agent that
+        # waits until its output is read has not hung either.
+        newest = min((self.child.silent_seconds, *(living.idle_seconds for living in alive)))
+        is_at_work = newest < passed or self.child.held_up
+        self._idle = 0.0 if is_at_work else self._idle + min(passed, 2 * _LOOK_SECONDS)
 
     def _end_at_limits(self, ran: float) -> None:
-        if ran >= self.limits.seconds:
-            self._end("max_time", f"the agent has run for {self.limits.seconds:.0f} s, its limit")
-        elif self._idle >= self.limits.idle_seconds and not self.child.can_read_terminal:
+        limits = self._limits
+        if ran >= limits.seconds:
+            self._end("max_time", f"the agent has run for {limits.seconds:.0f} s, its limit")
+        elif self._idle >= limits.idle_seconds and not self.child.can_read_terminal:
             self._end("idle", f"the agent showed no sign of work for {self._idle:.0f} s")
 
-    def _end(self, why: Cutoff, said: str) -> None:
+    def _end(self, why: Cutoff, sentence: str) -> None:
         self.ended = why
         self.child.end()
-        self.guard.output.warn(f"{said}: it is ended, and what it left is judged")
+        self.guard.output.warn(f"{sentence}: it is ended, and what it left is judged")
 
-    def note(self, session: str | None) -> None:
-        """Record a session that has become known, for whoever comes after a crash."""
-        if session is not None and session != self.session:
-            self.session = session
+    def _note(self, session: str | None) -> None:
+        """Record a session that has become known, so that the next guard can ask it if this one is killed."""
+        if session is not None and session != self._session:
+            self._session = session
             session_seen(self.guard, self.iteration, None, session, None)

@@ -16,26 +16,22 @@ from guard.core.check.report import CheckReport
 from guard.core.classify import Classification, reader
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, WrongUsage
-from guard.hooks.ingest import fold
 from guard.iteration.begin import begin, record_not_started
 from guard.iteration.current import (
     CheckTerms,
-    Iteration,
     current,
     last_check,
     refuse_beside_another,
     session_seen,
-    session_told,
     watch_of,
 )
 from guard.iteration.kept_output import KeptOutput, output_left_by
 from guard.iteration.process_watch import MARK
 from guard.run import registry_entry as registered
 from guard.run.child import ChildExit, Supervised
-from guard.run.limits import RunLimits, Watching
+from guard.run.limits import AgentWatch
 from guard.run.order import RunOrder, check_program, current_folder, named
 from guard.run.registry_entry import RegistryEntry
-from guard.run.team_feed import Following
 from guard.system.signals import terminated_like_interrupted
 
 
@@ -140,16 +136,11 @@ def _ask_breaker(guard: Invocation) -> None:
 
 def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = None) -> CheckReport:
     agent = order.terms.agent or guard.config.settings.completion_check.agent or named(order.argv)
-    me, command, folder = (
-        breaker.process(os.getpid()),
-        order.command or order.argv,
-        current_folder(),
-    )
-    begin(guard, me, command, order.new_run)
+    folder = current_folder()
+    begin(guard, breaker.process(os.getpid()), order.command or order.argv, order.new_run)
     iteration = current(guard, order.terms)
     with ExitStack() as held:
-        output_files = KeptOutput.of(guard, iteration)
-        kept = held.enter_context(output_files.opened())
+        kept = held.enter_context(KeptOutput.of(guard, iteration).opened())
         child = Supervised(
             order.argv,
             environ={**guard.environ, **(entry.identity if entry else {}), MARK: iteration.mark},
@@ -167,44 +158,30 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
         if entry is not None:
             entry.started(child.process)
-        limits = RunLimits.of(guard.config.settings.run, order.max_seconds)
-        watch = watch_of(guard, iteration)
-        team = Following(guard, iteration, child, order.terms.session)
-        touch = output_files.touch
-        watching = Watching(guard, iteration, child, watch, agent, limits, touch, team.look)
-        ended = child.wait(watching.look)
+        watch = AgentWatch(guard, iteration, order, agent, child)
+        ended = child.wait(watch.look)
         output = child.classified(ended.code, guard.clock.now().astimezone())
-        watching.note(output.session)
-        fold(guard)  # Helpers that only hooks have told of end with the agent, too.
-        session = watching.session or session_told(guard, iteration)
-        team.end(session)
-    session = order.terms.session or session
-    terms = replace(order.terms, agent=agent, session=session)
+        terms = replace(order.terms, agent=agent, session=watch.close(output))
     try:
-        return _judge(guard, iteration, terms, watching, output, ended)
+        return _judge(watch, terms, output, ended)
     finally:
         child.flush()
 
 
 def _judge(
-    guard: Invocation,
-    iteration: Iteration,
-    terms: CheckTerms,
-    watching: Watching,
-    output: Classification,
-    ended: ChildExit,
+    watch: AgentWatch, terms: CheckTerms, output: Classification, ended: ChildExit
 ) -> CheckReport:
-    watch = watching.watch
+    guard, iteration, processes = watch.guard, watch.iteration, watch.processes
     if ended.stopped_by is not None:
-        word = signal.Signals(ended.stopped_by).name
-        report = stop(guard, iteration, terms, watch=watch, output=output, by=word)
+        name = signal.Signals(ended.stopped_by).name
+        report = stop(guard, iteration, terms, watch=processes, output=output, by=name)
         raise StoppedByPerson(report)
     return judge(
         guard,
         iteration,
         terms,
-        watch=watch,
+        watch=processes,
         output=output,
-        ended_by_guard=watching.ended,
+        ended_by_guard=watch.ended,
         feeds_breaker="always",
     )

@@ -9,7 +9,7 @@ from guard.iteration.current import Iteration
 from guard.run.child import Supervised
 
 
-class Following:
+class TeamFeed:
     """The helpers of one agent process, as its output tells of them. Output that tells of none costs nothing.
 
     The threads that pass the output on never wait for the store: what they read is fetched here, look by look.
