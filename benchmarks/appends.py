@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.history import append, spawned, updated
 from benchmarks.measure import Row, at_least, paired, scratch
-from guard.core.events import Event
+from guard.core.log.event import BaseEvent
 from guard.core.log.record import NO_HASH, encode
 from guard.store.file_store import FileStore
 from guard.system.private_files import sync_data
@@ -18,7 +18,7 @@ def rows() -> Iterator[Row]:
     with scratch() as folder:
         append(folder / "workspace", [spawned(number, 1) for number in range(100)])
         store = FileStore(folder / "workspace")
-        events: list[Event] = [updated(number % 100, number, 1) for number in range(_EVENTS)]
+        events: list[BaseEvent] = [updated(number % 100, number, 1) for number in range(_EVENTS)]
         lines = [encode(event, 1, NO_HASH)[0] for event in events]
         bare, ours = paired(
             _ROUNDS, lambda: _bare(folder / "bare", lines), lambda: _ours(store, events)
@@ -35,7 +35,7 @@ def _bare(path: Path, lines: list[bytes]) -> None:
     os.close(descriptor)
 
 
-def _ours(store: FileStore, events: list[Event]) -> None:
+def _ours(store: FileStore, events: list[BaseEvent]) -> None:
     with store.change() as change:
         for event in events:
             change.append(event)

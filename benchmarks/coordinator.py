@@ -12,9 +12,9 @@ from guard.core.coordinator.decide_agents import crash_agent, dispatch_agent, re
 from guard.core.coordinator.decide_tasks import dispatch_developer, fail_audit, submit_for_audit
 from guard.core.coordinator.requests import CoordinatorLimits, DecisionTerms, Refusal, Request
 from guard.core.coordinator.state import Coordinator, empty_state, fold_onto
+from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.tick import tick
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_model import Plan, PlanTask
+from guard.core.plan.model import Plan, PlanTask
 
 EVENTS = 100_000
 TASKS = 10_000

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
+from guard.core.agents.events import AgentClaimValidated, AgentSpawned, AgentUpdated
+from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, WorkSinceBaseline
 from guard.core.claims.settings import ClaimPolicy
 from guard.core.claims.validate import validate
-from guard.core.events import Event
-from guard.core.events.agent import AgentClaimValidated, AgentSpawned, AgentUpdated
-from guard.core.events.validation import CompletionValidation
+from guard.core.log.event import BaseEvent
 from guard.store.file_store import FileStore
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -71,7 +71,7 @@ def _validation() -> CompletionValidation:
     return validate(evidence, ClaimPolicy())
 
 
-def append(path: Path, events: list[Event], together: int = _BATCH) -> None:
+def append(path: Path, events: list[BaseEvent], together: int = _BATCH) -> None:
     """Record all events, so many in a change."""
     store = FileStore(path)
     for first in range(0, len(events), _BATCH):

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.history import working
 from benchmarks.measure import Row, at_most, paired, progress, scratch
 from guard.core.agents.registry import GLOBAL_REGISTRY
-from guard.core.catalogue import Replay
+from guard.core.log.replay import Replay
 from guard.store.file_store import FileStore
 
 EVENTS = 1_000_000

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from benchmarks.history import append, spawned
 from benchmarks.measure import Row, at_most, cpu_seconds, scratch
+from guard.core.agents.events import AgentBaselineRecorded
 from guard.core.base.paths import spelled
-from guard.core.events import Event
-from guard.core.events.agent import AgentBaselineRecorded
+from guard.core.log.event import BaseEvent
 
 MANY, FEW = 1000, 10
 
@@ -36,7 +36,7 @@ def _cpu(folder: Path, count: int, rounds: int) -> float:
     return cpu_seconds(argv, rounds, cwd=project, environ=environ)
 
 
-def _agent(number: int, project: Path) -> Iterator[Event]:
+def _agent(number: int, project: Path) -> Iterator[BaseEvent]:
     now, agent = datetime.now(UTC), spawned(number)
     yield agent.model_copy(update={"at": now})
     yield AgentBaselineRecorded(

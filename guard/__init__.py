@@ -3,6 +3,8 @@
 The public names are loaded when they are first used, so that importing the package costs nothing; that includes `typing`.
 """
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -51,3 +53,14 @@ def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+class _Package(type(sys)):  # type: ignore[misc]
+    """Keeps `guard.check` and `guard.run` the functions when the rooms of these names are imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _HOMES or not isinstance(value, type(sys)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -15,10 +15,10 @@ from guard.system.clock import from_environment
 
 if TYPE_CHECKING:
     from guard.core.activity.report import ActivityReport
+    from guard.core.agents.events import AgentStatus, Severity
     from guard.core.agents.report import AgentReport, AgentsReport, TaskStatus
     from guard.core.check.report import CheckReport
     from guard.core.classify import Classification
-    from guard.core.events.agent import AgentStatus, Severity
     from guard.iteration.baseline import Baseline
 
 Where = str | Path | None

@@ -22,9 +22,9 @@ from guard.core.breaker import (
     Stamp,
     permission,
 )
+from guard.core.breaker.events import BreakerEvent
 from guard.core.breaker.report import BreakerReport
-from guard.core.events.breaker import BreakerEvent
-from guard.core.events.run import Process, Status
+from guard.core.iteration.events import Process, Status
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.head import has_new_commits, head
 from guard.git.locate import Repository

@@ -6,8 +6,8 @@ from typing import Any
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core.events import Event
-from guard.core.events.check import CheckMade
+from guard.core.check.events import CheckMade
+from guard.core.log.event import BaseEvent
 from guard.core.log.migrations import RECORD_VERSION
 from guard.core.log.record import START
 from guard.core.log.reports import RebuildReport, VerifyReport
@@ -18,7 +18,7 @@ from guard.errors import GuardError, Refused, WrongUsage
 class LogReader:
     """Reads the records of wanted events; the next call goes on where the last one stopped."""
 
-    def __init__(self, guard: Invocation, is_wanted: Callable[[Event], bool]) -> None:
+    def __init__(self, guard: Invocation, is_wanted: Callable[[BaseEvent], bool]) -> None:
         self._guard = guard
         self._is_wanted = is_wanted
         self._position = START

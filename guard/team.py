@@ -12,10 +12,10 @@ from guard.core.base.fields import first_problem
 from guard.core.base.moment import Moment
 from guard.core.base.text import shortened
 from guard.core.check.evidence import Living, TeamEvidence
-from guard.core.events.team import TeamEvent
-from guard.core.events.team_change import Change, MemberLeft
 from guard.core.team import count as accounting
+from guard.core.team.change import Change, MemberLeft
 from guard.core.team.count import TeamTerms, as_of, quiet_seconds
+from guard.core.team.events import TeamEvent
 from guard.core.team.state import TEAM, Member, Scope, TeamState
 from guard.errors import WrongUsage
 from guard.iteration.current import Iteration, agent_has_ended, team_scope

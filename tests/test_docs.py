@@ -8,7 +8,7 @@ import pytest
 
 from docs.generate import stale
 from guard.cli import COMMANDS
-from guard.core.catalogue import view_kinds
+from guard.core.log.table import view_kinds
 from tests.support import ROOT
 
 INDEX = ROOT / "docs" / "README.md"

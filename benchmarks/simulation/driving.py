@@ -14,9 +14,9 @@ from guard.check.subject import CheckSubject
 from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import Step
 from guard.core.config.settings import Settings
-from guard.core.events.baseline import DirtyFile
-from guard.core.events.snapshot import Rescue, Snapshot
+from guard.core.iteration.events import DirtyFile
 from guard.core.probe.answer import ProbeResult
+from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work, count_work
 from guard.core.work.uncommitted import changed_since, left_over, mixed_with_users
 from guard.git.dirty import Dirty

@@ -22,9 +22,9 @@ from guard.core.breaker import (
     claim,
     permission,
 )
+from guard.core.breaker.events import BreakerEvent
 from guard.core.check.evidence import Policy
 from guard.core.check.report import CheckReport, CheckResult
-from guard.core.events.breaker import BreakerEvent
 from guard.core.log.record import Position
 from guard.core.run.loop import after_iteration as next_step
 

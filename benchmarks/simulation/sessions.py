@@ -12,7 +12,7 @@ from benchmarks.simulation.outputs import Ending, printed
 from benchmarks.simulation.repository import Repository
 from benchmarks.simulation.world import Actor, Happening, Left, World
 from guard.core.classify import Classification
-from guard.core.events.run import Status
+from guard.core.iteration.events import Status
 
 Reply = Told | Fails | Literal["noise"]
 Mind = Callable[[World, int], Reply]

@@ -9,9 +9,9 @@ from typing import Literal
 from benchmarks.simulation.repository import Baseline, Lines, Repository
 from guard.core.check.evidence import Living, Policy, TeamEvidence
 from guard.core.check.holders import is_news
-from guard.core.events.baseline import DirtyFile
-from guard.core.events.snapshot import HeldBack, Rescue, Snapshot
+from guard.core.iteration.events import DirtyFile
 from guard.core.rescue.state import RepositoryState, obstacle
+from guard.core.snapshots.snapshot import HeldBack, Rescue, Snapshot
 
 Kind = Literal["agent", "process", "member"]
 _MOST_BEATS = 500

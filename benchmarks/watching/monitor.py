@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from benchmarks.watching.lives import Life, Sign
 from guard.core.activity.assess import ActivityTerms, Signal, is_real
 from guard.core.activity.clocks import Gap, MachineClock, find_gaps
+from guard.core.activity.events import FalseAlarmLearned, ResumeSent
 from guard.core.activity.judge import JudgeInput, judge
 from guard.core.activity.learn import lesson_from_signs
 from guard.core.activity.lookback import MAX_LOOKBACK_MINUTES, MOST_SIGNS
@@ -19,7 +20,6 @@ from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, find_outage
 from guard.core.activity.sources import LOOKBACK_MINUTES
 from guard.core.activity.state import WatchedAgent, WatchedAgentFold
-from guard.core.events.activity import FalseAlarmLearned, ResumeSent
 from guard.core.log.record import Position
 
 NUDGES = 2

@@ -8,6 +8,7 @@ from guard.activity.subject import AgentSubject
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.activity.assess import assess
+from guard.core.activity.events import ActivityForgotten, FalseAlarmLearned
 from guard.core.activity.judge import JudgeInput, Judgement, initial_terms, judge
 from guard.core.activity.learn import Lesson, lesson_from_person, lesson_from_signs
 from guard.core.activity.lookback import parse_agent_terms
@@ -18,7 +19,6 @@ from guard.core.activity.state import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import baseline_key
 from guard.core.base.text import valid
-from guard.core.events.activity import ActivityForgotten, FalseAlarmLearned
 from guard.errors import GuardError, Refused, WrongUsage
 
 

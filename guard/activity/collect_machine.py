@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from guard.activity.subject import AgentSubject, Figures, Sign
-from guard.core.events.whereabouts import Whereabouts
+from guard.core.agents.whereabouts import Whereabouts
 from guard.install.agents import HOSTS
 from guard.system import tmux
 from guard.system.bounded_walk import BoundedWalk, FolderListing

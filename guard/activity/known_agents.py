@@ -19,18 +19,18 @@ from guard.core.activity.clocks import (
     is_worth_recording,
     machine_key,
 )
+from guard.core.activity.events import ClocksRead
 from guard.core.activity.plan_events import Claim, claims_by_agent
 from guard.core.activity.state import WATCHED_AGENT
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
+from guard.core.agents.events import AgentFindingRecorded, AgentTested, AgentUpdated
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.core.agents.whereabouts import Host
 from guard.core.base.paths import unspelled
 from guard.core.coordinator.state import COORDINATOR, Coordinator, waiting_work
-from guard.core.events.activity import ClocksRead
-from guard.core.events.agent import AgentFindingRecorded, AgentTested, AgentUpdated
-from guard.core.events.base import BaseEvent
-from guard.core.events.whereabouts import Host
 from guard.core.iteration.run import RUN
+from guard.core.log.event import BaseEvent
 from guard.errors import GuardError, Refused
 from guard.system.clock import Clock
 from guard.system.host import here, same_place

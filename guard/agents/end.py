@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from guard.agents.liveness import elsewhere, look_at_session
-from guard.core.events.whereabouts import Host, Whereabouts
+from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import Refused
 from guard.system import tmux
 from guard.system.host import same_place

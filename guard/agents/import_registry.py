@@ -7,13 +7,13 @@ from typing import Any
 from guard.agents.import_file import read
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
+from guard.core.agents.events import AgentImported, RetentionSet
 from guard.core.agents.import_registry import BadRegistry, ImportedAgent, read_registry
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.agents.report import AgentName, ImportReport
 from guard.core.agents.roster import AgentCounts, transition
 from guard.core.base.text import shortened, valid
-from guard.core.events import Event
-from guard.core.events.agent import AgentImported, RetentionSet
+from guard.core.log.event import BaseEvent
 from guard.errors import Refused
 from guard.store import Change
 
@@ -35,7 +35,7 @@ def take_over(guard: Invocation, file: Path, task_id: str | None) -> ImportRepor
         known = [one for one in found.agents if taking.knows(one)]
         new = [one for one in found.agents if one not in known]
         keep = guard.lenient_settings.registry.keep_finished
-        events: list[Event] = [
+        events: list[BaseEvent] = [
             event for one in new for event in taking.events(one, {"at": now}) if event
         ]
         if events and keep != change.fold(GLOBAL_REGISTRY).keep_finished:
@@ -67,7 +67,7 @@ class _Taking:
         self._tasks.setdefault(agent.task_id, fold.counts())
         return fold.agent(agent.agent_id) is not None
 
-    def events(self, agent: ImportedAgent, common: dict[str, Any]) -> list[Event]:
+    def events(self, agent: ImportedAgent, common: dict[str, Any]) -> list[BaseEvent]:
         event = AgentImported(
             **common, id=new_id(), incarnation=1, source=self._source, **asdict(agent)
         )

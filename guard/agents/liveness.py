@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from guard.core.events.whereabouts import Host, Whereabouts
+from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.system import tmux
 from guard.system.host import same_place
 from guard.system.process_identity import start_time

@@ -23,8 +23,8 @@ from guard.core.agents.report import (
     TaskStatus,
     transition_line,
 )
+from guard.core.agents.whereabouts import Placing
 from guard.core.base.text import plural
-from guard.core.events.whereabouts import Placing
 from guard.errors import GuardError, Refused
 from guard.store.log import LIVE
 from guard.system.host import here

@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 from guard.context.ids import checked_id, new_id
 from guard.core.agents.agent import ACTIVE, Agent
+from guard.core.agents.events import AgentPlaced, AgentTransitioned, RetentionSet
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.agents.roster import Moving, transition
+from guard.core.agents.whereabouts import Placing, Whereabouts
 from guard.core.base.fields import first_problem
-from guard.core.events.agent import AgentPlaced, AgentTransitioned, RetentionSet
-from guard.core.events.base import BaseEvent
-from guard.core.events.validation import CompletionValidation
-from guard.core.events.whereabouts import Placing, Whereabouts
+from guard.core.claims.completion_validation import CompletionValidation
+from guard.core.log.event import BaseEvent
 from guard.errors import Refused, WrongUsage
 from guard.store import Change
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from guard.agents import records
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
-from guard.core.agents.registry import GLOBAL_REGISTRY, KEEP_FINISHED
-from guard.core.events.agent import (
+from guard.core.agents.events import (
     AgentBaselineRecorded,
     AgentClaimValidated,
     AgentEndDetected,
@@ -22,8 +21,9 @@ from guard.core.events.agent import (
     AgentTested,
     AgentUpdated,
 )
-from guard.core.events.validation import CompletionValidation
-from guard.core.events.whereabouts import Placing
+from guard.core.agents.registry import GLOBAL_REGISTRY, KEEP_FINISHED
+from guard.core.agents.whereabouts import Placing
+from guard.core.claims.completion_validation import CompletionValidation
 from guard.errors import Refused
 from guard.store import Change, Store
 

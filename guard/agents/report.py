@@ -9,11 +9,11 @@ from guard.context.ids import checked_id
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
+from guard.core.agents.events import AgentFindingRecorded, AgentStatus, AgentTested
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentReport
+from guard.core.agents.whereabouts import Placing, Whereabouts
 from guard.core.base.text import shortened, valid
-from guard.core.events.agent import AgentFindingRecorded, AgentStatus, AgentTested
-from guard.core.events.whereabouts import Placing, Whereabouts
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.system.host import here
 from guard.system.processes import passed_on

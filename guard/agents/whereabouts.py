@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from guard.core.events.whereabouts import Whereabouts
+from guard.core.agents.whereabouts import Whereabouts
 from guard.errors import WrongUsage
 from guard.system import tmux
 from guard.system.host import here

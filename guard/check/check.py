@@ -13,14 +13,14 @@ from guard.check.save import WorkKeeper
 from guard.check.subject import CheckSubject
 from guard.check.taskfile import open_tasks
 from guard.core.base.text import plural
+from guard.core.check.events import MOST_LOOKS
 from guard.core.check.evidence import MOST_LIVING, Evidence, Living, Policy
 from guard.core.check.holders import is_news, living_agent, may_commit
 from guard.core.check.judge import Step, Verdict, judge
 from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckResult
-from guard.core.events.check import MOST_LOOKS
-from guard.core.events.snapshot import Rescue, Snapshot
 from guard.core.probe.answer import ProbeResult
+from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import count_work
 from guard.core.work.uncommitted import left_over, replaced_since
 from guard.errors import RepositoryProblem

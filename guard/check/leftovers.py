@@ -11,12 +11,12 @@ from guard.check.subject import CheckSubject
 from guard.check.taskfile import task_file
 from guard.core.base.text import fit_line, plural
 from guard.core.config.settings import Settings
-from guard.core.events.baseline import DirtyFile
-from guard.core.events.snapshot import HeldBack, Occasion, Rescue, list_held_back
+from guard.core.iteration.events import DirtyFile
 from guard.core.rescue.agent_plan import PLAN_SCHEMA, Discarded, plan_from, planning_prompt
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group, grouped
 from guard.core.rescue.settings import SnapshotLimits
+from guard.core.snapshots.snapshot import HeldBack, Occasion, Rescue, list_held_back
 from guard.core.work.count import CommitLine, count_work
 from guard.errors import GuardError
 from guard.git.dirty import Dirty

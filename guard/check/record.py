@@ -11,15 +11,15 @@ from guard.check.check import Check
 from guard.check.subject import CheckSubject
 from guard.context.ids import new_id
 from guard.core.agents.agent import BY_VERDICT
+from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Policy
 from guard.core.check.holders import is_holding
 from guard.core.check.report import CheckResult
-from guard.core.events.check import CheckMade
-from guard.core.events.rescue import RescueMade
-from guard.core.events.run import GOES_ON, IterationEnded
-from guard.core.events.snapshot import Rescue
 from guard.core.iteration.baseline import EMPTY
+from guard.core.iteration.events import GOES_ON, IterationEnded
 from guard.core.iteration.run import RUN, OpenIteration
+from guard.core.rescue.events import RescueMade
+from guard.core.snapshots.snapshot import Rescue
 from guard.errors import GuardError
 from guard.iteration.current import lives_elsewhere
 from guard.store import Change

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from guard.check.subject import CheckSubject
 from guard.core.base.text import plural
-from guard.core.events.baseline import DirtyFile
-from guard.core.events.snapshot import Occasion, Snapshot, SnapshotKind
+from guard.core.iteration.events import DirtyFile
 from guard.core.rescue.settings import SnapshotLimits
+from guard.core.snapshots.snapshot import Occasion, Snapshot, SnapshotKind
 from guard.core.work.count import Work
 from guard.errors import GuardError, RepositoryProblem
 from guard.iteration.attribution import shared_with_user

@@ -3,7 +3,7 @@
 from guard.context.output import coloured
 from guard.core.base.text import plural, visible
 from guard.core.check.report import CheckReport
-from guard.core.events.snapshot import Snapshot
+from guard.core.snapshots.snapshot import Snapshot
 
 _COLOURS = {
     "complete": "ok",

@@ -15,7 +15,7 @@ from guard.core.check.judge import Verdict
 from guard.core.check.last_check import LastCheck
 from guard.core.check.report import CheckReport, CheckResult, check_report
 from guard.core.classify import Classification
-from guard.core.events.snapshot import Occasion
+from guard.core.snapshots.snapshot import Occasion
 from guard.errors import GuardError, RepositoryProblem
 from guard.hooks.git.missed_commits import noticed
 from guard.iteration.attribution import Away

@@ -12,7 +12,7 @@ from pathlib import Path
 from guard.core.agents.baseline import Ground
 from guard.core.base.paths import spelled, unspelled
 from guard.core.claims.evidence import WorkSinceBaseline
-from guard.core.events.baseline import DirtyFile
+from guard.core.iteration.events import DirtyFile
 from guard.core.work.uncommitted import changed_since
 from guard.errors import RepositoryProblem
 from guard.git.changed_paths import Committed, committed

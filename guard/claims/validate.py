@@ -12,11 +12,11 @@ from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_key
 from guard.core.base.paths import unspelled
+from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
 from guard.core.claims.settings import make_policy
 from guard.core.claims.validate import validate
-from guard.core.events.validation import CompletionValidation
 from guard.errors import GuardError
 from guard.git.ignored import ignored
 from guard.git.locate import Repository, at

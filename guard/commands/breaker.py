@@ -12,7 +12,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import visible
 from guard.core.breaker.report import BreakerReport
-from guard.core.events.run import Status
+from guard.core.iteration.events import Status
 
 _OPEN = 20
 _WHY = {

@@ -12,7 +12,7 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import harmless_json, plural, visible
-from guard.core.events import Event
+from guard.core.log.event import BaseEvent
 from guard.core.log.reports import LogReport
 from guard.errors import WrongUsage
 
@@ -58,7 +58,7 @@ def command(
 
     With --follow and --format json every event is a line of its own.
     """
-    from guard.core.events import event_types
+    from guard.core.log.table import event_types
     from guard.log import LogReader
 
     for name in types:
@@ -68,7 +68,7 @@ def command(
             )
     begin = _moment(since, guard.clock.now()) if since else None
 
-    def is_wanted(event: Event) -> bool:
+    def is_wanted(event: BaseEvent) -> bool:
         return (
             (not types or event.type in types)
             and (begin is None or event.at >= begin)

@@ -5,8 +5,8 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import plural, visible
-from guard.core.events.snapshot import Occasion
 from guard.core.snapshots.report import SnapshotReport
+from guard.core.snapshots.snapshot import Occasion
 from guard.snapshots.take import keep
 
 _MOST_LINES = 20

@@ -10,8 +10,8 @@ from guard.commands.options import DAY_SECONDS, Seconds
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import shortened
-from guard.core.events.team import TeamMemberAlive, TeamMemberLeft
-from guard.core.events.team_change import Alive, Joined, Kind, LeftBecause, MemberLeft
+from guard.core.team.change import Alive, Joined, Kind, LeftBecause, MemberLeft
+from guard.core.team.events import TeamMemberAlive, TeamMemberLeft
 from guard.core.team.report import (
     RecordedAs,
     team_report,

@@ -13,7 +13,7 @@ from guard.core.coordinator.decide import (
     issue_warnings,
     record_failure_pattern,
 )
-from guard.core.events.plan_upkeep import FailureWarningIssued
+from guard.core.coordinator.upkeep_events import FailureWarningIssued
 from guard.core.failures.diagnose import failure_cause, failure_kind
 from guard.core.failures.report import FailureWarningsReport
 from guard.core.failures.warn import warnings_for, warnings_text

@@ -1,5 +1,7 @@
 """Take parcels from the outbox, and give the same ones again to a caller that was killed before it delivered them."""
 
+from typing import cast
+
 from guard.context.invocation import Invocation
 from guard.coordinator.record import (
     change_state,
@@ -10,10 +12,10 @@ from guard.coordinator.record import (
 )
 from guard.core.coordinator.decide import decide, take_outbox
 from guard.core.coordinator.entries import Parcel
+from guard.core.coordinator.event_base import PlanEvent
 from guard.core.coordinator.state import Coordinator, CoordinatorFold
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_base import PlanEvent
-from guard.core.events.plan_upkeep import OutboxTaken
+from guard.core.coordinator.task_events import CoordinatorEvent
+from guard.core.coordinator.upkeep_events import OutboxTaken
 from guard.store import Change, Store
 
 Parcels = tuple[Parcel, ...]
@@ -59,6 +61,6 @@ def replay_parcels(store: Store, taken: OutboxTaken) -> Parcels:
         if isinstance(event, OutboxTaken) and event.id == taken.id:
             break
         if isinstance(event, PlanEvent):
-            fold.apply(event)
+            fold.apply(cast("CoordinatorEvent", event))
     wanted = frozenset(taken.items)
     return tuple(one for one in fold.document().outbox if one.item_id in wanted)

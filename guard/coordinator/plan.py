@@ -10,7 +10,7 @@ from guard.core.coordinator.decide import decide, load_plan
 from guard.core.coordinator.decide_tasks import dispatch_developer
 from guard.core.coordinator.requests import Refusal
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan_model import PlanTask
+from guard.core.plan.model import PlanTask
 from guard.core.plan.parse import MOST_BYTES, PlanProblem, read_plan
 from guard.errors import Refused, WrongUsage
 from guard.system.foreign_files import read_regular

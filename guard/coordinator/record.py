@@ -27,11 +27,10 @@ from guard.core.coordinator.requests import (
     Request,
 )
 from guard.core.coordinator.state import COORDINATOR, Coordinator, empty_state, fold_onto
+from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.tick import is_due, is_of_a_tick, tick
-from guard.core.events import Event
-from guard.core.events.base import BaseEvent
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_upkeep import StateReconstructed, StateRecoveryNeeded
+from guard.core.coordinator.upkeep_events import StateReconstructed, StateRecoveryNeeded
+from guard.core.log.event import BaseEvent
 from guard.core.log.view import unseal
 from guard.errors import Refused, RepositoryProblem, WrongUsage
 from guard.git.head import UNBORN, head
@@ -150,7 +149,7 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
     return change_state(guard, terms, decide_now, ground)
 
 
-def find_event(guard: Invocation, event_id: str) -> Event | None:
+def find_event(guard: Invocation, event_id: str) -> BaseEvent | None:
     with guard.writable_store.change() as change:
         return change.recorded(event_id)
 
@@ -176,8 +175,8 @@ def change_state(
 
 def _with_registry_events(
     state: Coordinator, events: Iterable[CoordinatorEvent], register: Register
-) -> list[Event]:
-    whole: list[Event] = []
+) -> list[BaseEvent]:
+    whole: list[BaseEvent] = []
     for event in events:
         after = fold_onto(state, event)
         whole += [event, *register.events(state, event, after)]

@@ -7,25 +7,16 @@ from guard.agents import records
 from guard.context.ids import new_id
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
-from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.agents.roster import AgentCounts, Moving, transition
-from guard.core.coordinator.state import Coordinator
-from guard.core.events.agent import (
+from guard.core.agents.events import (
     AgentBaselineRecorded,
     AgentLogEvent,
     AgentSpawned,
     AgentStatus,
     AgentUpdated,
 )
-from guard.core.events.plan import (
-    AuditorFail,
-    CoordinatorEvent,
-    DeveloperDispatched,
-    DeveloperReadyForAudit,
-    RemediationDispatched,
-    TaskComplete,
-)
-from guard.core.events.plan_agents import (
+from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.core.agents.roster import AgentCounts, Moving, transition
+from guard.core.coordinator.agent_events import (
     AgentCrashed,
     AgentDispatched,
     AgentTimeout,
@@ -33,7 +24,16 @@ from guard.core.events.plan_agents import (
     SupportingAgentDelegated,
     SupportingAgentFailed,
 )
-from guard.core.events.plan_upkeep import TaskRolledBack
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.task_events import (
+    AuditorFail,
+    CoordinatorEvent,
+    DeveloperDispatched,
+    DeveloperReadyForAudit,
+    RemediationDispatched,
+    TaskComplete,
+)
+from guard.core.coordinator.upkeep_events import TaskRolledBack
 from guard.store import Change
 
 INFRASTRUCTURE = "infrastructure"

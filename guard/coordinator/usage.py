@@ -11,7 +11,7 @@ from guard.core.base.fields import first_problem
 from guard.core.base.strict_json import loads
 from guard.core.coordinator.decide import record_usage
 from guard.core.coordinator.requests import Request
-from guard.core.events.plan_upkeep import UsageChecked
+from guard.core.coordinator.upkeep_events import UsageChecked
 from guard.errors import ConfigProblem, Refused
 from guard.system.processes import run
 

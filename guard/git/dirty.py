@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from guard.core.base.paths import spelled, unspelled
-from guard.core.events.baseline import DirtyFile
+from guard.core.iteration.events import DirtyFile
 from guard.errors import RepositoryProblem
 from guard.git.content_hash import ContentReader, Identity
 from guard.git.locate import Repository, at

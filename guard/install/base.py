@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guard.core.events.hook import HookAgent
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
+from guard.core.hooks.events import HookAgent
 from guard.errors import ConfigProblem
 from guard.install import shell
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from guard.context.invocation import Invocation
 from guard.core.base.text import plural
-from guard.core.events.hook import Calls
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
+from guard.core.hooks.events import Calls
 from guard.core.hooks.state import HOOKS
 from guard.core.log.reports import DoctorCheck, Health
 from guard.errors import GuardError

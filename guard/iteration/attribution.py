@@ -12,8 +12,8 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.events.baseline import DirtyFile
 from guard.core.iteration.baseline import Baseline
+from guard.core.iteration.events import DirtyFile
 from guard.core.work.uncommitted import changed_since, mixed_with_users
 from guard.git.dirty import Dirty, dirty
 from guard.git.locate import Repository

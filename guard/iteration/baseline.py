@@ -8,8 +8,8 @@ from typing import Any
 
 from guard.context.ids import new_id
 from guard.core.base.text import visible
-from guard.core.events.baseline import BaselineRecorded, DirtyFile, RepositoryStanding
 from guard.core.iteration.baseline import BASELINE, EMPTY, Baseline
+from guard.core.iteration.events import BaselineRecorded, DirtyFile, RepositoryStanding
 from guard.core.work.count import Work
 from guard.core.work.history import EMPTY_TREES
 from guard.core.work.uncommitted import attributed

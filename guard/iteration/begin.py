@@ -8,12 +8,18 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.text import shortened, valid, visible
 from guard.core.check.last_check import LAST_CHECK
-from guard.core.events.baseline import BaselineRecorded, DirtyFile
-from guard.core.events.run import IterationEnded, IterationStarted, Process, RunStarted
-from guard.core.events.snapshot import Occasion
 from guard.core.iteration.baseline import EMPTY, Baseline
+from guard.core.iteration.events import (
+    BaselineRecorded,
+    DirtyFile,
+    IterationEnded,
+    IterationStarted,
+    Process,
+    RunStarted,
+)
 from guard.core.iteration.report import BaselineReport
 from guard.core.iteration.run import RUN, Run
+from guard.core.snapshots.snapshot import Occasion
 from guard.errors import GuardError
 from guard.iteration import baseline as baselines
 from guard.iteration.attribution import Away, left_by_iteration, shared_with_user

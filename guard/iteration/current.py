@@ -10,7 +10,7 @@ from guard.context.invocation import Invocation
 from guard.core.check.evidence import Living, Policy
 from guard.core.check.last_check import LAST_CHECK, LastCheck
 from guard.core.config.settings import Settings
-from guard.core.events.run import Process, SessionSeen
+from guard.core.iteration.events import Process, SessionSeen
 from guard.core.iteration.run import RUN, OpenIteration, Run
 from guard.core.team.state import Scope
 from guard.errors import GuardError, Refused, RepositoryProblem

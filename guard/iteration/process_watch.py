@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from guard.core.check.evidence import MOST_LIVING, Living
-from guard.core.events.run import Process
+from guard.core.iteration.events import Process
 from guard.system.process_table import Stat, pipe_of, table
 
 MARK = "GUARD_ITERATION"

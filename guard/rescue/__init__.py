@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guard.core.events.snapshot import Occasion, Rescue
+from guard.core.snapshots.snapshot import Occasion, Rescue
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.search_path import outside

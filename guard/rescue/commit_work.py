@@ -7,7 +7,10 @@ from pathlib import Path
 
 from guard.core.base.paths import path_line, unspelled
 from guard.core.base.text import fit_line, plural, visible
-from guard.core.events.snapshot import (
+from guard.core.rescue.commit_message import rescue_trailer
+from guard.core.rescue.groups import Group, untangled
+from guard.core.rescue.state import RepositoryState, is_mass_deletion, is_snapshot_only, obstacle
+from guard.core.snapshots.snapshot import (
     MOST_NAMED,
     HeldBack,
     PlannedCommit,
@@ -15,9 +18,6 @@ from guard.core.events.snapshot import (
     Snapshot,
     list_held_back,
 )
-from guard.core.rescue.commit_message import rescue_trailer
-from guard.core.rescue.groups import Group, untangled
-from guard.core.rescue.state import RepositoryState, is_mass_deletion, is_snapshot_only, obstacle
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.rescue.commits import (
     Committer,

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from guard.core.events.snapshot import HeldBack
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group, grouped
 from guard.core.rescue.settings import SnapshotLimits
+from guard.core.snapshots.snapshot import HeldBack
 
 Grouping = Callable[[Sequence[Changed]], list[Group]]
 """Which changes become one commit, and what it says; each change in exactly one of them."""

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from guard.core.base.paths import path_line, spelled
 from guard.core.base.text import fit_line
-from guard.core.events.snapshot import HeldBack
 from guard.core.rescue.secrets import (
     SENSITIVE_NAME,
     added_secrets,
@@ -19,6 +18,7 @@ from guard.core.rescue.secrets import (
 )
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.paths import GITLINK, folders_above, is_refused_by_git, is_relative
+from guard.core.snapshots.snapshot import HeldBack
 from guard.errors import RepositoryProblem
 from guard.rescue.ignore_rules import Hidden, hidden
 from guard.rescue.moves import half_moves

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard.core.base.paths import path_line
-from guard.core.events.snapshot import HeldBack, Occasion, Snapshot
 from guard.core.rescue.settings import SnapshotLimits
+from guard.core.snapshots.snapshot import HeldBack, Occasion, Snapshot
 from guard.git.locate import Repository
 from guard.rescue.commits import PathChange, is_as_kept
 from guard.rescue.select import CommitSelection, Planner

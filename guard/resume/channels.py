@@ -11,10 +11,10 @@ from pathlib import Path
 
 from guard.agents.liveness import look
 from guard.agents.report import age_of
+from guard.core.activity.events import ResumeWay
 from guard.core.activity.settings import fill_patterns
 from guard.core.agents.agent import Agent
 from guard.core.base.text import valid
-from guard.core.events.activity import ResumeWay
 from guard.core.iteration.run import RUN
 from guard.resume import cli_session, tmux_pane
 from guard.resume.evidence import StalledAgent

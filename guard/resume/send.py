@@ -16,12 +16,12 @@ from guard.context.invocation import Invocation
 from guard.coordinator.plan import claim_task, preview_task
 from guard.coordinator.record import find_state
 from guard.core.activity.assess import Signal
+from guard.core.activity.events import ResumeSent
 from guard.core.activity.noise import is_noise
 from guard.core.activity.state import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import baseline_key
 from guard.core.base.text import valid
-from guard.core.events.activity import ResumeSent
 from guard.core.resume.evidence import NextTask
 from guard.core.resume.prompt import prompt
 from guard.core.resume.report import Outcome, ResumeReport

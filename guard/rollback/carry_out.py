@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard.core.base.paths import path_line, spelled
-from guard.core.events.snapshot import Snapshot
 from guard.core.rollback.journal import REFS, RollbackJournal
+from guard.core.snapshots.snapshot import Snapshot
 from guard.rescue.commits import Committer
 from guard.rescue.stale_locks import noted
 from guard.rollback.errors import Stopped

@@ -6,7 +6,7 @@ from functools import partial
 
 from guard.core.coordinator.entries import Rollback
 from guard.core.coordinator.requests import Draft
-from guard.core.events.plan_upkeep import RollbackFailed, TaskRolledBack
+from guard.core.coordinator.upkeep_events import RollbackFailed, TaskRolledBack
 from guard.core.rescue.state import full_ref
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import heads

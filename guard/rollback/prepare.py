@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from guard.core.base.paths import path_line
 from guard.core.base.text import plural
-from guard.core.events.snapshot import MOST_NAMED
+from guard.core.snapshots.snapshot import MOST_NAMED
 from guard.rescue.commits import PathChange, changes
 from guard.rollback.errors import Stopped
 from guard.rollback.place import RollbackPlace

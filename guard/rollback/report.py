@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from guard.core.base.text import fit_line
 from guard.core.coordinator.entries import TaskCommit
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan_upkeep import RollbackStarted
-from guard.core.events.snapshot import MOST_NAMED
+from guard.core.coordinator.upkeep_events import RollbackStarted
 from guard.core.rollback.report import RollbackReport, RolledBackTask
+from guard.core.snapshots.snapshot import MOST_NAMED
 from guard.rollback.recover import Settled
 
 

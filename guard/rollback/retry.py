@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from guard.coordinator.record import reused_id_error
 from guard.core.coordinator.requests import numbered_id
-from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
+from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.store import Store
 
 

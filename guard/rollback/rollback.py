@@ -19,10 +19,10 @@ from guard.core.base.text import fit_line, valid
 from guard.core.coordinator.decide import rollback_order
 from guard.core.coordinator.requests import Draft
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_upkeep import RollbackFailed, RollbackStarted, TaskRolledBack
-from guard.core.events.snapshot import MOST_NAMED, Occasion, Snapshot
+from guard.core.coordinator.task_events import CoordinatorEvent
+from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.core.rollback.report import RollbackReport, RolledBackTask
+from guard.core.snapshots.snapshot import MOST_NAMED, Occasion, Snapshot
 from guard.errors import GuardError, Refused
 from guard.git.reader import RepositoryReader
 from guard.rollback.carry_out import RolledBack, roll_back

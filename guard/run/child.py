@@ -21,7 +21,7 @@ from types import FrameType
 from typing import BinaryIO, TypeVar
 
 from guard.core.classify import Classification, OutputReader
-from guard.core.events.run import Process
+from guard.core.iteration.events import Process
 from guard.errors import WrongUsage
 from guard.system.pipes import Outlet
 from guard.system.process_identity import start_time

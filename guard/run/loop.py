@@ -10,7 +10,7 @@ from guard.check.taskfile import boxes_in
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
-from guard.core.events.run import RunEnded
+from guard.core.iteration.events import RunEnded
 from guard.core.iteration.run import RUN
 from guard.core.run.loop import End, LoopLimits, Next, after_iteration, before_iteration
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage

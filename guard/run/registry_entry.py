@@ -16,13 +16,13 @@ from guard.agents.report import age_of, ground_of
 from guard.agents.whereabouts import place, surrounds
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, BY_VERDICT, Agent
+from guard.core.agents.events import AgentStatus
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentReport, transition_line
+from guard.core.agents.whereabouts import Placing, Whereabouts
 from guard.core.base.text import shortened, valid
 from guard.core.check.report import CheckReport
-from guard.core.events.agent import AgentStatus
-from guard.core.events.run import Process
-from guard.core.events.whereabouts import Placing, Whereabouts
+from guard.core.iteration.events import Process
 from guard.errors import GuardError, Refused
 from guard.system.host import here
 

@@ -2,7 +2,7 @@
 
 from guard.context.invocation import Invocation
 from guard.core.classify import OutputReader
-from guard.core.events.team_change import Change
+from guard.core.team.change import Change
 from guard.core.team.state import Scope
 from guard.gate.accounts import Accounts
 from guard.iteration.current import Iteration

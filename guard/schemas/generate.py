@@ -22,7 +22,6 @@ from guard.core.base.docstrings import describe_all
 from guard.core.base.fields import Count, Digest, Seq
 from guard.core.base.report import Report
 from guard.core.breaker.report import BreakerReport
-from guard.core.catalogue import Checkpoint, view_kinds
 from guard.core.check.evidence import Evidence
 from guard.core.check.rejudge import JudgeReport
 from guard.core.check.report import CheckReport
@@ -35,14 +34,13 @@ from guard.core.coordinator.report import (
     PlanNextReport,
     PlanOutboxReport,
 )
-from guard.core.events import event_types
-from guard.core.events.snapshot import Manifest
 from guard.core.failures.report import FailuresReport, FailureWarningsReport
 from guard.core.github.report import StepReport, ToldReport
 from guard.core.install.git_report import GitHooksReport
 from guard.core.install.report import InstallReport
 from guard.core.iteration.report import BaselineReport
 from guard.core.log.migrations import RECORD_VERSION
+from guard.core.log.replay import Checkpoint
 from guard.core.log.reports import (
     ConfigReport,
     DoctorReport,
@@ -54,6 +52,7 @@ from guard.core.log.reports import (
     VerifyReport,
     WhereReport,
 )
+from guard.core.log.table import event_types, view_kinds
 from guard.core.metrics.report import MetricsReport
 from guard.core.probe.report import ProbeReport
 from guard.core.rescue.report import RescueReport
@@ -67,6 +66,7 @@ from guard.core.snapshots.report import (
     SnapshotReport,
     SnapshotsReport,
 )
+from guard.core.snapshots.snapshot import Manifest
 from guard.core.team.report import TeamReport
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

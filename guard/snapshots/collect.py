@@ -11,9 +11,9 @@ from pathlib import Path
 
 from guard.core.base.paths import spelled
 from guard.core.base.text import fit_line
-from guard.core.events.snapshot import LogHead, Manifest, Occasion, Skipped
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.paths import GITLINK, folders_above, is_relative, tree_path
+from guard.core.snapshots.snapshot import LogHead, Manifest, Occasion, Skipped
 from guard.errors import GuardError, StoreUnavailable
 from guard.snapshots.fast_import import Stream, Table
 from guard.snapshots.git_state import PutAside

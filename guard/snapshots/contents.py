@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from guard.core.base.paths import unspelled
-from guard.core.events.snapshot import Manifest
 from guard.core.snapshots.paths import work_tree_path
 from guard.core.snapshots.restore import (
     USUAL,
@@ -14,6 +13,7 @@ from guard.core.snapshots.restore import (
     why_unsafe,
     why_unsafe_nested,
 )
+from guard.core.snapshots.snapshot import Manifest
 from guard.errors import StateProblem
 from guard.snapshots.listing import Reference, read_manifest
 from guard.snapshots.objects import TREE, Objects, ObjectUnreadable, TreeEntry

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from guard.core.base.fields import is_id, parsed
 from guard.core.base.text import fit_line, visible
-from guard.core.events.snapshot import Anchor, Manifest, list_skipped
 from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
+from guard.core.snapshots.snapshot import Anchor, Manifest, list_skipped
 from guard.errors import StateProblem, WrongUsage
 from guard.git.run import git
 from guard.snapshots.objects import Objects, ObjectUnreadable

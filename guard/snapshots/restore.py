@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import Path
 
 from guard.core.base.paths import spelled, unspelled
-from guard.core.events.snapshot import Occasion, Snapshot
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.restore import UnknownPath, within
+from guard.core.snapshots.snapshot import Occasion, Snapshot
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.locate import Repository
 from guard.snapshots.contents import SnapshotContents, of_index, of_worktree

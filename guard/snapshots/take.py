@@ -15,8 +15,8 @@ from pathlib import Path
 
 from guard.context.invocation import Invocation
 from guard.core.base.fields import is_id
-from guard.core.events.snapshot import Occasion, Snapshot, list_skipped
 from guard.core.rescue.settings import SnapshotLimits
+from guard.core.snapshots.snapshot import Occasion, Snapshot, list_skipped
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.git.locate import Repository
 from guard.git.search_path import outside

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from guard.core.base.paths import path_line
 from guard.core.base.text import fit_line, plural
-from guard.core.events.snapshot import MOST_NAMED, Snapshot
 from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.report import NotRestored
 from guard.core.snapshots.restore import File, There, asked_for, git_folder, same
+from guard.core.snapshots.snapshot import MOST_NAMED, Snapshot
 from guard.errors import StoreUnavailable
 from guard.snapshots.contents import SnapshotContents
 from guard.snapshots.objects import Objects, ObjectUnreadable

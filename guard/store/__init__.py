@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from guard.core.events import Event
+from guard.core.log.event import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
@@ -27,11 +27,11 @@ class Change(Protocol):
         """Why the view had to be folded again from the log; None if it had not."""
         ...
 
-    def recorded(self, event_id: str) -> Event | None:
+    def recorded(self, event_id: str) -> BaseEvent | None:
         """The event that was recorded under this id, if one was."""
         ...
 
-    def append(self, *events: Event) -> Sequence[LogEntry]:
+    def append(self, *events: BaseEvent) -> Sequence[LogEntry]:
         """Record the events, all or none; they are durable when this returns."""
         ...
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from guard.core.catalogue import CHECKPOINT_PATH, checkpoint, paths_touched, view_kinds
-from guard.core.events import Event
+from guard.core.log.event import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
+from guard.core.log.replay import CHECKPOINT_PATH, checkpoint, paths_touched
+from guard.core.log.table import view_kinds
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 from guard.errors import GuardError
 from guard.store.lock import LOCK, Lock
@@ -154,11 +155,11 @@ class FileChange:
         self.fold(kind, key)
         return self._files.recovered.get(kind.path(key))
 
-    def recorded(self, event_id: str) -> Event | None:
+    def recorded(self, event_id: str) -> BaseEvent | None:
         """The event that was recorded under this id, if one was."""
         return self._log.with_id(event_id)
 
-    def append(self, *events: Event) -> Sequence[LogEntry]:
+    def append(self, *events: BaseEvent) -> Sequence[LogEntry]:
         """Record the events, all or none; they are durable when this returns."""
         if not events:
             return ()

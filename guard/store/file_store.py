@@ -15,11 +15,11 @@ from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from guard.core.catalogue import paths_touched
-from guard.core.events.snapshot import Anchor
 from guard.core.log.record import START, LogEntry, Position
+from guard.core.log.replay import paths_touched
 from guard.core.log.settings import StoreSettings
 from guard.core.log.view import ViewDocument, ViewKind
+from guard.core.snapshots.snapshot import Anchor
 from guard.errors import StoreUnavailable
 from guard.store.change import FileChange, StoreMemory
 from guard.store.lock import LOCK, Lock, locked, read_mark

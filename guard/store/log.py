@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, cast
 
 from guard import __version__
-from guard.core.events import Event
-from guard.core.events.log import SegmentOpened
+from guard.core.log.event import BaseEvent
+from guard.core.log.events import SegmentOpened
 from guard.core.log.record import START, BadRecord, LogEntry, Position, decoded, encode, unsealed
 from guard.errors import StoreUnavailable
 from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number
@@ -153,7 +153,7 @@ class Log:
         part = bytes(data[after.offset if after else 0 : before.offset if before else None])
         return any(needle in part for needle in needles)
 
-    def with_id(self, event_id: str) -> Event | None:
+    def with_id(self, event_id: str) -> BaseEvent | None:
         """The event that was recorded under this id, found by its bytes: faster than to parse the whole log."""
         needle = b'"id":"%s","run":' % event_id.encode()
         for name in [LIVE, *map(sealed_name, sorted(self._numbers(), reverse=True))]:
@@ -176,7 +176,7 @@ class Log:
         finally:
             close(descriptor)
 
-    def append(self, events: Sequence[Event], head: Position) -> list[LogEntry]:
+    def append(self, events: Sequence[BaseEvent], head: Position) -> list[LogEntry]:
         """Write the records after `head` with one write, and return when they are on the disk. The caller has the lock."""
         segment, offset, seq, prev = head
         if offset == 0:

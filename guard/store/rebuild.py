@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from hashlib import sha256
 
-from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
-from guard.core.events.log import LogSalvaged, SegmentOpened
+from guard.core.log.events import LogSalvaged, SegmentOpened
 from guard.core.log.record import START, Position
+from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay
 from guard.core.log.reports import RebuildReport
+from guard.core.log.table import view_kinds
 from guard.core.log.view import NewerView, ViewDocument, seal, unseal
 from guard.errors import StateProblem
 from guard.store.lock import LOCK, Lock

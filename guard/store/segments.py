@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from guard.core.events.log import SegmentOpened
+from guard.core.log.events import SegmentOpened
 from guard.core.log.record import BadRecord, LogEntry, NewerRecord, Position, decode
 from guard.errors import StateProblem
 from guard.system.private_files import read_from

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, view_kinds
-from guard.core.events.log import LogSalvaged
-from guard.core.events.snapshot import Anchor
+from guard.core.log.events import LogSalvaged
 from guard.core.log.record import LogEntry, Position
+from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay
 from guard.core.log.reports import Finding, VerifyReport
+from guard.core.log.table import view_kinds
 from guard.core.log.view import NewerView, ViewDocument, seal, unseal
+from guard.core.snapshots.snapshot import Anchor
 from guard.errors import StateProblem
 from guard.store.lock import LOCK, read_mark
 from guard.store.log import LIVE, Log

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from guard.core.base.fields import is_id
-from guard.core.catalogue import CHECKPOINT_PATH, Checkpoint, Replay, paths_touched
 from guard.core.log.record import START, LogEntry, Position
+from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay, paths_touched
 from guard.core.log.view import (
     DamagedView,
     Fold,

@@ -7,7 +7,7 @@ import socket
 import sys
 from typing import Literal
 
-from guard.core.events.whereabouts import Host
+from guard.core.agents.whereabouts import Host
 from guard.system.process_identity import boot_id
 from guard.system.processes import run
 

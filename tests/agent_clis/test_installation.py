@@ -114,7 +114,7 @@ def test_without_npm_the_tests_are(
     required: str, code: int, says: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / "git").symlink_to(shutil.which("git") or "git")
-    test = "tests/agents/test_scripted_model.py::test_a_session_does_what_the_script_says"
+    test = "tests/agent_clis/test_scripted_model.py::test_a_session_does_what_the_script_says"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-v", "-n", "0", "-p", "no:cacheprovider", test],
         cwd=ROOT,

@@ -13,7 +13,7 @@ import pytest
 from guard.agents import end as ending_module
 from guard.agents.end import AgentEnd, end
 from guard.agents.whereabouts import place
-from guard.core.events.whereabouts import Host, Whereabouts
+from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import Refused
 from guard.system import process_tree, tmux
 from guard.system.host import here
@@ -188,7 +188,7 @@ def test_what_is_not_provably_the_agents_is_refused() -> None:
 
 AS_NOBODY = """
 import os, sys
-from guard.core.events.whereabouts import Whereabouts
+from guard.core.agents.whereabouts import Whereabouts
 from guard.agents.end import end
 from guard.errors import Refused
 from guard.system.host import here

@@ -13,7 +13,7 @@ import pytest
 
 from guard.agents.liveness import LivenessLook, look, look_all, processes_of
 from guard.agents.whereabouts import place
-from guard.core.events.whereabouts import Host, Whereabouts
+from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import WrongUsage
 from guard.system.host import here
 from guard.system.process_identity import start_time
@@ -117,7 +117,7 @@ def test_a_reused_number_is_not_mistaken_in_a_namespace_of_its_own() -> None:
 HIDDEN = """
 import os, subprocess
 from guard.system.process_identity import start_time
-from guard.core.events.whereabouts import Whereabouts
+from guard.core.agents.whereabouts import Whereabouts
 from guard.system.host import here
 from guard.agents.liveness import look
 
@@ -151,7 +151,7 @@ def test_a_process_that_is_hidden_from_us_has_not_ended(option: str) -> None:
 
 FOREIGN = """
 import subprocess
-from guard.core.events.whereabouts import Whereabouts
+from guard.core.agents.whereabouts import Whereabouts
 from guard.system.host import here
 from guard.agents.liveness import look
 

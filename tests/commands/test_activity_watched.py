@@ -12,9 +12,9 @@ from guard.activity.survey import survey
 from guard.agents import registry as agents
 from guard.context.invocation import Invocation
 from guard.core.activity.clocks import MACHINE_CLOCKS
+from guard.core.activity.events import ClocksRead, FalseAlarmLearned, ResumeSent
 from guard.core.activity.state import WATCHED_AGENT
 from guard.core.agents.baseline import baseline_key
-from guard.core.events.activity import ClocksRead, FalseAlarmLearned, ResumeSent
 from guard.system.clock import Clock
 from tests.support import commit, run
 

@@ -17,7 +17,7 @@ from guard import breaker
 from guard.breaker import BreakerKey, Outcome
 from guard.context.invocation import Invocation
 from guard.core.breaker import BreakerPolicy
-from guard.core.events.run import IterationEnded
+from guard.core.iteration.events import IterationEnded
 from guard.git.locate import Repository
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.events import Event
+from guard.core.log.event import BaseEvent
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
 from tests.support import NOW, TIME_LIMIT, commit, run
@@ -23,15 +23,15 @@ from tests.support.events import (
 )
 
 
-def append(store: FileStore, *events: Event) -> None:
+def append(store: FileStore, *events: BaseEvent) -> None:
     with store.change() as change:
         change.append(*events)
 
 
 @pytest.fixture
-def history(store: FileStore) -> list[Event]:
+def history(store: FileStore) -> list[BaseEvent]:
     """Two runs and an agent, with the events in the order of their times."""
-    events: list[Event] = [
+    events: list[BaseEvent] = [
         run_started("r1"),
         iteration_started(run="r1"),
         iteration_ended(run="r1"),
@@ -52,7 +52,7 @@ def seqs(workspace: Path, *words: str, now: str = NOW) -> list[int]:
     return [event["seq"] for event in result.json["events"]]
 
 
-def test_each_filter_narrows_the_events(history: list[Event], workspace: Path) -> None:
+def test_each_filter_narrows_the_events(history: list[BaseEvent], workspace: Path) -> None:
     fourth = history[3].at
     table: dict[tuple[str, ...], list[int]] = {
         (): [1, 2, 3, 4, 5, 6, 7, 8],
@@ -70,7 +70,7 @@ def test_each_filter_narrows_the_events(history: list[Event], workspace: Path) -
     assert {words: seqs(workspace, *words) for words in table} == table
 
 
-def test_since_counts_back_from_now(history: list[Event], workspace: Path) -> None:
+def test_since_counts_back_from_now(history: list[BaseEvent], workspace: Path) -> None:
     now = history[-1].at.isoformat()
     assert seqs(workspace, "--since", "2s", now=now) == [6, 7, 8]
     assert seqs(workspace, "--since", "1d", now=now) == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -96,7 +96,7 @@ def test_a_filter_that_cannot_be_meant_is_wrong_usage(
 
 
 def test_json_is_one_document_whose_events_are_the_lines_of_the_log(
-    history: list[Event], workspace: Path
+    history: list[BaseEvent], workspace: Path
 ) -> None:
     document = run("--workspace", workspace, "log", "--format", "json").json
     lines = (workspace / "events.jsonl").read_text().splitlines()
@@ -106,7 +106,7 @@ def test_json_is_one_document_whose_events_are_the_lines_of_the_log(
     assert errors == []
 
 
-def test_text_is_one_line_for_each_event(history: list[Event], workspace: Path) -> None:
+def test_text_is_one_line_for_each_event(history: list[BaseEvent], workspace: Path) -> None:
     lines = run("--workspace", workspace, "log").out.splitlines()
     assert len(lines) == 8
     assert " run_started r1/-  worktree=w1" in lines[1]
@@ -192,7 +192,9 @@ def test_follow_waits_for_a_log_that_is_not_there_yet(store: FileStore, workspac
         assert "segment_opened" in (follower.line() or "")
 
 
-def test_a_damaged_log_is_printed_up_to_the_damage(history: list[Event], workspace: Path) -> None:
+def test_a_damaged_log_is_printed_up_to_the_damage(
+    history: list[BaseEvent], workspace: Path
+) -> None:
     log = workspace / "events.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"r2"', b'"r3"'))
     result = run("--workspace", workspace, "log")

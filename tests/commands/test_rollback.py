@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from guard.context.ids import new_id
-from guard.core.events.plan_upkeep import RollbackStarted
+from guard.core.coordinator.upkeep_events import RollbackStarted
 from guard.core.rollback.report import RollbackReport
 from guard.errors import Refused
 from guard.rollback.pending import see_to_unrecorded

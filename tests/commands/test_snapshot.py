@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.events.snapshot import Snapshot
+from guard.core.snapshots.snapshot import Snapshot
 from guard.schemas.validate import validator
 from tests.rescue.states import start
 from tests.support import git, run, write

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.run import Process
+from guard.core.iteration.events import Process
 from guard.iteration.process_watch import MARK, Marked, Watch
 from guard.system.process_table import from_ps, table
 from tests.support.sessions import ending, until

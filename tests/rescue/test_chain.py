@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import Rescue
 from guard.core.rescue.groups import Changed, Group, grouped
+from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import commit, git, write
 from tests.support.rescuing import attempt_rescue, contents, fingerprint, recovered

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import Rescue, Snapshot
+from guard.core.snapshots.snapshot import Rescue, Snapshot
 from tests.rescue.states import start
 from tests.support import ROOT, TIME_LIMIT, write
 from tests.support.losses import brought_back

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.events.snapshot import Snapshot
+from guard.core.snapshots.snapshot import Snapshot
 from tests.rescue.states import start
 from tests.support import git, write
 from tests.support.rescuing import Contents, contents, recovered

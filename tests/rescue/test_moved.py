@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import Rescue
+from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import git, write
 from tests.support.rescuing import attempt_rescue

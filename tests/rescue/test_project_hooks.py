@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.events.snapshot import Rescue
+from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import git, write
 from tests.support.rescuing import attempt_rescue, fingerprint, recovered

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from guard.core.events.snapshot import Rescue, Snapshot
 from guard.core.rescue.commit_message import is_conventional
+from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find
 from guard.rescue import rescue

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from guard.core.events.snapshot import Rescue
 from guard.core.rescue.groups import Changed, Group, grouped
+from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import git, write
 from tests.support.rescuing import attempt_rescue

@@ -12,8 +12,8 @@ import pytest
 
 from guard import generate_resume_prompt
 from guard.agents.report import found, updated
+from guard.core.activity.events import ResumeSent
 from guard.core.agents.registry import AGENT_REGISTRY
-from guard.core.events.activity import ResumeSent
 from guard.core.resume.prompt import prompt
 from guard.core.resume.report import ResumeReport
 from guard.resume import channels

@@ -17,8 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 from guard.context.resources import folder
 from guard.core.base.fields import is_whole
 from guard.core.base.strict_json import loads
-from guard.core.catalogue import view_kinds
-from guard.core.events import event_types
+from guard.core.log.table import event_types, view_kinds
 from guard.core.probe.answer import Answer
 from guard.schemas import generate as schemas
 from guard.schemas.validate import validator

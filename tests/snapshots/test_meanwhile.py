@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import Snapshot
 from guard.core.rescue.settings import SnapshotLimits
+from guard.core.snapshots.snapshot import Snapshot
 from guard.git.locate import find
 from guard.snapshots.project import Project
 from guard.snapshots.take import ready, take

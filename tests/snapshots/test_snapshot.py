@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import Manifest, Occasion, Snapshot
 from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES, SNAPSHOT_MAX_FILE_BYTES
+from guard.core.snapshots.snapshot import Manifest, Occasion, Snapshot
 from guard.errors import RepositoryProblem, StateProblem, WrongUsage
 from guard.git.locate import find
 from guard.schemas.validate import validator

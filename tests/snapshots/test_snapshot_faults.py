@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import Snapshot
+from guard.core.snapshots.snapshot import Snapshot
 from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
 from guard.git.locate import find
 from guard.git.run import git_fed

@@ -14,9 +14,9 @@ from time import monotonic, sleep
 import pytest
 
 from guard.agents import registry as agents
+from guard.core.agents.events import AgentUpdated
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.catalogue import view_kinds
-from guard.core.events.agent import AgentUpdated
+from guard.core.log.table import view_kinds
 from guard.core.log.view import unseal
 from guard.errors import StoreUnavailable
 from guard.store.file_store import FileStore

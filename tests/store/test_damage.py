@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.catalogue import Replay
-from guard.core.events import Event
-from guard.core.events.log import LogSalvaged, SegmentOpened
+from guard.core.log.event import BaseEvent
+from guard.core.log.events import LogSalvaged, SegmentOpened
 from guard.core.log.migrations import migrate_record
 from guard.core.log.record import START, BadRecord, LogEntry, Position, decode
+from guard.core.log.replay import Replay
 from guard.core.log.view import ViewDocument, ViewKind
 from guard.errors import StateProblem
 from guard.store.file_store import FileStore
@@ -32,7 +32,7 @@ LIVE, T1, T2 = "events.jsonl", "T1/AGENT_REGISTRY.json", "T2/AGENT_REGISTRY.json
 GLOBAL = "registry/GLOBAL_REGISTRY.json"
 
 
-def _story() -> Iterator[tuple[Event, ...]]:
+def _story() -> Iterator[tuple[BaseEvent, ...]]:
     """Fifty events in changes of one or two; the last ones leave the views of T2 and the run behind."""
     yield (spawned("a1"),)
     yield spawned("a2"), spawned("b1", "T2")

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from guard.core.agents.events import AgentSpawned
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.events import Event
-from guard.core.events.agent import AgentSpawned
+from guard.core.log.event import BaseEvent
 from guard.errors import StateProblem, StoreUnavailable
 from guard.store.file_store import FileStore
 from tests.support import run
 from tests.support.events import spawned, updated
 
 
-def record(store: FileStore, *events: Event) -> None:
+def record(store: FileStore, *events: BaseEvent) -> None:
     with store.change() as change:
         change.append(*events)
 

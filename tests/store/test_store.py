@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.events import Event
-from guard.core.events.log import SegmentOpened
 from guard.core.iteration.run import RUN
+from guard.core.log.event import BaseEvent
+from guard.core.log.events import SegmentOpened
 from guard.store.file_store import FileStore
 from tests.support.events import (
     iteration_ended,
@@ -18,11 +18,11 @@ from tests.support.events import (
 )
 
 
-def recorded(store: FileStore) -> list[Event]:
+def recorded(store: FileStore) -> list[BaseEvent]:
     return [e.event for e in store.entries() if not isinstance(e.event, SegmentOpened)]
 
 
-def record(store: FileStore, *events: Event) -> None:
+def record(store: FileStore, *events: BaseEvent) -> None:
     with store.change() as change:
         change.append(*events)
 
@@ -36,7 +36,7 @@ def test_an_empty_store_has_nothing(store: FileStore) -> None:
 
 
 def test_events_come_back_in_order_with_their_places(store: FileStore) -> None:
-    events: list[Event] = [spawned(), updated(), run_started()]
+    events: list[BaseEvent] = [spawned(), updated(), run_started()]
     for event in events:
         record(store, event)
     assert recorded(store) == events
@@ -109,7 +109,7 @@ def test_an_update_touches_only_the_views_that_it_concerns(store: FileStore) -> 
 
 def test_rotation_keeps_every_event_and_every_view(workspace: Path) -> None:
     store = FileStore(workspace, segment_max_bytes=4096)
-    events: list[Event] = [spawned(), run_started(), iteration_started()]
+    events: list[BaseEvent] = [spawned(), run_started(), iteration_started()]
     events += [updated(message=f"step {number}") for number in range(60)]
     events += [iteration_ended(), updated("completed")]
     for event in events:

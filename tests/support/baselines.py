@@ -4,8 +4,8 @@ import os
 from collections.abc import Container
 from pathlib import Path
 
-from guard.core.events.baseline import BaselineRecorded, DirtyFile
 from guard.core.iteration.baseline import Baseline, BaselineFold
+from guard.core.iteration.events import BaselineRecorded, DirtyFile
 from guard.core.log.record import Position
 from guard.core.work.count import Work, count_work
 from guard.core.work.uncommitted import Uncommitted, left_over

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from guard.core.events.agent import (
+from guard.core.agents.events import (
     AgentEndDetected,
     AgentImported,
     AgentKilled,
@@ -12,7 +12,13 @@ from guard.core.events.agent import (
     AgentStatus,
     AgentUpdated,
 )
-from guard.core.events.run import IterationEnded, IterationStarted, RunEnded, RunStarted, Status
+from guard.core.iteration.events import (
+    IterationEnded,
+    IterationStarted,
+    RunEnded,
+    RunStarted,
+    Status,
+)
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 _numbers = count(1)

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from guard.core.check.evidence import Evidence, Living, TeamEvidence
 from guard.core.classify import Classification, Outcome
-from guard.core.events.snapshot import Rescue, Snapshot
 from guard.core.probe.answer import LASTING, Answer, ProbeFailure, ProbeResult
+from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work
 from guard.core.work.uncommitted import Uncommitted
 from tests.support.events import MOMENT

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 from guard.agents import registry as agents
 from guard.context.ids import new_id
-from guard.core.catalogue import Replay
-from guard.core.events import Event
-from guard.core.events.agent import AgentSpawned, AgentUpdated
-from guard.core.events.log import LogSalvaged
-from guard.core.events.run import RunStarted
+from guard.core.agents.events import AgentSpawned, AgentUpdated
+from guard.core.iteration.events import RunStarted
+from guard.core.log.event import BaseEvent
+from guard.core.log.events import LogSalvaged
+from guard.core.log.replay import Replay
 from guard.core.log.view import ViewDocument
 from guard.errors import GuardError
 from guard.store.file_store import FileStore
@@ -138,7 +138,7 @@ def _update(agent: str, status: Any, label: str) -> Step:
     )
 
 
-def _append(*events: Event) -> Step:
+def _append(*events: BaseEvent) -> Step:
     def act(store: FileStore) -> None:
         with store.change() as change:
             change.append(*events)
@@ -159,7 +159,7 @@ def _salvage_by_name(store: FileStore) -> object:
     return store.salvage(MOMENT, "0123456789abcdef")
 
 
-def _label(event: Event) -> str:
+def _label(event: BaseEvent) -> str:
     """What tells an event of a trial from every other; empty for those that guard adds by itself."""
     match event:
         case AgentSpawned() | AgentUpdated():
@@ -177,7 +177,7 @@ def _nothing(_path: Path) -> None:
 def _registry(path: Path, events: int = 12, segment_max_bytes: int = 1 << 20) -> None:
     """Two tasks and a run, with all views written."""
     store = FileStore(path, segment_max_bytes=segment_max_bytes)
-    begin: list[Event] = [spawned("a1"), spawned("a2"), spawned("b1", "T2"), run_started()]
+    begin: list[BaseEvent] = [spawned("a1"), spawned("a2"), spawned("b1", "T2"), run_started()]
     rest = [updated(agent=f"a{number % 2 + 1}") for number in range(events - len(begin))]
     for event in [*begin, *rest]:
         with store.change() as change:
@@ -404,7 +404,7 @@ def _left_in(folder: Path) -> str:
     return found.hexdigest()
 
 
-def _events(store: FileStore) -> list[Event]:
+def _events(store: FileStore) -> list[BaseEvent]:
     return [entry.event for entry in store.entries()]
 
 

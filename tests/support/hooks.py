@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from guard.context.invocation import Invocation
-from guard.core.events import Event
 from guard.core.hooks.state import HOOKS, HooksState
+from guard.core.log.event import BaseEvent
 from guard.hooks import spool
 from guard.hooks.agent import payload as document_of_hook
 from guard.hooks.agent.boundary import answer
@@ -54,7 +54,7 @@ def read(printed: str) -> dict[str, str]:
     return found
 
 
-def events(kind: str) -> list[Event]:
+def events(kind: str) -> list[BaseEvent]:
     """All that was recorded of one type, in order."""
     return [entry.event for entry in Invocation().store.entries() if entry.event.type == kind]
 

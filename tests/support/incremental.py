@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from guard.core.events.snapshot import Manifest, Snapshot
 from guard.core.snapshots.paths import work_tree_path
+from guard.core.snapshots.snapshot import Manifest, Snapshot
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import Contents, contents, take_snapshot
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard.core.base.paths import unspelled
-from guard.core.events.snapshot import Snapshot
+from guard.core.snapshots.snapshot import Snapshot
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import Contents, recovered
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from guard.core.events.breaker import BreakerClosed, BreakerOpened, TrialClaimed
-from guard.core.events.check import CheckMade
-from guard.core.events.rescue import RescueMade
-from guard.core.events.run import IterationEnded, IterationStarted, Status
+from guard.core.breaker.events import BreakerClosed, BreakerOpened, TrialClaimed
+from guard.core.check.events import CheckMade
+from guard.core.iteration.events import IterationEnded, IterationStarted, Status
+from guard.core.rescue.events import RescueMade
 from tests.support.events import MOMENT
 
 _numbers = count(1)

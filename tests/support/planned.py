@@ -9,7 +9,7 @@ from guard.core.coordinator.decide import load_plan
 from guard.core.coordinator.decide_agents import dispatch_agent
 from guard.core.coordinator.decide_tasks import dispatch_developer, pass_audit, submit_for_audit
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan_model import PlanTask
+from guard.core.plan.model import PlanTask
 from tests.support import commit
 
 

@@ -13,9 +13,9 @@ from guard.core.coordinator.requests import (
     Request,
 )
 from guard.core.coordinator.state import Coordinator, CoordinatorFold, empty_state, fold_onto
+from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.tick import tick
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_model import PlanTask, SupportingAgent
+from guard.core.plan.model import PlanTask, SupportingAgent
 from tests.support.events import MOMENT
 
 BASE, HEAD = "a" * 40, "b" * 40

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from guard.core.events.snapshot import Occasion, Rescue, Snapshot
+from guard.core.snapshots.snapshot import Occasion, Rescue, Snapshot
 from guard.git.locate import find
 from guard.rescue import rescue
 from guard.rescue.order import Orders

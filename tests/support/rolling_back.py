@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from guard.core.events.snapshot import Snapshot
+from guard.core.snapshots.snapshot import Snapshot
 from guard.git.locate import find
 from guard.rollback.carry_out import RolledBack, roll_back
 from guard.rollback.place import RollbackPlace, alone

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.events.snapshot import Occasion, SnapshotKind
+from guard.core.snapshots.snapshot import Occasion, SnapshotKind
 from tests.support.rescuing import NOW, take_snapshot
 
 

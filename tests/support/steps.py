@@ -3,8 +3,8 @@
 from typing import Any
 
 from guard.core.check.report import BreakerLine, CheckReport, Fact
-from guard.core.events.snapshot import HeldBack, PlannedCommit, Rescue
 from guard.core.github.report import Push, StepReport
+from guard.core.snapshots.snapshot import HeldBack, PlannedCommit, Rescue
 from guard.core.work.count import CommitLine, Work
 from guard.core.work.uncommitted import Uncommitted
 

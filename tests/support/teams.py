@@ -5,10 +5,10 @@ from datetime import timedelta
 from itertools import count
 
 from guard.core.base.moment import Moment
-from guard.core.events.team import TeamEvent
-from guard.core.events.team_change import Change
 from guard.core.log.record import Position
+from guard.core.team.change import Change
 from guard.core.team.count import TeamTerms, as_of, clear, decide
+from guard.core.team.events import TeamEvent
 from guard.core.team.state import Scope, TeamFold, TeamState
 from tests.support.events import MOMENT
 

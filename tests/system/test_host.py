@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from guard.core.events.whereabouts import Host
+from guard.core.agents.whereabouts import Host
 from guard.system.host import here, same_place
 
 HOST = Host(name="desk", machine="m1", boot_id="b1", pid_namespace="pid:[1]")

@@ -8,7 +8,7 @@ from guard.commands.agent.options import incarnation_option, message_option, nam
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.agents.agent import STATUSES
-from guard.core.events.agent import AgentStatus, Severity
+from guard.core.agents.events import AgentStatus, Severity
 from guard.errors import Refused
 
 _place = (

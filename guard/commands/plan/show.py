@@ -87,8 +87,8 @@ def graph(guard: Invocation, notation: str, form: str) -> None:
     from guard.coordinator.record import require_state
     from guard.core.coordinator.report import PlanGraphReport
     from guard.core.coordinator.state import task_statuses
-    from guard.core.events.plan_model import Plan
     from guard.core.plan.graph import dot, mermaid
+    from guard.core.plan.model import Plan
 
     state = require_state(guard)
     plan, marks = Plan(tasks=state.tasks), task_statuses(state)

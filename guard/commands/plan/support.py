@@ -18,9 +18,9 @@ from guard.core.coordinator.decide_support import (
     expand_task,
     fail_support,
 )
+from guard.core.coordinator.event_base import Confidence
 from guard.core.coordinator.requests import Request
-from guard.core.events.plan_base import Confidence
-from guard.core.events.plan_model import RequestType
+from guard.core.plan.model import RequestType
 from guard.errors import WrongUsage
 
 _MOST_BYTES = 1 << 20

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from guard.core.activity.events import ClocksRead
 from guard.core.base.fields import Frozen, Instant, Line
-from guard.core.events.activity import ClocksRead
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_KEPT = 200

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
-from guard.core.events.activity import ResumeSent
-from guard.core.events.base import BaseEvent
+from guard.core.activity.events import ResumeSent
+from guard.core.log.event import BaseEvent
 
 _OWN_EVENTS = {
     "agent_checkpoint": "made a checkpoint",

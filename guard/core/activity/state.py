@@ -4,9 +4,7 @@ from typing import Any, Literal, assert_never
 
 from pydantic import Field
 
-from guard.core.agents.baseline import baseline_key
-from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line
-from guard.core.events.activity import (
+from guard.core.activity.events import (
     ActivityForgotten,
     FalseAlarmLearned,
     Minutes,
@@ -14,7 +12,9 @@ from guard.core.events.activity import (
     ResumeWay,
     WatchEvent,
 )
-from guard.core.events.agent import Incarnation
+from guard.core.agents.baseline import baseline_key
+from guard.core.agents.events import Incarnation
+from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_KEPT = 20

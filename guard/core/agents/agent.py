@@ -4,12 +4,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Literal, get_args
 
+from guard.core.agents.events import AgentImported, AgentSpawned, AgentStatus, Incarnation
+from guard.core.agents.whereabouts import BootSeconds, Host, Pid, Whereabouts
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Percent, Text
-from guard.core.events.agent import AgentImported, AgentSpawned, AgentStatus, Incarnation
-from guard.core.events.base import IterationNumber
-from guard.core.events.run import Status
-from guard.core.events.validation import CompletionValidation
-from guard.core.events.whereabouts import BootSeconds, Host, Pid, Whereabouts
+from guard.core.claims.completion_validation import CompletionValidation
+from guard.core.iteration.events import Status
+from guard.core.log.event import IterationNumber
 
 ACTIVE: frozenset[AgentStatus] = frozenset({"deployed", "running", "working", "blocked"})
 TERMINAL: frozenset[AgentStatus] = frozenset({"completed", "terminated", "error", "failed"})

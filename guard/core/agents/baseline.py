@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from guard.core.agents.events import AgentBaselineRecorded, Incarnation
 from guard.core.base.fields import Id, Instant, Oid
 from guard.core.base.paths import Spelled
-from guard.core.events.agent import AgentBaselineRecorded, Incarnation
-from guard.core.events.baseline import DirtyFile
+from guard.core.iteration.events import DirtyFile
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 _OWN = ("task_id", "agent_id", "incarnation", "at", "root", "head", "dirty")

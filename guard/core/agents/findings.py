@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from guard.core.agents.events import AgentFindingRecorded, Incarnation, Severity
 from guard.core.base.fields import Count, Frozen, Id, Instant, Text
 from guard.core.base.paths import Spelled
-from guard.core.events.agent import AgentFindingRecorded, Incarnation, Severity
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_FINDINGS = 1000

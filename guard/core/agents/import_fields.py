@@ -8,8 +8,8 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from guard.core.agents.agent import ACTIVE
+from guard.core.agents.events import AgentStatus
 from guard.core.base.text import plural, visible
-from guard.core.events.agent import AgentStatus
 
 MOST_PROBLEMS = 20
 _MOST_PLACES = 3

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from guard.core.agents.agent import ACTIVE, STATUSES
+from guard.core.agents.events import AgentStatus
 from guard.core.agents.import_fields import KILLED, BadRegistry, Fields, Notes, described, times_of
 from guard.core.base.fields import is_id
 from guard.core.base.text import plural
-from guard.core.events.agent import AgentStatus
 
 __all__ = ["BadRegistry", "Imported", "ImportedAgent", "read_registry"]
 

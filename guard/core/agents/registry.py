@@ -8,9 +8,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from guard.core.agents.agent import ACTIVE, Agent
-from guard.core.agents.roster import AgentCounts, Roster
-from guard.core.base.fields import Count, Id
-from guard.core.events.agent import (
+from guard.core.agents.events import (
     AgentEvent,
     AgentImported,
     AgentSpawned,
@@ -18,6 +16,8 @@ from guard.core.events.agent import (
     RegistryEvent,
     RetentionSet,
 )
+from guard.core.agents.roster import AgentCounts, Roster
+from guard.core.base.fields import Count, Id
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 KEEP_FINISHED = 100

@@ -6,12 +6,12 @@ from typing import Any, Literal, TypedDict
 from pydantic import Field
 
 from guard.core.agents.agent import ACTIVE, Agent
+from guard.core.agents.events import AgentStatus
 from guard.core.agents.findings import FoundOut
 from guard.core.base.fields import Count, Frozen, Id, Line
 from guard.core.base.report import Report
 from guard.core.base.text import visible
-from guard.core.events.agent import AgentStatus
-from guard.core.events.validation import CompletionValidation
+from guard.core.claims.completion_validation import CompletionValidation
 
 Liveness = Literal["alive", "ended", "unknown"]
 RecordedAs = Literal[

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, assert_never, cast
 
 from guard.core.agents.agent import ACTIVE, STATUSES, Agent, AgentDraft, LastTest, ends
-from guard.core.events.agent import (
+from guard.core.agents.events import (
     AgentClaimValidated,
     AgentEndDetected,
     AgentEvent,
@@ -23,7 +23,7 @@ from guard.core.events.agent import (
     AgentTransitioned,
     AgentUpdated,
 )
-from guard.core.events.whereabouts import Whereabouts
+from guard.core.agents.whereabouts import Whereabouts
 
 _PLACE = tuple(Whereabouts.model_fields)
 

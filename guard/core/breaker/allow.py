@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from guard.core.base.moment import Moment, Stamp, clocks, elapsed
+from guard.core.breaker.events import CooldownRestarted, TrialClaimed
 from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
 from guard.core.breaker.state import Breaker, Trial, common, later
-from guard.core.events.breaker import CooldownRestarted, TrialClaimed
-from guard.core.events.run import Process
+from guard.core.iteration.events import Process
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,16 @@
 """What the end of an iteration, or a person, does to the breaker."""
 
 from guard.core.base.moment import Moment, Stamp, clocks
-from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
-from guard.core.breaker.state import Breaker, BreakerCounts, brought_work, common, tally
-from guard.core.events.breaker import (
+from guard.core.breaker.events import (
     BreakerClosed,
     BreakerEvent,
     BreakerOpened,
     BreakerRecorded,
     TrialReturned,
 )
-from guard.core.events.run import Status
+from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
+from guard.core.breaker.state import Breaker, BreakerCounts, brought_work, common, tally
+from guard.core.iteration.events import Status
 
 CAUSES = ("no_commits", "same_error", "denied", "always_rescued")
 """Why iterations open it; a person who trips it gives another word."""

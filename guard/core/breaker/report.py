@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.base.fields import Count, Instant, Line
 from guard.core.base.report import Report
 from guard.core.breaker import BreakerState, Happening, Trial
-from guard.core.events.run import Seconds
+from guard.core.iteration.events import Seconds
 
 
 class BreakerReport(Report):

@@ -11,8 +11,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
 from guard.core.base.moment import Moment, Reading, Stamp
-from guard.core.events.base import BaseEvent, IterationNumber
-from guard.core.events.breaker import (
+from guard.core.breaker.events import (
     BreakerClosed,
     BreakerEvent,
     BreakerOpened,
@@ -21,7 +20,8 @@ from guard.core.events.breaker import (
     TrialClaimed,
     TrialReturned,
 )
-from guard.core.events.run import Process, Seconds, Status
+from guard.core.iteration.events import Process, Seconds, Status
+from guard.core.log.event import BaseEvent, IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 BreakerState = Literal["closed", "open", "half_open"]

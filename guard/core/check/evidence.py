@@ -10,9 +10,9 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Instant, Line
 from guard.core.classify import Classification
-from guard.core.events.run import Process, Seconds
-from guard.core.events.snapshot import Rescue
+from guard.core.iteration.events import Process, Seconds
 from guard.core.probe.answer import ProbeResult
+from guard.core.snapshots.snapshot import Rescue
 from guard.core.work.count import Work
 from guard.core.work.uncommitted import Uncommitted
 

@@ -15,7 +15,7 @@ from guard.core.base.text import plural
 from guard.core.check.evidence import Evidence, Living, Policy
 from guard.core.check.holders import hung_members, is_holding, living_agent, may_commit, may_go_on
 from guard.core.classify import status_of
-from guard.core.events.run import Status
+from guard.core.iteration.events import Status
 from guard.core.probe.answer import ProbeResult
 
 Action = Literal["probe", "wait", "rescue"]

@@ -6,10 +6,9 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Id, Instant, Line
 from guard.core.base.paths import Spelled
-from guard.core.events.base import IterationNumber
-from guard.core.events.baseline import DirtyFile
-from guard.core.events.check import CheckMade
-from guard.core.events.run import GOES_ON, Seconds, Status
+from guard.core.check.events import CheckMade
+from guard.core.iteration.events import GOES_ON, DirtyFile, Seconds, Status
+from guard.core.log.event import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 

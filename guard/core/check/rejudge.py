@@ -9,10 +9,10 @@ from pydantic import Field, ValidationError
 from guard.core.base.fields import Count, Frozen, Instant, first_problem
 from guard.core.base.report import Report
 from guard.core.base.strict_json import loads
+from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import Ruling, Verdict, judge
-from guard.core.events.check import CheckMade
-from guard.core.events.run import Seconds, Status
+from guard.core.iteration.events import Seconds, Status
 
 M = TypeVar("M", bound=Frozen)
 

@@ -12,10 +12,9 @@ from guard.core.base.text import plural
 from guard.core.breaker.state import Breaker
 from guard.core.check.evidence import Evidence, TeamEvidence
 from guard.core.check.judge import Verdict
-from guard.core.events.baseline import DirtyFile
-from guard.core.events.run import Seconds, Status
-from guard.core.events.snapshot import Rescue, Snapshot
 from guard.core.iteration.baseline import EMPTY, Baseline
+from guard.core.iteration.events import DirtyFile, Seconds, Status
+from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work
 from guard.core.work.uncommitted import Uncommitted
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from guard.core.base.text import shortened, valid, visible
-from guard.core.events.validation import ScoreLine
+from guard.core.claims.completion_validation import ScoreLine
 
 BLOCKING = -0.55
 """One blocking issue alone leaves less than half."""

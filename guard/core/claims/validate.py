@@ -11,6 +11,14 @@ from guard.core.claims.compare import (
     compare_tests,
     unsupported_files,
 )
+from guard.core.claims.completion_validation import (
+    CompletionValidation,
+    EvidenceSummary,
+    MessageValidation,
+    ProgressPattern,
+    TypeSpecific,
+    WorkspaceEvidence,
+)
 from guard.core.claims.deduction import (
     FAILED,
     Deduction,
@@ -26,14 +34,6 @@ from guard.core.claims.numbers import ClaimedNumbers, claimed_counts, claimed_fi
 from guard.core.claims.phrases import Phrase, Sort, evidence_words, judged_texts, suspicious_phrases
 from guard.core.claims.settings import ClaimPolicy, Requirement
 from guard.core.claims.tests import RunClaim, claimed_tests
-from guard.core.events.validation import (
-    CompletionValidation,
-    EvidenceSummary,
-    MessageValidation,
-    ProgressPattern,
-    TypeSpecific,
-    WorkspaceEvidence,
-)
 
 BELIEVED = 0.7
 """A claim is believed from this confidence on, unless it has a blocking issue."""

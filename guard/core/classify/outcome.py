@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Frozen, Instant, Line
 from guard.core.base.text import visible
-from guard.core.events.run import Status
+from guard.core.iteration.events import Status
 
 Outcome = Literal[
     "ok",

@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.base.fields import Count, Line
 from guard.core.base.report import Report
 from guard.core.classify import Classification
-from guard.core.events.run import Status
+from guard.core.iteration.events import Status
 
 
 class ClassifyReport(Classification, Report):

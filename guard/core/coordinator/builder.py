@@ -23,10 +23,10 @@ from guard.core.coordinator.entries import (
     TaskCommit,
     TaskInProgress,
 )
-from guard.core.events.failure_pattern import FailurePattern
-from guard.core.events.plan_base import AgentType, Dispatched, PlanEvent, TimedEvent
-from guard.core.events.plan_model import PlanTask
+from guard.core.coordinator.event_base import AgentType, Dispatched, PlanEvent, TimedEvent
+from guard.core.failures.pattern import FailurePattern
 from guard.core.log.view import ViewDocument
+from guard.core.plan.model import PlanTask
 from guard.core.plan.select import in_order
 
 NEXT_TASKS = 10

@@ -19,10 +19,13 @@ from guard.core.coordinator.requests import (
     leads_to,
 )
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.failure_pattern import FailureWarning
-from guard.core.events.plan import CoordinatorEvent, PlanComplete, PlanLoaded, ValidationComplete
-from guard.core.events.plan_model import PlanTask, SupportingAgent
-from guard.core.events.plan_upkeep import (
+from guard.core.coordinator.task_events import (
+    CoordinatorEvent,
+    PlanComplete,
+    PlanLoaded,
+    ValidationComplete,
+)
+from guard.core.coordinator.upkeep_events import (
     ContextCompacted,
     FailurePatternPreventionAdded,
     FailurePatternRecorded,
@@ -34,6 +37,8 @@ from guard.core.events.plan_upkeep import (
     SessionResumed,
     UsageChecked,
 )
+from guard.core.failures.pattern import FailureWarning
+from guard.core.plan.model import PlanTask, SupportingAgent
 
 _MOST_CAUSE = 400
 Decision = tuple[CoordinatorEvent, ...] | Refusal

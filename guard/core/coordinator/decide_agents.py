@@ -4,12 +4,20 @@ from functools import partial
 from typing import Literal
 
 from guard.core.base.fields import Line
+from guard.core.coordinator.agent_events import (
+    AgentCheckpoint,
+    AgentComplete,
+    AgentCrashed,
+    AgentDispatched,
+    AgentTimeout,
+    BusinessAnalystDispatched,
+)
 from guard.core.coordinator.decide_tasks import dispatch_auditor, refuse_active
 from guard.core.coordinator.entries import ActiveAgent
 from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, is_awaited
 from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan import (
+from guard.core.coordinator.task_events import (
     AgentResumesWithGuidance,
     AgentSeeksGuidance,
     DeveloperCheckpoint,
@@ -20,14 +28,6 @@ from guard.core.events.plan import (
     InfrastructureRestored,
     QuestionAbout,
     RemediationDispatched,
-)
-from guard.core.events.plan_agents import (
-    AgentCheckpoint,
-    AgentComplete,
-    AgentCrashed,
-    AgentDispatched,
-    AgentTimeout,
-    BusinessAnalystDispatched,
 )
 
 _ISSUE_HINT = "`guard plan remediate --agent ID --issue TEXT` says what is wrong"

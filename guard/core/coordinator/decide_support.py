@@ -3,11 +3,7 @@
 from functools import partial
 from typing import Any, Literal, TypedDict
 
-from guard.core.coordinator.decide_tasks import refuse_active, refuse_beyond_redispatch
-from guard.core.coordinator.entries import NEEDS_EXPANSION, Delegation, KnownSupport, SupportRun
-from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
-from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan_agents import (
+from guard.core.coordinator.agent_events import (
     BusinessAnalystDispatched,
     DelegationQueued,
     ExpansionNeedsClarification,
@@ -18,8 +14,12 @@ from guard.core.events.plan_agents import (
     TaskExpanded,
     TaskQualityAssessment,
 )
-from guard.core.events.plan_base import Confidence
-from guard.core.events.plan_model import RequestType
+from guard.core.coordinator.decide_tasks import refuse_active, refuse_beyond_redispatch
+from guard.core.coordinator.entries import NEEDS_EXPANSION, Delegation, KnownSupport, SupportRun
+from guard.core.coordinator.event_base import Confidence
+from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
+from guard.core.coordinator.state import Coordinator
+from guard.core.plan.model import RequestType
 
 _MOST_GUIDANCE = 60_000
 _OPEN = ("available", "blocked", "pending_expansion")

@@ -2,10 +2,11 @@
 
 from functools import partial
 
+from guard.core.coordinator.agent_events import AgentDispatched
 from guard.core.coordinator.entries import TaskInProgress
 from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan import (
+from guard.core.coordinator.task_events import (
     AuditorBlocked,
     AuditorFail,
     DeveloperDispatched,
@@ -14,8 +15,7 @@ from guard.core.events.plan import (
     PlanComplete,
     TaskComplete,
 )
-from guard.core.events.plan_agents import AgentDispatched
-from guard.core.events.plan_upkeep import FailurePatternRecorded, TaskCommitRecorded
+from guard.core.coordinator.upkeep_events import FailurePatternRecorded, TaskCommitRecorded
 from guard.core.failures.diagnose import failure_cause, failure_kind
 
 

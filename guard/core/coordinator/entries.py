@@ -6,9 +6,9 @@ from pydantic import Field
 
 from guard.core.base.fields import BootSeconds, Count, Frozen, Id, Instant, Line, Oid, Text
 from guard.core.base.paths import Spelled
-from guard.core.events.plan import QuestionAbout
-from guard.core.events.plan_base import AgentType, Confidence, Seconds
-from guard.core.events.plan_model import RequestType, SupportingAgent
+from guard.core.coordinator.event_base import AgentType, Confidence, Seconds
+from guard.core.coordinator.task_events import QuestionAbout
+from guard.core.plan.model import RequestType, SupportingAgent
 
 WorkStatus = Literal["implementing", "awaiting-audit", "awaiting-divine-guidance"]
 ParcelKind = Literal["start", "rework", "guidance", "abort", "support", "queued"]

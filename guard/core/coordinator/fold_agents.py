@@ -2,18 +2,7 @@
 
 from typing import Any, assert_never
 
-from guard.core.coordinator.builder import Board, Changes, on, time_of
-from guard.core.coordinator.entries import (
-    AWAITING_CLARIFICATION,
-    NEEDS_EXPANSION,
-    Delegation,
-    OpenQuestion,
-    Setback,
-    SupportRun,
-    SupportStats,
-)
-from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, checkpoint
-from guard.core.events.plan_agents import (
+from guard.core.coordinator.agent_events import (
     AgentCheckpoint,
     AgentComplete,
     AgentCrashed,
@@ -30,8 +19,19 @@ from guard.core.events.plan_agents import (
     TaskExpanded,
     TaskQualityAssessment,
 )
-from guard.core.events.plan_base import Confidence
-from guard.core.events.plan_upkeep import (
+from guard.core.coordinator.builder import Board, Changes, on, time_of
+from guard.core.coordinator.entries import (
+    AWAITING_CLARIFICATION,
+    NEEDS_EXPANSION,
+    Delegation,
+    OpenQuestion,
+    Setback,
+    SupportRun,
+    SupportStats,
+)
+from guard.core.coordinator.event_base import Confidence
+from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, checkpoint
+from guard.core.coordinator.upkeep_events import (
     ContextCompacted,
     FailureWarningIssued,
     OutboxTaken,

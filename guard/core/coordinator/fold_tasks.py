@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from guard.core.base.fast_models import made
+from guard.core.coordinator.agent_events import AgentCheckpoint
 from guard.core.coordinator.builder import Board, Changes, on, time_of
 from guard.core.coordinator.entries import (
     ActiveAgent,
@@ -12,8 +13,7 @@ from guard.core.coordinator.entries import (
     TaskCommit,
     TaskInProgress,
 )
-from guard.core.events.failure_pattern import FailurePattern, recorded
-from guard.core.events.plan import (
+from guard.core.coordinator.task_events import (
     AgentResumesWithGuidance,
     AgentSeeksGuidance,
     AuditorBlocked,
@@ -32,8 +32,7 @@ from guard.core.events.plan import (
     TaskComplete,
     ValidationComplete,
 )
-from guard.core.events.plan_agents import AgentCheckpoint
-from guard.core.events.plan_upkeep import (
+from guard.core.coordinator.upkeep_events import (
     FailurePatternPreventionAdded,
     FailurePatternRecorded,
     RollbackBlocked,
@@ -42,6 +41,7 @@ from guard.core.events.plan_upkeep import (
     TaskCommitRecorded,
     TaskRolledBack,
 )
+from guard.core.failures.pattern import FailurePattern, recorded
 
 _COMMIT = ("commit_sha", "base_sha", "files_modified", "branch")
 _ROLLBACK = ("task_id", "commits", "head", "to_sha", "branch", "reason")

@@ -13,8 +13,8 @@ from guard.core.coordinator.decide_tasks import refuse_while_held_up
 from guard.core.coordinator.entries import Parcel
 from guard.core.coordinator.requests import NotAllowed
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_model import PlanTask
+from guard.core.coordinator.task_events import CoordinatorEvent
+from guard.core.plan.model import PlanTask
 from guard.core.plan.signals import SignalKind
 
 _NAMES = ("task_id", "agent_id", "question_id", "run_id", "request_id")

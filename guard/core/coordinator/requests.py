@@ -12,10 +12,10 @@ from pydantic import create_model
 from pydantic.fields import FieldInfo
 
 from guard.core.base.fields import Frozen
+from guard.core.coordinator.event_base import PlanEvent
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.base import BaseEvent
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_base import PlanEvent
+from guard.core.coordinator.task_events import CoordinatorEvent
+from guard.core.log.event import BaseEvent
 
 P = ParamSpec("P")
 Draft = Callable[..., CoordinatorEvent]

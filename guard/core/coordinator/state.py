@@ -22,10 +22,10 @@ from guard.core.coordinator.entries import (
     TaskCommit,
     TaskInProgress,
 )
-from guard.core.events.failure_pattern import FailurePattern
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_model import PlanTask
+from guard.core.coordinator.task_events import CoordinatorEvent
+from guard.core.failures.pattern import FailurePattern
 from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.plan.model import PlanTask
 
 SaveReason = Literal["compaction", "session_pause", "infrastructure_blocked", "event"]
 

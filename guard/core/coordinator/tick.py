@@ -4,6 +4,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Literal
 
+from guard.core.coordinator.agent_events import (
+    AgentTimeout,
+    AgentTimeoutExtended,
+    SupportingAgentFailed,
+)
 from guard.core.coordinator.decide import decide
 from guard.core.coordinator.decide_agents import (
     health_auditor_draft,
@@ -13,12 +18,11 @@ from guard.core.coordinator.decide_agents import (
 from guard.core.coordinator.decide_support import analyst_draft, fail_support
 from guard.core.coordinator.decide_tasks import auditor_draft, developer_draft, is_idle
 from guard.core.coordinator.entries import NEEDS_EXPANSION, ActiveAgent, Timed
+from guard.core.coordinator.event_base import Dispatched
 from guard.core.coordinator.requests import DecisionTerms, Draft, Refusal, Request
 from guard.core.coordinator.state import Coordinator, fold_onto
-from guard.core.events.base import BaseEvent
-from guard.core.events.plan import CoordinatorEvent
-from guard.core.events.plan_agents import AgentTimeout, AgentTimeoutExtended, SupportingAgentFailed
-from guard.core.events.plan_base import Dispatched
+from guard.core.coordinator.task_events import CoordinatorEvent
+from guard.core.log.event import BaseEvent
 
 MOST_EXTENSIONS = 2
 _STEMS = {

@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.base.fields import Id
 from guard.core.base.report import Report
 from guard.core.base.text import plural, visible
-from guard.core.events.failure_pattern import FailurePattern, FailureWarning
+from guard.core.failures.pattern import FailurePattern, FailureWarning
 
 
 class FailuresReport(Report):

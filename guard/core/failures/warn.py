@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from guard.core.base.text import plural, visible
-from guard.core.events.failure_pattern import FailurePattern, FailureWarning
-from guard.core.events.plan_model import PlanTask
+from guard.core.failures.pattern import FailurePattern, FailureWarning
+from guard.core.plan.model import PlanTask
 
 RECURRING = 3
 """From this occurrence on a kind of failure is worth a warning."""

@@ -9,15 +9,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from guard.core.base.event_values import Event, part_of, parts_of
-from guard.core.events.team_change import (
-    Alive,
-    Change,
-    Joined,
-    Kind,
-    LeftBecause,
-    MemberLeft,
-    Running,
-)
 from guard.core.gate.line_meaning import (
     NOTHING,
     LineMeaning,
@@ -27,6 +18,7 @@ from guard.core.gate.line_meaning import (
     member_in,
     name_in,
 )
+from guard.core.team.change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft, Running
 
 _KINDS: frozenset[Kind] = frozenset({"background_shell", "subagent", "teammate"})
 _ENDS: dict[object, LeftBecause] = {

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from guard.core.base.lines import LONGEST_LINE, object_in
-from guard.core.events.team_change import Change, MemberLeft
 from guard.core.gate.line_meaning import StreamReader, TurnUsage, any_of
 from guard.core.gate.lines import Cutter
 from guard.core.gate.members import Members
 from guard.core.gate.outcome import Reason, StreamOutcome
+from guard.core.team.change import Change, MemberLeft
 
 MAX_HOLD_SECONDS = 7200.0
 _BEFORE = b"\r\x00\xef\xbb\xbf \t"

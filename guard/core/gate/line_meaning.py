@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from guard.core.base.event_values import Event, number_in, text_of
 from guard.core.base.fields import is_id
-from guard.core.events.team_change import Change
+from guard.core.team.change import Change
 
 _LONGEST_NAME = 200
 

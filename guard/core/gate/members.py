@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import assert_never, get_args
 
-from guard.core.events.team_change import Alive, Change, Joined, Kind, MemberLeft, Running
+from guard.core.team.change import Alive, Change, Joined, Kind, MemberLeft, Running
 
 _MOST = 10_000
 

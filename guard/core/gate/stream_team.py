@@ -1,9 +1,9 @@
 """The team that the events of one session tell of: who counts, what was lost with the session, and what is to be recorded."""
 
 from guard.core.base.event_values import Event
-from guard.core.events.team_change import Change
 from guard.core.gate.line_meaning import StreamReader, any_of
 from guard.core.gate.members import Members
+from guard.core.team.change import Change
 
 _MOST_NEWS = 1000
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.base.fields import Count, Frozen, Line, Oid
 from guard.core.base.report import Report
 from guard.core.check.report import BreakerLine, CheckReport
-from guard.core.events.run import Status
+from guard.core.iteration.events import Status
 from guard.core.iteration.report import BaselineReport
 
 Mode = Literal["run", "baseline", "check"]

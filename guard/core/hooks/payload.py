@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from guard.core.base.fields import BootSeconds, Frozen, Line
-from guard.core.events.team import MemberName
+from guard.core.team.events import MemberName
 
 Agent = Literal["claude", "codex", "gemini", "qwen", "copilot", "opencode"]
 HeardKind = Literal[

@@ -6,7 +6,8 @@ from typing import Any, Literal, assert_never, get_args
 from pydantic import Field
 
 from guard.core.base.fields import BootSeconds, Count, Frozen, Id, Instant, Line
-from guard.core.events.hook import (
+from guard.core.hooks.event_kinds import KINDS, RESTARTS, STARTS
+from guard.core.hooks.events import (
     Calls,
     HookAgent,
     HookEvent,
@@ -17,7 +18,6 @@ from guard.core.events.hook import (
     StopDecision,
     StopReason,
 )
-from guard.core.hooks.event_kinds import KINDS, RESTARTS, STARTS
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_SESSIONS = 50

@@ -8,8 +8,8 @@ count goes on.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from guard.core.events.hook import StopDecision, StopReason
 from guard.core.hooks import messages as saying
+from guard.core.hooks.events import StopDecision, StopReason
 from guard.core.hooks.failure import Failure
 from guard.core.hooks.messages import OpenWork
 from guard.core.hooks.payload import HookCall

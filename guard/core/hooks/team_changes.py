@@ -7,8 +7,8 @@ old it is goes by the boot clock where both were of the same boot.
 from datetime import UTC, datetime
 
 from guard.core.base.moment import Moment
-from guard.core.events.team_change import Alive, Change, Joined, Kind, MemberLeft, Running
 from guard.core.hooks.payload import HookCall
+from guard.core.team.change import Alive, Change, Joined, Kind, MemberLeft, Running
 from guard.core.team.count import quiet_seconds
 from guard.core.team.state import Member, TeamState, may_live
 

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from guard.core.base.report import Report
-from guard.core.events.hook import HookAgent
+from guard.core.hooks.events import HookAgent
 
 
 class InstallReport(Report):

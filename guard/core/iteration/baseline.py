@@ -5,8 +5,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guard.core.base.fields import Id, Instant, Line
-from guard.core.events.base import IterationNumber
-from guard.core.events.baseline import BaselineRecorded, RepositoryStanding
+from guard.core.iteration.events import BaselineRecorded, RepositoryStanding
+from guard.core.log.event import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 EMPTY = "empty"

@@ -5,8 +5,7 @@ from typing import Any, Literal, assert_never, get_args
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
-from guard.core.events.base import IterationNumber
-from guard.core.events.run import (
+from guard.core.iteration.events import (
     IterationEnded,
     IterationStarted,
     Process,
@@ -17,6 +16,7 @@ from guard.core.events.run import (
     SessionSeen,
     Status,
 )
+from guard.core.log.event import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 

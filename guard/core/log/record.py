@@ -14,8 +14,9 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from guard.core.base.fields import first_problem, is_whole
-from guard.core.events import Event, event_class
+from guard.core.log.event import BaseEvent
 from guard.core.log.migrations import RECORD_VERSION, migrate_record
+from guard.core.log.table import event_class
 
 NO_HASH = "0" * 64
 _SEAL = len(b',"hash":""}') + len(NO_HASH)
@@ -24,7 +25,7 @@ _MOST_DIGITS, _ZERO = 9, ord("0")
 
 
 _TAG, _TAG_WITHIN = b',"type":"', 64
-_validators: dict[bytes, Callable[[bytes], Event]] = {}
+_validators: dict[bytes, Callable[[bytes], BaseEvent]] = {}
 """Those that were met already, by the tag of their events: to build all of them at once is dear."""
 
 
@@ -43,7 +44,7 @@ START = Position(1, 0, 0, NO_HASH)
 class LogEntry(NamedTuple):
     """An event, the place right after it, and how many records of the same change follow."""
 
-    event: Event
+    event: BaseEvent
     position: Position
     more: int = 0
 
@@ -56,7 +57,7 @@ class NewerRecord(ValueError):
     """The line is sound, but this version does not know its meaning."""
 
 
-def encode(event: Event, seq: int, prev: str, more: int = 0) -> tuple[bytes, str]:
+def encode(event: BaseEvent, seq: int, prev: str, more: int = 0) -> tuple[bytes, str]:
     """The line with its newline, and its hash."""
     body = event.__pydantic_serializer__.to_json(event)[1:-1]
     head = (RECORD_VERSION, seq, more, body, prev.encode())
@@ -65,7 +66,7 @@ def encode(event: Event, seq: int, prev: str, more: int = 0) -> tuple[bytes, str
     return b'%s,"hash":"%s"}\n' % (sealed, digest.encode()), digest
 
 
-def decode(line: bytes, seq: int, prev: str) -> tuple[Event, str, int]:
+def decode(line: bytes, seq: int, prev: str) -> tuple[BaseEvent, str, int]:
     """The event of a line (without its newline) that should be number `seq` and follow `prev`; its hash; how many records
     of the same change follow."""
     sealed = line[:-_SEAL]
@@ -102,7 +103,7 @@ def unsealed(line: bytes) -> dict[str, Any]:
     return {**_fields(sealed), "hash": digest}
 
 
-def decoded(line: bytes) -> Event:
+def decoded(line: bytes) -> BaseEvent:
     """The event of a line whose own hash is right, whatever stood before it."""
     fields = unsealed(line)
     return decode(line, fields["seq"], fields["prev"])[0]
@@ -118,7 +119,7 @@ def _fields(sealed: bytes) -> dict[str, Any]:
     return fields
 
 
-def _explain(sealed: bytes, seq: int, prev: str) -> tuple[Event, int]:
+def _explain(sealed: bytes, seq: int, prev: str) -> tuple[BaseEvent, int]:
     """Slow path: an older record that must be migrated, or the reason why the line may not stand here."""
     fields = _fields(sealed)
     version = fields.pop("v", None)
@@ -138,14 +139,14 @@ def _explain(sealed: bytes, seq: int, prev: str) -> tuple[Event, int]:
     return event, more
 
 
-def _validated(body: bytes) -> Event:
+def _validated(body: bytes) -> BaseEvent:
     """The event in this JSON, by the class that its tag names."""
     start = body.find(_TAG, 0, _TAG_WITHIN) + len(_TAG)
     validator = _validators.get(body[start : body.find(b'"', start)]) or _validator(body)
     return validator(body)
 
 
-def _validator(body: bytes) -> Callable[[bytes], Event]:
+def _validator(body: bytes) -> Callable[[bytes], BaseEvent]:
     """Slow path: the first event of its type, or one whose tag does not stand where guard writes it."""
     tag = _fields(body[:-1]).get("type")
     known = event_class(tag) if isinstance(tag, str) else None
@@ -153,6 +154,6 @@ def _validator(body: bytes) -> Callable[[bytes], Event]:
         raise NewerRecord(f"it has the event type {tag!r}, which this guard does not know")
     if known is None:
         raise BadRecord("it has no event type")
-    validate = cast(Callable[[bytes], Event], known.__pydantic_validator__.validate_json)
+    validate = cast(Callable[[bytes], BaseEvent], known.__pydantic_validator__.validate_json)
     _validators[str(tag).encode()] = validate
     return validate

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Frozen, Seq, parsed
-from guard.core.events.base import BaseEvent
-from guard.core.events.log import SegmentNumber
+from guard.core.log.event import BaseEvent
+from guard.core.log.events import SegmentNumber
 from guard.core.log.record import NO_HASH, START, Position
 
 _SEAL_KEY = b',\n  "hash": "'

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import get_args
 
 from guard.core.breaker import CAUSES
-from guard.core.events import Event
-from guard.core.events.breaker import BreakerClosed, BreakerOpened, TrialClaimed
-from guard.core.events.check import CheckMade
-from guard.core.events.rescue import RescueMade
-from guard.core.events.run import IterationEnded, IterationStarted, RunStarted, Status
+from guard.core.breaker.events import BreakerClosed, BreakerOpened, TrialClaimed
+from guard.core.check.events import CheckMade
+from guard.core.iteration.events import IterationEnded, IterationStarted, RunStarted, Status
+from guard.core.log.event import BaseEvent
 from guard.core.metrics.report import MetricsReport, MetricTarget
+from guard.core.rescue.events import RescueMade
 
 FALSE_ABORTS_BELOW = 0.05
 PROBES_AT_MOST = 2.0
@@ -51,7 +51,7 @@ class Metrics:
     _aborts: dict[_Key, _Abort] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: BaseEvent) -> None:
         """Take in one event."""
         self.since = self.since or event.at
         self.until = event.at

@@ -8,7 +8,7 @@ from pydantic import Field
 from guard.core.base.fields import Count, Frozen, Instant, Line
 from guard.core.base.report import Report
 from guard.core.base.text import visible
-from guard.core.events.run import Status
+from guard.core.iteration.events import Status
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]

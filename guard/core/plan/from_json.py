@@ -6,8 +6,8 @@ from json import JSONDecodeError
 from typing import Any
 
 from guard.core.base.strict_json import loads
-from guard.core.events.plan_model import SupportingAgent
 from guard.core.plan.drafts import PlanDraft, SupportDraft, TaskDraft, quoted
+from guard.core.plan.model import SupportingAgent
 from guard.core.plan.task_ids import id_of, spelled
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)

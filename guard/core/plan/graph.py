@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from guard.core.base.text import visible
-from guard.core.events.plan_model import Plan, PlanTask
+from guard.core.plan.model import Plan, PlanTask
 
 _MOST_LABEL = 100
 _COLOURS = {

@@ -1,10 +1,10 @@
 """Reading a plan: markdown or JSON in, a plan that holds together out, or all that is wrong with it."""
 
 from guard.core.base.text import valid
-from guard.core.events.plan_model import Plan
 from guard.core.plan.drafts import PlanProblem
 from guard.core.plan.from_json import read_json
 from guard.core.plan.from_markdown import read_markdown
+from guard.core.plan.model import Plan
 from guard.core.plan.validate import plan_of
 
 __all__ = ["MOST_BYTES", "PlanProblem", "read_plan"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from guard.core.events.plan_model import PlanTask
+from guard.core.plan.model import PlanTask
 
 _BLOCK = 8192
 """How many tasks are counted in one pass: it bounds the memory, which would grow with their square otherwise."""

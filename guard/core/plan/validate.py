@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from guard.core.base.fields import first_problem
 from guard.core.base.text import valid
-from guard.core.events.plan_model import Plan, PlanTask, SupportingAgent
 from guard.core.plan.drafts import PlanDraft, SupportDraft, TaskDraft, quoted
+from guard.core.plan.model import Plan, PlanTask, SupportingAgent
 from guard.core.plan.task_ids import id_of, spelled
 
 _MOST_TITLE = 512

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Id
 from guard.core.base.report import Report
-from guard.core.events.snapshot import Rescue
+from guard.core.snapshots.snapshot import Rescue
 
 
 class RescueReport(Rescue, Report):

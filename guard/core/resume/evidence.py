@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from guard.core.agents.agent import Agent
-from guard.core.events.plan_model import PlanTask
+from guard.core.plan.model import PlanTask
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ section nor end the paste that it travels in. The first line marks the prompt, s
 from collections.abc import Iterable, Iterator
 
 from guard.core.agents.agent import Agent
+from guard.core.agents.events import AgentStatus
 from guard.core.base.text import plural, visible
-from guard.core.events.agent import AgentStatus
 from guard.core.resume.evidence import (
     Failure,
     LeftFiles,

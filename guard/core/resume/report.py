@@ -4,12 +4,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from guard.core.activity.events import ResumeWay
+from guard.core.agents.events import AgentStatus
 from guard.core.base.fields import Count, Id, Instant, Line, Text
 from guard.core.base.report import Report
 from guard.core.base.text import visible
-from guard.core.events.activity import ResumeWay
-from guard.core.events.agent import AgentStatus
-from guard.core.events.plan_model import PlanTask
+from guard.core.plan.model import PlanTask
 
 Outcome = Literal[
     "written", "sent", "active", "ended", "limited", "paused", "spent", "undeliverable", "failed"

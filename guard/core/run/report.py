@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.base.report import Report
 from guard.core.check.report import CheckReport
-from guard.core.events.run import Seconds
+from guard.core.iteration.events import Seconds
 from guard.core.run.loop import End
 
 

@@ -9,7 +9,7 @@ from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Seq, Text
 from guard.core.base.paths import Spelled
 from guard.core.base.report import Report
 from guard.core.base.text import visible
-from guard.core.events.snapshot import MOST_NAMED, Snapshot, SnapshotKind
+from guard.core.snapshots.snapshot import MOST_NAMED, Snapshot, SnapshotKind
 
 Letter = Literal["A", "M", "D"]
 """What a restore would do to a path: add it, change it, or leave it though the snapshot does not have it."""

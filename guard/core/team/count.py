@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from guard.core.base.moment import Moment, Reading, clocks
-from guard.core.events.team import (
+from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft, Running
+from guard.core.team.events import (
     CompletionHeld,
     CompletionReleased,
     TeamCleared,
@@ -18,7 +19,6 @@ from guard.core.events.team import (
     TeamMemberJoined,
     TeamMemberLeft,
 )
-from guard.core.events.team_change import Alive, Change, Joined, LeftBecause, MemberLeft, Running
 from guard.core.team.state import Member, Roll, Scope, TeamState, may_live
 
 _MOST_NAME = 512

@@ -7,12 +7,14 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
+from guard.core.agents.events import Incarnation
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
 from guard.core.base.moment import Reading
-from guard.core.events.agent import Incarnation
-from guard.core.events.base import IterationNumber
-from guard.core.events.run import Seconds
-from guard.core.events.team import (
+from guard.core.iteration.events import Seconds
+from guard.core.log.event import IterationNumber
+from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.team.change import Kind, LeftBecause, Teller
+from guard.core.team.events import (
     MemberName,
     TeamCleared,
     TeamEvent,
@@ -20,8 +22,6 @@ from guard.core.events.team import (
     TeamMemberJoined,
     TeamMemberLeft,
 )
-from guard.core.events.team_change import Kind, LeftBecause, Teller
-from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_LEFT = 100
 

@@ -2,7 +2,7 @@
 
 import os
 
-from guard.core.events.run import Process
+from guard.core.iteration.events import Process
 from guard.system.process_identity import is_alive, start_time
 
 _BETWEEN = frozenset(

@@ -12,13 +12,13 @@ from typing import Any
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.text import plural
-from guard.core.events.hook import Calls, HooksFolded
-from guard.core.events.team import TeamEvent
+from guard.core.hooks.events import Calls, HooksFolded
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS
 from guard.core.hooks.team_changes import changes, in_order, moment_of
 from guard.core.iteration.run import RUN, Run
 from guard.core.team.count import TeamTerms, decide
+from guard.core.team.events import TeamEvent
 from guard.core.team.state import TEAM, Roll, Scope, TeamState
 from guard.hooks import spool
 from guard.hooks.spool_file import told_in

@@ -4,10 +4,10 @@ import math
 
 from guard.context.invocation import Invocation
 from guard.core.base.paths import unspelled
-from guard.core.events.baseline import DirtyFile
 from guard.core.hooks.clock_set_back import was_set_back
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import Absence, HookSession, HooksState
+from guard.core.iteration.events import DirtyFile
 from guard.core.iteration.run import RUN, Run
 from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
 from guard.hooks.agent.host import is_gone

@@ -6,7 +6,7 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
 from guard.core.base.text import shortened, valid
-from guard.core.events.hook import HookSessionStarted
+from guard.core.hooks.events import HookSessionStarted
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.session_start import began_it, is_real_start, over_since
 from guard.core.hooks.state import HOOKS, HooksState

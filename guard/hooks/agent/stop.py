@@ -8,13 +8,13 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
 from guard.core.base.text import valid
-from guard.core.events import Event
-from guard.core.events.hook import StopDecided
+from guard.core.hooks.events import StopDecided
 from guard.core.hooks.failure import failure
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS, Boot, HookSession
 from guard.core.hooks.stop import Facts, StopAnswer, decide, unlisted, waited_for
 from guard.core.iteration.run import RUN
+from guard.core.log.event import BaseEvent
 from guard.core.team import count as accounting
 from guard.core.team.state import TEAM, Scope
 from guard.hooks.agent import answers
@@ -123,7 +123,7 @@ def _event(heard: HookCall, scope: Scope, decision: StopAnswer, moment: Moment) 
 
 def _held(
     change: Change, scope: Scope, decision: StopAnswer, before: HookSession | None, moment: Moment
-) -> tuple[Event, ...]:
+) -> tuple[BaseEvent, ...]:
     """That the completion is held back for the team, or no longer."""
     was_held = before is not None and before.reason in ("waiting", "team")
     if not decision.held and not was_held:

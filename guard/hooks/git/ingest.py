@@ -13,7 +13,7 @@ from guard.context.config import state_home
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.text import plural
-from guard.core.events.commit import CommitEvent, CommitRecorded, CommitsRewritten
+from guard.core.hooks.git.events import CommitEvent, CommitRecorded, CommitsRewritten
 from guard.core.hooks.git.iteration_of import belongs_to
 from guard.core.hooks.git.note import HookNote
 from guard.core.hooks.git.state import COMMITS, MOST_NAMES

@@ -18,7 +18,7 @@ from guard.core.activity.clocks import (
     uncounted_time,
     window_start,
 )
-from guard.core.events.activity import ClocksRead
+from guard.core.activity.events import ClocksRead
 
 START = datetime(2026, 1, 31, 0, 0, tzinfo=UTC)
 

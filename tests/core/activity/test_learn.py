@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from guard.core.activity.assess import Signal
+from guard.core.activity.events import ActivityForgotten, FalseAlarmLearned, ResumeSent
 from guard.core.activity.learn import Lesson, lesson_from_person, lesson_from_signs
 from guard.core.activity.noise import NOISE_PATTERNS
 from guard.core.activity.sources import SourceName
 from guard.core.activity.state import WatchedAgent, WatchedAgentFold
-from guard.core.events.activity import ActivityForgotten, FalseAlarmLearned, ResumeSent
 from guard.core.log.record import Position
 
 SENT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from guard.core.activity.events import ResumeSent
 from guard.core.activity.plan_events import claims_by_agent
-from guard.core.events.activity import ResumeSent
-from guard.core.events.agent import AgentSpawned, AgentUpdated
-from guard.core.events.base import BaseEvent
+from guard.core.agents.events import AgentSpawned, AgentUpdated
+from guard.core.log.event import BaseEvent
 from tests.support.events import MOMENT
 
 

@@ -8,24 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.agents.agent import ACTIVE, STATUSES, TERMINAL
+from guard.core.agents.events import AgentStatus, RetentionSet
 from guard.core.agents.registry import AgentRegistry, AgentRegistryFold, GlobalRegistry
 from guard.core.agents.roster import AgentCounts, transition
-from guard.core.catalogue import Replay
-from guard.core.events import Event
-from guard.core.events.agent import AgentStatus, RetentionSet
+from guard.core.log.event import BaseEvent
 from guard.core.log.record import LogEntry, Position
+from guard.core.log.replay import Replay
 from guard.core.log.view import Fold, seal
 from tests.support.events import MOMENT, end_detected, imported, killed, spawned, updated
 
 
-def replayed(events: list[Event]) -> Replay:
+def replayed(events: list[BaseEvent]) -> Replay:
     replay = Replay()
     for seq, event in enumerate(events, 1):
         replay.feed(LogEntry(event, Position(1, seq * 100, seq, f"{seq:064x}")))
     return replay
 
 
-def both(events: list[Event]) -> tuple[AgentRegistry, GlobalRegistry]:
+def both(events: list[BaseEvent]) -> tuple[AgentRegistry, GlobalRegistry]:
     folds = replayed(events).folds
     return folds["T1/AGENT_REGISTRY.json"].document(), folds[
         "registry/GLOBAL_REGISTRY.json"
@@ -70,7 +70,7 @@ def test_an_update_of_nobody_changes_nothing() -> None:
 def test_the_global_registry_drops_the_oldest_ends_and_the_task_registry_none() -> None:
     retention = RetentionSet(at=MOMENT, id="x", keep_finished=2)
     names = ["a1", "a2", "a3", "a4"]
-    ends: list[Event] = [updated("completed", agent=name) for name in ("a3", "a1", "a4")]
+    ends: list[BaseEvent] = [updated("completed", agent=name) for name in ("a3", "a1", "a4")]
     task, overall = both([retention, *[spawned(name) for name in names], *ends])
     assert [agent.agent_id for agent in overall.agents] == ["a2", "a1", "a4"]
     assert {agent.agent_id for agent in task.agents} == set(names)
@@ -179,7 +179,7 @@ def test_registries_equal_a_simple_model_and_each_other(
     steps: list[tuple[str, str, int]], keep: int
 ) -> None:
     model = Model()
-    events: list[Event] = [RetentionSet(at=MOMENT, id="x", keep_finished=keep)]
+    events: list[BaseEvent] = [RetentionSet(at=MOMENT, id="x", keep_finished=keep)]
     for step in [("spawn", "a0", 1), *steps]:
         events.append(made(*step))
         model.take(*step)
@@ -198,7 +198,7 @@ def test_registries_equal_a_simple_model_and_each_other(
 def test_what_is_said_of_a_transition_beforehand_is_what_comes(
     steps: list[tuple[str, str, int]],
 ) -> None:
-    events: list[Event] = [spawned("a0")]
+    events: list[BaseEvent] = [spawned("a0")]
     for step in steps:
         task, overall = both(events)
         before = {agent.agent_id: agent for agent in task.agents}.get(step[1])
@@ -237,7 +237,7 @@ def test_what_is_said_of_a_transition_beforehand_is_what_comes(
 def test_a_fold_restored_half_way_ends_in_the_same_bytes(
     steps: list[tuple[str, str, int]], cut: int
 ) -> None:
-    events: list[Event] = [spawned("a0"), *(made(*step) for step in steps)]
+    events: list[BaseEvent] = [spawned("a0"), *(made(*step) for step in steps)]
     for path, whole in replayed(list(events)).folds.items():
         kinds = replayed(list(events[: max(1, cut)]))
         first = kinds.folds[path]

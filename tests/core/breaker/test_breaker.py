@@ -23,8 +23,8 @@ from guard.core.breaker import (
     trip,
     was_set_back,
 )
-from guard.core.events.breaker import BreakerEvent
-from guard.core.events.run import Process, Status
+from guard.core.breaker.events import BreakerEvent
+from guard.core.iteration.events import Process, Status
 from guard.core.log.record import Position
 from guard.core.log.view import seal, unseal
 

@@ -11,8 +11,8 @@ from guard.core.check.evidence import Evidence, Living, Policy, TeamEvidence
 from guard.core.check.holders import is_holding, may_commit, may_go_on
 from guard.core.check.judge import RULES, Step, Verdict, judge
 from guard.core.classify import Outcome
-from guard.core.events.snapshot import Rescue
 from guard.core.probe.answer import ProbeFailure, ProbeResult
+from guard.core.snapshots.snapshot import Rescue
 from guard.core.work.count import Work
 from guard.core.work.uncommitted import Uncommitted
 from tests.support.evidence import LEFT, answered, failed, living, look, rescue, said

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import RULES
 from guard.core.check.rejudge import explained, read_evidence, replayed, with_set
-from guard.core.events.check import CheckMade
 from tests.support.events import MOMENT
 from tests.support.evidence import COMMITTED, answered, failed, living, look, said
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.settings import (
     ClaimPolicy,
@@ -17,7 +18,6 @@ from guard.core.claims.settings import (
     parse_requirements,
 )
 from guard.core.claims.validate import explain_score, is_believed, refusals, validate
-from guard.core.events.validation import CompletionValidation
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 POLICY = make_policy(ClaimsSettings())

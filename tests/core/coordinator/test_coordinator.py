@@ -48,7 +48,7 @@ from guard.core.coordinator.decide_tasks import (
 )
 from guard.core.coordinator.requests import AuditedCommit, CoordinatorLimits, Refusal, Request
 from guard.core.coordinator.state import CHANGES, Coordinator, CoordinatorFold, task_statuses
-from guard.core.events.plan import CoordinatorEvent
+from guard.core.coordinator.task_events import CoordinatorEvent
 from tests.support.plans import BASE, HEAD, Desk, expert, plan, task
 
 PLAN = plan(

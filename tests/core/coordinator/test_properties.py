@@ -9,6 +9,7 @@ from typing import Any, get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guard.core.coordinator.agent_events import AgentsEvent
 from guard.core.coordinator.decide_agents import (
     answer_question,
     ask_question,
@@ -40,9 +41,8 @@ from guard.core.coordinator.decide_tasks import (
 )
 from guard.core.coordinator.requests import AuditedCommit, Refusal
 from guard.core.coordinator.state import Coordinator
-from guard.core.events.plan import TaskEvent
-from guard.core.events.plan_agents import AgentsEvent
-from guard.core.events.plan_upkeep import TaskRolledBack
+from guard.core.coordinator.task_events import TaskEvent
+from guard.core.coordinator.upkeep_events import TaskRolledBack
 from tests.support.plans import HEAD, Desk, expert, plan, task
 
 TASKS = ("A", "B", "C", "D", "E")

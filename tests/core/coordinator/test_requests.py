@@ -5,7 +5,7 @@ from typing import get_args
 from pydantic.fields import FieldInfo
 
 from guard.core.coordinator.decide import REQUESTS
-from guard.core.events.plan import CoordinatorEvent
+from guard.core.coordinator.task_events import CoordinatorEvent
 
 EVENTS = {event.model_fields["type"].default: event for event in get_args(CoordinatorEvent)}
 NOT_RECORDED = {("agent_timeout", "reason")}

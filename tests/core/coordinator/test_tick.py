@@ -19,7 +19,7 @@ from guard.core.coordinator.decide_agents import (
 from guard.core.coordinator.decide_support import assess_tasks, delegate_request
 from guard.core.coordinator.decide_tasks import dispatch_developer, pass_audit, submit_for_audit
 from guard.core.coordinator.requests import AuditedCommit, Request
-from guard.core.events.plan_upkeep import (
+from guard.core.coordinator.upkeep_events import (
     RollbackBlocked,
     RollbackFailed,
     RollbackStarted,

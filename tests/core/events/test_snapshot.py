@@ -3,7 +3,13 @@
 import pytest
 
 from guard.core.base.paths import path_line
-from guard.core.events.snapshot import MOST_NAMED, HeldBack, Skipped, list_held_back, list_skipped
+from guard.core.snapshots.snapshot import (
+    MOST_NAMED,
+    HeldBack,
+    Skipped,
+    list_held_back,
+    list_skipped,
+)
 
 
 @pytest.mark.parametrize("count", [0, MOST_NAMED, MOST_NAMED + 1, MOST_NAMED + 50])

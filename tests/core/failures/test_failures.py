@@ -6,15 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.failure_pattern import (
-    MOST_CAUSES,
-    FailurePattern,
-    FailureWarning,
-    recorded,
-)
-from guard.core.events.plan_model import PlanTask
 from guard.core.failures.diagnose import KINDS, MOST_CHARACTERS, failure_cause, failure_kind
+from guard.core.failures.pattern import MOST_CAUSES, FailurePattern, FailureWarning, recorded
 from guard.core.failures.warn import is_relevant, keywords, warnings_for, warnings_text
+from guard.core.plan.model import PlanTask
 
 REPORTS: dict[str, tuple[str, str, str | None]] = {
     "mypy, return": (

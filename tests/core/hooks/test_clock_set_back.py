@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from guard.core.base.moment import Moment
-from guard.core.events.hook import HookSessionStarted
 from guard.core.hooks.clock_set_back import was_set_back
+from guard.core.hooks.events import HookSessionStarted
 from guard.core.hooks.state import MOST_ABSENCES, Absence, Boot, HookSession, HooksFold
 from tests.support.events import MOMENT
 

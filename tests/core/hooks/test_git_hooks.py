@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from guard.core.events.commit import CommitRecorded, CommitsRewritten, Rewrite
-from guard.core.events.run import Process
+from guard.core.hooks.git.events import CommitRecorded, CommitsRewritten, Rewrite
 from guard.core.hooks.git.hook_names import is_skipped
 from guard.core.hooks.git.iteration_of import belongs_to
 from guard.core.hooks.git.missed_commits import Noticed, notice
 from guard.core.hooks.git.state import MOST_COMMITS, Commits, CommitsFold
+from guard.core.iteration.events import Process
 from guard.core.iteration.run import EndedIteration, OpenIteration, Run
 from guard.core.log.record import Position
 from guard.core.log.view import LogPosition

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from guard.core.events.hook import HookSessionStarted, HooksFolded, StopDecided
+from guard.core.hooks.events import HookSessionStarted, HooksFolded, StopDecided
 from guard.core.hooks.state import MOST_HELD, MOST_SESSIONS, HooksFold
 from tests.support.events import MOMENT
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.hook import Calls, HookAgent, StopDecided
-from guard.core.events.run import Process
-from guard.core.events.team_change import Alive, Joined
 from guard.core.hooks import messages as saying
+from guard.core.hooks.events import Calls, HookAgent, StopDecided
 from guard.core.hooks.failure import failure
 from guard.core.hooks.payload import HookCall, Task, Wakeup
 from guard.core.hooks.session_start import is_real_start, over_since
 from guard.core.hooks.state import Boot, HookSession, HooksFold, HooksState
 from guard.core.hooks.stop import Facts, StopAnswer, decide, unlisted, waited_for
+from guard.core.iteration.events import Process
 from guard.core.iteration.run import OpenIteration
+from guard.core.team.change import Alive, Joined
 from guard.core.team.state import Member
 from tests.support.events import MOMENT
 from tests.support.teams import Team

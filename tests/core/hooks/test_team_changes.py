@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.team_change import Alive, Change, Joined, Kind, MemberLeft, Running
 from guard.core.hooks.payload import HeardKind, HookCall
 from guard.core.hooks.team_changes import changes, in_order, moment_of
+from guard.core.team.change import Alive, Change, Joined, Kind, MemberLeft, Running
 from guard.core.team.state import TeamState
 from tests.support.events import MOMENT
 from tests.support.teams import BOOT, LEASE, SCOPE, Team

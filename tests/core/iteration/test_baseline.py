@@ -2,10 +2,10 @@
 
 import pytest
 
-from guard.core.catalogue import Replay
-from guard.core.events.baseline import BaselineRecorded, DirtyFile
 from guard.core.iteration.baseline import Baseline, BaselineFold, RecordedBaseline
+from guard.core.iteration.events import BaselineRecorded, DirtyFile
 from guard.core.log.record import LogEntry, Position
+from guard.core.log.replay import Replay
 from guard.core.log.view import seal, unseal
 from tests.support.events import MOMENT
 

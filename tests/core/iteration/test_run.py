@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from guard.core.catalogue import Replay
-from guard.core.events import Event
-from guard.core.events.run import RunEvent
+from guard.core.iteration.events import RunEvent
 from guard.core.iteration.run import Run, RunFold
+from guard.core.log.event import BaseEvent
 from guard.core.log.record import LogEntry, Position
+from guard.core.log.replay import Replay
 from guard.core.log.view import seal, unseal
 from tests.support.events import (
     iteration_ended,
@@ -125,7 +125,7 @@ def test_a_fold_restored_at_any_place_ends_in_the_same_bytes(
 
 
 def test_each_work_tree_has_a_run_of_its_own() -> None:
-    events: list[Event] = [
+    events: list[BaseEvent] = [
         run_started("r1", "w1"),
         run_started("r2", "w2"),
         spawned(),

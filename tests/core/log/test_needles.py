@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from guard.core.catalogue import view_kinds
-from guard.core.events import event_types
 from guard.core.log.record import NO_HASH, encode
+from guard.core.log.table import event_types, view_kinds
 from guard.core.log.view import ViewKind
 from tests.support import ROOT
 
@@ -29,3 +28,12 @@ def test_every_line_of_a_view_has_one_of_its_needles(kind: ViewKind[Any, Any]) -
     for event in touching:
         line, _ = encode(event, 1, NO_HASH)
         assert any(needle in line for needle in kind.needles(kind.key(event))), line
+
+
+@pytest.mark.parametrize("kind", list(view_kinds()), ids=lambda kind: kind.document.__name__)
+def test_a_fold_knows_every_one_of_its_events(kind: ViewKind[Any, Any]) -> None:
+    for event in events():
+        if isinstance(event, kind.events):
+            fold = kind.fold(kind.key(event))
+            fold.apply(event)
+            fold.contents()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events import Event
-from guard.core.events.agent import AgentUpdated
+from guard.core.agents.events import AgentUpdated
+from guard.core.log.event import BaseEvent
 from guard.core.log.migrations import migrate_record
 from guard.core.log.record import NO_HASH, BadRecord, NewerRecord, decode, encode, unsealed
 from tests.support.events import MOMENT, iteration_ended, run_started, spawned, updated
@@ -15,7 +15,7 @@ from tests.support.events import MOMENT, iteration_ended, run_started, spawned, 
 PREV = "a" * 64
 
 
-def line(event: Event, seq: int = 7, prev: str = PREV, more: int = 0) -> bytes:
+def line(event: BaseEvent, seq: int = 7, prev: str = PREV, more: int = 0) -> bytes:
     return encode(event, seq, prev, more)[0].removesuffix(b"\n")
 
 
@@ -30,7 +30,7 @@ def resealed(fields: dict[str, object]) -> bytes:
 
 @pytest.mark.parametrize("more", [0, 1, 12])
 @pytest.mark.parametrize("event", [spawned(), updated(), run_started(), iteration_ended()])
-def test_what_is_written_is_read(event: Event, more: int) -> None:
+def test_what_is_written_is_read(event: BaseEvent, more: int) -> None:
     written, digest = encode(event, 7, PREV, more)
     assert written.endswith(b"\n")
     assert written.count(b"\n") == 1

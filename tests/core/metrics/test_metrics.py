@@ -3,8 +3,8 @@
 import pytest
 
 from guard.core.breaker import CAUSES
-from guard.core.events import Event
-from guard.core.events.run import RunStarted, Status
+from guard.core.iteration.events import RunStarted, Status
+from guard.core.log.event import BaseEvent
 from guard.core.metrics.count import Metrics
 from guard.core.metrics.report import MetricsReport, prometheus_text
 from tests.support.metrics import (
@@ -20,7 +20,7 @@ from tests.support.metrics import (
 )
 
 
-def counted(*events: Event) -> MetricsReport:
+def counted(*events: BaseEvent) -> MetricsReport:
     metrics = Metrics()
     for event in events:
         metrics.feed(event)
@@ -41,7 +41,7 @@ def test_without_events_there_are_no_rates_and_no_zeros_for_them() -> None:
     assert (report.runs, report.iterations, report.aborts, report.open_breakers) == (0, 0, 0, 0)
 
 
-ABORTS: dict[str, tuple[list[Event], tuple[int, int]]] = {
+ABORTS: dict[str, tuple[list[BaseEvent], tuple[int, int]]] = {
     "nothing was alive": ([checked(), opened()], (1, 0)),
     "something was at work at the verdict": ([checked(alive=1), opened()], (1, 1)),
     "something was at work in an iteration before": (
@@ -84,7 +84,7 @@ ABORTS: dict[str, tuple[list[Event], tuple[int, int]]] = {
 
 
 @pytest.mark.parametrize(("events", "expected"), ABORTS.values(), ids=ABORTS)
-def test_aborts_and_false_aborts(events: list[Event], expected: tuple[int, int]) -> None:
+def test_aborts_and_false_aborts(events: list[BaseEvent], expected: tuple[int, int]) -> None:
     report = counted(*events)
     assert (report.aborts, report.false_aborts) == expected
     total, false = expected
@@ -93,7 +93,7 @@ def test_aborts_and_false_aborts(events: list[Event], expected: tuple[int, int])
 
 def test_the_target_of_false_aborts_is_below_five_in_a_hundred() -> None:
     nineteen = [event for n in range(1, 20) for event in (checked(n), opened(n))]
-    one: list[Event] = [checked(99, alive=1), opened(99)]
+    one: list[BaseEvent] = [checked(99, alive=1), opened(99)]
     (target, _) = counted(*nineteen, *one).targets
     assert (target.name, target.target, target.met) == ("false_abort_rate", "below 5 %", False)
     assert counted(*nineteen, checked(98), opened(98), *one).targets[0].met

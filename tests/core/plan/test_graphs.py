@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.plan_model import Plan, PlanTask
 from guard.core.plan.graph import dot, mermaid
+from guard.core.plan.model import Plan, PlanTask
 
 HOSTILE = [
     'a "quoted" b',

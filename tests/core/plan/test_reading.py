@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.base.fields import is_id
-from guard.core.events.plan_model import Plan
+from guard.core.plan.model import Plan
 from guard.core.plan.parse import MOST_BYTES, PlanProblem, read_plan
 from guard.core.plan.task_ids import id_of
 from tests.support import ROOT

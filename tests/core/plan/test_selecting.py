@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.plan_model import PlanTask
 from guard.core.plan import select as selecting
+from guard.core.plan.model import PlanTask
 from guard.core.plan.select import blocked_by, downstream_counts, in_order
 
 

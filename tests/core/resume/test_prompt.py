@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from guard.core.activity.noise import is_noise, is_resumer_prompt
 from guard.core.agents.agent import ACTIVE, Agent, AgentDraft
+from guard.core.agents.events import AgentStatus
 from guard.core.base.text import visible
-from guard.core.events.agent import AgentStatus
-from guard.core.events.plan_model import PlanTask
+from guard.core.plan.model import PlanTask
 from guard.core.resume.evidence import (
     Failure,
     LeftFiles,

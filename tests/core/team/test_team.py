@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.events.team import TeamMemberAlive, TeamMemberJoined, TeamMemberLeft
-from guard.core.events.team_change import (
-    Alive,
-    Change,
-    Joined,
-    Kind,
-    LeftBecause,
-    MemberLeft,
-    Running,
-)
 from guard.core.log.view import seal, unseal
+from guard.core.team.change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft, Running
 from guard.core.team.count import TeamTerms, completion, expired, holds
+from guard.core.team.events import TeamMemberAlive, TeamMemberJoined, TeamMemberLeft
 from guard.core.team.state import MOST_LEFT, TEAM, Scope, TeamFold, TeamState, team_key
 from tests.support.teams import BOOT, LEASE, SCOPE, Team, moment
 

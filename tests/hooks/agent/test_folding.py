@@ -12,10 +12,10 @@ import pytest
 
 from guard import team as teams
 from guard.context.invocation import Invocation
-from guard.core.events.hook import HookSessionStarted, HooksFolded
-from guard.core.events.run import IterationStarted, RunStarted, SessionSeen
-from guard.core.events.team import TeamMemberAlive, TeamMemberJoined
+from guard.core.hooks.events import HookSessionStarted, HooksFolded
 from guard.core.hooks.state import HOOKS, HooksState
+from guard.core.iteration.events import IterationStarted, RunStarted, SessionSeen
+from guard.core.team.events import TeamMemberAlive, TeamMemberJoined
 from guard.core.team.state import Member, Scope
 from guard.hooks import ingest as folding
 from guard.hooks import spool

@@ -95,10 +95,10 @@ def test_it_loads_next_to_nothing(repository: Path) -> None:
         "guard.core",
         "guard.core.hooks",
         "guard.core.hooks.event_kinds",
+        "guard.hooks",
         "guard.hooks.agent",
-        *(f"guard.hooks.agent.{name}" for name in ("call", "document", "faults", "plain_json")),
-        "guard.hooks.spool",
-        "guard.hooks.stdin",
+        "guard.hooks.agent.payload",
+        *(f"guard.hooks.{name}" for name in ("call", "faults", "plain_json", "spool", "stdin")),
     }
     stdin = data("claude", "PostToolUse", cwd=str(repository))
     more = _loaded(ENTER, "hook", "claude", "PostToolUse", stdin=stdin) - _loaded("pass")

@@ -12,9 +12,9 @@ import pytest
 from guard import team as teams
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core.events.hook import HookSessionStarted
-from guard.core.events.team_change import Joined
+from guard.core.hooks.events import HookSessionStarted
 from guard.core.hooks.payload import HookCall
+from guard.core.team.change import Joined
 from guard.core.team.state import Scope
 from guard.hooks.agent import payload as document
 from guard.hooks.agent.boundary import answer

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.base.fields import BootSeconds, Count, Frozen, Line, Oid
-from guard.core.events.commit import How, Rewrite
+from guard.core.hooks.git.events import How, Rewrite
 
 
 class HookNote(Frozen):

@@ -5,9 +5,9 @@ from typing import Any, Literal, assert_never, get_args
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid
-from guard.core.events.base import IterationNumber
-from guard.core.events.commit import CommitEvent, CommitRecorded, CommitsRewritten, How, Rewrite
-from guard.core.events.hook import SpoolName
+from guard.core.hooks.events import SpoolName
+from guard.core.hooks.git.events import CommitEvent, CommitRecorded, CommitsRewritten, How, Rewrite
+from guard.core.log.event import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_COMMITS = 500

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.agents.whereabouts import BootSeconds, Host, Pid
 from guard.core.base.fields import Count, Id, Instant, Line, Oid, Percent, Text
 from guard.core.base.paths import Spelled
-from guard.core.events.base import BaseEvent
-from guard.core.events.baseline import DirtyFile
-from guard.core.events.validation import CompletionValidation
-from guard.core.events.whereabouts import BootSeconds, Host, Pid
+from guard.core.claims.completion_validation import CompletionValidation
+from guard.core.iteration.events import DirtyFile
+from guard.core.log.event import BaseEvent
 
 AgentStatus = Literal[
     "deployed", "running", "working", "blocked", "completed", "terminated", "error", "failed"

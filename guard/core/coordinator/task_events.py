@@ -3,10 +3,10 @@
 from typing import Literal
 
 from guard.core.base.fields import Count, Id, Instant, Line, Oid, Text
-from guard.core.events.plan_agents import AgentsEvent
-from guard.core.events.plan_base import Dispatched, PlanEvent, TimedEvent
-from guard.core.events.plan_model import PlanTask, SupportingAgent
-from guard.core.events.plan_upkeep import UpkeepEvent
+from guard.core.coordinator.agent_events import AgentsEvent
+from guard.core.coordinator.event_base import Dispatched, PlanEvent, TimedEvent
+from guard.core.coordinator.upkeep_events import UpkeepEvent
+from guard.core.plan.model import PlanTask, SupportingAgent
 
 QuestionAbout = Literal["task", "expansion", "remediation", "redispatch"]
 

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Id, Instant, Line, Oid, Percent, Text
 from guard.core.base.paths import Spelled
-from guard.core.events.failure_pattern import FailureWarning
-from guard.core.events.plan_base import PlanEvent
+from guard.core.coordinator.event_base import PlanEvent
+from guard.core.failures.pattern import FailureWarning
 
 Occurrences = Annotated[int, Field(ge=1, le=2**53)]
 

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from guard.core.base.fields import Count, Id, Instant, Line, Text
-from guard.core.events.plan_base import (
+from guard.core.coordinator.event_base import (
     AgentType,
     Confidence,
     Dispatched,
@@ -13,7 +13,7 @@ from guard.core.events.plan_base import (
     Seconds,
     TimedEvent,
 )
-from guard.core.events.plan_model import RequestType
+from guard.core.plan.model import RequestType
 
 
 class AgentDispatched(Dispatched):

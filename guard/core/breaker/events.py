@@ -7,8 +7,8 @@ are events of their own, and the second says by which figures.
 from typing import Literal
 
 from guard.core.base.fields import BootSeconds, Id, Line
-from guard.core.events.base import BaseEvent
-from guard.core.events.run import Process, Seconds, Status
+from guard.core.iteration.events import Process, Seconds, Status
+from guard.core.log.event import BaseEvent
 
 
 class _BreakerEvent(BaseEvent):

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from guard.core.agents.events import Incarnation
+from guard.core.agents.whereabouts import BootSeconds as ClockSeconds
 from guard.core.base.fields import BootSeconds, Digest, Id, Instant, Line
-from guard.core.events.agent import Incarnation
-from guard.core.events.base import BaseEvent
-from guard.core.events.whereabouts import BootSeconds as ClockSeconds
+from guard.core.log.event import BaseEvent
 
 ResumeWay = Literal["tmux", "session", "inbox", "command"]
 Minutes = Annotated[float, Field(ge=0, le=60 * 24 * 365)]

@@ -3,8 +3,8 @@
 from typing import Literal
 
 from guard.core.base.fields import Count, Frozen, Id, Line, Oid
-from guard.core.events.base import BaseEvent
-from guard.core.events.hook import SpoolName
+from guard.core.hooks.events import SpoolName
+from guard.core.log.event import BaseEvent
 
 How = Literal[
     "commit",

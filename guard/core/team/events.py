@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
+from guard.core.agents.events import Incarnation
 from guard.core.base.fields import BootSeconds, Count, Id, Line
-from guard.core.events.agent import Incarnation
-from guard.core.events.base import BaseEvent
-from guard.core.events.run import Seconds
-from guard.core.events.team_change import Kind, LeftBecause, Teller
+from guard.core.iteration.events import Seconds
+from guard.core.log.event import BaseEvent
+from guard.core.team.change import Kind, LeftBecause, Teller
 
 MemberName = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 """What a host calls a helper: never part of a path, so it may be any line."""

@@ -4,8 +4,7 @@ from typing import Any, Literal
 
 from guard.core.base.fields import Count, Instant, Line
 from guard.core.base.paths import Spelled
-from guard.core.events.baseline import DirtyFile
-from guard.core.events.run import IterationEventBase, Seconds, Status
+from guard.core.iteration.events import DirtyFile, IterationEventBase, Seconds, Status
 
 MOST_LOOKS = 32
 

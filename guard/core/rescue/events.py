@@ -3,8 +3,8 @@
 from typing import Literal
 
 from guard.core.base.fields import Id, Line, Oid
-from guard.core.events.run import IterationEventBase
-from guard.core.events.snapshot import HeldBack
+from guard.core.iteration.events import IterationEventBase
+from guard.core.snapshots.snapshot import HeldBack
 
 
 class RescueMade(IterationEventBase):

@@ -1,53 +1,15 @@
-"""Every view at once, folded from the log."""
+"""Fold the log into its views: every view at once, or those that a reader asks for."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from typing import Any, Literal
 
 from pydantic import Field
 
-from guard.core.activity.clocks import MACHINE_CLOCKS
-from guard.core.activity.state import WATCHED_AGENT
-from guard.core.agents.baseline import AGENT_BASELINE
-from guard.core.agents.findings import FINDINGS
-from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.base.fields import Seq
-from guard.core.breaker import BREAKER
-from guard.core.check.last_check import LAST_CHECK
-from guard.core.events import Event
-from guard.core.events.base import BaseEvent
-from guard.core.events.plan_base import PlanEvent
-from guard.core.hooks.git.state import COMMITS
-from guard.core.hooks.state import HOOKS
-from guard.core.iteration.baseline import BASELINE
-from guard.core.iteration.run import RUN
+from guard.core.log.event import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
+from guard.core.log.table import views_of
 from guard.core.log.view import Fold, LogPosition, ViewDocument, ViewKind
-from guard.core.team.state import TEAM
-
-_EARLY: tuple[ViewKind[Any, Any], ...] = (
-    AGENT_REGISTRY,
-    GLOBAL_REGISTRY,
-    RUN,
-    BREAKER,
-    LAST_CHECK,
-    BASELINE,
-    FINDINGS,
-    AGENT_BASELINE,
-    TEAM,
-    HOOKS,
-    COMMITS,
-    WATCHED_AGENT,
-    MACHINE_CLOCKS,
-)
-
-
-def view_kinds() -> Iterator[ViewKind[Any, Any]]:
-    """Every kind of view; the coordinator's, which is large and seldom needed, is loaded when it is reached."""
-    yield from _EARLY
-    from guard.core.coordinator.state import COORDINATOR
-
-    yield COORDINATOR
-
 
 Route = tuple[ViewKind[Any, Any], Callable[[Any], str], Callable[[str], str]]
 
@@ -56,8 +18,7 @@ class _Routes(dict[type[BaseEvent], tuple[Route, ...]]):
     """The views that each event touches, found when the first of its kind is met."""
 
     def __missing__(self, event: type[BaseEvent]) -> tuple[Route, ...]:
-        kinds = view_kinds() if issubclass(event, PlanEvent) else _EARLY
-        found = tuple((one, one.key, one.path) for one in kinds if event in one.events)
+        found = tuple((kind, kind.key, kind.path) for kind in views_of(event))
         self[event] = found
         return found
 
@@ -114,6 +75,6 @@ class Replay:
         return checkpoint(seqs, self.position)
 
 
-def paths_touched(event: Event) -> list[str]:
+def paths_touched(event: BaseEvent) -> list[str]:
     """The files of all views that the event changes."""
     return [path_of(key_of(event)) for _, key_of, path_of in _ROUTES[type(event)]]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Line
-from guard.core.events.base import BaseEvent
+from guard.core.log.event import BaseEvent
 
 SegmentNumber = Annotated[int, Field(ge=1, le=999_999)]
 
