@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,47 +35,52 @@ def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
     return Path(told if os.path.isabs(told) else os.path.join(home, below_home), "guard")
 
 
-def load(
-    project: Path | None,
-    environ: Mapping[str, str],
-    explicit: Path | None = None,
-    flags: Mapping[str, Any] | None = None,
-    frozen: Mapping[str, Any] | None = None,
-) -> Resolved:
-    """The settings in force for a work tree; `explicit` is read instead of the project's and the user's file.
+class ConfigSources:
+    """The configuration of one call: every file is read once, and the variables once."""
 
-    `frozen` is what the project's files said when an iteration began: it stands for them, whatever they say by now.
-    """
-    if explicit is not None:
-        sources = [SettingSource(valid(explicit), _read(explicit, required=True) or {})]
-    else:
-        user = user_folder(environ) / USER_FILE
-        own = (
-            [SettingSource("baseline", nested(frozen), trusted=False)]
-            if frozen is not None
-            else None
-        )
-        sources = [
-            *(own or _project_sources(project)),
-            SettingSource(valid(user), _read(user) or {}),
-        ]
-    sources += _environment(environ)
-    sources.append(SettingSource("command line", dict(flags or {})))
-    try:
-        return resolve(sources)
-    except BadSetting as error:
-        raise ConfigProblem(str(error), "`guard config` lists every key") from None
+    def __init__(self, environ: Mapping[str, str], explicit: Path | None = None) -> None:
+        self._environ = environ
+        self._explicit = explicit
+        self._projects: dict[Path, list[SettingSource]] = {}
 
+    def resolve(
+        self,
+        project: Path | None,
+        flags: Mapping[str, Any] | None = None,
+        frozen: Mapping[str, Any] | None = None,
+    ) -> Resolved:
+        """Return the settings in force for a work tree.
 
-def _project_sources(project: Path | None) -> list[SettingSource]:
-    if project is None:
-        return []
-    found = []
-    for name in (PYPROJECT, PROJECT_FILE):
-        values = _read(project / name)
-        if values:
-            found.append(SettingSource(valid(project / name), values, trusted=False))
-    return found
+        `frozen` is what the project's files said when an iteration began; it replaces what they say now.
+        """
+        sources = [*self._of_user, SettingSource("command line", dict(flags or {}))]
+        if self._explicit is None:
+            sources = [*self._of_project(project, frozen), *sources]
+        try:
+            return resolve(sources)
+        except BadSetting as error:
+            raise ConfigProblem(str(error), "`guard config` lists every key") from None
+
+    @cached_property
+    def _of_user(self) -> list[SettingSource]:
+        path = self._explicit or user_folder(self._environ) / USER_FILE
+        values = _read(path, required=self._explicit is not None) or {}
+        return [SettingSource(valid(path), values), *_environment(self._environ)]
+
+    def _of_project(
+        self, project: Path | None, frozen: Mapping[str, Any] | None
+    ) -> list[SettingSource]:
+        if frozen is not None:
+            return [SettingSource("baseline", nested(frozen), trusted=False)]
+        if project is None:
+            return []
+        if project not in self._projects:
+            files = [project / name for name in (PYPROJECT, PROJECT_FILE)]
+            read = [(path, _read(path)) for path in files]
+            self._projects[project] = [
+                SettingSource(valid(path), values, trusted=False) for path, values in read if values
+            ]
+        return self._projects[project]
 
 
 def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:

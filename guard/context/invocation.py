@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guard.context import config, workspace
+from guard.context import workspace
+from guard.context.config import ConfigSources
 from guard.context.output import Output
 from guard.context.workspace import Workspace
 from guard.core.config.resolve import Resolved, nested
@@ -46,10 +47,14 @@ class Invocation:
             return None
 
     @cached_property
+    def _sources(self) -> ConfigSources:
+        return ConfigSources(self.environ, self.config_file)
+
+    @cached_property
     def config(self) -> Resolved:
         """The settings in force; what was passed over is said once."""
         known = self.repository_if_any
-        resolved = config.load(known.root if known else None, self.environ, self.config_file)
+        resolved = self._sources.resolve(known.root if known else None)
         for warning in resolved.warnings:
             self.output.warn(warning)
         return resolved
@@ -66,7 +71,7 @@ class Invocation:
             return self.config.settings
         root = self.repository.root
         given = nested({key: value for key, value in (flags or {}).items() if value is not None})
-        resolved = config.load(root, self.environ, self.config_file, given, frozen)
+        resolved = self._sources.resolve(root, given, frozen)
         for warning in resolved.warnings:
             self.output.warn(warning)
         return resolved.settings
@@ -74,7 +79,7 @@ class Invocation:
     @cached_property
     def users_config(self) -> Resolved:
         """The settings without the project's: enough to find the state, whatever became of the project's files."""
-        return config.load(None, self.environ, self.config_file)
+        return self._sources.resolve(None)
 
     @property
     def lenient_settings(self) -> Settings:

@@ -33,7 +33,7 @@ def lines(*words: str | Path, env: dict[str, str] | None = None) -> dict[str, An
 def refusal(project: Path, explicit: Path | None = None) -> str:
     """Why the configuration of a project cannot be used."""
     with pytest.raises(ConfigProblem) as caught:
-        config.load(project, os.environ, explicit)
+        config.ConfigSources(os.environ, explicit).resolve(project)
     assert caught.value.hint
     return caught.value.message
 
@@ -59,7 +59,7 @@ def test_every_source_outweighs_the_one_before(
     ]
     for origin, value, add in steps:
         add()
-        resolved = config.load(repository, os.environ)
+        resolved = config.ConfigSources(os.environ).resolve(repository)
         assert resolved.origins.get(PROBES, "default") == origin
         assert resolved.settings.completion_check.max_probes == value
 
@@ -180,7 +180,7 @@ def test_what_is_the_users_alone_is_not_taken_from_the_project(
     prefix = "tool.guard" if name == "pyproject.toml" else ""
     table = ".".join(part for part in (prefix, section) if part)
     path = write(repository / name, (f"[{table}]\n" if table else "") + f"{key} = {value}\n")
-    resolved = config.load(repository, os.environ)
+    resolved = config.ConfigSources(os.environ).resolve(repository)
     full = f"{section}.{key}".lstrip(".")
     assert full not in resolved.origins
     assert resolved.warnings == (
@@ -302,7 +302,7 @@ def test_every_knob_can_be_set_by_its_variable(repository: Path) -> None:
         "store.segment_max_bytes": ("4096", 4096),
     }
     environ = {knob.variable: values[knob.key][0] for knob in knobs()}
-    resolved = config.load(repository, environ)
+    resolved = config.ConfigSources(environ).resolve(repository)
     assert {k.key: value_of(resolved, k) for k in knobs()} == {k: v for k, (_, v) in values.items()}
     assert set(resolved.origins.values()) == set(environ)
 

@@ -38,7 +38,7 @@ def test_the_project_gets_a_file_with_its_keys_and_none_of_the_users(repository:
         "resume": {},
         "coordinator": {},
     }
-    assert config.load(repository, os.environ).origins == {}
+    assert config.ConfigSources(os.environ).resolve(repository).origins == {}
 
 
 def test_the_user_gets_a_file_with_every_key(repository: Path, home: Path) -> None:
@@ -56,12 +56,15 @@ def test_the_keys_taken_out_of_their_comments_are_the_defaults(
 ) -> None:
     template = run("init", "--dry-run", *words).out
     path = write(tmp_path / "all.toml", uncommented(template))
-    resolved = config.load(None, os.environ, path)
+    resolved = config.ConfigSources(os.environ, path).resolve(None)
     expected = {knob.key for knob in knobs() if words or not knob.user_only}
     with_default = {knob.key for knob in knobs() if knob.default is not None}
     assert expected & with_default <= set(resolved.origins) <= expected
-    assert resolved.settings.completion_check == config.load(None, {}).settings.completion_check
-    assert resolved.settings.store == config.load(None, {}).settings.store
+    assert (
+        resolved.settings.completion_check
+        == config.ConfigSources({}).resolve(None).settings.completion_check
+    )
+    assert resolved.settings.store == config.ConfigSources({}).resolve(None).settings.store
 
 
 def test_a_dry_run_writes_nothing(repository: Path) -> None:
