@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from guard.check.text import verdict_text
-from guard.commands.options import check_options, settles_rollbacks, terms
+from guard.commands.options import check_options, check_terms, settles_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.check.report import EXIT_OF
@@ -25,6 +25,6 @@ def command(guard: Invocation, /, form: str, **told: Any) -> int:
     """
     from guard.check.verdict import check
 
-    report = check(guard, terms(told))
+    report = check(guard, check_terms(told))
     guard.output.verdict(report, form, verdict_text)
     return EXIT_OF[report.status]

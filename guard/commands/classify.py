@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import click
 
+from guard.commands.options import INPUT_FILE
 from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import plural, visible
@@ -14,12 +15,11 @@ from guard.core.classify import AGENTS, MEANINGS, reader, status_of
 from guard.core.classify.report import ClassifyReport
 
 _CHUNK = 1024 * 1024
-_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 _MEANINGS = "\b\n" + "\n".join(f"  {name:<12} {meaning}" for name, meaning in MEANINGS.items())
 
 
 @click.command("classify", epilog=f"Outcomes:\n\n{_MEANINGS}")
-@click.argument("file", type=_FILE, default="-")
+@click.argument("file", type=INPUT_FILE, default="-")
 @click.option(
     "--agent", type=click.Choice(AGENTS), help="Whose output it is; else it is found out."
 )
@@ -28,7 +28,7 @@ _MEANINGS = "\b\n" + "\n".join(f"  {name:<12} {meaning}" for name, meaning in ME
     type=click.IntRange(-128, 255),
     help="How the agent ended; negative for a signal.",
 )
-@click.option("--stderr", "errors", type=_FILE, help="What it printed on standard error.")
+@click.option("--stderr", "errors", type=INPUT_FILE, help="What it printed on standard error.")
 @format_option
 @click.pass_obj
 def command(

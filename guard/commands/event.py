@@ -4,7 +4,7 @@ from typing import Any, get_args, get_origin
 
 import click
 
-from guard.commands.options import event_id_option, settles_plan_rollbacks
+from guard.commands.options import print_change, repeatable_option, settles_plan_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.errors import WrongUsage
@@ -13,7 +13,7 @@ from guard.errors import WrongUsage
 @click.command("event")
 @click.argument("kind", metavar="TYPE")
 @click.argument("fields", nargs=-1, metavar="KEY=VALUE...")
-@event_id_option
+@repeatable_option
 @format_option
 @click.pass_obj
 @settles_plan_rollbacks
@@ -29,7 +29,6 @@ def command(
     from guard.coordinator.record import record
     from guard.core.base.fields import first_problem
     from guard.core.coordinator.decide import REQUESTS, load_plan
-    from guard.core.coordinator.report import change_report, change_text
 
     request = REQUESTS.get(kind)
     if request is None or request is load_plan:
@@ -44,8 +43,7 @@ def command(
         takes = ", ".join(known) or "nothing"
         raise WrongUsage(f"{kind}: {first_problem(error)}", f"it takes {takes}") from None
     done = record(guard, asked, event_id)
-    report = change_report(done.events, done.state, repeated=done.repeated)
-    guard.output.document(report, form, lambda one: change_text(one, done.state))
+    print_change(guard, done, form)
 
 
 def _values(guard: Invocation, known: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:

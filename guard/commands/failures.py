@@ -4,13 +4,11 @@ from pathlib import Path
 
 import click
 
-from guard.commands.options import event_id_option
+from guard.commands.options import INPUT_FILE, event_id_option, print_change, repeatable_option
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.errors import WrongUsage
-
-_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 @click.group("failures", invoke_without_command=True)
@@ -31,7 +29,7 @@ def command(ctx: click.Context, form: str) -> None:
 
 @command.command("record")
 @click.argument("task")
-@click.argument("file", type=_FILE, default="-")
+@click.argument("file", type=INPUT_FILE, default="-")
 @click.option(
     "--type",
     "kind",
@@ -39,7 +37,7 @@ def command(ctx: click.Context, form: str) -> None:
     callback=given_id("a type of failure"),
     help="The kind of failure; by default the one that the report shows.",
 )
-@event_id_option
+@repeatable_option
 @format_option
 @click.pass_obj
 def record(
@@ -51,40 +49,31 @@ def record(
     """
     from guard.coordinator.failures import record_failure
     from guard.coordinator.plan import find_task_id
-    from guard.core.coordinator.report import change_report, change_text
 
     with click.open_file(str(file), "rb") as stream:
         details = stream.read(1 << 22).decode(errors="replace")
     done = record_failure(guard, find_task_id(guard, task), details, kind, event_id)
-    report = change_report(done.events, done.state, repeated=done.repeated)
-    guard.output.document(report, form, lambda one: change_text(one, done.state))
+    print_change(guard, done, form)
 
 
 @command.command("prevent")
 @click.argument("kind", metavar="TYPE", callback=given_id("a type of failure"))
 @click.argument("text")
-@event_id_option
+@repeatable_option
 @format_option
 @click.pass_obj
 def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form: str) -> None:
     """Record what helps against a kind of failure; warnings say it from then on."""
     from guard.coordinator.failures import add_prevention
-    from guard.core.coordinator.report import change_report, change_text
 
     done = add_prevention(guard, kind, text, event_id)
-    report = change_report(done.events, done.state, repeated=done.repeated)
-    guard.output.document(report, form, lambda one: change_text(one, done.state))
+    print_change(guard, done, form)
 
 
 @command.command("warn")
 @click.argument("task")
 @click.option("--preview", is_flag=True, help="Do not record that the warnings were issued.")
-@click.option(
-    "--event-id",
-    metavar="ID",
-    callback=given_id("an event id"),
-    help="The id to record it under: the same once more gives the same warnings again.",
-)
+@event_id_option("Record under this id; the same call with the same id prints the same warnings.")
 @format_option
 @click.pass_obj
 def warn(guard: Invocation, task: str, preview: bool, event_id: str | None, form: str) -> None:

@@ -7,10 +7,10 @@ import click
 
 from guard.check.text import summary_line
 from guard.commands.options import (
-    agent_options,
     check_options,
     max_time_option,
-    ordered,
+    run_options,
+    run_order,
     settles_rollbacks,
     words_argument,
     write_report,
@@ -43,7 +43,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="End when this markdown file has no open box; those in code and under Optional do not count.",
 )
 @check_options
-@agent_options
+@run_options
 @format_option
 @words_argument
 @click.pass_obj
@@ -59,7 +59,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
 
     limits = LoopLimits(told.pop("max_iterations"), told.pop("max_time"))
     prompt_file, tasks = told.pop("prompt_file"), told.pop("tasks")
-    order, report_file = ordered(words, form, told)
+    order, report_file = run_order(words, form, told)
 
     def tell(report: CheckReport) -> None:
         if form == "text":

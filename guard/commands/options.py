@@ -1,4 +1,4 @@
-"""The options that several commands share, and for `check`, `run` and `loop` the terms that they stand for."""
+"""Options that several commands share, and the values that they stand for."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,12 +9,14 @@ import click
 
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
+from guard.context.output import format_option
 from guard.core.base.report import Report
 from guard.core.check.settings import AgentCli
 from guard.errors import WrongUsage
 from guard.iteration.current import CheckTerms
 
 if TYPE_CHECKING:
+    from guard.core.coordinator.requests import Request
     from guard.run.order import RunOrder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,10 +24,12 @@ R = TypeVar("R")
 
 DAY_SECONDS = 86400
 MONTH_SECONDS = 30 * DAY_SECONDS
+INPUT_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+"""A file that exists, or `-` for standard input."""
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg]
-    """A time, which ends."""
+    """A number of seconds within limits; unlike click's own range it refuses `nan`."""
 
     name = "seconds"
 
@@ -44,41 +48,67 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
         return seconds
 
 
-_OPTIONS = (
-    click.option(
-        "--baseline",
-        metavar="REV",
-        help="Count from this revision instead of the recorded baseline.",
+def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return one decorator for several options, which the help lists in this order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def agent_cli_option(text: str) -> Callable[[F], F]:
+    return click.option("--agent", type=click.Choice(get_args(AgentCli)), help=text)
+
+
+def task_id_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
+    check = given_id("a task id")
+    return click.option("--task", *names, metavar="ID", callback=check, help=text, **more)
+
+
+def agent_id_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
+    check = given_id("an agent id")
+    return click.option(*names, metavar="ID", callback=check, help=text, **more)
+
+
+def event_id_option(text: str) -> Callable[[F], F]:
+    return click.option("--event-id", metavar="ID", callback=given_id("an event id"), help=text)
+
+
+registered_agent_options = stack(
+    task_id_option(
+        "task_id",
+        text="The agent's task; also GUARD_TASK_ID.",
+        required=True,
+        envvar="GUARD_TASK_ID",
     ),
-    click.option(
-        "--spec", metavar="NAME", help="The spec that is worked on: its task file is looked at."
-    ),
-    click.option(
+    agent_id_option(
         "--agent",
-        type=click.Choice(get_args(AgentCli)),
-        help="Which agent it is; `run` and `loop` see it by the command.",
+        "agent_id",
+        text="The agent's id; also GUARD_AGENT_ID.",
+        required=True,
+        envvar="GUARD_AGENT_ID",
     ),
-    click.option("--session", metavar="ID", help="The agent's session, to be asked by a probe."),
-    click.option(
-        "--probe-command",
-        metavar="CMD",
-        help="For the agent `command`: the program that answers, with the question on its stdin.",
-    ),
-    click.option(
-        "--max-probes", type=click.IntRange(1, 1000), metavar="N", help="Rounds before it gives up."
-    ),
-    click.option(
-        "--probe-interval", type=Seconds(), metavar="S", help="Seconds between two rounds."
-    ),
-    click.option(
-        "--probe-timeout", type=Seconds(least=0.001), metavar="S", help="Seconds for one probe."
-    ),
-    click.option("--no-probe", is_flag=True, help="Ask nobody: judge by the evidence alone."),
-    click.option(
-        "--no-rescue", is_flag=True, help="Commit nothing; a snapshot is taken all the same."
-    ),
-    click.option("--no-wait", is_flag=True, help="Look once, and commit nothing."),
 )
+"""The options that name one agent of one task."""
+
+plan_agent_option = agent_id_option("--agent", "agent_id", required=True, text="The agent's id.")
+
+repeatable_option = event_id_option(
+    "Record the event under this id; the same call with the same id changes nothing."
+)
+
+probe_command_option = click.option(
+    "--probe-command",
+    metavar="CMD",
+    help="The program that answers for the agent `command`; it reads the question on stdin.",
+)
+
+
+def incarnation_option(text: str) -> Callable[[F], F]:
+    return click.option("--incarnation", type=click.IntRange(1, 2**31), metavar="N", help=text)
 
 
 def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> Callable[..., R]:
@@ -103,112 +133,136 @@ def settles_plan_rollbacks(function: Callable[..., R]) -> Callable[..., R]:
     return settles_rollbacks(function, of_plan=True)
 
 
-def check_options(function: F) -> F:
-    """All options of a completion check, handed on as keyword arguments."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
-
-
-_AGENT_OPTIONS = (
+check_options = stack(
     click.option(
-        "--task", metavar="ID", callback=given_id("a task id"), help="The task, for the registries."
+        "--baseline", metavar="REV", help="Count from this revision, not the recorded baseline."
     ),
+    click.option("--spec", metavar="NAME", help="The spec whose task file the check reads."),
+    agent_cli_option("The agent's CLI; `run` and `loop` recognise it by the command."),
+    click.option("--session", metavar="ID", help="The agent's session, for a probe to ask."),
+    probe_command_option,
     click.option(
-        "--agent-id",
-        metavar="ID",
-        callback=given_id("an agent id"),
-        help="The agent's name in the registries; by default the name of its CLI.",
+        "--max-probes", type=click.IntRange(1, 1000), metavar="N", help="Give up after N rounds."
+    ),
+    click.option("--probe-interval", type=Seconds(), metavar="S", help="Seconds between rounds."),
+    click.option(
+        "--probe-timeout", type=Seconds(least=0.001), metavar="S", help="Seconds for one probe."
+    ),
+    click.option("--no-probe", is_flag=True, help="Ask no agent; judge by the evidence alone."),
+    click.option("--no-rescue", is_flag=True, help="Commit nothing; still take a snapshot."),
+    click.option("--no-wait", is_flag=True, help="Look once, wait for nothing, commit nothing."),
+)
+"""The options of a completion check, passed on as keyword arguments."""
+
+run_options = stack(
+    task_id_option(text="The task of the agent in the registries."),
+    agent_id_option(
+        "--agent-id", text="The agent's id in the registries; by default the name of its CLI."
     ),
     click.option(
         "--report",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Write the JSON document to this file too.",
+        help="Also write the JSON document to this file.",
     ),
 )
+"""The options of the commands that run the agent themselves."""
 
-
-def agent_options(function: F) -> F:
-    """The options of those who run the agent themselves."""
-    for option in reversed(_AGENT_OPTIONS):
-        function = option(function)
-    return function
-
-
-def max_time_option(says: str) -> Callable[[F], F]:
-    """The time after which the agent is ended, whatever it does."""
-    return click.option("--max-time", type=Seconds(0.001, MONTH_SECONDS), metavar="S", help=says)
-
+activity_options = stack(
+    click.option(
+        "--task",
+        metavar="ID",
+        help="The agent's task, if several tasks have an agent of this name.",
+    ),
+    click.option(
+        "--lookback",
+        type=Seconds(least=0.01, most=43200),
+        metavar="MIN",
+        help="Count signs of activity of the last MIN minutes; by default `activity.lookback_minutes`.",
+    ),
+)
 
 words_argument = click.argument(
     "words", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED
 )
-"""The command that is the agent."""
+"""The command that starts the agent."""
 
 
-def ordered(
-    words: tuple[str, ...], form: str, told: dict[str, Any]
+def max_time_option(text: str) -> Callable[[F], F]:
+    return click.option("--max-time", type=Seconds(0.001, MONTH_SECONDS), metavar="S", help=text)
+
+
+def run_order(
+    words: tuple[str, ...], form: str, options: dict[str, Any]
 ) -> "tuple[RunOrder, Path | None]":
-    """What to run by these options, and where the report goes."""
+    """Take out of the options what to run, and the file for the report."""
     from guard.run.order import RunOrder
 
-    report = told.pop("report")
+    report = options.pop("report")
     if report is not None and not report.absolute().parent.is_dir():
-        raise WrongUsage(f"{report.parent} is not a folder", "check --report")
-    task, agent_id = told.pop("task"), told.pop("agent_id")
-    order = RunOrder(words, terms(told), to_stderr=form == "json", task=task, agent_id=agent_id)
-    return order, report
+        raise WrongUsage(
+            f"--report: {report.parent} is not a folder", "create the folder, or name another file"
+        )
+    task, agent_id = options.pop("task"), options.pop("agent_id")
+    terms = check_terms(options)
+    return RunOrder(words, terms, to_stderr=form == "json", task=task, agent_id=agent_id), report
+
+
+def check_terms(options: dict[str, Any]) -> CheckTerms:
+    """Take the terms of a check out of the options; the others stay in."""
+    command = options.pop("probe_command")
+    agent = options.pop("agent") or ("command" if command else None)
+    return CheckTerms(
+        baseline=options.pop("baseline"),
+        spec=options.pop("spec"),
+        agent=agent,
+        session=options.pop("session"),
+        probe=not options.pop("no_probe"),
+        wait=not options.pop("no_wait"),
+        rescue=not options.pop("no_rescue"),
+        flags={
+            "completion_check.probe_command": command,
+            "completion_check.max_probes": options.pop("max_probes"),
+            "completion_check.probe_interval_seconds": options.pop("probe_interval"),
+            "completion_check.probe_timeout_seconds": options.pop("probe_timeout"),
+        },
+    )
 
 
 def write_report(report: Report, file: Path | None, warn: Callable[[str], None]) -> None:
-    """The document in the file that was named; without it the verdict stands all the same."""
+    """Write the document to the file of --report; a failure is a warning and leaves the verdict as it is."""
     if file is None:
         return
     try:
         file.write_text(report.model_dump_json(indent=2) + "\n")
     except OSError as error:
-        warn(f"the report could not be written: {file}: {error.strerror}")
+        warn(f"guard could not write the report to {file}: {error.strerror}")
 
 
-def terms(told: dict[str, Any]) -> CheckTerms:
-    """The terms in these options, which are taken out; what is left belongs to the command."""
-    command = told.pop("probe_command")
-    agent = told.pop("agent") or ("command" if command else None)
-    return CheckTerms(
-        baseline=told.pop("baseline"),
-        spec=told.pop("spec"),
-        agent=agent,
-        session=told.pop("session"),
-        probe=not told.pop("no_probe"),
-        wait=not told.pop("no_wait"),
-        rescue=not told.pop("no_rescue"),
-        flags={
-            "completion_check.probe_command": command,
-            "completion_check.max_probes": told.pop("max_probes"),
-            "completion_check.probe_interval_seconds": told.pop("probe_interval"),
-            "completion_check.probe_timeout_seconds": told.pop("probe_timeout"),
-        },
-    )
+def records_plan(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb that records an event of the plan its options; a value that cannot be recorded is wrong usage."""
+
+    @wraps(function)
+    def checked(*args: Any, **options: Any) -> None:
+        from guard.coordinator.record import reject_invalid
+
+        with reject_invalid():
+            function(*args, **options)
+
+    callback = click.pass_obj(settles_plan_rollbacks(checked))
+    return repeatable_option(format_option(callback))
 
 
-event_id_option = click.option(
-    "--event-id",
-    metavar="ID",
-    callback=given_id("an event id"),
-    help="The id to record it under: the same once more changes nothing.",
-)
+def record_request(guard: Invocation, request: "Request", event_id: str | None, form: str) -> None:
+    """Record what was asked for, and print what changed."""
+    from guard.coordinator.record import record
+
+    print_change(guard, record(guard, request, event_id), form)
 
 
-def activity_options(command: F) -> F:
-    """Whose activity is looked at, and how far back."""
-    task = click.option(
-        "--task", metavar="ID", help="Whose agent it is, where several tasks have one of this name."
-    )
-    lookback = click.option(
-        "--lookback",
-        type=Seconds(least=0.01, most=43200),
-        metavar="MIN",
-        help="How far back signs of activity count; by default `activity.lookback_minutes`.",
-    )
-    return task(lookback(command))
+def print_change(guard: Invocation, done: Any, form: str) -> None:
+    """Print the events that were recorded and the state of the plan after them."""
+    from guard.core.coordinator.report import change_report, change_text
+
+    report = change_report(done.events, done.state, repeated=done.repeated)
+    guard.output.document(report, form, lambda found: change_text(found, done.state))

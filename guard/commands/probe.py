@@ -1,13 +1,11 @@
 """`guard probe`."""
 
-from typing import get_args
-
 import click
 
+from guard.commands.options import agent_cli_option, probe_command_option
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import visible
-from guard.core.check.settings import AgentCli
 from guard.core.probe.report import ProbeReport
 from guard.errors import WrongUsage
 
@@ -15,17 +13,9 @@ _FAILED, _LIMITED = 15, 13
 
 
 @click.command("probe")
-@click.option(
-    "--agent",
-    type=click.Choice(get_args(AgentCli)),
-    help="Whom to ask; by default completion_check.agent.",
-)
+@agent_cli_option("The agent to ask; by default `completion_check.agent`.")
 @click.option("--session", metavar="ID", help="The agent's session: its id, not its title.")
-@click.option(
-    "--probe-command",
-    metavar="CMD",
-    help="For the agent `command`: the program that answers, with the question on its stdin.",
-)
+@probe_command_option
 @click.option("--probe-timeout", type=float, metavar="S", help="Seconds that it may take.")
 @click.option("--model", metavar="M", help="The model that answers, where the CLI takes one.")
 @format_option

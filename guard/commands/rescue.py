@@ -1,15 +1,14 @@
 """`guard rescue`."""
 
 from itertools import zip_longest
-from typing import Any, get_args
+from typing import Any
 
 import click
 
-from guard.commands.options import settles_rollbacks
+from guard.commands.options import agent_cli_option, settles_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import coloured, format_option
 from guard.core.base.text import plural, visible
-from guard.core.check.settings import AgentCli
 from guard.core.rescue.report import RescueReport
 from guard.iteration.current import CheckTerms
 
@@ -28,7 +27,7 @@ _MOST_LINES = 20
 @click.option(
     "--spec", metavar="NAME", help="The spec whose task file is ticked where files prove it."
 )
-@click.option("--agent", type=click.Choice(get_args(AgentCli)), help="Which agent plans.")
+@agent_cli_option("The agent that plans.")
 @click.option("--session", metavar="ID", help="The agent's session that plans.")
 @format_option
 @click.pass_obj

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import click
 
-from guard.commands.options import event_id_option
+from guard.commands.options import repeatable_option
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import plural, visible
@@ -24,7 +24,7 @@ _MOST_LINES = 20
     help="Roll back completed tasks that depend on it first, the latest first.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be reverted, and change nothing.")
-@event_id_option
+@repeatable_option
 @format_option
 @click.pass_obj
 def command(

@@ -7,10 +7,10 @@ import click
 
 from guard.check.text import verdict_text
 from guard.commands.options import (
-    agent_options,
     check_options,
     max_time_option,
-    ordered,
+    run_options,
+    run_order,
     settles_rollbacks,
     words_argument,
     write_report,
@@ -23,7 +23,7 @@ from guard.core.check.report import EXIT_OF
 @click.command("run", context_settings={"ignore_unknown_options": False})
 @max_time_option("End the agent after S seconds, and judge what it left.")
 @check_options
-@agent_options
+@run_options
 @format_option
 @words_argument
 @click.pass_obj
@@ -40,7 +40,7 @@ def command(
     from guard.run.loop import INTERRUPTED
     from guard.run.run import StoppedByPerson, run_iteration
 
-    order, report_file = ordered(words, form, told)
+    order, report_file = run_order(words, form, told)
     try:
         report = run_iteration(guard, replace(order, max_seconds=max_time))
         code = EXIT_OF[report.status]

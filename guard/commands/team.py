@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast, get_args
 import click
 
 from guard import team as teams
-from guard.commands.options import DAY_SECONDS, Seconds
+from guard.commands.options import DAY_SECONDS, Seconds, incarnation_option
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import shortened
@@ -54,11 +54,8 @@ _member = click.option(
     metavar="ID",
     help="What the agent calls its helper.",
 )
-_incarnation = click.option(
-    "--incarnation",
-    type=click.IntRange(1, 2**31),
-    metavar="N",
-    help="Which life of the member is meant, as `spawn` told it; by default the newest.",
+_incarnation = incarnation_option(
+    "Which life of the member is meant, as `spawn` told it; by default the newest."
 )
 
 

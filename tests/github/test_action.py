@@ -150,7 +150,7 @@ def test_every_input_is_used_and_every_output_comes_from_the_last_word() -> None
 
 
 def test_every_variable_of_a_step_is_an_option_of_its_command() -> None:
-    from guard.commands.github import step as commands
+    from guard.commands import github as commands
 
     known = {
         "step": {f"GUARD_ACTION_{(p.name or '').upper()}" for p in commands.step.params},

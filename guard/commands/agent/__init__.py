@@ -1,11 +1,8 @@
-"""`guard agent`: one module per kind of verb."""
+"""`guard agent`: one module for the verbs that record, one for those that look."""
 
 import click
 
-from guard.commands.agent import import_registry as importing
-from guard.commands.agent import kill as ending
-from guard.commands.agent import report as reporting
-from guard.commands.agent import show as looking
+from guard.commands.agent import report, show
 
 
 @click.group("agent")
@@ -14,14 +11,14 @@ def command() -> None:
 
 
 for verb in (
-    reporting.spawn,
-    reporting.update,
-    reporting.finding,
-    reporting.test,
-    looking.list_agents,
-    looking.show,
-    looking.wait,
-    ending.kill,
-    importing.import_agents,
+    report.spawn,
+    report.update,
+    report.finding,
+    report.test,
+    show.list_agents,
+    show.show,
+    show.wait,
+    report.kill,
+    report.import_agents,
 ):
     command.add_command(verb)

@@ -1,36 +1,49 @@
-"""`guard agent spawn`, `update`, `finding`, `test`: what agents and their starters report."""
+"""`guard agent spawn`, `update`, `finding`, `test`, `kill` and `import`: the verbs that record."""
 
+from pathlib import Path
 from typing import Any, cast, get_args
 
 import click
 
-from guard.commands.agent.options import incarnation_option, message_option, named, tell
+from guard.commands.options import (
+    incarnation_option,
+    registered_agent_options,
+    stack,
+    task_id_option,
+)
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.agents.agent import STATUSES
 from guard.core.agents.events import AgentStatus, Severity
+from guard.core.agents.report import AgentReport, ImportReport, transition_line
+from guard.core.base.text import plural, visible
 from guard.errors import Refused
 
-_place = (
-    click.option("--tmux-session", metavar="NAME", help="The tmux session that it runs in."),
+_WORDS = {
+    "late": " (the report came after its end: kept, counts unchanged)",
+    "refused": " (the claim of completion was refused)",
+    "finding": ", finding recorded",
+    "test_run": ", test run recorded",
+}
+
+_incarnation_option = incarnation_option(
+    "The agent's incarnation, as `spawn` printed it; a report of an earlier one changes nothing. Also "
+    "GUARD_AGENT_INCARNATION, for the agent that GUARD_TASK_ID and GUARD_AGENT_ID name."
+)
+_message_option = click.option(
+    "--message", default="", metavar="TEXT", help="What the agent says about itself."
+)
+_process_options = stack(
+    click.option("--tmux-session", metavar="NAME", help="The tmux session that the agent runs in."),
     click.option(
-        "--tmux-socket",
-        metavar="NAME|PATH",
-        help="The tmux server's socket, if it is not the default one.",
+        "--tmux-socket", metavar="NAME|PATH", help="The tmux server's socket, if not the default."
     ),
-    click.option("--pid", type=click.IntRange(1, 2**31), metavar="N", help="Its process."),
+    click.option("--pid", type=click.IntRange(1, 2**31), metavar="N", help="The agent's process."),
 )
 
 
-def _placed(function: Any) -> Any:
-    """The options that say where the agent runs."""
-    for option in reversed(_place):
-        function = option(function)
-    return function
-
-
 @click.command("spawn")
-@named
+@registered_agent_options
 @click.option(
     "--type",
     "agent_type",
@@ -39,8 +52,8 @@ def _placed(function: Any) -> Any:
     metavar="NAME",
     help="What kind of agent it is: investigator, builder, fixer, or any other.",
 )
-@message_option
-@_placed
+@_message_option
+@_process_options
 @format_option
 @click.pass_obj
 def spawn(guard: Invocation, /, form: str, **told: Any) -> None:
@@ -53,16 +66,16 @@ def spawn(guard: Invocation, /, form: str, **told: Any) -> None:
     """
     from guard.agents.report import spawned
 
-    tell(guard, spawned(guard, **told), form)
+    _print(guard, spawned(guard, **told), form)
 
 
 @click.command("update")
-@named
+@registered_agent_options
 @click.option("--status", required=True, type=click.Choice(STATUSES), help="Its status now.")
 @click.option("--progress", type=click.IntRange(0, 100), metavar="PERCENT", help="How far it is.")
-@message_option
-@incarnation_option
-@_placed
+@_message_option
+@_incarnation_option
+@_process_options
 @click.option(
     "--strict",
     is_flag=True,
@@ -79,7 +92,7 @@ def update(guard: Invocation, /, status: str, form: str, **told: Any) -> None:
     from guard.agents.report import updated
 
     report = updated(guard, status=cast(AgentStatus, status), **told)
-    tell(guard, report, form)
+    _print(guard, report, form)
     if report.recorded_as == "refused":
         raise Refused(
             "the completion was refused: see the blocking issues",
@@ -88,7 +101,7 @@ def update(guard: Invocation, /, status: str, form: str, **told: Any) -> None:
 
 
 @click.command("finding")
-@named
+@registered_agent_options
 @click.option(
     "--severity",
     type=click.Choice(get_args(Severity)),
@@ -97,7 +110,7 @@ def update(guard: Invocation, /, status: str, form: str, **told: Any) -> None:
     help="How much it matters.",
 )
 @click.option("--file", metavar="PATH", help="The file that it is about.")
-@incarnation_option
+@_incarnation_option
 @click.argument("text")
 @format_option
 @click.pass_obj
@@ -105,12 +118,12 @@ def finding(guard: Invocation, /, form: str, **told: Any) -> None:
     """Record something that an agent has found out."""
     from guard.agents.report import found
 
-    tell(guard, found(guard, **told), form)
+    _print(guard, found(guard, **told), form)
 
 
 @click.command("test", context_settings={"ignore_unknown_options": True})
-@named
-@incarnation_option
+@registered_agent_options
+@_incarnation_option
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
@@ -129,8 +142,80 @@ def test(guard: Invocation, /, form: str, **told: Any) -> None:
     from guard.agents.report import ran_tests
 
     report = ran_tests(guard, **told)
-    tell(guard, report, form)
+    _print(guard, report, form)
     last = report.agent.last_test
     if last is None or last.exit_code != 0:
         how = "did not end in time" if last is None or last.exit_code is None else "failed"
         raise Refused(f"the tests {how}", "what they printed says more")
+
+
+@click.command("kill")
+@registered_agent_options
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is recorded.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 3600),
+    metavar="SECONDS",
+    help="How long it may take to end before it is forced; by default `registry.kill_grace_seconds`.",
+)
+@format_option
+@click.pass_obj
+def kill(
+    guard: Invocation, task_id: str, agent_id: str, reason: str, grace: float | None, form: str
+) -> None:
+    """End an agent: its tmux session or process is asked, then forced, and its end is seen before it is recorded.
+
+    Refused (exit code 1) where the process is not provably the agent's: then nothing is ended and nothing recorded.
+    """
+    from guard.agents.kill import kill_agent
+
+    _print(guard, kill_agent(guard, task_id, agent_id, reason, grace), form)
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@task_id_option("task_id", text="The task of agents whose entry names none.")
+@format_option
+@click.pass_obj
+def import_agents(guard: Invocation, file: Path, task_id: str | None, form: str) -> None:
+    """Take over the agents of a registry file that was written by hand or by another tool.
+
+    Agents that are registered here already are left as they are, so that a second import changes nothing. A file with
+    anything wrong in it is refused whole.
+    """
+    from guard.agents.import_registry import take_over
+
+    report = take_over(guard, file, task_id)
+    for warning in report.warnings:
+        guard.output.warn(warning)
+    guard.output.document(report, form, _import_text)
+
+
+def _import_text(report: ImportReport) -> str:
+    lines = [f"{plural(len(report.imported), 'agent')} imported, {len(report.known)} known before"]
+    lines += [f"  {one.task_id}/{one.agent_id}" for one in report.imported]
+    return "\n".join(lines)
+
+
+def _print(guard: Invocation, report: AgentReport, form: str) -> None:
+    if report.recorded_as == "spawned" or report.previous_status != report.agent.status:
+        guard.output.note(transition_line(report))
+    guard.output.document(report, form, _sentence)
+
+
+def _sentence(report: AgentReport) -> str:
+    agent = report.agent
+    head = f"{agent.task_id}/{agent.agent_id}: {agent.status}{_WORDS.get(report.recorded_as, '')}"
+    counts = f"{report.active_count} active, {report.completed_count} completed, {report.total_spawned} spawned"
+    lines = [visible(f"{head}; task: {counts}; all tasks: {report.active_agents} active")]
+    if report.completion_validation is not None:
+        lines += [visible(line) for line in _judgement(report)]
+    return "\n".join(lines)
+
+
+def _judgement(report: AgentReport) -> list[str]:
+    found = report.completion_validation
+    assert found is not None
+    lines = [f"  confidence {found.confidence:.2f}"]
+    lines += [f"  blocking: {issue}" for issue in found.blocking_issues]
+    return lines + [f"  warning: {warning}" for warning in found.warnings]

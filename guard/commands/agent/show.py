@@ -2,7 +2,7 @@
 
 import click
 
-from guard.commands.agent.options import named
+from guard.commands.options import registered_agent_options, task_id_option
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
@@ -10,13 +10,7 @@ from guard.core.agents.report import details, table
 
 
 @click.command("list")
-@click.option(
-    "--task",
-    "task_id",
-    metavar="ID",
-    callback=given_id("a task id"),
-    help="Only the agents of this task.",
-)
+@task_id_option("task_id", text="List only the agents of this task.")
 @click.option("--all", "everything", is_flag=True, help="Also those that ended long ago.")
 @click.option("--no-look", is_flag=True, help="Do not look whether sessions and processes exist.")
 @format_option
@@ -32,7 +26,7 @@ def list_agents(
 
 
 @click.command("show")
-@named
+@registered_agent_options
 @format_option
 @click.pass_obj
 def show(guard: Invocation, task_id: str, agent_id: str, form: str) -> None:

@@ -1,13 +1,8 @@
-"""`guard plan`: one module per kind of verb."""
+"""`guard plan`: one module per group of verbs."""
 
 import click
 
-from guard.commands.plan import help as helping
-from guard.commands.plan import ingest as ingesting
-from guard.commands.plan import show as looking
-from guard.commands.plan import support as supporting
-from guard.commands.plan import tasks as working
-from guard.commands.plan import upkeep
+from guard.commands.plan import show, support, tasks, upkeep
 
 
 @click.group("plan")
@@ -16,26 +11,26 @@ def command() -> None:
 
 
 for verb in (
-    looking.load,
-    looking.show,
-    looking.next_task,
-    looking.graph,
-    working.dispatch,
-    working.ready,
-    working.audit,
-    working.checkpoint,
-    working.lost,
-    working.done,
-    helping.remediate,
-    helping.health,
-    helping.ask,
-    helping.answer,
-    supporting.assess,
-    supporting.analyst,
-    supporting.expand,
-    supporting.delegate,
-    supporting.support,
-    ingesting.ingest,
+    show.load,
+    show.show,
+    show.next_task,
+    show.graph,
+    tasks.dispatch,
+    tasks.ready,
+    tasks.audit,
+    tasks.checkpoint,
+    tasks.lost,
+    tasks.done,
+    support.remediate,
+    support.health,
+    support.ask,
+    support.answer,
+    support.assess,
+    support.analyst,
+    support.expand,
+    support.delegate,
+    support.support,
+    upkeep.ingest,
     upkeep.outbox,
     upkeep.usage,
     upkeep.tick,

@@ -4,15 +4,18 @@ from pathlib import Path
 
 import click
 
-from guard.commands.options import settles_plan_rollbacks
-from guard.commands.plan.options import recorded, tell_of
+from guard.commands.options import (
+    print_change,
+    records_plan,
+    settles_plan_rollbacks,
+)
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 
 
 @click.command("load")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@recorded
+@records_plan
 def load(guard: Invocation, file: Path | None, event_id: str | None, form: str) -> None:
     """Take a file for the plan: markdown task lists, or JSON.
 
@@ -21,7 +24,7 @@ def load(guard: Invocation, file: Path | None, event_id: str | None, form: str) 
     """
     from guard.coordinator.plan import load_file
 
-    tell_of(guard, load_file(guard, file, event_id), form)
+    print_change(guard, load_file(guard, file, event_id), form)
 
 
 @click.command("show")

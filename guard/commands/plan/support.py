@@ -5,9 +5,21 @@ from typing import Any, cast, get_args
 
 import click
 
-from guard.commands.plan.options import agent_option, recorded, task_option, tell
+from guard.commands.options import (
+    agent_id_option,
+    plan_agent_option,
+    record_request,
+    records_plan,
+)
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
+from guard.core.coordinator.decide_agents import (
+    answer_question,
+    ask_question,
+    dispatch_remediation,
+    fail_health_audit,
+    pass_health_audit,
+)
 from guard.core.coordinator.decide_support import (
     ask_clarification,
     assess_tasks,
@@ -28,30 +40,30 @@ _MOST_BYTES = 1 << 20
 
 @click.command("assess")
 @click.option("--expand", "vague", multiple=True, metavar="TASK", help="A task that is too vague.")
-@recorded
+@records_plan
 def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form: str) -> None:
     """Record which tasks have to be expanded first; all others can be implemented as they are."""
     from guard.coordinator.plan import find_task_id
 
     named = tuple(find_task_id(guard, one) for one in vague)
-    tell(guard, assess_tasks(needs_expansion=named), event_id, form)
+    record_request(guard, assess_tasks(needs_expansion=named), event_id, form)
 
 
 @click.command("analyst")
 @click.argument("task")
-@agent_option
-@recorded
+@plan_agent_option
+@records_plan
 def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, form: str) -> None:
     """Give a vague task to an agent that expands it."""
     from guard.coordinator.plan import find_task_id
 
     request = dispatch_analyst(task_id=find_task_id(guard, task), agent_id=agent_id)
-    tell(guard, request, event_id, form)
+    record_request(guard, request, event_id, form)
 
 
 @click.command("expand")
 @click.argument("task")
-@agent_option
+@plan_agent_option
 @click.option(
     "--confidence",
     type=click.Choice(get_args(Confidence)),
@@ -66,7 +78,7 @@ def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, f
     help="The expanded task, as one JSON object.",
 )
 @click.option("--question", metavar="TEXT", help="With LOW: what has to be known first.")
-@recorded
+@records_plan
 def expand(
     guard: Invocation,
     task: str,
@@ -90,7 +102,7 @@ def expand(
         told = _object(specification) if specification is not None else {}
         sure = cast(Any, confidence)
         request = expand_task(**names, confidence=sure, specification=told)
-    tell(guard, request, event_id, form)
+    record_request(guard, request, event_id, form)
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -109,15 +121,10 @@ def _object(path: Path) -> dict[str, Any]:
 
 @click.command("delegate")
 @click.argument("agent", callback=given_id("an agent id"))
-@click.option(
-    "--from",
-    "delegating_agent",
-    required=True,
-    metavar="ID",
-    callback=given_id("an agent id"),
-    help="The agent that asks for help.",
+@agent_id_option(
+    "--from", "delegating_agent", required=True, text="The agent that asks for support."
 )
-@task_option
+@click.option("--task", metavar="TASK", help="The task that the request is about.")
 @click.option(
     "--type",
     "request_type",
@@ -127,7 +134,7 @@ def _object(path: Path) -> dict[str, Any]:
     help="What is asked for.",
 )
 @click.argument("summary")
-@recorded
+@records_plan
 def delegate(
     guard: Invocation,
     agent: str,
@@ -148,7 +155,7 @@ def delegate(
         request_type=cast(RequestType, request_type),
         request_summary=summary,
     )
-    tell(guard, request, event_id, form)
+    record_request(guard, request, event_id, form)
 
 
 @click.command("support")
@@ -163,7 +170,7 @@ def delegate(
 )
 @click.option("--message", default="", metavar="TEXT", help="The result, or what went wrong.")
 @click.option("--suggest", metavar="ID", help="With `out-of-scope`: who could do it.")
-@recorded
+@records_plan
 def support(
     guard: Invocation,
     run_id: str,
@@ -183,4 +190,67 @@ def support(
         request = fail_support(run_id=run_id, reason=message)
     else:
         request = decline_support(run_id=run_id, suggested=suggest, guidance=message)
-    tell(guard, request, event_id, form)
+    record_request(guard, request, event_id, form)
+
+
+@click.command("remediate")
+@plan_agent_option
+@click.option("--issue", metavar="TEXT", help="What is wrong; by default what is known already.")
+@records_plan
+def remediate(
+    guard: Invocation, agent_id: str, issue: str | None, event_id: str | None, form: str
+) -> None:
+    """Send an agent to remedy the infrastructure: nobody gets a task until it is healthy.
+
+    Refused (exit code 1) while one is at it, and at `coordinator.remediation_attempts`.
+    """
+    record_request(guard, dispatch_remediation(agent_id=agent_id, issue=issue), event_id, form)
+
+
+@click.command("health")
+@plan_agent_option
+@click.option(
+    "--verdict",
+    required=True,
+    type=click.Choice(["healthy", "unhealthy"]),
+    help="How the infrastructure is.",
+)
+@click.option("--issue", metavar="TEXT", help="What is wrong now.")
+@records_plan
+def health(
+    guard: Invocation,
+    agent_id: str,
+    verdict: str,
+    issue: str | None,
+    event_id: str | None,
+    form: str,
+) -> None:
+    """Record whether a blocked infrastructure is healthy again; at the limit of attempts a person is asked."""
+    request: Request = pass_health_audit(agent_id=agent_id)
+    if verdict == "unhealthy":
+        request = fail_health_audit(agent_id=agent_id, issue=issue)
+    record_request(guard, request, event_id, form)
+
+
+@click.command("ask")
+@agent_id_option("--agent", "agent_id", text="The agent that waits for the answer.")
+@click.argument("question")
+@records_plan
+def ask(
+    guard: Invocation, agent_id: str | None, question: str, event_id: str | None, form: str
+) -> None:
+    """Ask a person; until the answer no new task is given to anybody."""
+    record_request(guard, ask_question(agent_id=agent_id, question=question), event_id, form)
+
+
+@click.command("answer")
+@click.argument("question_id", metavar="QUESTION", callback=given_id("a question id"))
+@click.argument("response")
+@records_plan
+def answer(
+    guard: Invocation, question_id: str, response: str, event_id: str | None, form: str
+) -> None:
+    """Answer an open question; whoever waits for it finds the answer in the outbox."""
+    record_request(
+        guard, answer_question(question_id=question_id, response=response), event_id, form
+    )

@@ -4,7 +4,11 @@ from typing import Any
 
 import click
 
-from guard.commands.plan.options import agent_option, recorded, tell
+from guard.commands.options import (
+    plan_agent_option,
+    record_request,
+    records_plan,
+)
 from guard.context.invocation import Invocation
 from guard.core.coordinator.decide_agents import (
     complete_agent,
@@ -24,9 +28,9 @@ from guard.core.coordinator.requests import Request
 
 @click.command("dispatch")
 @click.argument("task")
-@agent_option
+@plan_agent_option
 @click.option("--auditor", is_flag=True, help="To audit the task, not to work on it.")
-@recorded
+@records_plan
 def dispatch(
     guard: Invocation, task: str, agent_id: str, auditor: bool, event_id: str | None, form: str
 ) -> None:
@@ -41,13 +45,13 @@ def dispatch(
     request: Request = dispatch_developer(task_id=task_id, agent_id=agent_id)
     if auditor:
         request = dispatch_agent(task_id=task_id, agent_id=agent_id)
-    tell(guard, request, event_id, form)
+    record_request(guard, request, event_id, form)
 
 
 @click.command("ready")
 @click.argument("task")
 @click.option("--agent", "agent_id", metavar="ID", help="By default the task's developer.")
-@recorded
+@records_plan
 def ready(
     guard: Invocation, task: str, agent_id: str | None, event_id: str | None, form: str
 ) -> None:
@@ -55,12 +59,12 @@ def ready(
     from guard.coordinator.plan import find_task_id
 
     request = submit_for_audit(task_id=find_task_id(guard, task), agent_id=agent_id)
-    tell(guard, request, event_id, form)
+    record_request(guard, request, event_id, form)
 
 
 @click.command("audit")
 @click.argument("task")
-@agent_option
+@plan_agent_option
 @click.option(
     "--verdict",
     required=True,
@@ -73,7 +77,7 @@ def ready(
     metavar="TEXT",
     help="The evidence, what is wrong with the task, or what blocks the audit.",
 )
-@recorded
+@records_plan
 def audit(
     guard: Invocation,
     task: str,
@@ -98,32 +102,32 @@ def audit(
         request = fail_audit(**names, reason=message)
     else:
         request = block_audit(**names, issue=message or "failures that were there before")
-    tell(guard, request, event_id, form)
+    record_request(guard, request, event_id, form)
 
 
 @click.command("checkpoint")
-@agent_option
+@plan_agent_option
 @click.argument("text")
-@recorded
+@records_plan
 def checkpoint(
     guard: Invocation, agent_id: str, text: str, event_id: str | None, form: str
 ) -> None:
     """Record how far an agent is; it gets more time for it when its time is up."""
-    tell(guard, record_checkpoint(agent_id=agent_id, checkpoint=text), event_id, form)
+    record_request(guard, record_checkpoint(agent_id=agent_id, checkpoint=text), event_id, form)
 
 
 @click.command("lost")
-@agent_option
+@plan_agent_option
 @click.option("--reason", default="", metavar="TEXT", help="What happened to it.")
-@recorded
+@records_plan
 def lost(guard: Invocation, agent_id: str, reason: str, event_id: str | None, form: str) -> None:
     """Record that an agent crashed: its task is free again, until `coordinator.redispatch_limit`."""
-    tell(guard, crash_agent(agent_id=agent_id, reason=reason), event_id, form)
+    record_request(guard, crash_agent(agent_id=agent_id, reason=reason), event_id, form)
 
 
 @click.command("done")
-@agent_option
-@recorded
+@plan_agent_option
+@records_plan
 def done(guard: Invocation, agent_id: str, event_id: str | None, form: str) -> None:
     """Record that an agent that remedies or audits the infrastructure has ended."""
-    tell(guard, complete_agent(agent_id=agent_id), event_id, form)
+    record_request(guard, complete_agent(agent_id=agent_id), event_id, form)

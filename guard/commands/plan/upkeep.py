@@ -1,13 +1,21 @@
 """`guard plan outbox`, `usage`, `tick`: what is to be delivered, what is used up, and what is due."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from guard.commands.options import settles_plan_rollbacks
-from guard.commands.plan.options import recorded, tell, tell_of
-from guard.context.ids import given_id
+from guard.commands.options import (
+    INPUT_FILE,
+    event_id_option,
+    plan_agent_option,
+    print_change,
+    record_request,
+    records_plan,
+    repeatable_option,
+    settles_plan_rollbacks,
+)
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.coordinator.decide import record_usage
@@ -20,11 +28,8 @@ if TYPE_CHECKING:
 @click.command("outbox")
 @click.option("--take", is_flag=True, help="Take what is there: it has been delivered.")
 @click.option("--agent", "agent_id", metavar="ID", help="Only what is for this agent.")
-@click.option(
-    "--event-id",
-    metavar="ID",
-    callback=given_id("an event id"),
-    help="With --take, the id to record it under: the same once more gives the same items again.",
+@event_id_option(
+    "With --take: record under this id; the same call with the same id prints the same items."
 )
 @format_option
 @click.pass_obj
@@ -65,7 +70,7 @@ def outbox(
     metavar="TIME",
     help="When the limit begins anew, in ISO-8601.",
 )
-@recorded
+@records_plan
 def usage(
     guard: Invocation,
     utilisation: int | None,
@@ -85,12 +90,12 @@ def usage(
             session_remaining=remaining,
             session_resets_at=resets_at,
         )
-    tell(guard, told, event_id, form)
+    record_request(guard, told, event_id, form)
 
 
 @click.command("tick")
 @click.option("--no-fill", is_flag=True, help="Send nobody out; only look whose time is up.")
-@recorded
+@records_plan
 def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> None:
     """Do what is due: time agents out, then fill the free places, audits first.
 
@@ -103,7 +108,7 @@ def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> N
     def at_work(agent_id: str, agent: "ActiveAgent") -> bool:
         return _is_at_work(guard, agent_id, agent)
 
-    tell_of(guard, run_tick(guard, at_work, fills=not no_fill, event_id=event_id), form)
+    print_change(guard, run_tick(guard, at_work, fills=not no_fill, event_id=event_id), form)
 
 
 def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
@@ -126,3 +131,25 @@ def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
         return False
     last = found.last_activity
     return found.is_active and last is not None and last > agent.dispatched_at
+
+
+@click.command("ingest")
+@click.argument("file", type=INPUT_FILE, default="-")
+@plan_agent_option
+@repeatable_option
+@format_option
+@click.pass_obj
+@settles_plan_rollbacks
+def ingest(guard: Invocation, file: Path, agent_id: str, event_id: str | None, form: str) -> None:
+    """Take what an agent printed for what it tells: ready for audit, a verdict, a question, a checkpoint, its end.
+
+    FILE has the agent's last message or its event stream; by default it is read from standard input. Signals count only where
+    they stand on a line of their own, never in quoted text. For a supporting agent name its run, or the agent itself where it
+    has only one. Exit code 1 if a signal was refused.
+    """
+    from guard.coordinator.ingest import ingest as taken
+    from guard.core.coordinator.report import ingest_text
+
+    report = taken(guard, agent_id, file, event_id)
+    guard.output.document(report, form, ingest_text)
+    click.get_current_context().exit(1 if report.refused else 0)
