@@ -10,7 +10,7 @@ from guard.core.base.event_values import Event
 from guard.core.base.fields import is_id
 from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.plain import error_lines
-from guard.core.gate.stream_team import StreamTeam
+from guard.core.gate.members import StreamTeam
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from guard.core.classify.base import Format, StreamEnd, wants
 from guard.core.classify.errors import ErrorMeaning, ReportedError, meaning_of, trouble
 from guard.core.classify.plain import is_known
 from guard.core.gate.claude import ClaudeStream
-from guard.core.gate.qwen import QwenStream
-from guard.core.gate.stream_team import StreamTeam
+from guard.core.gate.members import StreamTeam
+from guard.core.gate.simple_streams import QwenStream
 
 _REFUSED = ("rejected", "denied")
 _QUESTION_TOOLS = ("AskUserQuestion", "ask_user_question")

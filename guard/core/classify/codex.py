@@ -15,7 +15,7 @@ from guard.core.classify.base import Errors, Format, StreamEnd, wants
 from guard.core.classify.errors import ReportedError, trouble
 from guard.core.classify.plain import error_lines
 from guard.core.gate.codex import CodexStream
-from guard.core.gate.stream_team import StreamTeam
+from guard.core.gate.members import StreamTeam
 
 _GAVE_UP = 1
 _TOKENS = re.compile(rb"tokens used\r?\n[\d,.]+\s*\Z")

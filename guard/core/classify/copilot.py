@@ -10,7 +10,7 @@ from guard.core.classify.base import Errors, Format, StreamEnd, wants
 from guard.core.classify.errors import ReportedError, trouble
 from guard.core.classify.plain import error_lines
 from guard.core.gate.copilot import CopilotStream
-from guard.core.gate.stream_team import StreamTeam
+from guard.core.gate.members import StreamTeam
 
 _MOST_TOOLS = 10_000
 _MOST_DENIED = 100

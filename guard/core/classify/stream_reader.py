@@ -23,7 +23,7 @@ from guard.core.classify.errors import ErrorMeaning, ReportedError
 from guard.core.classify.outcome import Classification
 from guard.core.classify.outcome import line as line_of
 from guard.core.classify.plain import Tail, trouble_in
-from guard.core.gate.stream_team import StreamTeam
+from guard.core.gate.members import StreamTeam
 
 _ERRORS_KEPT = 64 * 1024
 _HEAD_KEPT = 16 * 1024

@@ -1,8 +1,7 @@
 """Holds the end of an agent's turn back in its own event stream, while helpers of the agent are at work."""
 
-from guard.core.gate.gate import MAX_HOLD_SECONDS, Gate, LetGo, StreamHeld
-from guard.core.gate.line_meaning import LineMeaning, StreamReader, TurnUsage
-from guard.core.gate.outcome import Reason, StreamOutcome
+from guard.core.gate.gate import MAX_HOLD_SECONDS, Gate, LetGo, Reason, StreamHeld, StreamOutcome
+from guard.core.gate.reader import LineMeaning, StreamReader, TurnUsage
 
 __all__ = [
     "AGENTS",
@@ -26,9 +25,7 @@ def stream_reader(agent: str) -> StreamReader:
     from guard.core.gate.claude import ClaudeStream
     from guard.core.gate.codex import CodexStream
     from guard.core.gate.copilot import CopilotStream
-    from guard.core.gate.gemini import GeminiStream
-    from guard.core.gate.opencode import OpenCodeStream
-    from guard.core.gate.qwen import QwenStream
+    from guard.core.gate.simple_streams import GeminiStream, OpenCodeStream, QwenStream
 
     readers: tuple[type[StreamReader], ...] = (
         ClaudeStream,

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from guard.core.base.event_values import Event, part_of, parts_of
-from guard.core.gate.line_meaning import (
+from guard.core.team.change import (
+    Alive,
+    Change,
+    Joined,
+    Kind,
+    LeftBecause,
+    MemberLeft,
+    Running,
+)
+from guard.core.gate.reader import (
     NOTHING,
     LineMeaning,
     StreamReader,
@@ -18,7 +27,6 @@ from guard.core.gate.line_meaning import (
     member_in,
     name_in,
 )
-from guard.core.team.change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft, Running
 
 _KINDS: frozenset[Kind] = frozenset({"background_shell", "subagent", "teammate"})
 _ENDS: dict[object, LeftBecause] = {

@@ -7,7 +7,8 @@ ended by then is a helper that will be killed; a command that ends within its tu
 from collections.abc import Iterator
 
 from guard.core.base.event_values import Event, part_of, text_of
-from guard.core.gate.line_meaning import (
+from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft
+from guard.core.gate.reader import (
     NOTHING,
     LineMeaning,
     StreamReader,
@@ -16,7 +17,6 @@ from guard.core.gate.line_meaning import (
     member_in,
     name_in,
 )
-from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft
 
 _COMMANDS = ("command_execution", "mcp_tool_call")
 _ENDS: dict[object, LeftBecause] = {

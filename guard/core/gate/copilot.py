@@ -6,7 +6,8 @@
 from collections.abc import Iterator
 
 from guard.core.base.event_values import Event, part_of
-from guard.core.gate.line_meaning import (
+from guard.core.team.change import Change, Joined, MemberLeft
+from guard.core.gate.reader import (
     NOTHING,
     LineMeaning,
     StreamReader,
@@ -15,7 +16,6 @@ from guard.core.gate.line_meaning import (
     member_in,
     name_in,
 )
-from guard.core.team.change import Change, Joined, MemberLeft
 
 
 class CopilotStream(StreamReader):

@@ -1,10 +1,36 @@
-"""OpenCode's `run --format json`: no closing line, so the step that stops ends the turn; each step has its own tokens.
-
-A subagent runs inside the tool call that starts it, and has a session of its own.
-"""
+"""Gemini CLI's `stream-json`: one result ends it, and of helpers in the background it tells nothing."""
 
 from guard.core.base.event_values import Event, part_of
-from guard.core.gate.line_meaning import NOTHING, LineMeaning, StreamReader, TurnUsage, count_in
+from guard.core.gate.claude import ClaudeStream
+from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage, count_in
+
+
+class GeminiStream(StreamReader):
+    name = "gemini"
+    telling = (b'"init"', b'"result"')
+    ending = (b'"result"',)
+    beginning = (b'"message"', b'"tool_use"')
+
+    def read(self, event: Event) -> LineMeaning:
+        match event.get("type"):
+            case "init":
+                self.know(event.get("session_id"))
+            case "message" | "tool_use":
+                return LineMeaning(begins_turn=True)
+            case "result":
+                usage = TurnUsage(count_in(part_of(event, "stats").get("input_tokens")))
+                return LineMeaning(end_of_turn=True, usage=usage)
+        return NOTHING
+
+
+class QwenStream(ClaudeStream):
+    name = "qwen"
+    spawning = ("agent", "task")
+
+    def _usage(self, event: Event) -> TurnUsage:
+        """Its input tokens have the cached ones among them."""
+        return TurnUsage(count_in(part_of(event, "usage").get("input_tokens")))
+
 
 _FINISHED = ("stop", "length", "content-filter")
 
