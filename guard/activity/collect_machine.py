@@ -7,7 +7,7 @@ from pathlib import Path
 
 from guard.activity.subject import AgentSubject, Figures, Sign
 from guard.core.agents.whereabouts import Whereabouts
-from guard.install.agents import HOSTS
+from guard.install.agents import AGENT_CLIS
 from guard.system import tmux
 from guard.system.bounded_walk import BoundedWalk, FolderListing
 from guard.system.host import here, same_place
@@ -90,7 +90,7 @@ def transcript(subject: AgentSubject) -> Iterator[Sign]:
 def _folder_of(kind: str, subject: AgentSubject) -> Path | None:
     if kind not in _TRANSCRIPTS:
         return None
-    return HOSTS[kind].user_folder(subject.environ) / _TRANSCRIPTS[kind]
+    return AGENT_CLIS[kind].user_folder(subject.environ) / _TRANSCRIPTS[kind]
 
 
 def _files_of(folder: Path, session: str, subject: AgentSubject) -> Iterator[tuple[Path, float]]:

@@ -17,7 +17,7 @@ from guard.core.activity.status import StatusReport, SurveyedAgent, TaskLine, ca
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentsReport, ListedAgent
-from guard.hooks.ingest import fold
+from guard.hooks.ingest import ingest_hooks
 
 _THREADS = 4
 _SurveyedLook = tuple[ListedAgent, AgentSubject | None, Look | None]
@@ -30,7 +30,7 @@ def survey(
 
     `progress` is called with the number of agents assessed so far and the number of all.
     """
-    fold(guard)
+    ingest_hooks(guard)
     report = listed(guard, None)
     outage, agents = _survey_agents(guard, report, activity, progress)
     return StatusReport(

@@ -27,7 +27,7 @@ from guard.errors import RepositoryProblem
 from guard.git.dirty import Dirty
 from guard.git.history import history
 from guard.git.refs import head_and_refs_stamp
-from guard.hooks.ingest import fold
+from guard.hooks.ingest import ingest_hooks
 from guard.iteration.attribution import LeftByIteration, left_by_iteration
 from guard.iteration.current import agent_has_ended
 from guard.iteration.process_watch import Watch
@@ -125,7 +125,7 @@ class Check:
 
     def _record_news(self) -> None:
         """Record what the hooks have spooled and which helpers ended with the agent; looking itself writes nothing."""
-        fold(self.subject.guard)
+        ingest_hooks(self.subject.guard)
         self.team.record_end_of_host()
 
     def _gather(self) -> Evidence:

@@ -17,7 +17,7 @@ from guard.core.check.report import CheckReport, CheckResult, check_report
 from guard.core.classify import Classification
 from guard.core.snapshots.snapshot import Occasion
 from guard.errors import GuardError, RepositoryProblem
-from guard.hooks.git.missed_commits import noticed
+from guard.hooks.git.commits import find_missed_commits
 from guard.iteration.attribution import Away
 from guard.iteration.current import CheckTerms, Iteration, current, last_check, watch_of
 from guard.iteration.kept_output import KeptOutput, left_alone_since, output_left_by
@@ -167,7 +167,7 @@ def _prepare(
 def _report(subject: CheckSubject, result: CheckResult) -> CheckReport:
     guard, missed = subject.guard, list[str]()
     with suppress(GuardError):  # For information: no verdict goes by it.
-        missed += noticed(guard, subject.baseline).sentences()
+        missed += find_missed_commits(guard, subject.baseline).sentences()
     return check_report(
         result,
         subject.baseline,

@@ -80,9 +80,9 @@ def _gate(guard: Invocation, agent: str, max_hold: float | None) -> tuple[Gate, 
     if not in_repository:
         gate = Gate(reader, max_hold_seconds=longest, tell=lambda news: _tell(output, news))
         return gate, lambda: None
-    from guard.gate.accounts import Accounts, scope_of_stream
+    from guard.gate.accounts import Accounts, stream_scope
 
-    accounts = Accounts(guard, lambda: scope_of_stream(guard, agent, reader.session))
+    accounts = Accounts(guard, lambda: stream_scope(guard, agent, reader.session))
 
     def tell(news: StreamHeld | LetGo) -> None:
         _tell(output, news)

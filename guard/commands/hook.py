@@ -4,8 +4,7 @@ import os
 
 import click
 
-from guard.core.hooks.event_kinds import ANSWERED, KINDS
-from guard.core.hooks.git.hook_names import EVENTS
+from guard.core.hooks.event_kinds import ANSWERED, GIT_HOOKS, KINDS
 from guard.hooks.call import call
 
 _HELP = """Take in, or answer, what an agent's own program, or git, calls its hooks for.
@@ -37,7 +36,7 @@ def _events() -> str:
                 line = " " * (wide + 1)
             line += f" {event}"
         lines.append(line)
-    lines.append(f"{'git':<{wide}}  {' '.join(EVENTS)}")
+    lines.append(f"{'git':<{wide}}  {' '.join(GIT_HOOKS)}")
     return "\n".join(lines)
 
 

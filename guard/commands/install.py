@@ -7,12 +7,12 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.install import git_options as git_asked
-from guard.install.apply import DoesNotFit, put
-from guard.install.json_edit import rendered
+from guard.install.apply import DoesNotFit, put_piece
+from guard.install.json_edit import render
 from guard.install.options import (
     InstallTarget,
-    asked,
-    refuse_strangers,
+    install_target,
+    refuse_foreign_options,
     report,
     text,
     where_options,
@@ -48,18 +48,21 @@ def command(
     Installing again changes nothing, or replaces what an older guard put there.
     """
     scopes = {"user": user, "project": project, "local": local}
-    refuse_strangers(agent, scopes, plugin, bool(hooks or shared))
+    refuse_foreign_options(agent, scopes, plugin, bool(hooks or shared))
     if agent == git_asked.AGENT:
-        done = git_asked.put(guard, hooks, shared=shared, dry_run=dry_run, told=told)
+        done = git_asked.install_git_hooks(guard, hooks, shared=shared, dry_run=dry_run, told=told)
         guard.output.document(done, form, git_asked.text)
         return
-    wanted = asked(guard, agent, scopes, plugin, told)
+    wanted = install_target(guard, agent, scopes, plugin, told)
     try:
-        changes = [put(piece, wanted.root, guard.environ, dry_run=True) for piece in wanted.pieces]
+        changes = [
+            put_piece(piece, wanted.root, guard.environ, dry_run=True) for piece in wanted.pieces
+        ]
         if not dry_run:
             # Only once each of them is known to fit.
             changes = [
-                put(piece, wanted.root, guard.environ, dry_run=False) for piece in wanted.pieces
+                put_piece(piece, wanted.root, guard.environ, dry_run=False)
+                for piece in wanted.pieces
             ]
     except DoesNotFit:
         if form == "text":
@@ -69,5 +72,5 @@ def command(
 
 
 def _by_hand(wanted: InstallTarget) -> str:
-    hooks = {**wanted.host.skeleton, "hooks": wanted.host.hooks(wanted.command)}
-    return f"What would be put into it:\n{rendered(hooks).rstrip()}"
+    hooks = {**wanted.cli.skeleton, "hooks": wanted.cli.hooks(wanted.command)}
+    return f"What would be put into it:\n{render(hooks).rstrip()}"

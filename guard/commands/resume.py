@@ -59,14 +59,14 @@ def command(
     most; after that a person is needed (14). While a usage limit holds the agent, nothing is sent (13). With `--all` each agent
     gets one line, or with `--format json` one document on a line; `guard resume --all --send --watch` is the monitor.
     """
-    from guard.hooks.ingest import fold
+    from guard.hooks.ingest import ingest_hooks
     from guard.resume.send import ResumeRequest, resume
 
     guard: Invocation = ctx.obj
     _check_words(agent, task, everyone, send, by, watch)
     wish = ResumeRequest(task, lookback, not no_claim, send, by, not no_activity_check)
     if agent is not None:
-        fold(guard)
+        ingest_hooks(guard)
         report = resume(guard, agent, wish)
         guard.output.verdict(report, form, resume_text)
         ctx.exit(report.exit_code)

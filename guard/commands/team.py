@@ -21,7 +21,7 @@ from guard.core.team.report import (
 )
 from guard.core.team.state import Scope, TeamState
 from guard.errors import Refused
-from guard.hooks.ingest import fold
+from guard.hooks.ingest import ingest_hooks
 from guard.iteration.current import team_scope
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -179,7 +179,7 @@ def clear(guard: Invocation, reason: str, session: str | None, form: str) -> Non
 @click.pass_obj
 def show(guard: Invocation, everything: bool, session: str | None, form: str) -> None:
     """Show the team of a session: its name, who counts, and whether a completion is held back."""
-    fold(guard)
+    ingest_hooks(guard)
     scope, state = teams.team_of(guard, session)
     guard.output.document(team_report(scope, state), form, whole_text if everything else team_text)
 

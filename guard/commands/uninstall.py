@@ -7,8 +7,14 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.install import git_options as git_asked
-from guard.install.apply import take
-from guard.install.options import asked, refuse_strangers, report, text, where_options
+from guard.install.apply import take_piece
+from guard.install.options import (
+    install_target,
+    refuse_foreign_options,
+    report,
+    text,
+    where_options,
+)
 
 
 @click.command("uninstall")
@@ -33,14 +39,14 @@ def command(
     there before is there again. Exit code 1: a hook was changed by hand, and is left.
     """
     scopes = {"user": user, "project": project, "local": local}
-    refuse_strangers(agent, scopes, plugin, bool(hooks or shared))
+    refuse_foreign_options(agent, scopes, plugin, bool(hooks or shared))
     if agent == git_asked.AGENT:
-        done = git_asked.take(guard, hooks, shared=shared, dry_run=dry_run)
+        done = git_asked.uninstall_git_hooks(guard, hooks, shared=shared, dry_run=dry_run)
         guard.output.document(done, form, git_asked.text)
         return 1 if any(one.step == "left" for one in done.hooks) else 0
-    wanted = asked(guard, agent, scopes, plugin)
+    wanted = install_target(guard, agent, scopes, plugin)
     # The last that came goes first: the folders that were made for the first held the others too.
     pieces = reversed(wanted.pieces)
-    changes = [take(piece, wanted.root, guard.environ, dry_run=dry_run) for piece in pieces]
+    changes = [take_piece(piece, wanted.root, guard.environ, dry_run=dry_run) for piece in pieces]
     guard.output.document(report(wanted, changes, "uninstall", dry_run=dry_run), form, text)
     return 0

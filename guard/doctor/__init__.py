@@ -6,9 +6,9 @@ from guard.context.invocation import Invocation
 from guard.core.log.reports import DoctorCheck
 from guard.doctor import machine, places
 from guard.errors import GuardError
-from guard.hooks.ingest import fold
-from guard.install.doctor import agent_hooks
-from guard.install.git_doctor import git_hooks
+from guard.hooks.ingest import ingest_hooks
+from guard.install.doctor import agent_hooks_health
+from guard.install.git_doctor import git_hooks_health
 
 
 def examine(guard: Invocation) -> Iterator[DoctorCheck]:
@@ -20,13 +20,13 @@ def examine(guard: Invocation) -> Iterator[DoctorCheck]:
         "config": places.config,
         "workspace": places.workspace,
         "state": places.state,
-        "git hooks": git_hooks,
-        "agent hooks": agent_hooks,
+        "git hooks": git_hooks_health,
+        "agent hooks": agent_hooks_health,
         "agent CLIs": machine.programs,
         "collectors": machine.collectors,
         "clock": machine.clock,
     }
-    fold(guard)
+    ingest_hooks(guard)
     for name, look in checks.items():
         try:
             yield from look(guard)

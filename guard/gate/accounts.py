@@ -14,7 +14,7 @@ from guard.core.gate import LetGo, StreamHeld
 from guard.core.team.change import Alive, Change, Joined, MemberLeft, Running
 from guard.core.team.state import Scope
 from guard.errors import GuardError, StoreUnavailable
-from guard.hooks.ingest import fold
+from guard.hooks.ingest import ingest_hooks
 from guard.iteration.current import team_scope, told_of_session
 from guard.store.file_store import FileStore
 
@@ -107,7 +107,7 @@ class Accounts:
         teams.host_ended(self._store, self._own(), self._moment(), members)
 
     def _others(self) -> tuple[str, int] | None:
-        fold(self._guard, self._store)
+        ingest_hooks(self._guard, self._store)
         name, members = teams.counting(self._store, self._current(), self._moment())
         unknown = [one for one in members if one.member not in self._told]
         return (name, len(unknown)) if name and unknown else None
@@ -148,7 +148,7 @@ class Accounts:
         return otherwise
 
 
-def scope_of_stream(guard: Invocation, agent: str, session: str | None) -> Scope:
+def stream_scope(guard: Invocation, agent: str, session: str | None) -> Scope:
     """The session of a stream in this work tree; an iteration that nobody watches over is told of it."""
     scope = team_scope(guard, session)
     if session is not None and scope.run is not None:

@@ -1,14 +1,14 @@
-"""One call of an agent's hook: what it is told is spooled, or answered. The exit code is always 0; git's hooks go elsewhere.
+"""Handle one hook call: spool it or answer it for an agent CLI, or pass it on to git's hooks.
 
-To some agents' programs another exit code means that the session must go on, and a fault of guard must never trap it. So
-everything that goes wrong here is noted, and let go.
+For an agent the exit code is always 0. To some agent CLIs another one means that the session must go on, and a fault of
+guard must never trap a session: it is noted, and the session goes its way.
 """
 
 import os
 
 from guard.core.hooks.event_kinds import ANSWERED, KINDS, PROBE
-from guard.hooks import faults, spool, stdin
-from guard.hooks.agent import payload as document
+from guard.hooks import faults, spool
+from guard.hooks.agent.payload import event_kind, read_payload, read_stdin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ _OFF = ("", "0", "false")
 
 
 def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
-    """Do what a hook of this agent, for this event, is there for."""
+    """Handle the call that the words after `guard hook` name; return the exit code."""
     if environ.get(PROBE, "").lower() not in _OFF:
         return 0
     environ = {name: value for name, value in environ.items() if name != PROBE}
     if list(words[:1]) == ["git"]:
-        from guard.hooks.git.call import call as call_of_git
+        from guard.hooks.git.call import call as call_git_hook
 
-        return call_of_git(words[1:], environ)
+        return call_git_hook(words[1:], environ)
     try:
         _call(words, environ)
     except BaseException as error:
@@ -35,16 +35,16 @@ def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
 
 
 def _call(words: "Sequence[str]", environ: "Mapping[str, str]") -> None:
-    kind = document.kind_of(*words) if len(words) == 2 else None
+    kind = event_kind(*words) if len(words) == 2 else None
     if kind is None:
-        faults.tell(environ, f"guard hook {' '.join(words)}: {_unknown(words)}")
+        faults.tell(environ, f"guard hook {' '.join(words)}: {_problem(words)}")
         return
     agent, event = words
-    data = stdin.read()
+    data = read_stdin()
     if kind in ANSWERED:
         _answer(agent, event, data, environ)
     else:
-        spool.put(environ, document.read(agent, event, data, environ))
+        spool.put(environ, read_payload(agent, event, data, environ))
 
 
 def _answer(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> None:
@@ -60,7 +60,7 @@ def _answer(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -
         view = view[os.write(1, view) :]
 
 
-def _unknown(words: "Sequence[str]") -> str:
+def _problem(words: "Sequence[str]") -> str:
     if len(words) != 2:
         return "an agent and an event are wanted"
     if words[0] not in KINDS:

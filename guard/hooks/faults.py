@@ -46,7 +46,7 @@ def tell(environ: "Mapping[str, str]", text: str) -> None:
         return
 
 
-def lines(environ: "Mapping[str, str]") -> list[str]:
+def read_lines(environ: "Mapping[str, str]") -> list[str]:
     """What was noted, the newest last: each line begins with its moment. None where there is nothing to read."""
     home = state_home(environ)
     try:

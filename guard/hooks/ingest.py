@@ -1,9 +1,4 @@
-"""What observing hooks, of agents and of git, have spooled is taken in by whoever comes next.
-
-That is a check, a report, or a hook that has to decide.
-"""
-
-import os
+"""Record what the observing hooks, of agents and of git, have spooled since the last command in the work tree."""
 
 from guard.context.config import state_home
 from guard.context.invocation import Invocation
@@ -13,48 +8,42 @@ from guard.hooks.git.note import FOLDER as COMMITS
 from guard.store import Store
 from guard.system.private_files import Folder
 
-_said: set[str] = set()
+_warned: set[str] = set()
 """Warnings of this process: a check that waits looks again and again."""
 
 
-def fold(guard: Invocation, store: Store | None = None) -> None:
-    """Take in the spool of the work tree, if it has one. What cannot be taken in is a warning, and waits for the next."""
+def ingest_hooks(guard: Invocation, store: Store | None = None) -> None:
+    """Record the spools of the work tree in the log; warn of what cannot be recorded, and leave it to the next command."""
     try:
         if guard.repository_if_any is not None:
-            _fold(guard, store)
-            _fold_commits(guard, store)
+            _ingest(guard, store, spool.FOLDER)
+            _ingest(guard, store, COMMITS)
     except RepositoryProblem:
-        return  # Without a work tree there is no spool; whoever needs one says so.
+        return  # Without a work tree there is no spool; a command that needs one says so.
     except GuardError as error:
         _warn(guard, error.message)
     except OSError as error:
         _warn(guard, f"{error.filename or spool.FOLDER}: {error.strerror or error}")
 
 
-def _fold(guard: Invocation, store: Store | None) -> None:
-    path = state_home(guard.environ) / spool.FOLDER / spool.key(str(guard.repository.root))
+def _ingest(guard: Invocation, store: Store | None, name: str) -> None:
+    path = state_home(guard.environ) / name / spool.work_tree_key(str(guard.repository.root))
     folder = Folder.open(str(path))
     if folder is None:
         return
     with folder:
-        if folder.names():
-            # Most of the time there is nothing, and then this need not be loaded.
-            from guard.hooks.agent.ingest import take_in
-
-            for complaint in take_in(guard, store or guard.writable_store, folder):
-                _warn(guard, complaint)
-
-
-def _fold_commits(guard: Invocation, store: Store | None) -> None:
-    path = state_home(guard.environ) / COMMITS / spool.key(str(guard.repository.root))
-    if os.path.isdir(path):
-        from guard.hooks.git.ingest import take_in
-
-        for complaint in take_in(guard, store):
+        if not folder.names():
+            return
+        # Most of the time there is nothing, and then these need not be loaded.
+        if name == COMMITS:
+            from guard.hooks.git.commits import ingest_commits as ingest
+        else:
+            from guard.hooks.agent.ingest import ingest_calls as ingest
+        for complaint in ingest(guard, store, folder):
             _warn(guard, complaint)
 
 
-def _warn(guard: Invocation, why: str) -> None:
-    if why not in _said:
-        _said.add(why)
-        guard.output.warn(f"what the hooks have told could not be taken in: {why}")
+def _warn(guard: Invocation, problem: str) -> None:
+    if problem not in _warned:
+        _warned.add(problem)
+        guard.output.warn(f"the hooks' reports could not be recorded: {problem}")

@@ -23,7 +23,7 @@ class _Context:
     parse_constant = _zero
 
 
-def parsed(text: str) -> object:
+def parse(text: str) -> object:
     """The value in the text; None if it is none."""
     try:
         return _scanned(text.strip(_SPACE))
@@ -50,7 +50,7 @@ def _scanned(text: str) -> object:
     return value if end == len(text) else None
 
 
-def written(value: object) -> str:
+def render(value: object) -> str:
     """The value as JSON, in ASCII."""
     match value:
         case None:
@@ -61,10 +61,10 @@ def written(value: object) -> str:
             return _quoted(value)
         case dict():
             return (
-                f"{{{','.join([f'{_quoted(key)}:{written(one)}' for key, one in value.items()])}}}"
+                f"{{{','.join([f'{_quoted(key)}:{render(one)}' for key, one in value.items()])}}}"
             )
         case list():
-            return f"[{','.join([written(one) for one in value])}]"
+            return f"[{','.join([render(one) for one in value])}]"
         case _:
             return repr(value)
 

@@ -35,7 +35,7 @@ class NotSpooled(Exception):
     """Why something could not be put into the spool."""
 
 
-def key(root: str) -> str:
+def work_tree_key(root: str) -> str:
     """What names a work tree here."""
     return _digest(os.fsencode(os.path.realpath(root)))
 
@@ -50,30 +50,30 @@ def put(environ: "Mapping[str, str]", heard: Document) -> str | None:
     home = state_home(environ)
     if home is None:
         raise NotSpooled("neither XDG_STATE_HOME nor HOME is a whole path")
-    root = root_of(home, str(heard["cwd"]))
+    root = find_root(home, str(heard["cwd"]))
     if root is None:
         return None
-    return leave(os.path.join(home, FOLDER, key(root)), _name(heard), heard)
+    return write_document(os.path.join(home, FOLDER, work_tree_key(root)), _name(heard), heard)
 
 
-def leave(path: str, name: str, document: Document) -> str:
+def write_document(path: str, name: str, document: Document) -> str:
     """Leave a document in a folder of this user's alone, under this name; its path."""
     folder = _opened(path)
     try:
         _refuse_too_many(folder, path)
-        _write(folder, name, plain_json.written(document).encode())
+        _write(folder, name, plain_json.render(document).encode())
     finally:
         os.close(folder)
     return os.path.join(path, name)
 
 
-def root_of(home: str, cwd: str) -> str | None:
+def find_root(home: str, cwd: str) -> str | None:
     """The nearest folder that has a `.git` of any kind, or had one: then it has a spool already, or guard knows it."""
     here = os.path.realpath(cwd if os.path.isdir(cwd) else os.getcwd())
     while True:
         if os.path.lexists(os.path.join(here, ".git")):
             return here
-        if os.path.isdir(os.path.join(home, FOLDER, key(here))) or _is_known(home, here):
+        if os.path.isdir(os.path.join(home, FOLDER, work_tree_key(here))) or _is_known(home, here):
             return here
         above = os.path.dirname(here)
         if above == here:
@@ -83,10 +83,10 @@ def root_of(home: str, cwd: str) -> str | None:
 
 def _is_known(home: str, folder: str) -> bool:
     """Whether guard's index has this very folder as a work tree, as `guard.context.workspace` writes it."""
-    return bool(known_workspace(home, folder))
+    return bool(find_workspace(home, folder))
 
 
-def known_workspace(home: str, folder: str) -> str | None:
+def find_workspace(home: str, folder: str) -> str | None:
     """Where the state of this very folder lies, by guard's index; empty if it is not in it, None if that is unclear."""
     index = os.path.join(home, INDEX)
     if not os.path.isdir(index):
@@ -145,7 +145,7 @@ def _refuse_too_many(folder: int, path: str) -> None:
 def _name(heard: Document) -> str:
     if heard["kind"] in SIGNS_OF_LIFE:
         who = [heard[part] for part in ("agent", "event", "session", "helper")]
-        return f"{ALIVE}{_digest(plain_json.written(who).encode())}.json"
+        return f"{ALIVE}{_digest(plain_json.render(who).encode())}.json"
     return next_name()
 
 

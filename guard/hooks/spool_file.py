@@ -1,6 +1,9 @@
-"""A file that a hook has left: a document that counts only if it is whole and makes sense."""
+"""Read the files of a spool: a document counts only if it is whole and fits its model."""
 
+import os
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from guard.core.base.fields import Frozen
@@ -8,11 +11,16 @@ from guard.errors import GuardError
 from guard.system.private_files import Folder, close, read_from
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_HOUR = 3600.0
 M = TypeVar("M", bound=Frozen)
 
 
-def told_in(folder: Folder, name: str, model: type[M], most_bytes: int) -> M | None:
-    """What the file of this name tells; None if that makes no sense."""
+def document_names(folder: Folder) -> list[str]:
+    return [name for name in folder.names() if name.endswith(".json") and name[0] != "."]
+
+
+def read_document(folder: Folder, name: str, model: type[M], most_bytes: int) -> M | None:
+    """Return the document in the file of this name; None if it is broken or too long."""
     if not _NAME.fullmatch(name):
         return None
     try:
@@ -26,3 +34,16 @@ def told_in(folder: Folder, name: str, model: type[M], most_bytes: int) -> M | N
         return None
     finally:
         close(descriptor)
+
+
+def remove_leftovers(folder: Folder, now: float, is_leftover: Callable[[str], bool]) -> None:
+    """Remove files that killed hooks left, once they are an hour old."""
+    for name in filter(is_leftover, folder.names()):
+        with suppress(OSError):
+            status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+            if now - status.st_mtime > _HOUR:
+                folder.remove(name)
+
+
+def is_temporary(name: str) -> bool:
+    return name.endswith(".tmp")

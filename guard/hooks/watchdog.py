@@ -34,13 +34,13 @@ class Watchdog:
             self._timer = signal.setitimer(signal.ITIMER_REAL, self._seconds)
         return self
 
-    def limit(self, seconds: float) -> None:
+    def set_limit(self, seconds: float) -> None:
         """The limit from the beginning on, once it is known."""
         self._seconds = seconds
         if self._works:
-            signal.setitimer(signal.ITIMER_REAL, max(0.001, self.left()))
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, self.seconds_left()))
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """How many seconds are left."""
         return self._begun + self._seconds - monotonic()
 

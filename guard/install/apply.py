@@ -1,15 +1,33 @@
-"""Guard's part put into files, or taken out of them: each as it is then, under a lock, at once."""
+"""Put guard's part into files, or take it out: each file as it is then, under a lock, in one write.
 
+What a file was before is kept among guard's own state, outside the project. It only serves to leave things as they were. Where
+it is missing (another machine, another user) or cannot be read, what is empty without guard's hooks is taken for guard's.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
+from typing import Literal
 
+from pydantic import Field
+
+from guard.context.config import state_home
+from guard.core.base.fields import Frozen, parsed
 from guard.core.base.text import valid
 from guard.errors import ConfigProblem, GuardError
-from guard.install import originals as remembered
-from guard.install import settings_file as writing
-from guard.install.base import Environ
-from guard.install.diff import difference
+from guard.install import settings_file
+from guard.install.command_line import Environ
 from guard.install.files import SettingsPiece
+from guard.install.merge import Origin
+from guard.system.private_files import Folder
+
+_NO_NEWLINE = "\\ No newline at end of file"
+_FOLDER = "installed.d"
+_MOST_BYTES = 1024 * 1024
 
 
 class DoesNotFit(ConfigProblem):
@@ -25,61 +43,85 @@ class SettingsFileChange:
     after: str | None
     events: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    """What to say of hooks in it that are not guard's."""
+    """Notes on hooks in it that are not guard's."""
 
     @property
-    def is_one(self) -> bool:
+    def is_change(self) -> bool:
         return self.before != self.after
 
     @property
     def diff(self) -> str:
-        return difference(valid(self.path), self.before, self.after)
+        """The change as a unified diff; empty if nothing changes."""
+        if not self.is_change:
+            return ""
+        name, texts = valid(self.path), (self.before, self.after)
+        old, new = (name if text is not None else "/dev/null" for text in texts)
+        # With their ends, so that a last line without one differs from one with it.
+        before, after = ((text or "").splitlines(keepends=True) for text in texts)
+        return "\n".join(_mark_open_ends(unified_diff(before, after, old, new, lineterm="")))
 
 
-def put(
+class StoredOrigin(Frozen):
+    """One settings file as it was before guard's hooks came into it."""
+
+    schema_: Literal["guard/installed/1"] = Field("guard/installed/1", alias="schema")
+    path: str
+    created: bool
+    blank: str | None
+    bare: bool = False
+    empty: dict[str, str]
+    folders: tuple[str, ...]
+    """Folders that were made for it, the outermost first."""
+
+    def origin(self) -> Origin:
+        return Origin(self.created, self.blank, self.bare, self.empty)
+
+
+def put_piece(
     piece: SettingsPiece, root: Path | None, environ: Environ, *, dry_run: bool
 ) -> SettingsFileChange:
-    """Guard's part put into a file; `root` is the repository that it has to stay in."""
-    path = writing.real(piece.path, root)
-    planned = _planned_put(piece, path)
-    if dry_run or not planned.is_one:
-        return planned
-    folders = writing.folders_to_make(path)
+    """Put guard's part into a file; `root` is the repository that the file has to stay in."""
+    path = settings_file.resolve(piece.path, root)
+    plan = _plan_put(piece, path)
+    if dry_run or not plan.is_change:
+        return plan
+    folders = settings_file.folders_to_make(path)
     try:
-        writing.make_folders(folders)
-        with writing.alone(path.parent):
-            change = _planned_put(piece, path)
-            if change.is_one:
+        settings_file.make_folders(folders)
+        with settings_file.lock_folder(path.parent):
+            change = _plan_put(piece, path)
+            if change.is_change:
                 if change.before is None or not _events(piece, path, change.before):
-                    remembered.remember(environ, path, piece.origin(change.before), folders)
-                writing.replace(path, change.before, change.after)
+                    _remember(environ, path, piece.origin(change.before), folders)
+                settings_file.replace_text(path, change.before, change.after)
             return change
     except GuardError:
-        writing.remove_folders(folders)
+        settings_file.remove_folders(folders)
         raise
 
 
-def take(
+def take_piece(
     piece: SettingsPiece, root: Path | None, environ: Environ, *, dry_run: bool
 ) -> SettingsFileChange:
-    """Guard's part taken out of a file."""
-    path = writing.real(piece.path, root)
-    if dry_run or writing.read(path) is None:
-        return _planned_take(piece, path, remembered.recall(environ, path))
-    with writing.alone(path.parent):
-        known = remembered.recall(environ, path)
-        change = _planned_take(piece, path, known)
-        if change.is_one:
-            writing.replace(path, change.before, change.after)
-    if change.is_one:
-        remembered.forget(environ, path)
+    """Take guard's part out of a file."""
+    path = settings_file.resolve(piece.path, root)
+    if dry_run or settings_file.read_text(path) is None:
+        return _plan_take(piece, path, _recall(environ, path))
+    with settings_file.lock_folder(path.parent):
+        known = _recall(environ, path)
+        change = _plan_take(piece, path, known)
+        if change.is_change:
+            settings_file.replace_text(path, change.before, change.after)
+    if change.is_change:
+        _forget(environ, path)
         made = tuple(Path(folder) for folder in known.folders) if known else ()
-        writing.remove_folders(tuple(folder for folder in made if path.is_relative_to(folder)))
+        inside = tuple(folder for folder in made if path.is_relative_to(folder))
+        settings_file.remove_folders(inside)
     return change
 
 
-def _planned_put(piece: SettingsPiece, path: Path) -> SettingsFileChange:
-    before = writing.read(path)
+def _plan_put(piece: SettingsPiece, path: Path) -> SettingsFileChange:
+    before = settings_file.read_text(path)
     try:
         after = piece.put(before)
         return SettingsFileChange(path, before, after, piece.events(after), piece.others(after))
@@ -87,10 +129,8 @@ def _planned_put(piece: SettingsPiece, path: Path) -> SettingsFileChange:
         raise _does_not_fit(path, error) from None
 
 
-def _planned_take(
-    piece: SettingsPiece, path: Path, known: remembered.Remembered | None
-) -> SettingsFileChange:
-    before = writing.read(path)
+def _plan_take(piece: SettingsPiece, path: Path, known: StoredOrigin | None) -> SettingsFileChange:
+    before = settings_file.read_text(path)
     if before is None:
         return SettingsFileChange(path, None, None, ())
     events = _events(piece, path, before)
@@ -110,4 +150,55 @@ def _events(piece: SettingsPiece, path: Path, text: str) -> tuple[str, ...]:
 
 
 def _does_not_fit(path: Path, error: ValueError) -> DoesNotFit:
-    return DoesNotFit(f"{path}: {error}; nothing was changed", "mend the file, or edit it by hand")
+    return DoesNotFit(f"{path}: {error}; nothing was changed", "fix the file, or edit it by hand")
+
+
+def _mark_open_ends(lines: Iterator[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        bare = line.rstrip("\r\n")
+        yield bare
+        if number > 1 and not line.startswith("@@") and bare == line:
+            yield _NO_NEWLINE
+
+
+def _remember(environ: Environ, path: Path, origin: Origin, folders: tuple[Path, ...]) -> None:
+    document = StoredOrigin(
+        path=valid(path),
+        created=origin.created,
+        blank=origin.blank,
+        bare=origin.bare,
+        empty=dict(origin.empty),
+        folders=tuple(valid(folder) for folder in folders),
+    )
+    # That this fails does not stop an installation.
+    with suppress(GuardError, OSError):
+        home = state_home(environ)
+        os.makedirs(home / _FOLDER, mode=0o700, exist_ok=True)
+        with _open_folder(home) as folder:
+            folder.replace(_name(path), document.model_dump_json().encode() + b"\n", locked=False)
+
+
+def _recall(environ: Environ, path: Path) -> StoredOrigin | None:
+    with suppress(GuardError, OSError, ValueError), _open_folder(state_home(environ)) as folder:
+        data = folder.read(_name(path))
+        return parsed(StoredOrigin, data) if data and len(data) <= _MOST_BYTES else None
+    return None
+
+
+def _forget(environ: Environ, path: Path) -> None:
+    with suppress(GuardError, OSError):
+        home = state_home(environ)
+        with _open_folder(home) as folder:
+            folder.remove(_name(path))
+        os.rmdir(home / _FOLDER)
+
+
+def _open_folder(home: Path) -> Folder:
+    folder = Folder.open(os.fspath(home / _FOLDER))
+    if folder is None:
+        raise FileNotFoundError(home)
+    return folder
+
+
+def _name(path: Path) -> str:
+    return f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"

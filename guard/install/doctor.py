@@ -6,98 +6,159 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from guard.context.invocation import Invocation
 from guard.core.base.text import plural
-from guard.core.log.reports import DoctorCheck
+from guard.core.hooks.event_kinds import ANSWERED, KINDS
+from guard.core.hooks.events import Calls
+from guard.core.hooks.state import HOOKS
+from guard.core.log.reports import DoctorCheck, Health
 from guard.errors import GuardError
-from guard.install import merge as merging
-from guard.install import opencode
-from guard.install import settings_file as writing
-from guard.install.agents import HOSTS, Scope, file_of, scopes
-from guard.install.base import AgentProgram
-from guard.install.doctor_calls import last_called, line, noted_faults, silent
+from guard.hooks import faults
+from guard.install import merge, plugins, settings_file
+from guard.install.agents import AGENT_CLIS, OPENCODE, AgentCli, Scope
 from guard.install.jsonc import parse
-from guard.install.trust import HookTrust, trust
+from guard.install.trust import HookFinding, read_trust
+
+_A_DAY = timedelta(days=1)
+_MOST_TEXT = 200
 
 
-def agent_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
+def last_call(guard: Invocation, cli: AgentCli) -> HookFinding:
+    """When a hook of this agent was last called in this work tree."""
+    moments = [one.last_at for one in _calls(guard, cli)]
+    if not moments:
+        return HookFinding("never called here", "start a session here, and look again")
+    return HookFinding(f"last called {_ago(max(moments), guard.clock.now())}")
+
+
+def silent_hooks(guard: Invocation, cli: AgentCli) -> Iterator[DoctorCheck]:
+    """The hooks that every session calls, and that were never called here, though others were.
+
+    It is only a warning if such a session is over: the first one may still be at work.
+    """
+    counts = {one.event: one.count for one in _calls(guard, cli)}
+    kinds = KINDS[cli.agent]
+    due = [event for event in cli.events if kinds[event] in ANSWERED]
+    missing = [event for event in due if event not in counts]
+    if not counts or not missing:
+        return
+    heard = {kinds.get(event) for event in counts}
+    starts = sum(count for event, count in counts.items() if kinds.get(event) == "session_started")
+    is_over = bool(heard & {"stopping", "session_ended"}) or starts > 1
+    found = f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} never called here"
+    hint = "look at the program's own list of its hooks, and into hooks.log, whether it failed"
+    yield health_line(cli, "warning" if is_over else "ok", found, hint if is_over else None)
+
+
+def noted_faults(guard: Invocation) -> Iterator[DoctorCheck]:
+    """What went wrong in hooks of the last day, of all agents and in all work trees."""
+    since = (guard.clock.now() - _A_DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
+    lines = [one for one in faults.read_lines(guard.environ) if one[:4].isdigit() and one >= since]
+    if lines:
+        newest = lines[-1] if len(lines[-1]) <= _MOST_TEXT else f"{lines[-1][:_MOST_TEXT]}…"
+        found = f"{plural(len(lines), 'line')} in the last day; {newest}"
+        hint = f"look into {faults.state_home(guard.environ)}/{faults.LOG}"
+        yield DoctorCheck.of("hook faults", "warning", found, hint)
+
+
+def health_line(cli: AgentCli, state: Health, found: str, hint: str | None) -> DoctorCheck:
+    """What was found of an agent's hooks."""
+    return DoctorCheck.of(f"{cli.agent} hooks", state, found, hint)
+
+
+def _calls(guard: Invocation, cli: AgentCli) -> list[Calls]:
+    with suppress(GuardError):
+        key = guard.workspace.worktree_key
+        known = guard.store.view(HOOKS, key) if key else None
+        return [one for one in (known.calls if known else ()) if one.agent == cli.agent]
+    return []
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    seconds = max(0, int((now - moment).total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def agent_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
     """One line for each scope that an agent has guard's hooks in; one for an agent that is here and has none."""
     repository = guard.repository_if_any
     root = repository.root if repository else None
-    for host in HOSTS.values():
-        lines = list(_of_host(guard, host, root))
+    for cli in AGENT_CLIS.values():
+        lines = list(_of_host(guard, cli, root))
         yield from lines
         if lines:
-            yield from silent(guard, host)
-        if not lines and shutil.which(host.agent, path=guard.environ.get("PATH", "")):
-            yield line(host, "ok", "not installed", f"guard install {host.agent}")
+            yield from silent_hooks(guard, cli)
+        if not lines and shutil.which(cli.agent, path=guard.environ.get("PATH", "")):
+            yield health_line(cli, "ok", "not installed", f"guard install {cli.agent}")
     yield from noted_faults(guard)
 
 
-def _of_host(guard: Invocation, host: AgentProgram, root: Path | None) -> Iterator[DoctorCheck]:
-    for scope in scopes(host):
+def _of_host(guard: Invocation, cli: AgentCli, root: Path | None) -> Iterator[DoctorCheck]:
+    for scope in cli.scopes:
         if scope == "user" or root is not None:
             with suppress(FileNotFoundError):
-                yield _of_scope(guard, host, scope, root)
+                yield _of_scope(guard, cli, scope, root)
 
 
-def _of_scope(
-    guard: Invocation, host: AgentProgram, scope: Scope, root: Path | None
-) -> DoctorCheck:
+def _of_scope(guard: Invocation, cli: AgentCli, scope: Scope, root: Path | None) -> DoctorCheck:
     """FileNotFoundError if this scope has no hooks of guard's."""
-    path = file_of(host, scope, root, guard.environ)
+    path = cli.settings_path(scope, root, guard.environ)
     try:
-        real = writing.real(path, None if scope == "user" else root)
-        text = writing.read(real)
-        program = _program(host, text or "")
+        real = settings_file.resolve(path, None if scope == "user" else root)
+        text = settings_file.read_text(real)
+        program = _program(cli, text or "")
         if text is None or program is None:
             raise FileNotFoundError(path)
         standings = [
-            _installed(guard, host, scope, text, program),
-            trust(host, scope, real, root, guard.environ),
-            last_called(guard, host),
+            _installed(guard, cli, scope, text, program),
+            read_trust(cli, scope, real, root, guard.environ),
+            last_call(guard, cli),
         ]
     except (GuardError, ValueError) as error:
         told = error.message if isinstance(error, GuardError) else f"{path}: {error}"
-        return line(host, "warning", f"{scope}: {told}", "mend the file")
+        return health_line(cli, "warning", f"{scope}: {told}", "mend the file")
     found = "; ".join(standing.told for standing in standings if standing)
     hint = next((standing.hint for standing in standings if standing and standing.hint), None)
-    return line(host, "warning" if hint else "ok", f"{scope}: {found}", hint)
+    return health_line(cli, "warning" if hint else "ok", f"{scope}: {found}", hint)
 
 
-def _program(host: AgentProgram, text: str) -> str | None:
+def _program(cli: AgentCli, text: str) -> str | None:
     """What the hooks in a file call; None if there are none of guard's."""
-    if host.agent == opencode.HOST.agent:
-        return opencode.command_in(text) if opencode.is_ours(text) else None
+    if cli is OPENCODE:
+        return plugins.opencode_command(text) if plugins.is_opencode_plugin(text) else None
     if not text.strip():
         return None
-    hooks = merging.present(text, host).values()
-    programs = Counter(host.program(one) for found in hooks for one in found)
+    hooks = merge.own_hooks(text, cli).values()
+    programs = Counter(cli.program(one) for found in hooks for one in found)
     return programs.most_common(1)[0][0] if programs else None
 
 
 def _installed(
-    guard: Invocation, host: AgentProgram, scope: Scope, text: str, program: str
-) -> HookTrust:
-    again = f"guard install {host.agent}" + ("" if scope == "project" else f" --{scope}")
+    guard: Invocation, cli: AgentCli, scope: Scope, text: str, program: str
+) -> HookFinding:
+    again = f"guard install {cli.agent}" + ("" if scope == "project" else f" --{scope}")
     if not _exists(guard, program):
-        return HookTrust(f"they call {program}, which is not there", again)
-    if host.agent == opencode.HOST.agent:
-        is_current = text == opencode.plugin(program)
+        return HookFinding(f"they call {program}, which is not there", again)
+    if cli is OPENCODE:
+        is_current = text == plugins.opencode_plugin(program)
     elif parse(text).root.data.get("disableAllHooks") is True:
-        return HookTrust("switched off", "take `disableAllHooks` out of the file")
+        return HookFinding("switched off", "take `disableAllHooks` out of the file")
     else:
-        present = merging.present(text, host)
-        called = {*present, *merging.covered(text, host)}
-        missing = [event for event in host.events if event not in called]
+        present = merge.own_hooks(text, cli)
+        called = {*present, *merge.covered_events(text, cli)}
+        missing = [event for event in cli.events if event not in called]
         if missing:
-            return HookTrust(f"missing: {', '.join(missing)}", again)
-        is_current = merging.installed(text, host, program) == text
+            return HookFinding(f"missing: {', '.join(missing)}", again)
+        is_current = merge.add_hooks(text, cli, program) == text
     if not is_current:
-        return HookTrust("of another version of guard", again)
-    return HookTrust(f"installed, {plural(len(host.events), 'event')}")
+        return HookFinding("of another version of guard", again)
+    return HookFinding(f"installed, {plural(len(cli.events), 'event')}")
 
 
 def _exists(guard: Invocation, program: str) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from guard.context.invocation import Invocation
-from guard.core.hooks.git.hook_names import EVENTS
+from guard.core.hooks.event_kinds import GIT_HOOKS
 from guard.core.log.reports import DoctorCheck
-from guard.hooks.git.missed_commits import noticed
+from guard.hooks.git.commits import find_missed_commits
 from guard.install import git_scripts
 from guard.install.git_hooks import folder_in_use
 
@@ -20,14 +20,14 @@ _TOLD = {
 }
 
 
-def git_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
+def git_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
     """One line for all hooks, and one for what was committed past them."""
     repository = guard.repository_if_any
     if repository is None or not repository.git_dir_exists:
         return
     folder = folder_in_use(repository, guard.environ)
-    present = [event for event in EVENTS if (folder / event).is_file()]
-    scripts = {event: git_scripts.read(event, _data(folder / event)) for event in present}
+    present = [event for event in GIT_HOOKS if (folder / event).is_file()]
+    scripts = {event: git_scripts.read_script(event, _data(folder / event)) for event in present}
     ours = [event for event, script in scripts.items() if script.kind != "other"]
     others = [event for event in present if event not in ours]
     found = (
@@ -43,7 +43,7 @@ def git_hooks(guard: Invocation) -> Iterator[DoctorCheck]:
         yield DoctorCheck.of(_NAME, "warning", "; ".join([found, *odd]), "guard install git")
     else:
         yield DoctorCheck.of(_NAME, "ok", found)
-    for sentence in noticed(guard).sentences():
+    for sentence in find_missed_commits(guard).sentences():
         yield DoctorCheck.of(_NAME, "ok", sentence)
 
 

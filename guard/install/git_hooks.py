@@ -14,9 +14,8 @@ from typing import Literal
 from guard.errors import ConfigProblem, Refused, RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.run import config_value
-from guard.install import git_scripts
-from guard.install import settings_file as writing
-from guard.install.base import Environ
+from guard.install import git_scripts, settings_file
+from guard.install.command_line import Environ
 
 KEPT = ".before-guard"
 _MODE = 0o755
@@ -26,7 +25,7 @@ Step = Literal["install", "upgrade", "unchanged", "remove", "restore", "absent",
 
 
 @dataclass(frozen=True)
-class Planned:
+class HookStep:
     """What is to be done about one hook."""
 
     event: str
@@ -43,7 +42,7 @@ def folder_in_use(repository: Repository, environ: Environ) -> Path:
     return repository.root / told if told else repository.common_dir / "hooks"
 
 
-def folder_of(repository: Repository, environ: Environ, *, shared: bool) -> Path:
+def writable_folder(repository: Repository, environ: Environ, *, shared: bool) -> Path:
     """The folder for the hooks of this work tree; an error where guard has no business."""
     if not repository.git_dir_exists:
         raise RepositoryProblem(f"{repository.git_dir} is gone", "bring it back first")
@@ -64,16 +63,16 @@ def folder_of(repository: Repository, environ: Environ, *, shared: bool) -> Path
     return folder
 
 
-def planned(folder: Path, events: Sequence[str], program: str) -> list[Planned]:
+def plan_install(folder: Path, events: Sequence[str], program: str) -> list[HookStep]:
     """What an installation would do; an error, before anything is changed, for what guard does not know."""
     return [_planned(folder, event, program) for event in events]
 
 
-def _planned(folder: Path, event: str, program: str) -> Planned:
+def _planned(folder: Path, event: str, program: str) -> HookStep:
     path, kept = folder / event, folder / (event + KEPT)
     chained = os.path.lexists(kept)
     if not os.path.lexists(path):
-        return Planned(event, "install", chained)
+        return HookStep(event, "install", chained)
     script = _script(path, event)
     if script.kind == "other":
         if chained:
@@ -81,7 +80,7 @@ def _planned(folder: Path, event: str, program: str) -> Planned:
                 f"{path} is not guard's, and {kept.name} is there too",
                 f"move {kept} away if nobody needs it, then install again",
             )
-        return Planned(event, "install", chained=True)
+        return HookStep(event, "install", chained=True)
     if script.kind == "newer":
         raise Refused(f"{path} was written by a newer guard", "upgrade guard")
     if script.kind == "changed":
@@ -90,26 +89,26 @@ def _planned(folder: Path, event: str, program: str) -> Planned:
             f"move your lines to {kept.name}, delete {path}, and install again",
         )
     is_same = script.kind == "current" and script.program == program
-    return Planned(event, "unchanged" if is_same else "upgrade", chained)
+    return HookStep(event, "unchanged" if is_same else "upgrade", chained)
 
 
-def install(folder: Path, events: Sequence[str], program: str) -> tuple[Planned, ...]:
+def install(folder: Path, events: Sequence[str], program: str) -> tuple[HookStep, ...]:
     """Put the scripts there."""
-    writing.make_folders(writing.folders_to_make(folder / "any"))
-    with writing.alone(folder):
-        plan = planned(folder, events, program)
+    settings_file.make_folders(settings_file.folders_to_make(folder / "any"))
+    with settings_file.lock_folder(folder):
+        plan = plan_install(folder, events, program)
         for one in plan:
             if one.step in ("install", "upgrade"):
                 _put(folder, one, program)
     return tuple(plan)
 
 
-def _put(folder: Path, one: Planned, program: str) -> None:
+def _put(folder: Path, one: HookStep, program: str) -> None:
     path, kept = folder / one.event, folder / (one.event + KEPT)
     temporary = folder / f".{one.event}.guard.tmp"
     try:
         temporary.unlink(missing_ok=True)
-        temporary.write_bytes(git_scripts.made(one.event, program))
+        temporary.write_bytes(git_scripts.render_script(one.event, program))
         temporary.chmod(_MODE)
         if one.step == "install" and os.path.lexists(path):
             # Renamed, so that bytes, mode and links stay as they are.
@@ -123,35 +122,35 @@ def _put(folder: Path, one: Planned, program: str) -> None:
         ) from None
 
 
-def removal(folder: Path, events: Sequence[str]) -> list[Planned]:
+def plan_removal(folder: Path, events: Sequence[str]) -> list[HookStep]:
     """What taking the scripts away would do."""
     return [_removal(folder, event) for event in events]
 
 
-def _removal(folder: Path, event: str) -> Planned:
+def _removal(folder: Path, event: str) -> HookStep:
     path, kept = folder / event, folder / (event + KEPT)
     chained = os.path.lexists(kept)
     if not os.path.lexists(path):
         # An installation that was cut off had put the hook aside already.
-        return Planned(event, "restore" if chained else "absent", chained)
+        return HookStep(event, "restore" if chained else "absent", chained)
     kind = _script(path, event).kind
     if kind == "other" and chained:
         # Another program was installed over guard's, and may have kept guard's under a name of its own.
-        return Planned(event, "left", chained, f"it is not guard's, and {kept.name} is there too")
+        return HookStep(event, "left", chained, f"it is not guard's, and {kept.name} is there too")
     if kind == "other":
-        return Planned(event, "absent", chained=False)
+        return HookStep(event, "absent", chained=False)
     if kind in ("changed", "newer"):
         why = "it was changed by hand" if kind == "changed" else "a newer guard wrote it"
-        return Planned(event, "left", chained, why)
-    return Planned(event, "restore" if chained else "remove", chained)
+        return HookStep(event, "left", chained, why)
+    return HookStep(event, "restore" if chained else "remove", chained)
 
 
-def uninstall(folder: Path, events: Sequence[str]) -> tuple[Planned, ...]:
+def uninstall(folder: Path, events: Sequence[str]) -> tuple[HookStep, ...]:
     """Take the scripts away; what was there before them is there again."""
     if not folder.is_dir():
-        return tuple(Planned(event, "absent", chained=False) for event in events)
-    with writing.alone(folder):
-        plan = removal(folder, events)
+        return tuple(HookStep(event, "absent", chained=False) for event in events)
+    with settings_file.lock_folder(folder):
+        plan = plan_removal(folder, events)
         for one in plan:
             path = folder / one.event
             try:
@@ -173,7 +172,7 @@ def _script(path: Path, event: str) -> git_scripts.Script:
         raise Refused(f"{path} is not a file", "move it away")
     try:
         with path.open("rb") as file:
-            return git_scripts.read(event, file.read(_MOST_BYTES))
+            return git_scripts.read_script(event, file.read(_MOST_BYTES))
     except OSError as error:
         raise ConfigProblem(
             f"cannot read {path}: {error.strerror}", "check its permissions"

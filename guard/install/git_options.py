@@ -9,13 +9,14 @@ from pathlib import Path
 from guard.context.config import state_home
 from guard.context.invocation import Invocation
 from guard.core.base.text import valid, visible
-from guard.core.hooks.git.hook_names import EVENTS
-from guard.core.install.git_report import GitHookLine, GitHooksReport
+from guard.core.hooks.event_kinds import GIT_HOOKS
+from guard.core.install.report import GitHookLine, GitHooksReport
 from guard.errors import WrongUsage
 from guard.hooks import spool
 from guard.hooks.git.note import FOLDER, SEEN, expect_checks
-from guard.install import git_hooks, program
-from guard.install.git_hooks import Planned
+from guard.install import git_hooks
+from guard.install.command_line import check_command, own_path
+from guard.install.git_hooks import HookStep
 
 AGENT = "git"
 _DONE = {
@@ -29,27 +30,29 @@ _DONE = {
 }
 
 
-def put(
+def install_git_hooks(
     guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool, told: str | None
 ) -> GitHooksReport:
     """Install the hooks, or say what that would do."""
-    events = [event for event in EVENTS if event in named or not named]
-    folder = git_hooks.folder_of(guard.repository, guard.environ, shared=shared)
+    events = [event for event in GIT_HOOKS if event in named or not named]
+    folder = git_hooks.writable_folder(guard.repository, guard.environ, shared=shared)
     called = _program(guard, told)
     if dry_run:
-        plan: Sequence[Planned] = git_hooks.planned(folder, events, called)
+        plan: Sequence[HookStep] = git_hooks.plan_install(folder, events, called)
     else:
         plan = git_hooks.install(folder, events, called)
         _expect_checks(guard, events)
     return _report("install", folder, plan, dry_run, called, _notes(guard, folder))
 
 
-def take(guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool) -> GitHooksReport:
+def uninstall_git_hooks(
+    guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool
+) -> GitHooksReport:
     """Take the hooks away, or say what that would do."""
-    events = [event for event in EVENTS if event in named or not named]
-    folder = git_hooks.folder_of(guard.repository, guard.environ, shared=shared)
+    events = [event for event in GIT_HOOKS if event in named or not named]
+    folder = git_hooks.writable_folder(guard.repository, guard.environ, shared=shared)
     if dry_run:
-        plan: Sequence[Planned] = git_hooks.removal(folder, events)
+        plan: Sequence[HookStep] = git_hooks.plan_removal(folder, events)
     else:
         plan = git_hooks.uninstall(folder, events)
         _expect_none(guard, events)
@@ -58,7 +61,7 @@ def take(guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool
 
 def _program(guard: Invocation, told: str | None) -> str:
     """One path or name: the scripts look for it before they call it."""
-    words = shlex.split(program.checked(told) if told else program.by_path(guard.environ))
+    words = shlex.split(check_command(told) if told else own_path(guard.environ))
     if len(words) > 1 and told:
         raise WrongUsage("--command should be one program for git's hooks", "name a script")
     return words[0] if len(words) == 1 else "guard"
@@ -72,7 +75,9 @@ def _expect_checks(guard: Invocation, events: Sequence[str]) -> None:
 
 def _expect_none(guard: Invocation, events: Sequence[str]) -> None:
     if "pre-commit" in events:
-        folder = state_home(guard.environ) / FOLDER / spool.key(str(guard.repository.root))
+        folder = (
+            state_home(guard.environ) / FOLDER / spool.work_tree_key(str(guard.repository.root))
+        )
         with suppress(OSError):
             (folder / SEEN).unlink()
 
@@ -87,7 +92,7 @@ def _notes(guard: Invocation, folder: Path) -> tuple[str, ...]:
 def _report(
     action: str,
     folder: Path,
-    plan: Sequence[Planned],
+    plan: Sequence[HookStep],
     dry_run: bool,
     called: str | None,
     notes: tuple[str, ...],

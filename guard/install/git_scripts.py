@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Literal
 
 from guard.context.resources import folder
-from guard.core.hooks.git.hook_names import EVENTS
+from guard.core.hooks.event_kinds import GIT_HOOKS
 
 MARKER = "completion-guard hook"
 _LINE = re.compile(
@@ -39,7 +39,7 @@ class Script:
     """What it calls, if it is guard's."""
 
 
-def made(event: str, program: str) -> bytes:
+def render_script(event: str, program: str) -> bytes:
     """The script for a hook, calling guard by this path."""
     template = _template(event)
     line = b"program=" + shlex.quote(program).encode("utf-8", "surrogateescape")
@@ -49,7 +49,7 @@ def made(event: str, program: str) -> bytes:
     return text[: found.end()] + b" " + _digest(text).encode() + text[found.end() :]
 
 
-def read(event: str, data: bytes) -> Script:
+def read_script(event: str, data: bytes) -> Script:
     """What these bytes are."""
     found = _LINE.search(data[:1024])
     if found is None or found["name"].decode() != event:
@@ -64,12 +64,12 @@ def read(event: str, data: bytes) -> Script:
     if not is_whole:
         return Script("changed")
     program = _program(data)
-    is_current = version == known and data == made(event, program or "guard")
+    is_current = version == known and data == render_script(event, program or "guard")
     return Script("current" if is_current else "older", program)
 
 
 def _template(event: str) -> bytes:
-    assert event in EVENTS
+    assert event in GIT_HOOKS
     return (folder("hooks") / event).read_bytes()
 
 

@@ -113,7 +113,7 @@ def interior(document: Document, container: Value) -> str | None:
     return document.text[container.start + 1 : container.end - 1]
 
 
-def rendered(data: Any) -> str:
+def render(data: Any) -> str:
     """A whole new document."""
     return json.dumps(data, indent=_INDENT, ensure_ascii=False) + "\n"
 

@@ -9,14 +9,13 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.core.base.text import valid, visible
-from guard.core.hooks.git.hook_names import EVENTS
+from guard.core.hooks.event_kinds import GIT_HOOKS
 from guard.core.install.report import InstallReport
 from guard.errors import WrongUsage
-from guard.install import program
-from guard.install.agents import HOSTS, Scope, file_of, piece_of
+from guard.install.agents import AGENT_CLIS, AgentCli, Scope
 from guard.install.apply import SettingsFileChange
-from guard.install.base import AgentProgram
-from guard.install.files import SettingsPiece, claude_plugin
+from guard.install.command_line import check_command, name_on_path, own_path
+from guard.install.files import SettingsPiece, claude_plugin_pieces, settings_piece
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class InstallTarget:
     """One agent and one scope."""
 
-    host: AgentProgram
+    cli: AgentCli
     scope: Scope
     root: Path | None
     """The repository, for what has to stay in it."""
@@ -38,7 +37,7 @@ def where_options(function: F) -> F:
     """The agent, for whom, and whether anything is to be changed."""
     for option in reversed(
         (
-            click.argument("agent", metavar="AGENT|git", type=click.Choice([*HOSTS, "git"])),
+            click.argument("agent", metavar="AGENT|git", type=click.Choice([*AGENT_CLIS, "git"])),
             click.option("--user", is_flag=True, help="For all projects of this user."),
             click.option(
                 "--project", is_flag=True, help="For all who work in this repository: the default."
@@ -58,7 +57,7 @@ def where_options(function: F) -> F:
                 "--hook",
                 "hooks",
                 multiple=True,
-                type=click.Choice(EVENTS),
+                type=click.Choice(GIT_HOOKS),
                 help="Only this hook, instead of all; may be repeated (git only).",
             ),
             click.option(
@@ -75,29 +74,29 @@ def where_options(function: F) -> F:
     return function
 
 
-def asked(
+def install_target(
     guard: Invocation,
     agent: str,
     scopes: dict[str, bool],
     plugin: Path | None,
     command: str | None = None,
 ) -> InstallTarget:
-    """What the options ask for; an error if they contradict each other."""
-    host, scope = HOSTS[agent], _scope(agent, scopes, plugin)
-    told, notes = _command(guard, scope, command)
-    if scope == "plugin":
-        assert plugin is not None
-        pieces = claude_plugin(plugin.absolute(), told)
-        return InstallTarget(
-            host, scope, plugin.absolute(), pieces, told, notes + host.notes(scope)
-        )
-    root = None if scope == "user" else guard.repository.root
-    path = file_of(host, scope, root, guard.environ)
-    pieces = (piece_of(host, path, told),)
-    return InstallTarget(host, scope, root, pieces, told, notes + host.notes(scope))
+    """Return what the options ask for; raise a WrongUsage if they contradict each other."""
+    cli, scope = AGENT_CLIS[agent], _scope(agent, scopes, plugin)
+    called, notes = _command(guard, scope, command)
+    if plugin is not None:
+        root: Path | None = plugin.absolute()
+        pieces = claude_plugin_pieces(plugin.absolute(), called)
+    else:
+        root = None if scope == "user" else guard.repository.root
+        path = cli.settings_path(scope, root, guard.environ)
+        pieces = (settings_piece(path, cli, called),)
+    return InstallTarget(cli, scope, root, pieces, called, notes + cli.notes(scope))
 
 
-def refuse_strangers(agent: str, scopes: dict[str, bool], plugin: Path | None, git: bool) -> None:
+def refuse_foreign_options(
+    agent: str, scopes: dict[str, bool], plugin: Path | None, git: bool
+) -> None:
     """Options that are for git's hooks alone, or for agents' alone."""
     told = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
     if agent == "git" and told:
@@ -119,36 +118,36 @@ def _scope(agent: str, scopes: dict[str, bool], plugin: Path | None) -> Scope:
 def _command(guard: Invocation, scope: Scope, told: str | None) -> tuple[str, tuple[str, ...]]:
     """How the hooks call guard, and what to say about that."""
     if told is not None:
-        return program.checked(told), ()
+        return check_command(told), ()
     if scope in ("user", "local"):
-        return program.by_path(guard.environ), ()
-    name = program.by_name(guard.environ)
+        return own_path(guard.environ), ()
+    name = name_on_path(guard.environ)
     if name is not None:
         return name, ()
-    path = program.by_path(guard.environ)
+    path = own_path(guard.environ)
     note = f"`guard` on the search path is not this installation: the hooks name {path}, on this machine only"
     return path, (f"{note}; `--command` names another",)
 
 
 def report(
-    asked: InstallTarget, changes: list[SettingsFileChange], action: str, *, dry_run: bool
+    target: InstallTarget, changes: list[SettingsFileChange], action: str, *, dry_run: bool
 ) -> InstallReport:
     """What was done, or would be."""
     installing = action == "install"
-    changed = any(change.is_one for change in changes)
+    changed = any(change.is_change for change in changes)
     notes = [note for change in changes for note in change.notes]
-    diffs = [change.diff for change in changes if change.is_one]
+    diffs = [change.diff for change in changes if change.is_change]
     return InstallReport(
         action="install" if installing else "uninstall",
-        agent=asked.host.agent,
-        scope=asked.scope,
+        agent=target.cli.agent,
+        scope=target.scope,
         paths=tuple(valid(change.path) for change in changes),
         changed=changed,
         dry_run=dry_run,
         diff="\n".join(diffs),
         events=tuple(dict.fromkeys(event for change in changes for event in change.events)),
-        command=valid(asked.command) if installing else None,
-        notes=tuple(map(valid, [*(asked.notes if installing else ()), *notes])),
+        command=valid(target.command) if installing else None,
+        notes=tuple(map(valid, [*(target.notes if installing else ()), *notes])),
     )
 
 

@@ -19,7 +19,7 @@ _MADE_MODE = 0o644
 Transform = Callable[[str | None], str | None]
 
 
-def real(path: Path, root: Path | None) -> Path:
+def resolve(path: Path, root: Path | None) -> Path:
     """Where a file really lies; links are followed, but for a project's not out of it."""
     try:
         found = Path(os.path.realpath(path))
@@ -33,7 +33,7 @@ def real(path: Path, root: Path | None) -> Path:
     return found
 
 
-def read(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
     """The text of a settings file, or None if there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -77,7 +77,7 @@ def remove_folders(folders: tuple[Path, ...]) -> None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Keep other calls of guard away from the files of a folder, by a lock that leaves nothing behind."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -104,12 +104,12 @@ def _lock(descriptor: int, folder: Path) -> None:
         time.sleep(_PAUSE_SECONDS)
 
 
-def replace(path: Path, before: str | None, after: str | None) -> None:
+def replace_text(path: Path, before: str | None, after: str | None) -> None:
     """Put the new text in the place of the old one at once, or remove the file; whoever reads sees the one or the other."""
     status = _status(path)
     if status is not None and not status.st_mode & 0o222:
         raise ConfigProblem(f"{path} is read-only", f"make it writable: chmod u+w {path}")
-    if read(path) != before:
+    if read_text(path) != before:
         raise StoreUnavailable(f"{path} was changed by somebody else meanwhile", "try again")
     try:
         if after is None:

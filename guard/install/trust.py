@@ -10,75 +10,74 @@ from pathlib import Path
 from typing import Any
 
 from guard.errors import GuardError
-from guard.install import jsonc
-from guard.install import settings_file as writing
-from guard.install.agents import Scope
-from guard.install.base import AgentProgram, Environ, handlers
+from guard.install import jsonc, settings_file
+from guard.install.agents import AgentCli, Scope
+from guard.install.command_line import Environ
 
 _CODEX_HINT = "open `codex` here and approve them in `/hooks`"
 
 
 @dataclass(frozen=True)
-class HookTrust:
+class HookFinding:
     """How it stands with hooks, and what to do about it where something stands in their way."""
 
     told: str
     hint: str | None = None
 
 
-def trust(
-    host: AgentProgram, scope: Scope, path: Path, root: Path | None, environ: Environ
-) -> HookTrust | None:
+def read_trust(
+    cli: AgentCli, scope: Scope, path: Path, root: Path | None, environ: Environ
+) -> HookFinding | None:
     """Whether the hooks in a file are trusted; None where no trust is asked for."""
-    if host.agent == "codex":
-        return _codex(host, scope, path, root, environ)
+    if cli.agent == "codex":
+        return _codex(cli, scope, path, root, environ)
     if scope == "user" or root is None:
         return None
-    if host.agent == "gemini":
-        return _gemini(host, root, environ)
-    if host.agent == "qwen":
-        return _qwen(host, root, environ)
-    if host.agent == "copilot":
-        return _copilot(host, root, environ)
+    if cli.agent == "gemini":
+        return _gemini(cli, root, environ)
+    if cli.agent == "qwen":
+        return _qwen(cli, root, environ)
+    if cli.agent == "copilot":
+        return _copilot(cli, root, environ)
     return None
 
 
 def _codex(
-    host: AgentProgram, scope: Scope, path: Path, root: Path | None, environ: Environ
-) -> HookTrust | None:
-    config = _toml(host.user_folder(environ) / "config.toml")
+    cli: AgentCli, scope: Scope, path: Path, root: Path | None, environ: Environ
+) -> HookFinding | None:
+    config = _toml(cli.user_folder(environ) / "config.toml")
     if _under(config, "features", "hooks") is False:
-        return HookTrust(
+        return HookFinding(
             "hooks are switched off", "take `hooks = false` out of Codex's config.toml"
         )
     if scope == "project":
         level = _under(config, "projects", str(root), "trust_level")
         if level != "trusted":
-            return HookTrust("project not trusted", "open `codex` here and trust the folder")
+            return HookFinding("project not trusted", "open `codex` here and trust the folder")
     states = _under(config, "hooks", "state")
     known = states if isinstance(states, dict) else {}
-    hashes = [(known.get(key), wanted) for key, wanted in _codex_hooks(host, path)]
+    hashes = [(known.get(key), wanted) for key, wanted in _codex_hooks(cli, path)]
     if any(isinstance(state, dict) and state.get("enabled") is False for state, _ in hashes):
-        return HookTrust("switched off in Codex", "switch them on again in `/hooks`")
+        return HookFinding("switched off in Codex", "switch them on again in `/hooks`")
     trusted = [
         state.get("trusted_hash") if isinstance(state, dict) else None for state, _ in hashes
     ]
     if None in trusted:
-        return HookTrust("not trusted", _CODEX_HINT)
+        return HookFinding("not trusted", _CODEX_HINT)
     if any(found != wanted for found, (_, wanted) in zip(trusted, hashes, strict=True)):
-        return HookTrust("changed since they were approved", _CODEX_HINT)
-    return HookTrust("trusted")
+        return HookFinding("changed since they were approved", _CODEX_HINT)
+    return HookFinding("trusted")
 
 
-def _codex_hooks(host: AgentProgram, path: Path) -> Iterator[tuple[str, str]]:
+def _codex_hooks(cli: AgentCli, path: Path) -> Iterator[tuple[str, str]]:
     """Guard's hooks in a file by the keys that Codex gives them, with the hashes by which it knows them."""
-    text = writing.read(path)
+    text = settings_file.read_text(path)
     hooks = jsonc.parse(text).root.data.get("hooks", {}) if text else {}
     for event, groups in hooks.items():
         label = "".join(f"_{one.lower()}" if one.isupper() else one for one in event).lstrip("_")
         for group_number, group in enumerate(groups if isinstance(groups, list) else ()):
-            for number, handler in enumerate(handlers(host, group)):
-                if host.is_ours(handler):
+            for number, handler in enumerate(cli.handlers_in(group)):
+                if cli.is_ours(handler):
                     yield (
                         f"{path}:{label}:{group_number}:{number}",
                         _codex_hash(label, group, handler),
@@ -94,40 +93,40 @@ def _codex_hash(label: str, group: dict[str, Any], handler: dict[str, Any]) -> s
     return f"sha256:{sha256(text.encode(errors='surrogatepass')).hexdigest()}"
 
 
-def _gemini(host: AgentProgram, root: Path, environ: Environ) -> HookTrust:
-    folder = host.user_folder(environ)
+def _gemini(cli: AgentCli, root: Path, environ: Environ) -> HookFinding:
+    folder = cli.user_folder(environ)
     told = environ.get("GEMINI_CLI_TRUST_WORKSPACE")
     if told == "true":
-        return HookTrust("trusted by GEMINI_CLI_TRUST_WORKSPACE")
+        return HookFinding("trusted by GEMINI_CLI_TRUST_WORKSPACE")
     enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
     if told != "false" and enabled is False:
-        return HookTrust("trusted: folder trust is switched off")
+        return HookFinding("trusted: folder trust is switched off")
     rules = environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or folder / "trustedFolders.json"
     if told != "false" and _by_rules(_json(Path(rules)), root):
-        return HookTrust("trusted")
+        return HookFinding("trusted")
     hint = "trust the folder in an interactive session, or set GEMINI_CLI_TRUST_WORKSPACE=true"
-    return HookTrust("folder not trusted", hint)
+    return HookFinding("folder not trusted", hint)
 
 
-def _qwen(host: AgentProgram, root: Path, environ: Environ) -> HookTrust | None:
-    folder = host.user_folder(environ)
+def _qwen(cli: AgentCli, root: Path, environ: Environ) -> HookFinding | None:
+    folder = cli.user_folder(environ)
     enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
     if enabled is not True:
         return None
     if _by_rules(_json(folder / "trustedFolders.json"), root):
-        return HookTrust("trusted")
-    return HookTrust("folder not trusted", "trust the folder in an interactive session")
+        return HookFinding("trusted")
+    return HookFinding("folder not trusted", "trust the folder in an interactive session")
 
 
-def _copilot(host: AgentProgram, root: Path, environ: Environ) -> HookTrust:
-    config = _json(host.user_folder(environ) / "config.json")
+def _copilot(cli: AgentCli, root: Path, environ: Environ) -> HookFinding:
+    config = _json(cli.user_folder(environ) / "config.json")
     # Older versions write the one name, newer ones the other.
     listed = [_under(config, name) for name in ("trusted_folders", "trustedFolders")]
     folders = [folder for found in listed if isinstance(found, list) for folder in found]
     if any(isinstance(folder, str) and _is_within(root, folder) for folder in folders):
-        return HookTrust("trusted")
+        return HookFinding("trusted")
     hint = "trust the folder in an interactive session, or start with `--trust-folder`"
-    return HookTrust("folder not trusted", hint)
+    return HookFinding("folder not trusted", hint)
 
 
 def _by_rules(rules: Any, root: Path) -> bool:
@@ -158,13 +157,13 @@ def _under(data: Any, *keys: str) -> Any:
 
 def _json(path: Path) -> Any:
     try:
-        return jsonc.parse(writing.read(path) or "{}").root.data
+        return jsonc.parse(settings_file.read_text(path) or "{}").root.data
     except (GuardError, ValueError):
         return None
 
 
 def _toml(path: Path) -> Any:
     try:
-        return tomllib.loads(writing.read(path) or "")
+        return tomllib.loads(settings_file.read_text(path) or "")
     except (GuardError, ValueError, RecursionError):
         return None

@@ -9,7 +9,7 @@ from guard.context.invocation import Invocation
 from guard.core.check.evidence import Cutoff, Living
 from guard.core.classify import Classification
 from guard.core.run.settings import RunSettings
-from guard.hooks.ingest import fold
+from guard.hooks.ingest import ingest_hooks
 from guard.iteration.current import Iteration, session_seen, session_told, watch_of
 from guard.iteration.kept_output import KeptOutput
 from guard.probe.claude import find_session
@@ -75,7 +75,7 @@ class AgentWatch:
     def close(self, output: Classification) -> str | None:
         """Record what ended with the agent; the session that it had, if one became known."""
         self._note(output.session)
-        fold(self.guard)  # Helpers that only hooks have told of end with the agent, too.
+        ingest_hooks(self.guard)  # Helpers that only hooks have told of end with the agent, too.
         session = self._session or session_told(self.guard, self.iteration)
         self._team.end(session)
         return self.order.terms.session or session

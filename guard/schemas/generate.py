@@ -36,8 +36,7 @@ from guard.core.coordinator.report import (
 )
 from guard.core.failures.report import FailuresReport, FailureWarningsReport
 from guard.core.github.report import StepReport, ToldReport
-from guard.core.install.git_report import GitHooksReport
-from guard.core.install.report import InstallReport
+from guard.core.install.report import GitHooksReport, InstallReport
 from guard.core.iteration.report import BaselineReport
 from guard.core.log.migrations import RECORD_VERSION
 from guard.core.log.replay import Checkpoint

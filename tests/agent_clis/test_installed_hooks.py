@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from guard.install.agents import HOSTS
-from guard.install.trust import trust
+from guard.install.agents import AGENT_CLIS
+from guard.install.trust import read_trust
 from tests.support import ROOT, run, write
 from tests.support.agent_clis import AgentCli
 
@@ -59,10 +59,10 @@ def test_codex_lists_the_hooks_and_trusts_what_doctor_takes_for_trusted(
     project = f'\n[projects."{repository}"]\ntrust_level = "trusted"\n'
     write(config, config.read_text() + project)
     before = listed(codex, repository)
-    assert len(before) == len(HOSTS["codex"].events)
+    assert len(before) == len(AGENT_CLIS["codex"].events)
     assert {hook["trustStatus"] for hook in before} == {"untrusted"}
     environ = {"HOME": str(home)}
-    found = trust(HOSTS["codex"], "project", path, repository, environ)
+    found = read_trust(AGENT_CLIS["codex"], "project", path, repository, environ)
     assert found is not None
     assert found.told == "not trusted"
     approved = "".join(
@@ -71,6 +71,6 @@ def test_codex_lists_the_hooks_and_trusts_what_doctor_takes_for_trusted(
     )
     write(config, config.read_text() + approved)
     assert {hook["trustStatus"] for hook in listed(codex, repository)} == {"trusted"}
-    found = trust(HOSTS["codex"], "project", path, repository, environ)
+    found = read_trust(AGENT_CLIS["codex"], "project", path, repository, environ)
     assert found is not None
     assert found.told == "trusted"

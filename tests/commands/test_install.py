@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from guard.errors import ConfigProblem
-from guard.install.agents import HOSTS
-from guard.install.settings_file import replace
+from guard.install.agents import AGENT_CLIS
+from guard.install.settings_file import replace_text
 from guard.schemas.validate import validator
 from tests.support import ROOT, TIME_LIMIT, Result, git, run, write
 
@@ -87,24 +87,24 @@ def folders(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {"state"}
 
 
-@pytest.mark.parametrize("agent", HOSTS)
+@pytest.mark.parametrize("agent", AGENT_CLIS)
 def test_in_and_out_for_a_project(agent: str, repository: Path) -> None:
     path = repository / PROJECT[agent]
     done = install(agent)
     assert (done["paths"], done["changed"], done["scope"]) == ([str(path)], True, "project")
-    assert set(done["events"]) == set(HOSTS[agent].events)
+    assert set(done["events"]) == set(AGENT_CLIS[agent].events)
     assert "+++ " + str(path) in done["diff"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     written = path.read_bytes()
     again = install(agent, "--project")
     assert (again["changed"], again["diff"], path.read_bytes()) == (False, "", written)
     gone = uninstall(agent)
-    assert (gone["changed"], set(gone["events"])) == (True, set(HOSTS[agent].events))
+    assert (gone["changed"], set(gone["events"])) == (True, set(AGENT_CLIS[agent].events))
     assert folders(repository) == {".git"}
     assert uninstall(agent)["changed"] is False
 
 
-@pytest.mark.parametrize("agent", HOSTS)
+@pytest.mark.parametrize("agent", AGENT_CLIS)
 def test_in_and_out_for_a_user(agent: str, repository: Path, home: Path, tmp_path: Path) -> None:
     assert install(agent, "--user")["paths"] == [str(home / USER[agent])]
     assert folders(repository) == {".git"}
@@ -331,7 +331,7 @@ def test_what_would_be_put_into_a_file_that_does_not_fit_is_shown(repository: Pa
     write(repository / ".claude" / "settings.json", "{")
     first, _, snippet = run("install", "claude").out.partition("\n")
     assert first == "What would be put into it:"
-    assert set(json.loads(snippet)["hooks"]) == set(HOSTS["claude"].events)
+    assert set(json.loads(snippet)["hooks"]) == set(AGENT_CLIS["claude"].events)
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a pipe"])
@@ -457,7 +457,7 @@ def test_two_at_once_leave_one_of_each(repository: Path) -> None:
     assert [process.wait(TIME_LIMIT) for process in running] == [0, 0, 0, 0]
     path = repository / ".claude" / "settings.json"
     found = [shlex.split(line)[0] for line in commands(path)]
-    assert len(found) == len(HOSTS["claude"].events)
+    assert len(found) == len(AGENT_CLIS["claude"].events)
     assert len(set(found)) == 1
     assert folders(path.parent) == {"settings.json"}
     uninstall("claude")
@@ -488,6 +488,6 @@ def test_a_full_disk_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(ConfigProblem) as caught:
-        replace(path, None, "{}")
+        replace_text(path, None, "{}")
     assert caught.value.hint == "make room on its disk"
     assert list(tmp_path.glob(".settings*")) == []

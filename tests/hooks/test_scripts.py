@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.hooks.git.pre_commit import checked
+from guard.hooks.git.pre_commit import check_staged
 from tests.support import ROOT, git, path_without_guard, write
 
 
@@ -95,7 +95,7 @@ def test_too_many_files_hide_none_that_is_guards_by_its_name(
         write(hooked / f"{number}.json", "{}")
     write(hooked / "z" / "guard.toml", "[registry]\nkeep_finished = -1\n")
     git(hooked, "add", "-A")
-    assert checked(os.environ) == 1
+    assert check_staged(os.environ) == 1
     said = capsys.readouterr().err
     assert "keep_finished" in said
     assert "2 of 4 staged JSON files were not looked at" in said

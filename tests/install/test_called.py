@@ -12,7 +12,7 @@ import pytest
 
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
 from guard.core.hooks.payload import HookCall
-from guard.install.agents import HOSTS
+from guard.install.agents import AGENT_CLIS
 from tests.hooks.agent.documents import DOCUMENTS
 from tests.support import ROOT, run
 
@@ -32,7 +32,7 @@ def hooks(path: Path, agent: str) -> dict[str, str]:
     return {event: items[0]["hooks"][0]["command"] for event, items in found.items()}
 
 
-@pytest.mark.parametrize("agent", [agent for agent in HOSTS if agent != "opencode"])
+@pytest.mark.parametrize("agent", [agent for agent in AGENT_CLIS if agent != "opencode"])
 def test_a_shell_runs_what_was_installed(agent: str, repository: Path, home: Path) -> None:
     done = run("install", agent, "--format", "json")
     lines = hooks(Path(done.json["paths"][0]), agent).items()
@@ -49,7 +49,7 @@ def test_a_shell_runs_what_was_installed(agent: str, repository: Path, home: Pat
         assert ran.returncode == 0, (event, ran)
         if KINDS[agent][event] not in ANSWERED:
             assert (ran.stdout, ran.stderr) == (b"", b""), event
-    observed = {event for event in HOSTS[agent].events if KINDS[agent][event] not in ANSWERED}
+    observed = {event for event in AGENT_CLIS[agent].events if KINDS[agent][event] not in ANSWERED}
     assert {one.event for one in heard(home)} == observed
 
 
@@ -142,7 +142,7 @@ for (let look = 0; look < 800 && counted() < 8; look++) await new Promise((done)
         "tool.execute.after",
         "tool.execute.before",
     ]
-    assert {event for event, _ in told} == set(HOSTS["opencode"].events)
+    assert {event for event, _ in told} == set(AGENT_CLIS["opencode"].events)
     assert {document.get("session_id") for _, document in told} <= {"s1", None}
     assert {document["cwd"] for _, document in told} == {str(repository)}
     by_event = {event: document for event, document in told if document.get("session_id")}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from guard.install import settings_file as writing
-from guard.install.agents import HOSTS
-from guard.install.apply import put, take
-from guard.install.files import settings
+from guard.install import settings_file
+from guard.install.agents import AGENT_CLIS
+from guard.install.apply import put_piece, take_piece
+from guard.install.files import settings_piece
 from tests.support import write
 
 CALLS = ("mkdir", "open", "write", "fchmod", "fsync", "replace", "unlink", "rename")
@@ -36,8 +36,13 @@ def killed_at(number: int, path: Path, take_out: bool) -> bool:
 
         for name in CALLS:
             counted(name)
-        change = take if take_out else put
-        change(settings(path, HOSTS["claude"], "guard"), None, dict(os.environ), dry_run=False)
+        change = take_piece if take_out else put_piece
+        change(
+            settings_piece(path, AGENT_CLIS["claude"], "guard"),
+            None,
+            dict(os.environ),
+            dry_run=False,
+        )
         os._exit(0)
     _, status = os.waitpid(child, 0)
     return os.WIFSIGNALED(status)
@@ -47,24 +52,24 @@ def killed_at(number: int, path: Path, take_out: bool) -> bool:
 @pytest.mark.parametrize("existing", [False, True], ids=["no file", "a file"])
 def test_killed_before_every_call(take_out: bool, existing: bool, home: Path) -> None:
     path = home / ".claude" / "settings.json"
-    piece = settings(path, HOSTS["claude"], "guard")
+    piece = settings_piece(path, AGENT_CLIS["claude"], "guard")
     environ = dict(os.environ)
 
     def reset() -> str | None:
-        take(piece, None, environ, dry_run=False)
+        take_piece(piece, None, environ, dry_run=False)
         if existing:
             write(path, OLD)
         if take_out:
-            put(piece, None, environ, dry_run=False)
-        return writing.read(path)
+            put_piece(piece, None, environ, dry_run=False)
+        return settings_file.read_text(path)
 
     before = reset()
-    whole = (take if take_out else put)(piece, None, environ, dry_run=True).after
+    whole = (take_piece if take_out else put_piece)(piece, None, environ, dry_run=True).after
     number = 1
     while killed_at(number, path, take_out):
-        assert writing.read(path) in (before, whole)
-        (take if take_out else put)(piece, None, environ, dry_run=False)
-        assert writing.read(path) == whole
+        assert settings_file.read_text(path) in (before, whole)
+        (take_piece if take_out else put_piece)(piece, None, environ, dry_run=False)
+        assert settings_file.read_text(path) == whole
         assert {entry.name for entry in path.parent.glob("*")} <= {"settings.json"}
         assert reset() == before
         number += 1

@@ -8,13 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.hooks.event_kinds import KINDS
-from guard.install.agents import HOSTS
-from guard.install.base import AgentProgram
-from guard.install.merge import covered, installed, origin_of, others, present, uninstalled
+from guard.install.agents import AGENT_CLIS, AgentCli
+from guard.install.merge import (
+    add_hooks,
+    covered_events,
+    foreign_calls,
+    own_hooks,
+    read_origin,
+    remove_hooks,
+)
 from tests.install.test_jsonc import VALUES
 
-SETTINGS = [host for name, host in HOSTS.items() if name != "opencode"]
-CLAUDE, COPILOT = HOSTS["claude"], HOSTS["copilot"]
+SETTINGS = [host for name, host in AGENT_CLIS.items() if name != "opencode"]
+CLAUDE, COPILOT = AGENT_CLIS["claude"], AGENT_CLIS["copilot"]
 OTHERS = {"type": "command", "command": "notify-send done"}
 
 EXISTING = {
@@ -69,7 +75,7 @@ REFUSED = {
 }
 
 
-def names(host: AgentProgram) -> str:
+def names(host: AgentCli) -> str:
     return host.agent
 
 
@@ -79,20 +85,20 @@ def strict(text: str) -> Any:
 
 @pytest.mark.parametrize("text", EXISTING.values(), ids=EXISTING)
 def test_in_and_out_again_leaves_the_same_bytes(text: str) -> None:
-    done = installed(text, CLAUDE, "guard")
-    assert set(present(done, CLAUDE)) == set(CLAUDE.events)
-    assert installed(done, CLAUDE, "guard") == done
-    assert uninstalled(done, CLAUDE, origin_of(text, CLAUDE)) == text
+    done = add_hooks(text, CLAUDE, "guard")
+    assert set(own_hooks(done, CLAUDE)) == set(CLAUDE.events)
+    assert add_hooks(done, CLAUDE, "guard") == done
+    assert remove_hooks(done, CLAUDE, read_origin(text, CLAUDE)) == text
 
 
 @pytest.mark.parametrize("text", EXISTING.values(), ids=EXISTING)
 def test_in_and_out_again_for_a_file_that_has_to_hold_more(text: str) -> None:
     try:
-        done = installed(text, COPILOT, "guard")
+        done = add_hooks(text, COPILOT, "guard")
     except ValueError:
         text = text.replace("{", '{"version": 1, ', 1)
-        done = installed(text, COPILOT, "guard")
-    assert uninstalled(done, COPILOT, origin_of(text, COPILOT)) == text
+        done = add_hooks(text, COPILOT, "guard")
+    assert remove_hooks(done, COPILOT, read_origin(text, COPILOT)) == text
 
 
 COMMENTED = {
@@ -112,53 +118,53 @@ COMMENTED = {
 def test_a_comment_to_the_end_of_its_line_swallows_nothing(text: str, event: str) -> None:
     theirs = json.dumps({"hooks": [OTHERS]})
     whole = text % (theirs, json.dumps(CLAUDE.item(event, "guard")))
-    done = uninstalled(whole, CLAUDE, None)
+    done = remove_hooks(whole, CLAUDE, None)
     assert done is not None
-    assert present(done, CLAUDE) == {}
+    assert own_hooks(done, CLAUDE) == {}
     assert theirs in done
     assert done.count("//") == whole.count("//")
 
 
 @pytest.mark.parametrize("text", EXISTING.values(), ids=EXISTING)
 def test_a_replaced_hook_leaves_no_trace_either(text: str) -> None:
-    old = installed(text, CLAUDE, "/old/bin/guard")
-    done = installed(old, CLAUDE, "guard")
+    old = add_hooks(text, CLAUDE, "/old/bin/guard")
+    done = add_hooks(old, CLAUDE, "guard")
     assert "/old/bin" not in done
-    assert uninstalled(done, CLAUDE, origin_of(text, CLAUDE)) == text
+    assert remove_hooks(done, CLAUDE, read_origin(text, CLAUDE)) == text
 
 
 @pytest.mark.parametrize("host", SETTINGS, ids=names)
-def test_without_a_file_there_is_none_afterwards(host: AgentProgram) -> None:
-    done = installed(None, host, "guard")
+def test_without_a_file_there_is_none_afterwards(host: AgentCli) -> None:
+    done = add_hooks(None, host, "guard")
     assert strict(done) == {**host.skeleton, "hooks": host.hooks("guard")}
-    assert uninstalled(done, host, origin_of(None, host)) is None
-    assert uninstalled(done, host, None) is None
+    assert remove_hooks(done, host, read_origin(None, host)) is None
+    assert remove_hooks(done, host, None) is None
 
 
 def test_a_file_of_which_nothing_is_known_is_kept_if_it_has_anything_else() -> None:
-    done = installed('{\n  "a": 1,\n  "hooks": {}\n}\n', CLAUDE, "guard")
-    assert uninstalled(done, CLAUDE, None) == '{\n  "a": 1\n}\n'
-    commented = installed("// mine\n{}\n", CLAUDE, "guard")
-    assert uninstalled(commented, CLAUDE, None) == "// mine\n{}\n"
+    done = add_hooks('{\n  "a": 1,\n  "hooks": {}\n}\n', CLAUDE, "guard")
+    assert remove_hooks(done, CLAUDE, None) == '{\n  "a": 1\n}\n'
+    commented = add_hooks("// mine\n{}\n", CLAUDE, "guard")
+    assert remove_hooks(commented, CLAUDE, None) == "// mine\n{}\n"
 
 
 @pytest.mark.parametrize(("text", "problem"), REFUSED.values(), ids=REFUSED)
 def test_what_does_not_fit_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError) as caught:
-        installed(text, CLAUDE, "guard")
+        add_hooks(text, CLAUDE, "guard")
     assert problem in str(caught.value)
     with pytest.raises(ValueError) as caught:
-        uninstalled(text, CLAUDE, None)
+        remove_hooks(text, CLAUDE, None)
     assert problem in str(caught.value)
 
 
 def test_a_version_that_is_not_known_is_refused() -> None:
     for text in ('{"version": 2, "hooks": {}}', '{"hooks": {}}', '{"version": "1"}'):
         with pytest.raises(ValueError, match='"version": 1'):
-            installed(text, COPILOT, "guard")
-    assert strict(installed("{}", COPILOT, "guard"))["version"] == 1
-    done = installed("{ }\n", COPILOT, "guard")
-    assert uninstalled(done, COPILOT, origin_of("{ }\n", COPILOT)) == "{ }\n"
+            add_hooks(text, COPILOT, "guard")
+    assert strict(add_hooks("{}", COPILOT, "guard"))["version"] == 1
+    done = add_hooks("{ }\n", COPILOT, "guard")
+    assert remove_hooks(done, COPILOT, read_origin("{ }\n", COPILOT)) == "{ }\n"
 
 
 OURS = {
@@ -184,18 +190,18 @@ NOT_OURS = {
 @pytest.mark.parametrize("line", OURS.values(), ids=OURS)
 def test_what_is_guards_is_replaced_and_removed(line: str) -> None:
     old = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line, "timeout": 5}]}]}}
-    done = strict(installed(json.dumps(old), CLAUDE, "guard"))
+    done = strict(add_hooks(json.dumps(old), CLAUDE, "guard"))
     assert done["hooks"] == CLAUDE.hooks("guard")
-    assert uninstalled(json.dumps(old), CLAUDE, None) is None
+    assert remove_hooks(json.dumps(old), CLAUDE, None) is None
 
 
 @pytest.mark.parametrize("line", NOT_OURS.values(), ids=NOT_OURS)
 def test_what_is_not_guards_stays(line: str) -> None:
     old = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}}
     text = json.dumps(old)
-    done = strict(installed(text, CLAUDE, "guard"))
+    done = strict(add_hooks(text, CLAUDE, "guard"))
     assert done["hooks"]["Stop"][0] == old["hooks"]["Stop"][0]
-    assert uninstalled(text, CLAUDE, None) == text
+    assert remove_hooks(text, CLAUDE, None) == text
 
 
 COMBINED = {
@@ -218,13 +224,13 @@ COMBINED = {
 def test_a_line_that_does_more_is_the_users(line: str) -> None:
     theirs = {"hooks": [{"type": "command", "command": line}]}
     text = json.dumps({"hooks": {"Stop": [theirs]}})
-    done = installed(text, CLAUDE, "guard")
+    done = add_hooks(text, CLAUDE, "guard")
     assert strict(done)["hooks"] == {**CLAUDE.hooks("guard"), "Stop": [theirs]}
-    assert installed(done, CLAUDE, "guard") == done
-    assert list(others(done, CLAUDE)) == [("Stop", line, ("Stop",))]
-    assert covered(done, CLAUDE) == {"Stop"}
-    assert uninstalled(text, CLAUDE, None) == text
-    assert uninstalled(done, CLAUDE, None) == text
+    assert add_hooks(done, CLAUDE, "guard") == done
+    assert list(foreign_calls(done, CLAUDE)) == [("Stop", line, ("Stop",))]
+    assert covered_events(done, CLAUDE) == {"Stop"}
+    assert remove_hooks(text, CLAUDE, None) == text
+    assert remove_hooks(done, CLAUDE, None) == text
 
 
 @pytest.mark.parametrize(
@@ -240,7 +246,7 @@ def test_a_line_that_is_not_called_for_all_of_an_event_is_not_enough(
 ) -> None:
     hooks = [{"type": "command", "command": line} for line in item["hooks"]]
     theirs = {**item, "hooks": hooks}
-    done = strict(installed(json.dumps({"hooks": {event: [theirs]}}), CLAUDE, "guard"))
+    done = strict(add_hooks(json.dumps({"hooks": {event: [theirs]}}), CLAUDE, "guard"))
     assert done["hooks"][event] == [theirs, CLAUDE.item(event, "guard")]
 
 
@@ -249,13 +255,13 @@ def test_a_line_that_is_not_called_for_all_of_an_event_is_not_enough(
 )
 def test_quoted_operators_are_none(line: str) -> None:
     text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}})
-    assert uninstalled(text, CLAUDE, None) is None
+    assert remove_hooks(text, CLAUDE, None) is None
 
 
 def test_hooks_of_events_that_are_no_longer_wanted_go() -> None:
     ours = {"type": "command", "command": "guard hook claude Notification"}
     text = json.dumps({"hooks": {"Notification": [{"hooks": [ours, OTHERS]}, {"hooks": [ours]}]}})
-    done = strict(installed(text, CLAUDE, "guard"))
+    done = strict(add_hooks(text, CLAUDE, "guard"))
     assert done["hooks"]["Notification"] == [{"hooks": [OTHERS]}]
 
 
@@ -263,41 +269,41 @@ def test_what_others_have_keeps_its_place() -> None:
     old = CLAUDE.item("Stop", "/old/guard")
     theirs = {"matcher": "*", "hooks": [OTHERS]}
     text = json.dumps({"hooks": {"Stop": [old, theirs, old]}}, indent=4)
-    done = strict(installed(text, CLAUDE, "guard"))
+    done = strict(add_hooks(text, CLAUDE, "guard"))
     assert done["hooks"]["Stop"] == [CLAUDE.item("Stop", "guard"), theirs]
 
 
 def test_a_hook_among_those_of_others_moves_to_a_group_of_its_own() -> None:
     ours = CLAUDE.handler("PreToolUse", "guard")
     text = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [OTHERS, ours]}]}})
-    done = strict(installed(text, CLAUDE, "guard"))
+    done = strict(add_hooks(text, CLAUDE, "guard"))
     assert done["hooks"]["PreToolUse"] == [
         {"matcher": "Bash", "hooks": [OTHERS]},
         CLAUDE.item("PreToolUse", "guard"),
     ]
-    assert strict(uninstalled(text, CLAUDE, None) or "") == {
+    assert strict(remove_hooks(text, CLAUDE, None) or "") == {
         "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [OTHERS]}]}
     }
 
 
 def test_the_layout_of_the_file_is_kept() -> None:
     text = '{\n\t"a": 1\n}\n'
-    assert installed(text, CLAUDE, "guard").startswith(
+    assert add_hooks(text, CLAUDE, "guard").startswith(
         '{\n\t"a": 1,\n\t"hooks": {\n\t\t"SessionStart": [\n\t\t\t{\n'
     )
-    assert '\n        "Stop": [' in installed('{\n    "a": 1\n}', CLAUDE, "guard")
-    assert "\n" not in installed('{"a":1}', CLAUDE, "guard")
-    windows = installed('{\r\n  "a": 1\r\n}\r\n', CLAUDE, "guard")
+    assert '\n        "Stop": [' in add_hooks('{\n    "a": 1\n}', CLAUDE, "guard")
+    assert "\n" not in add_hooks('{"a":1}', CLAUDE, "guard")
+    windows = add_hooks('{\r\n  "a": 1\r\n}\r\n', CLAUDE, "guard")
     assert windows.count("\n") == windows.count("\r\n")
 
 
 def test_a_comment_stays_with_what_it_is_about() -> None:
-    done = installed('{\n  "a": 1 // why\n}\n', CLAUDE, "guard")
+    done = add_hooks('{\n  "a": 1 // why\n}\n', CLAUDE, "guard")
     assert done.startswith('{\n  "a": 1, // why\n  "hooks": {\n')
 
 
-@pytest.mark.parametrize("host", HOSTS.values(), ids=names)
-def test_every_event_is_one_that_guard_understands(host: AgentProgram) -> None:
+@pytest.mark.parametrize("host", AGENT_CLIS.values(), ids=names)
+def test_every_event_is_one_that_guard_understands(host: AgentCli) -> None:
     assert set(host.events) <= set(KINDS[host.agent])
     assert "stopping" in {KINDS[host.agent][event] for event in host.events}
 
@@ -315,7 +321,7 @@ def test_every_event_is_one_that_guard_understands(host: AgentProgram) -> None:
 def test_each_program_gets_times_in_its_own_unit(
     agent: str, stop: str, other: str, answered: int, observed: int
 ) -> None:
-    host = HOSTS[agent]
+    host = AGENT_CLIS[agent]
     assert host.handler(stop, "guard")[host.timeout_key] == answered
     assert host.handler(other, "guard")[host.timeout_key] == observed
 
@@ -360,8 +366,8 @@ def test_any_settings_keep_everything_else(
     data: dict[str, Any], indent: Any, ascii_only: bool
 ) -> None:
     text = json.dumps(data, indent=indent, ensure_ascii=ascii_only)
-    done = installed(text, CLAUDE, "guard")
-    assert installed(done, CLAUDE, "guard") == done
+    done = add_hooks(text, CLAUDE, "guard")
+    assert add_hooks(done, CLAUDE, "guard") == done
     found, expected = strict(done), without_ours(data)
     assert [key for key in found if key in expected] == list(expected)
     for event, item in CLAUDE.hooks("guard").items():
@@ -381,5 +387,5 @@ def test_any_settings_without_hooks_of_guards_come_back_byte_for_byte(
     data: dict[str, Any], indent: Any, newline: str
 ) -> None:
     text = json.dumps(without_ours(data), indent=indent).replace("\n", newline)
-    done = installed(text, CLAUDE, "guard")
-    assert uninstalled(done, CLAUDE, origin_of(text, CLAUDE)) == text
+    done = add_hooks(text, CLAUDE, "guard")
+    assert remove_hooks(done, CLAUDE, read_origin(text, CLAUDE)) == text

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from guard.context.invocation import Invocation
 from guard.core.hooks.git.state import COMMITS, Commits
-from guard.hooks.ingest import fold
+from guard.hooks.ingest import ingest_hooks
 from tests.support import TIME_LIMIT
 
 
 def commits(root: Path | None = None) -> Commits:
     """What the hooks have told of the commits of a work tree, taken in."""
     guard = Invocation(repo=root)
-    fold(guard)
+    ingest_hooks(guard)
     view = guard.store.view(COMMITS, guard.worktree_key)
     assert view is not None
     return view

@@ -9,7 +9,7 @@ from guard.context.invocation import Invocation
 from guard.core.hooks.state import HOOKS, HooksState
 from guard.core.log.event import BaseEvent
 from guard.hooks import spool
-from guard.hooks.agent import payload as document_of_hook
+from guard.hooks.agent import payload
 from guard.hooks.agent.boundary import answer
 from guard.hooks.faults import LOG
 from tests.hooks.agent.documents import data
@@ -80,5 +80,5 @@ def faults() -> str:
 
 def observe(agent: str, event: str, session: str = "s1", **more: Any) -> None:
     """Call a hook that only observes: it goes to the spool."""
-    told = document_of_hook.read(agent, event, document(agent, event, session, **more), os.environ)
+    told = payload.read_payload(agent, event, document(agent, event, session, **more), os.environ)
     assert spool.put(os.environ, told) is not None

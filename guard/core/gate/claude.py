@@ -9,15 +9,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from guard.core.base.event_values import Event, part_of, parts_of
-from guard.core.team.change import (
-    Alive,
-    Change,
-    Joined,
-    Kind,
-    LeftBecause,
-    MemberLeft,
-    Running,
-)
 from guard.core.gate.reader import (
     NOTHING,
     LineMeaning,
@@ -26,6 +17,15 @@ from guard.core.gate.reader import (
     count_in,
     member_in,
     name_in,
+)
+from guard.core.team.change import (
+    Alive,
+    Change,
+    Joined,
+    Kind,
+    LeftBecause,
+    MemberLeft,
+    Running,
 )
 
 _KINDS: frozenset[Kind] = frozenset({"background_shell", "subagent", "teammate"})

@@ -7,7 +7,6 @@ ended by then is a helper that will be killed; a command that ends within its tu
 from collections.abc import Iterator
 
 from guard.core.base.event_values import Event, part_of, text_of
-from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft
 from guard.core.gate.reader import (
     NOTHING,
     LineMeaning,
@@ -17,6 +16,7 @@ from guard.core.gate.reader import (
     member_in,
     name_in,
 )
+from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft
 
 _COMMANDS = ("command_execution", "mcp_tool_call")
 _ENDS: dict[object, LeftBecause] = {

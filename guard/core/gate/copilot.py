@@ -6,7 +6,6 @@
 from collections.abc import Iterator
 
 from guard.core.base.event_values import Event, part_of
-from guard.core.team.change import Change, Joined, MemberLeft
 from guard.core.gate.reader import (
     NOTHING,
     LineMeaning,
@@ -16,6 +15,7 @@ from guard.core.gate.reader import (
     member_in,
     name_in,
 )
+from guard.core.team.change import Change, Joined, MemberLeft
 
 
 class CopilotStream(StreamReader):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from guard.core.base.lines import LONGEST_LINE, object_in
-from guard.core.team.change import Change, MemberLeft
 from guard.core.gate.lines import Cutter
 from guard.core.gate.members import Members
 from guard.core.gate.reader import StreamReader, TurnUsage, any_of
+from guard.core.team.change import Change, MemberLeft
 
 Reason = Literal["completed", "hold_limit", "held", "helpers_killed", "stream_cut"]
 Status = Literal["complete", "waiting", "interrupted"]

@@ -19,7 +19,7 @@ class OpenWork:
     files: tuple[str, ...] = ()
 
 
-def go_on(agent: str, left: OpenWork) -> str:
+def go_on_text(agent: str, left: OpenWork) -> str:
     """What is left, and what to do about it."""
     parts = []
     if left.members:
@@ -32,13 +32,13 @@ def go_on(agent: str, left: OpenWork) -> str:
     return "\n".join(["guard: this session is not done yet.", *parts])
 
 
-def let_go(left: OpenWork, asked: int) -> str:
+def let_go_text(left: OpenWork, asked: int) -> str:
     """One line for the user: the session was asked often enough."""
     times = "once" if asked == 1 else f"{asked} times"
-    return f"guard lets the session stop after asking it to go on {times}: {listed(left)}"
+    return f"guard lets the session stop after asking it to go on {times}: {summary(left)}"
 
 
-def listed(left: OpenWork) -> str:
+def summary(left: OpenWork) -> str:
     """What is left, in one line."""
     parts = [_of_members(left.members, " ")] if left.members else []
     parts += [_of_files(left.files, " ")] if left.files else []

@@ -1,14 +1,15 @@
 """What a hook was told, in one form for all agents: as it is spooled, and as it is folded."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, ValidationError
 
-from guard.core.base.fields import BootSeconds, Frozen, Line
+from guard.core.base.fields import BootSeconds, Frozen, Line, first_problem
 from guard.core.team.events import MemberName
 
 Agent = Literal["claude", "codex", "gemini", "qwen", "copilot", "opencode"]
-HeardKind = Literal[
+CallKind = Literal[
     "session_started",
     "prompted",
     "tool_starting",
@@ -51,7 +52,7 @@ class HookCall(Frozen):
     schema_: Literal["guard/heard/1"] = Field("guard/heard/1", alias="schema")
     agent: Agent
     event: EventName
-    kind: HeardKind
+    kind: CallKind
     seconds: Annotated[float, Field(ge=0, le=2**37)]
     """Since the epoch."""
     boot_seconds: BootSeconds
@@ -82,3 +83,12 @@ class HookCall(Frozen):
     """Whether something in that list could not be understood: then what is not in it may still run."""
     wakeups: tuple[Wakeup, ...] | None = None
     """All times at which it will go on by itself; None if the agent's program does not say."""
+
+
+def parse_call(document: Mapping[str, object]) -> HookCall:
+    """Return the call that these fields describe; raise a ValueError that names the wrong field otherwise."""
+    try:
+        # Not strict, as from JSON: a list is taken for a tuple.
+        return HookCall.model_validate(document, strict=False)
+    except ValidationError as error:
+        raise ValueError(first_problem(error)) from None

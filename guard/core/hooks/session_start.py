@@ -8,12 +8,12 @@ from guard.core.hooks.state import HookSession, HooksState
 from guard.core.iteration.run import OpenIteration
 
 
-def is_real_start(heard: HookCall) -> bool:
+def is_new_session(call: HookCall) -> bool:
     """Whether a session begins with it that can be known again: no helper's, and none that goes on."""
-    return heard.session is not None and heard.helper is None and heard.source in STARTS
+    return call.session is not None and call.helper is None and call.source in STARTS
 
 
-def began_it(opened: OpenIteration | None, known: HookSession | None) -> bool:
+def has_begun_iteration(opened: OpenIteration | None, known: HookSession | None) -> bool:
     """Whether the open iteration began with this very session."""
     return (
         opened is not None
@@ -25,15 +25,15 @@ def began_it(opened: OpenIteration | None, known: HookSession | None) -> bool:
     )
 
 
-def over_since(
+def session_end(
     opened: OpenIteration | None, hooks: HooksState | None, now: datetime, *, gone: bool = False
 ) -> datetime | None:
     """When the session ended with which the open iteration began; None if that is not known to be over.
 
-    It is if its end was heard, and also if its program is `gone`: not every program tells an end, and none that is killed.
+    It is if its end was call, and also if its program is `gone`: not every program tells an end, and none that is killed.
     """
     for known in hooks.sessions if hooks is not None else ():
-        if began_it(opened, known) and (known.ended or gone):
+        if has_begun_iteration(opened, known) and (known.ended or gone):
             return _last_heard(hooks, known) or now
     return None
 

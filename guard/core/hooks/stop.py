@@ -1,53 +1,72 @@
-"""Whether a session may stop: a limit always lets it, then work that its host waits for, then nothing left to be done.
+"""Decide whether a session may stop.
 
-A session is asked to go on only so often for one prompt, by a count of guard's own: that a hook has held it back before is
-told by its host for ever after, and some hosts would be held back without end. What a host does not tell proves nothing: the
-count goes on.
+A limit or an error always lets it stop, then work that its agent CLI waits for by itself, then that nothing is left to do. A
+session is asked to go on only so often for one prompt, by a count of guard's own. The flag of an agent CLI that a hook has
+held the session back before does not serve for that: some never clear it, and others never set it.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
-from guard.core.hooks import messages as saying
+from guard.core.base.moment import Moment
+from guard.core.classify.errors import meaning_of
+from guard.core.classify.plain import is_known
 from guard.core.hooks.events import StopDecision, StopReason
-from guard.core.hooks.failure import Failure
-from guard.core.hooks.messages import OpenWork
+from guard.core.hooks.messages import OpenWork, go_on_text, let_go_text, summary
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import Boot, HookSession
 from guard.core.team.state import Member
 
 CANNOT_HOLD = ("opencode",)
-"""Agents whose program cannot be kept from stopping."""
-_TELL_AGAIN = ("claude", "codex", "qwen")
-"""Agents whose program tells of every stop after a block that it is one. Gemini CLI forgets it when a tool was used between."""
+"""Agents whose CLI cannot be kept from stopping."""
+_FLAG_AFTER_BLOCK = ("claude", "codex", "qwen")
+"""Agents whose CLI flags every stop that follows a block. Gemini CLI forgets it when a tool was used between."""
 _HELD: tuple[StopReason, ...] = ("waiting", "team")
-_TWICE = timedelta(seconds=2)
+_TWIN_SECONDS = timedelta(seconds=2)
 """Two hooks for the same stop, of the user and of the project, are called at the same time, or one after the other."""
+_SET_BACK_SECONDS = 1.0
+"""By less than this the two clocks differ although neither was set."""
+
+Failure = Literal["limited", "auth", "failed"]
+_CLI_ERROR = re.compile(
+    r"\[?API Error:?\s*(?:\(?[45]\d\d\b|\{|Connection (?:error|closed|refused|reset)\b|Request timed out|Overloaded\b)"
+)
+_ORDERLY_ENDS = ("", "end_turn", "stop", "complete", "completed")
+"""How Copilot CLI names an end without a failure; other agent CLIs do not say."""
+_FAILURES: dict[str, Failure] = {
+    "limited": "limited",
+    "transient": "limited",
+    "budget": "limited",
+    "turn_limit": "limited",
+    "auth": "auth",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class StopFacts:
     """What is known when a session wants to stop."""
 
     agent: str
     session: str | None
     prompt: str | None = None
     again: bool | None = None
-    """Whether the host says that it was held back before; None if it does not say."""
-    heard: Boot | None = None
+    """Whether the agent CLI says that the session was held back before; None if it does not say."""
+    called_at: Boot | None = None
     """When the hook was called."""
     failure: Failure | None = None
     waits: tuple[str, ...] = ()
-    """What its host waits for by itself."""
+    """What the agent CLI waits for by itself."""
     members: tuple[Member, ...] = ()
-    """Who counts, and is not waited for by the host."""
+    """The helpers that count, and that the agent CLI does not wait for."""
     files: tuple[str, ...] | None = ()
-    """What the session left uncommitted; None if there is no baseline to tell."""
+    """The files that the session left uncommitted; None if no baseline can tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopAnswer:
-    """The answer to a session that wants to stop, and why."""
+    """The answer to a session that wants to stop, and its reason."""
 
     decision: StopDecision
     reason: StopReason
@@ -58,69 +77,103 @@ class StopAnswer:
     message: str = ""
     """For the user, if the session stops though something is left."""
     detail: str = ""
-    twin: bool = False
+    is_twin: bool = False
     """Whether this very stop was decided already, for another hook."""
 
     @property
-    def held(self) -> bool:
-        """Whether the team is what the session is not done for."""
+    def is_held(self) -> bool:
+        """Whether the session is held back for its team."""
         return self.reason in _HELD
 
 
-def waited_for(heard: HookCall, members: tuple[Member, ...]) -> tuple[str, ...]:
-    """What the host waits for: all that runs in its list. A teammate that is idle stays listed as running."""
-    idle = [one.member for one in members if one.status == "idle"]
-    nameless = _listed_by_other_names(heard, members)
-    unmatched = len([name for name in idle if name not in _listed(heard)])
+def decide(
+    facts: StopFacts, before: HookSession | None, max_blocks: int, now: datetime
+) -> StopAnswer:
+    """Decide whether the session may stop; `before` is what the hooks know of it."""
+    reason = _reason(facts, max_blocks)
+    left = OpenWork(facts.members, facts.files or ())
+    blocks = before.blocks if before is not None and not _is_new_prompt(facts, before) else 0
+    detail = "; ".join(facts.waits) if reason == "waiting" else summary(left)
+    if reason not in ("team", "uncommitted") or facts.agent in CANNOT_HOLD:
+        return StopAnswer("released", reason, blocks, left, detail=detail)
+    is_twin = _is_twin(facts, before, now)
+    if blocks >= max_blocks and not is_twin:
+        message = let_go_text(left, blocks)
+        return StopAnswer("released", "cap", blocks, left, message=message, detail=detail)
+    blocks = blocks if is_twin else blocks + 1
+    text = go_on_text(facts.agent, left)
+    return StopAnswer("blocked", reason, blocks, left, text=text, detail=detail, is_twin=is_twin)
+
+
+def turn_failure(call: HookCall) -> Failure | None:
+    """Return why the agent CLI could not go on (a limit, no login, an error); None if it could.
+
+    Only the CLI's own words count: a sentence that it is known to print, or its error line. An agent that speaks of limits has
+    not hit one.
+    """
+    if call.agent == "copilot" and call.detail not in _ORDERLY_ENDS:
+        return _failure_in("", call.detail)
+    line = call.message.strip().partition("\n")[0]
+    if is_known(line) or _CLI_ERROR.match(line):
+        return _failure_in(line)
+    return None
+
+
+def host_waits_for(call: HookCall, members: tuple[Member, ...]) -> tuple[str, ...]:
+    """Name what the agent CLI waits for by itself: all that runs in its list, but for idle teammates."""
+    idle = [member.member for member in members if member.status == "idle"]
+    # A teammate that is idle stays listed as running, perhaps by another name than its hooks gave it.
+    nameless = _teammates_by_other_names(call, members)
+    unmatched = len([name for name in idle if name not in _listed_ids(call)])
     at_rest = {*idle, *nameless[:unmatched]}
     running = [
         f"{task.kind.replace('_', ' ')} {task.id}"
-        for task in heard.tasks or ()
+        for task in call.tasks or ()
         if task.running and not (task.kind == "teammate" and task.id in at_rest)
     ]
-    unclear = ["something that guard does not know"] if heard.tasks_unclear else []
-    return (*running, *unclear, *(f"wake-up {one.id}" for one in heard.wakeups or ()))
+    unclear = ["something that guard does not know"] if call.tasks_unclear else []
+    return (*running, *unclear, *(f"wake-up {wakeup.id}" for wakeup in call.wakeups or ()))
 
 
-def unlisted(heard: HookCall, members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """The members that count and that the host does not list: it will not wait for them."""
-    listed = _listed(heard)
-    known = ("teammate",) if _listed_by_other_names(heard, members) else ()
+def unlisted_members(call: HookCall, members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """Return the members that count and that the agent CLI does not list: it will not wait for them."""
+    listed = _listed_ids(call)
+    skipped = ("teammate",) if _teammates_by_other_names(call, members) else ()
     return tuple(
-        one for one in members if one.counts and one.member not in listed and one.kind not in known
+        member
+        for member in members
+        if member.counts and member.member not in listed and member.kind not in skipped
     )
 
 
-def _listed(heard: HookCall) -> set[str]:
-    return {task.id for task in heard.tasks or ()} | {one.id for one in heard.wakeups or ()}
+def is_clock_set_back(known: HookSession, moment: Moment) -> bool:
+    """Tell whether the wall clock was set back since the session began or was resumed: then file times say nothing."""
+    if known.started_at is None:
+        return False
+    passed = (moment.now - known.started_at).total_seconds()
+    boot = known.started_boot
+    if boot is None or boot.id != moment.boot_id:
+        return passed < 0
+    return passed < moment.boot_seconds - boot.seconds - _SET_BACK_SECONDS
 
 
-def _listed_by_other_names(heard: HookCall, members: tuple[Member, ...]) -> list[str]:
-    """Teammates in the list that are no members: the hooks call them otherwise than the list does."""
-    names = {one.member for one in members}
-    teammates = (one for one in heard.tasks or () if one.kind == "teammate" and one.running)
-    return [one.id for one in teammates if one.id not in names]
+def _failure_in(text: str, *codes: str) -> Failure:
+    found = meaning_of(text, None, *codes)
+    return _FAILURES.get(found.outcome, "failed") if found is not None else "failed"
 
 
-def decide(facts: Facts, before: HookSession | None, max_blocks: int, now: datetime) -> StopAnswer:
-    """Whether the session may stop; `before` is what is known of it."""
-    reason = _reason(facts, max_blocks)
-    left = OpenWork(facts.members, facts.files or ())
-    asked = _asked_so_far(facts, before)
-    detail = "; ".join(facts.waits) if reason == "waiting" else saying.listed(left)
-    asks = reason in ("team", "uncommitted")
-    if not asks or facts.agent in CANNOT_HOLD:
-        return StopAnswer("released", reason, asked, left, detail=detail)
-    twin = _is_twin(facts, before, now)
-    if asked >= max_blocks and not twin:
-        message = saying.let_go(left, asked)
-        return StopAnswer("released", "cap", asked, left, message=message, detail=detail)
-    blocks = asked if twin else asked + 1
-    text = saying.go_on(facts.agent, left)
-    return StopAnswer("blocked", reason, blocks, left, text=text, detail=detail, twin=twin)
+def _listed_ids(call: HookCall) -> set[str]:
+    return {task.id for task in call.tasks or ()} | {wakeup.id for wakeup in call.wakeups or ()}
 
 
-def _reason(facts: Facts, max_blocks: int) -> StopReason:
+def _teammates_by_other_names(call: HookCall, members: tuple[Member, ...]) -> list[str]:
+    """Return the listed teammates that are no members: their hooks named them otherwise than the list does."""
+    names = {member.member for member in members}
+    teammates = (task for task in call.tasks or () if task.kind == "teammate" and task.running)
+    return [task.id for task in teammates if task.id not in names]
+
+
+def _reason(facts: StopFacts, max_blocks: int) -> StopReason:
     if max_blocks == 0:
         return "off"
     if facts.failure is not None:
@@ -134,34 +187,30 @@ def _reason(facts: Facts, max_blocks: int) -> StopReason:
     return "uncommitted" if facts.files else "clean"
 
 
-def _asked_so_far(facts: Facts, before: HookSession | None) -> int:
-    """How often for this prompt."""
-    return before.blocks if before is not None and not _is_new_prompt(facts, before) else 0
-
-
-def _is_new_prompt(facts: Facts, before: HookSession) -> bool:
-    """Whether that is proven: by another id, or where there are none by the host's word that nobody held it back."""
+def _is_new_prompt(facts: StopFacts, before: HookSession) -> bool:
+    # It has to be proven: by another id, or without ids by the CLI's word that no hook held the session back.
     if facts.again or (facts.prompt is None) != (before.prompt is None):
         return False
     return facts.again is False if facts.prompt is None else facts.prompt != before.prompt
 
 
-def _is_twin(facts: Facts, before: HookSession | None, now: datetime) -> bool:
-    """Whether the same stop was blocked already, for another hook."""
+def _is_twin(facts: StopFacts, before: HookSession | None, now: datetime) -> bool:
+    """Tell whether the same stop was blocked already, for another hook."""
     if before is None or before.decision != "blocked" or before.decided_at is None:
         return False
-    if _was_heard_before(facts, before):
+    if _was_called_before_decision(facts, before):
         return True
-    # A stop that follows a block says so, and the twin of the first one does not.
-    if facts.agent not in _TELL_AGAIN:
+    # A stop that follows a block is flagged, and the twin of the first one is not.
+    if facts.agent not in _FLAG_AFTER_BLOCK:
         return False
-    same = facts.prompt is not None and facts.prompt == before.prompt
-    return same and facts.again is False and timedelta(0) <= now - before.decided_at < _TWICE
+    is_same = facts.prompt is not None and facts.prompt == before.prompt
+    passed = now - before.decided_at
+    return is_same and facts.again is False and timedelta(0) <= passed < _TWIN_SECONDS
 
 
-def _was_heard_before(facts: Facts, before: HookSession) -> bool:
-    """Whether the hook was called before that was decided: then the decision cannot be what the stop followed."""
-    heard, decided = facts.heard, before.decided_boot
-    if heard is None or decided is None or facts.session is None:
+def _was_called_before_decision(facts: StopFacts, before: HookSession) -> bool:
+    # Then the stop cannot have followed that decision.
+    called, decided = facts.called_at, before.decided_boot
+    if called is None or decided is None or facts.session is None:
         return False
-    return heard.id == decided.id and heard.seconds < decided.seconds
+    return called.id == decided.id and called.seconds < decided.seconds

@@ -1,8 +1,9 @@
-"""The boundary of the hooks that answer: whatever goes wrong in guard lets the session go, and is noted.
+"""Answer an agent's hook call. Whatever goes wrong in guard is noted, and lets the session start or stop.
 
-Guard's own modules are loaded inside of it, because even that can fail.
+Guard's own modules are loaded inside of the boundary, because even that can fail.
 """
 
+import json
 import os
 import signal
 from collections.abc import Mapping
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
 from guard.hooks import faults
-from guard.hooks.agent import answers
 from guard.hooks.watchdog import TimeIsUp, Watchdog
 from guard.system.signals import handled, terminated_like_interrupted
 
@@ -22,99 +22,111 @@ if TYPE_CHECKING:
 
 _LIMIT_SECONDS = {"session_started": 20.0, "stopping": 40.0}
 """The defaults of the settings: they hold until the settings are read, and if they cannot be."""
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SHOW_MESSAGES = ("claude", "codex", "gemini", "qwen")
+_MOST_TEXT = 300
+NOTHING = ""
+"""To every agent CLI it means: start, or stop, as you were about to."""
 
 
 def answer(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> str:
-    """What to print for the agent's program; nothing lets the session start, or stop."""
+    """Return what to print for the agent CLI; nothing lets the session start, or stop."""
     kind = KINDS.get(agent, {}).get(event, "")
     if kind not in ANSWERED:
-        return answers.NOTHING
+        return NOTHING
     try:
         with terminated_like_interrupted(), Watchdog(_LIMIT_SECONDS[kind]) as watchdog:
-            return _answered(agent, event, data, environ, watchdog)
+            return _answer(agent, event, data, environ, watchdog)
     except BaseException as error:  # Also a signal, and the end of the memory.
-        with handled(_STOPPING, lambda _number, _frame: None):
+        with handled(_STOP_SIGNALS, lambda _number, _frame: None):
             return _let_go(agent, event, kind, error, environ)
 
 
-def _answered(
+def render_block(agent: str, reason: str) -> str:
+    """Render the answer that has the agent go on; OpenCode cannot be told."""
+    return NOTHING if agent == "opencode" else json.dumps({"decision": "block", "reason": reason})
+
+
+def render_message(agent: str, text: str) -> str:
+    """Render a message to the user of a session that stops, where the agent CLI shows one."""
+    if not text or agent not in _SHOW_MESSAGES:
+        return NOTHING
+    return json.dumps({"systemMessage": text.replace("\n", " ")})
+
+
+def _answer(
     agent: str, event: str, data: bytes, environ: Mapping[str, str], watchdog: Watchdog
 ) -> str:
-    from guard.hooks.ingest import fold
+    from guard.core.hooks.payload import parse_call
+    from guard.hooks.agent.payload import read_payload
+    from guard.hooks.ingest import ingest_hooks
 
-    heard = _heard(agent, event, data, environ)
-    _note_lost_folder(heard, environ)
-    guard = _invocation(heard, environ)
-    watchdog.limit(_seconds(heard, guard.users_config.settings.hooks))
-    if not _in_repository(guard, heard):
-        return answers.NOTHING
-    fold(guard)
-    if heard.kind == "session_started":
-        from guard.hooks.agent.session_start import started
+    call = parse_call(read_payload(agent, event, data, environ))
+    _note_lost_folder(call, environ)
+    guard = _invocation(call, environ)
+    watchdog.set_limit(_limit_seconds(call, guard.users_config.settings.hooks))
+    if not _is_in_repository(guard, call):
+        return NOTHING
+    ingest_hooks(guard)
+    if call.kind == "session_started":
+        from guard.hooks.agent.session_start import record_session_start
 
-        started(guard, heard)
-        return answers.NOTHING
-    from guard.hooks.agent.stop import decided
+        record_session_start(guard, call)
+        return NOTHING
+    from guard.hooks.agent.stop import decide_stop
 
-    return decided(guard, heard, watchdog.left)
-
-
-def _heard(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> "HookCall":
-    from guard.core.base.fields import parsed
-    from guard.core.hooks.payload import HookCall
-    from guard.hooks import plain_json
-    from guard.hooks.agent import payload as document
-
-    told = document.read(agent, event, data, environ)
-    return parsed(HookCall, plain_json.written(told).encode())
+    decision = decide_stop(guard, call, watchdog.seconds_left)
+    if decision is None:
+        return NOTHING
+    if decision.decision == "blocked":
+        return render_block(agent, decision.text)
+    return render_message(agent, decision.message)
 
 
-def _note_lost_folder(heard: "HookCall", environ: Mapping[str, str]) -> None:
-    """Where the session's folder cannot be told in UTF-8, or is gone, nothing is decided: that should not be a riddle."""
-    if not os.path.isdir(heard.cwd):
-        why = (
-            f"the folder {heard.cwd!r} is gone, or its name is not UTF-8: nothing is decided there"
+def _note_lost_folder(call: "HookCall", environ: Mapping[str, str]) -> None:
+    # Nothing is decided in such a folder: the user should not have to guess why.
+    if not os.path.isdir(call.cwd):
+        problem = (
+            f"the folder {call.cwd!r} is gone, or its name is not UTF-8: nothing is decided there"
         )
-        faults.note(environ, f"{heard.agent} {heard.event}: {why}")
+        faults.note(environ, f"{call.agent} {call.event}: {problem}")
 
 
-def _invocation(heard: "HookCall", environ: Mapping[str, str]) -> "Invocation":
-    """The call of guard that it is: in the session's folder, by the machine's own clock."""
+def _invocation(call: "HookCall", environ: Mapping[str, str]) -> "Invocation":
     from pathlib import Path
 
     from guard.context.invocation import Invocation
     from guard.context.output import Output
 
-    class Noted(Output):
-        """Nobody reads what a hook writes to stderr."""
+    class FaultOutput(Output):
+        """Notes warnings as faults: agent CLIs do not show what a hook writes to stderr."""
 
         def warn(self, message: str) -> None:
-            faults.note(environ, f"{heard.agent} {heard.event}: warning: {message}")
+            faults.note(environ, f"{call.agent} {call.event}: warning: {message}")
 
     config = environ.get("GUARD_CONFIG")
     return Invocation(
-        repo=Path(heard.cwd),
+        repo=Path(call.cwd),
         config_file=Path(config) if config else None,
-        output=Noted(-1),
+        output=FaultOutput(-1),
         environ=environ,
     )
 
 
-def _seconds(heard: "HookCall", settings: "HooksSettings") -> float:
-    if heard.kind == "session_started":
+def _limit_seconds(call: "HookCall", settings: "HooksSettings") -> float:
+    if call.kind == "session_started":
         return settings.baseline_seconds
     return settings.time_limit_seconds
 
 
-def _in_repository(guard: "Invocation", heard: "HookCall") -> bool:
-    """Outside of every repository there is nothing to guard; one that is broken is a fault."""
+def _is_in_repository(guard: "Invocation", call: "HookCall") -> bool:
+    """Tell whether the session is in a repository; a broken repository is a fault."""
     from guard.errors import RepositoryProblem
 
     try:
         guard.repository  # noqa: B018
     except RepositoryProblem:
-        folder = os.path.realpath(heard.cwd)
+        folder = os.path.realpath(call.cwd)
         while not os.path.lexists(os.path.join(folder, ".git")):
             if folder == os.path.dirname(folder):
                 return False
@@ -126,20 +138,20 @@ def _in_repository(guard: "Invocation", heard: "HookCall") -> bool:
 def _let_go(
     agent: str, event: str, kind: str, error: BaseException, environ: Mapping[str, str]
 ) -> str:
-    """The fault is noted; the user is told where a decision was wanted, and the agent never."""
-    why = "its reason could not be told"
+    """Note the fault; tell the user of it where a decision was wanted, and never the agent."""
+    reason = "guard could not describe the fault"
     with suppress(Exception):
-        why = _why(error)
-    faults.note(environ, f"{agent} {event}: {why}")
+        reason = _describe(error)
+    faults.note(environ, f"{agent} {event}: {reason}")
     if kind != "stopping":
-        return answers.NOTHING
+        return NOTHING
     with suppress(Exception):
-        return answers.message(agent, f"guard could not decide, and lets the session stop: {why}")
-    return answers.NOTHING
+        return render_message(agent, f"guard could not decide, and lets the session stop: {reason}")
+    return NOTHING
 
 
-def _why(error: BaseException) -> str:
-    """In one line; what guard did not expect with its place."""
+def _describe(error: BaseException) -> str:
+    """Describe an error in one line; one that guard did not expect with the file and line of its origin."""
     from guard.core.base.text import visible
     from guard.errors import GuardError
 
@@ -154,7 +166,7 @@ def _why(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    place = trace.tb_frame.f_code.co_filename if trace is not None else "?"
+    file = trace.tb_frame.f_code.co_filename if trace is not None else "?"
     line = trace.tb_lineno if trace is not None else 0
-    said = visible(str(error))[:300]
-    return f"a bug in guard: {type(error).__name__}: {said} ({os.path.basename(place)}:{line})"
+    text = visible(str(error))[:_MOST_TEXT]
+    return f"a bug in guard: {type(error).__name__}: {text} ({os.path.basename(file)}:{line})"

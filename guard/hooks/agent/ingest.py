@@ -1,10 +1,8 @@
-"""Taking in a spool: what its files tell, and their names, go into the log by one append, and then the files are deleted.
+"""Record the spooled calls of agents' hooks: the files and their names go into the log by one append, then they are deleted.
 
-Whoever dies in between leaves names that the log has, and they are not taken in again.
+A process that dies in between leaves files whose names the log has, and the next one does not record them again.
 """
 
-import math
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,76 +13,64 @@ from guard.core.base.text import plural
 from guard.core.hooks.events import Calls, HooksFolded
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS
-from guard.core.hooks.team_changes import changes, in_order, moment_of
+from guard.core.hooks.team_changes import call_moment, sort_calls, team_changes
 from guard.core.iteration.run import RUN, Run
 from guard.core.team.count import TeamTerms, decide
 from guard.core.team.events import TeamEvent
 from guard.core.team.state import TEAM, Roll, Scope, TeamState
 from guard.hooks import spool
-from guard.hooks.spool_file import told_in
+from guard.hooks.spool_file import document_names, is_temporary, read_document, remove_leftovers
 from guard.store import Change, Store
-from guard.system.clock import Clock
 from guard.system.private_files import Folder
 
 MOST_AT_ONCE = 500
 _MOST_BYTES = 4 * 1024 * 1024
-_HOUR = 3600.0
 
 
-def take_in(guard: Invocation, store: Store, folder: Folder) -> Iterator[str]:
-    """Take in all that is in a spool; complaints about files that made no sense, and were deleted."""
-    _remove_leftovers(folder, guard.clock)
+def ingest_calls(guard: Invocation, store: Store | None, folder: Folder) -> Iterator[str]:
+    """Record all calls in a spool; yield complaints about files that were broken, and deleted."""
+    remove_leftovers(folder, guard.clock.now().timestamp(), is_temporary)
     more = True
-    while more and _files(folder):
-        batch = _recorded(guard, store, folder)
-        more = _is_deleted(folder, batch)
+    while more and document_names(folder):
+        batch = _record(guard, store or guard.writable_store, folder)
+        more = _delete(folder, batch)
         if batch.broken:
             yield f"{plural(len(batch.broken), 'file')} in {folder.path} made no sense"
 
 
 def team_events(
-    guard: Invocation, change: Change, all_heard: Sequence[HookCall]
+    guard: Invocation, change: Change, calls: Sequence[HookCall]
 ) -> tuple[TeamEvent, ...]:
-    """What these tell of the teams of their sessions, as events to be appended to this change."""
-    books = _Books(
+    """Return what these calls tell of the teams of their sessions, as events to be appended to this change."""
+    teams = _Teams(
         change, guard.worktree_key, lease_seconds=guard.users_config.settings.team.lease_seconds
     )
-    for heard in in_order(list(all_heard)):
-        books.take(heard)
-    return tuple(books.events)
+    for call in sort_calls(calls):
+        teams.apply(call)
+    return tuple(teams.events)
 
 
-def _files(folder: Folder) -> list[str]:
-    return [name for name in folder.names() if name.endswith(".json") and name[0] != "."]
+def session_scope(worktree: str, run: Run | None, session: str | None) -> Scope:
+    """Return the scope of a session's team: in the open iteration, unless that is known to have another session."""
+    opened = run.open_iteration if run is not None else None
+    if run is None or opened is None or opened.session not in (None, session):
+        return Scope(worktree, session)
+    return Scope(worktree, session, run.run, opened.number)
 
 
-def _remove_leftovers(folder: Folder, clock: Clock) -> None:
-    """What hooks that were killed had begun to write."""
-    for name in folder.names():
-        if name.endswith(".tmp") and clock.now().timestamp() - _written_at(folder, name) > _HOUR:
-            folder.remove(name)
-
-
-def _written_at(folder: Folder, name: str) -> float:
-    try:
-        return os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_mtime
-    except FileNotFoundError:
-        return math.inf
-
-
-def _recorded(guard: Invocation, store: Store, folder: Folder) -> "_Batch":
+def _record(guard: Invocation, store: Store, folder: Folder) -> "_Batch":
     with store.change() as change:
         key = guard.worktree_key
         view = change.view(HOOKS, key)
         batch = _Batch.read(folder, frozenset(view.folded if view is not None else ()))
-        if batch.all_heard:
-            events = team_events(guard, change, batch.all_heard)
-            change.append(*events, _folded(guard, key, batch))
+        if batch.calls:
+            events = team_events(guard, change, batch.calls)
+            change.append(*events, _hooks_folded(guard, key, batch))
     return batch
 
 
-def _is_deleted(folder: Folder, batch: "_Batch") -> bool:
-    """Whether anything was: a folder in the place of a broken file is in the way of nothing, and stays."""
+def _delete(folder: Folder, batch: "_Batch") -> bool:
+    """Delete the files of a batch; tell whether any was: a folder in the place of a broken file stays."""
     for name in (*batch.before, *batch.names):
         folder.remove(name)
     removed = [name for name in batch.broken if _is_removed(folder, name)]
@@ -99,35 +85,30 @@ def _is_removed(folder: Folder, name: str) -> bool:
     return True
 
 
-def _folded(guard: Invocation, key: str, batch: "_Batch") -> HooksFolded:
+def _hooks_folded(guard: Invocation, key: str, batch: "_Batch") -> HooksFolded:
+    ended = [call.session for call in batch.calls if call.kind == "session_ended" and call.session]
     return HooksFolded(
         at=guard.clock.now(),
         id=new_id(),
         worktree=key,
         spooled=(*batch.before, *batch.names),
-        calls=tuple(_calls(batch.all_heard)),
-        ended=tuple(
-            dict.fromkeys(
-                one.session
-                for one in batch.all_heard
-                if one.session and one.kind == "session_ended"
-            )
-        ),
+        calls=tuple(_count_calls(batch.calls)),
+        ended=tuple(dict.fromkeys(ended)),
     )
 
 
-def _calls(all_heard: Iterable[HookCall]) -> list[Calls]:
-    found: dict[tuple[str, str], list[HookCall]] = {}
-    for one in all_heard:
-        found.setdefault((one.agent, one.event), []).append(one)
+def _count_calls(calls: Iterable[HookCall]) -> list[Calls]:
+    by_event: dict[tuple[str, str], list[HookCall]] = {}
+    for call in calls:
+        by_event.setdefault((call.agent, call.event), []).append(call)
     return [
         Calls(
-            agent=ours[0].agent,
-            event=ours[0].event,
-            count=len(ours),
-            last_at=max(moment_of(one).now for one in ours),
+            agent=same[0].agent,
+            event=same[0].event,
+            count=len(same),
+            last_at=max(call_moment(call).now for call in same),
         )
-        for ours in found.values()
+        for same in by_event.values()
     ]
 
 
@@ -136,29 +117,29 @@ class _Batch:
     """Some files of a spool."""
 
     before: list[str] = field(default_factory=list)
-    """Taken in already, by somebody who could not delete them."""
+    """Recorded already, by a process that did not get to delete them."""
     names: list[str] = field(default_factory=list)
-    all_heard: list[HookCall] = field(default_factory=list)
+    calls: list[HookCall] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, folder: Folder, folded: frozenset[str]) -> "_Batch":
-        """The files that came first, none twice."""
+        """Read the files that came first."""
         batch = cls()
-        for found in _files(folder)[:MOST_AT_ONCE]:
+        for found in document_names(folder)[:MOST_AT_ONCE]:
             name = _own_name(folder, found)
             if name in folded:
                 batch.before.append(name)
-            elif (heard := told_in(folder, name, HookCall, _MOST_BYTES)) is None:
+            elif (call := read_document(folder, name, HookCall, _MOST_BYTES)) is None:
                 batch.broken.append(name)
             else:
                 batch.names.append(name)
-                batch.all_heard.append(heard)
+                batch.calls.append(call)
         return batch
 
 
 def _own_name(folder: Folder, name: str) -> str:
-    """A sign of life may be replaced while it is read: it is moved to a name of its own first."""
+    # A sign of life may be replaced while it is read: it is moved to a name of its own first.
     if not name.startswith(spool.ALIVE):
         return name
     own = f"{new_id()}-{name}"
@@ -166,8 +147,8 @@ def _own_name(folder: Folder, name: str) -> str:
     return own
 
 
-class _Books:
-    """Teams as they become by what was heard, one word after the other, before anything of it is recorded."""
+class _Teams:
+    """The teams as they become by each call, before anything of it is recorded."""
 
     def __init__(self, change: Change, worktree: str, lease_seconds: float) -> None:
         self.events: list[TeamEvent] = []
@@ -177,26 +158,18 @@ class _Books:
         self._lease_seconds = lease_seconds
         self._teams: dict[str, TeamState | None] = {}
 
-    def take(self, heard: HookCall) -> None:
-        scope = _scope(self._worktree, self._run, heard.session)
+    def apply(self, call: HookCall) -> None:
+        scope = session_scope(self._worktree, self._run, call.session)
         if scope.key not in self._teams:
             self._teams[scope.key] = self._change.view(TEAM, scope.key)
         state = self._teams[scope.key]
-        terms = TeamTerms(scope, moment_of(heard), new_id(), self._lease_seconds)
-        events = decide(state, changes(heard, state), terms)
-        self._teams[scope.key] = _after(state, scope, events)
+        terms = TeamTerms(scope, call_moment(call), new_id(), self._lease_seconds)
+        events = decide(state, team_changes(call, state), terms)
+        self._teams[scope.key] = _evolve(state, scope, events)
         self.events += events
 
 
-def _scope(worktree: str, run: Run | None, session: str | None) -> Scope:
-    """The team of that session; it is the open iteration's unless that is known to have another one."""
-    opened = run.open_iteration if run is not None else None
-    if run is None or opened is None or opened.session not in (None, session):
-        return Scope(worktree, session)
-    return Scope(worktree, session, run.run, opened.number)
-
-
-def _after(
+def _evolve(
     state: TeamState | None, scope: Scope, events: tuple[TeamEvent, ...]
 ) -> TeamState | None:
     if not events:
@@ -204,5 +177,5 @@ def _after(
     roll = Roll.of(state)
     for event in events:
         roll.apply(event)
-    whose: dict[str, Any] = {"worktree": scope.worktree, "session": scope.session}
-    return TeamState.model_construct(**whose, **roll.contents())
+    owner: dict[str, Any] = {"worktree": scope.worktree, "session": scope.session}
+    return TeamState.model_construct(**owner, **roll.contents())

@@ -19,6 +19,8 @@ MOST_LISTED = 200
 _MOST_LINE = 512
 _BOM = b"\xef\xbb\xbf"
 _MOST_PATH = 4096
+_STDIN_SECONDS = 10.0
+_CHUNK = 1024 * 1024
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _TASK_KINDS = {
@@ -36,12 +38,12 @@ _ENDED = ("completed", "failed", "killed", "stopped", "cancelled", "canceled", "
 Document = dict[str, object]
 
 
-def kind_of(agent: str, event: str) -> str | None:
+def event_kind(agent: str, event: str) -> str | None:
     """What an event of an agent means; None if it is not known."""
     return KINDS.get(agent, {}).get(event)
 
 
-def read(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> Document:
+def read_payload(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> Document:
     """What a known hook was told, whole: every field of a `Heard`, as values of JSON."""
     told = _document(data)
     tasks, unclear = _tasks(told.get("background_tasks"))
@@ -50,7 +52,7 @@ def read(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> D
         "agent": agent,
         "event": event,
         "kind": KINDS[agent][event],
-        **moment(),
+        **moment_fields(),
         "cwd": _line(_folder(agent, told, environ), _MOST_PATH),
         "session": _session(agent, told, environ),
         "prompt": _first(told, "prompt_id", "turn_id") or _prompt_by_text(agent, event, told),
@@ -70,7 +72,7 @@ def read(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> D
     }
 
 
-def moment() -> Document:
+def moment_fields() -> Document:
     """Now, by both clocks."""
     return {
         "seconds": time.time(),
@@ -82,7 +84,7 @@ def moment() -> Document:
 def _document(data: bytes) -> Document:
     if len(data) > MOST_BYTES:
         return {}
-    value = plain_json.parsed(data.removeprefix(_BOM).decode("utf-8", "replace"))
+    value = plain_json.parse(data.removeprefix(_BOM).decode("utf-8", "replace"))
     return value if isinstance(value, dict) else {}
 
 
@@ -195,3 +197,22 @@ def _boot_id() -> str | None:
             return file.read(64).decode("ascii", "replace").strip() or None
     except OSError:
         return None
+
+
+def read_stdin() -> bytes:
+    """All that there is to read. What is too long is read to its end, for whoever writes it, but not kept."""
+    import select
+
+    chunks: list[bytes] = []
+    size, until = 0, time.monotonic() + _STDIN_SECONDS
+    try:
+        while select.select([0], [], [], max(0.0, until - time.monotonic()))[0]:
+            chunk = os.read(0, _CHUNK)
+            if not chunk:
+                break
+            size += len(chunk)
+            if size <= MOST_BYTES + _CHUNK:
+                chunks.append(chunk)
+    except (OSError, ValueError):
+        pass
+    return b"".join(chunks)

@@ -8,11 +8,11 @@ from guard.core.base.moment import Moment
 from guard.core.base.text import shortened, valid
 from guard.core.hooks.events import HookSessionStarted
 from guard.core.hooks.payload import HookCall
-from guard.core.hooks.session_start import began_it, is_real_start, over_since
+from guard.core.hooks.session_start import has_begun_iteration, is_new_session, session_end
 from guard.core.hooks.state import HOOKS, HooksState
 from guard.core.iteration.run import RUN, Run
 from guard.errors import GuardError, Refused
-from guard.hooks.agent.host import host, is_gone
+from guard.hooks.ancestors import calling_agent, has_ended
 from guard.hooks.watchdog import TimeIsUp
 from guard.iteration.begin import begin
 from guard.iteration.current import told_of_session
@@ -21,35 +21,35 @@ from guard.iteration.process_watch import MARK
 _LONGEST = 400
 
 
-def started(guard: Invocation, heard: HookCall) -> None:
+def record_session_start(guard: Invocation, call: HookCall) -> None:
     """Record the start; what kept the baseline from being taken is recorded with it, and raised."""
-    if heard.helper is not None:
+    if call.helper is not None:
         return  # A helper's: the session has started before.
     moment, hooks = guard.clock.moment(), guard.store.view(HOOKS, guard.worktree_key)
     trouble: GuardError | OSError | TimeIsUp | None = None
     detail, began = "", False
     try:
-        detail, began = _begun(guard, heard, hooks, moment.now)
+        detail, began = _begun(guard, call, hooks, moment.now)
     except (GuardError, OSError, TimeIsUp) as error:
         trouble, detail = error, str(error)
-    if heard.session is not None:
+    if call.session is not None:
         mark = guard.environ.get(MARK)
-        told_of_session(guard, heard.agent, heard.session, mark=mark, process=host())
-    _record(guard, heard, hooks, moment, detail, began)
+        told_of_session(guard, call.agent, call.session, mark=mark, process=calling_agent())
+    _record(guard, call, hooks, moment, detail, began)
     if trouble is not None:
         raise trouble
 
 
 def _begun(
-    guard: Invocation, heard: HookCall, hooks: HooksState | None, at: datetime
+    guard: Invocation, call: HookCall, hooks: HooksState | None, at: datetime
 ) -> tuple[str, bool]:
     """What was done at the start, and whether an iteration began."""
-    if not is_real_start(heard):
+    if not is_new_session(call):
         return "no session begins with it", False
 
     def over(run: Run | None) -> datetime | None:
         opened = run.open_iteration if run is not None else None
-        return over_since(opened, hooks, at, gone=opened is not None and is_gone(opened.process))
+        return session_end(opened, hooks, at, gone=opened is not None and has_ended(opened.process))
 
     def refuse(run: Run | None) -> None:
         if run is not None and run.open_iteration is not None and over(run) is None:
@@ -65,13 +65,13 @@ def _begun(
 
 def _record(
     guard: Invocation,
-    heard: HookCall,
+    call: HookCall,
     hooks: HooksState | None,
     moment: Moment,
     detail: str,
     began: bool,
 ) -> None:
-    known = hooks.session(heard.agent, heard.session) if hooks is not None else None
+    known = hooks.session(call.agent, call.session) if hooks is not None else None
     with guard.writable_store.change() as change:
         run = change.view(RUN, guard.worktree_key)
         opened = run.open_iteration if run is not None else None
@@ -82,11 +82,11 @@ def _record(
                 run=run.run if run is not None and opened is not None else None,
                 iteration=opened.number if opened is not None else None,
                 worktree=guard.worktree_key,
-                agent=heard.agent,
-                event=heard.event,
-                session=heard.session,
-                source=heard.source,
-                began=began or began_it(opened, known),
+                agent=call.agent,
+                event=call.event,
+                session=call.session,
+                source=call.source,
+                began=began or has_begun_iteration(opened, known),
                 detail=shortened(valid(detail), _LONGEST),
                 boot_seconds=moment.boot_seconds,
                 boot_id=moment.boot_id,

@@ -1,5 +1,6 @@
-"""A session wants to stop: gather the facts, let `core.hooks.stopping` decide, record it, and answer."""
+"""Gather the facts when a session wants to stop, have `guard.core.hooks.stop` decide, and record the decision."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -7,130 +8,195 @@ from guard import team as teams
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
+from guard.core.base.paths import unspelled
 from guard.core.base.text import valid
 from guard.core.hooks.events import StopDecided
-from guard.core.hooks.failure import failure
 from guard.core.hooks.payload import HookCall
-from guard.core.hooks.state import HOOKS, Boot, HookSession
-from guard.core.hooks.stop import Facts, StopAnswer, decide, unlisted, waited_for
-from guard.core.iteration.run import RUN
+from guard.core.hooks.state import HOOKS, Absence, Boot, HookSession, HooksState
+from guard.core.hooks.stop import (
+    StopAnswer,
+    StopFacts,
+    decide,
+    host_waits_for,
+    is_clock_set_back,
+    turn_failure,
+    unlisted_members,
+)
+from guard.core.iteration.events import DirtyFile
+from guard.core.iteration.run import RUN, Run
 from guard.core.log.event import BaseEvent
-from guard.core.team import count as accounting
+from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
+from guard.core.team.count import TeamTerms, as_of, completion
 from guard.core.team.state import TEAM, Scope
-from guard.hooks.agent import answers
-from guard.hooks.agent.ingest import team_events
-from guard.hooks.agent.leftovers import left_by
+from guard.hooks.agent.ingest import session_scope, team_events
+from guard.hooks.ancestors import has_ended
+from guard.iteration import baseline as baselines
+from guard.iteration.attribution import Away, left_by_iteration, shared_with_user
+from guard.iteration.current import CheckTerms, current, last_check
 from guard.store import Change
 
-_LONGEST = 512
+_MOST_DETAIL = 512
+_SLACK_SECONDS = 2.0
+"""File systems and clocks differ in how exact their times are."""
 
 
-def decided(guard: Invocation, heard: HookCall, seconds_left: Callable[[], float]) -> str:
-    """What the agent's program is answered. A block that could not be recorded is none: uncounted it could loop."""
-    if heard.helper is not None:
-        return answers.NOTHING  # A helper's turn: the session itself goes on.
+def decide_stop(
+    guard: Invocation, call: HookCall, seconds_left: Callable[[], float]
+) -> StopAnswer | None:
+    """Decide whether a session may stop, and record it; None for a helper's turn, which ends no session.
+
+    A block that could not be recorded is raised as an error: uncounted it could hold the session for ever.
+    """
+    if call.helper is not None:
+        return None
     most = guard.users_config.settings.hooks.max_blocks
-    scope = _scope(guard, heard)
-    facts = Facts(
-        heard.agent, heard.session, heard.prompt, heard.again, _called(heard), failure(heard)
+    key = guard.worktree_key
+    scope = session_scope(key, guard.store.view(RUN, key), call.session)
+    called_at = Boot(seconds=call.boot_seconds, id=call.boot_id) if call.boot_id else None
+    facts = StopFacts(
+        call.agent, call.session, call.prompt, call.again, called_at, turn_failure(call)
     )
     if most and facts.failure is None:
-        facts = _looked(guard, heard, scope, facts, seconds_left)
-    decision = _recorded(guard, heard, scope, facts, most)
-    if decision.decision == "blocked":
-        return answers.block(heard.agent, decision.text)
-    return answers.message(heard.agent, decision.message)
+        facts = _add_open_work(guard, call, scope, facts, seconds_left)
+    return _decide_and_record(guard, call, scope, facts, most)
 
 
-def _called(heard: HookCall) -> Boot | None:
-    return Boot(seconds=heard.boot_seconds, id=heard.boot_id) if heard.boot_id else None
-
-
-def _scope(guard: Invocation, heard: HookCall) -> Scope:
-    """The team of this session; whoever joined an iteration before its session was known belongs to that session."""
-    run = guard.store.view(RUN, guard.worktree_key)
-    opened = run.open_iteration if run is not None else None
-    if run is None or opened is None or opened.session not in (None, heard.session):
-        return Scope(guard.worktree_key, heard.session)
-    return Scope(guard.worktree_key, heard.session, run.run, opened.number)
-
-
-def _looked(
+def _add_open_work(
     guard: Invocation,
-    heard: HookCall,
+    call: HookCall,
     scope: Scope,
-    facts: Facts,
+    facts: StopFacts,
     seconds_left: Callable[[], float],
-) -> Facts:
-    """The facts with what runs and what is left; git is not asked while the host waits anyway."""
-    _take_list(guard, heard)
+) -> StopFacts:
+    _record_listed_helpers(guard, call)
     _, counting = teams.counting(guard.store, scope, guard.clock.moment())
     members = tuple(counting)
-    waits = waited_for(heard, members)
+    waits = host_waits_for(call, members)
     if waits:
+        # The agent CLI waits anyway: git need not be asked.
         return replace(facts, waits=waits)
     hooks = guard.store.view(HOOKS, guard.worktree_key)
-    files = left_by(guard, heard, hooks, max(0.1, seconds_left()))
-    return replace(facts, members=unlisted(heard, members), files=files)
+    files = _left_by_session(guard, call, hooks, max(0.1, seconds_left()))
+    return replace(facts, members=unlisted_members(call, members), files=files)
 
 
-def _take_list(guard: Invocation, heard: HookCall) -> None:
-    """What the host lists in the background is news for the accounting of the team."""
-    if heard.tasks is not None or heard.wakeups is not None:
+def _record_listed_helpers(guard: Invocation, call: HookCall) -> None:
+    if call.tasks is not None or call.wakeups is not None:
         with guard.writable_store.change() as change:
-            change.append(*team_events(guard, change, [heard]))
+            change.append(*team_events(guard, change, [call]))
 
 
-def _recorded(
-    guard: Invocation, heard: HookCall, scope: Scope, facts: Facts, most: int
+def _decide_and_record(
+    guard: Invocation, call: HookCall, scope: Scope, facts: StopFacts, most: int
 ) -> StopAnswer:
-    """Decided and recorded under one lock, so that no two stops take the same count."""
     key = guard.worktree_key
+    # Under one lock, so that no two stops take the same count.
     with guard.writable_store.change() as change:
         moment = guard.clock.moment()
         hooks = change.view(HOOKS, key)
-        before = hooks.session(heard.agent, heard.session) if hooks is not None else None
+        before = hooks.session(call.agent, call.session) if hooks is not None else None
         decision = decide(facts, before, most, moment.now)
-        if not decision.twin:
+        if not decision.is_twin:
             change.append(
-                _event(heard, scope, decision, moment),
-                *_held(change, scope, decision, before, moment),
+                _event(call, scope, decision, moment),
+                *_completion_events(change, scope, decision, before, moment),
             )
     return decision
 
 
-def _event(heard: HookCall, scope: Scope, decision: StopAnswer, moment: Moment) -> StopDecided:
+def _event(call: HookCall, scope: Scope, decision: StopAnswer, moment: Moment) -> StopDecided:
     return StopDecided(
         at=moment.now,
         id=new_id(),
         run=scope.run,
         iteration=scope.iteration,
         worktree=scope.worktree,
-        agent=heard.agent,
-        event=heard.event,
-        session=heard.session,
-        prompt=heard.prompt,
+        agent=call.agent,
+        event=call.event,
+        session=call.session,
+        prompt=call.prompt,
         decision=decision.decision,
         reason=decision.reason,
         blocks=decision.blocks,
         files=len(decision.left.files),
         members=len(decision.left.members),
-        detail=valid(decision.detail)[:_LONGEST],
+        detail=valid(decision.detail)[:_MOST_DETAIL],
         boot_seconds=moment.boot_seconds,
         boot_id=moment.boot_id,
     )
 
 
-def _held(
+def _completion_events(
     change: Change, scope: Scope, decision: StopAnswer, before: HookSession | None, moment: Moment
 ) -> tuple[BaseEvent, ...]:
-    """That the completion is held back for the team, or no longer."""
     was_held = before is not None and before.reason in ("waiting", "team")
-    if not decision.held and not was_held:
+    if not decision.is_held and not was_held:
         return ()
     state = change.view(TEAM, scope.key)
-    current = accounting.as_of(state, moment) if state is not None else None
-    terms = accounting.TeamTerms(scope, moment, new_id(), 0)
-    return (
-        accounting.completion(current, held=decision.held, reason=decision.reason, terms=terms),
+    current = as_of(state, moment) if state is not None else None
+    terms = TeamTerms(scope, moment, new_id(), 0)
+    return (completion(current, held=decision.is_held, reason=decision.reason, terms=terms),)
+
+
+def _left_by_session(
+    guard: Invocation, call: HookCall, hooks: HooksState | None, seconds: float
+) -> tuple[str, ...] | None:
+    """Return the files that the session would leave uncommitted; None if no baseline can tell.
+
+    Each question to git may take so many seconds.
+    """
+    key = guard.worktree_key
+    known = hooks.session(call.agent, call.session) if hooks is not None else None
+    if baselines.load(guard.store, key) is None:
+        return None
+    if not _has_baseline(guard.store.view(RUN, key), call, hooks, known):
+        return None
+    iteration = current(guard, CheckTerms())
+    settings = guard.settings(iteration.frozen)
+    limit = min(settings.completion_check.git_timeout_seconds, seconds)
+    last = last_check(guard, iteration)
+    has_absences = known is not None and not is_clock_set_back(known, guard.clock.moment())
+    left = left_by_iteration(
+        guard.repository,
+        iteration.baseline,
+        guard.environ,
+        limit,
+        aside=frozenset(last.aside if last is not None else ()),
+        away=map(_away, known.away if known is not None and has_absences else ()),
+    ).files
+    shared = shared_with_user(guard.repository, iteration.baseline, left, guard.environ, limit)
+    allowed = settings.rescue.allow_secrets
+    return tuple(
+        file.path for file in left if file.path not in shared and not _is_secret(file, allowed)
+    )
+
+
+def _has_baseline(
+    run: Run | None, call: HookCall, hooks: HooksState | None, known: HookSession | None
+) -> bool:
+    """Tell whether the newest baseline is this session's: not while another session works from it."""
+    opened = run.open_iteration if run is not None else None
+    last = run.last_iteration if run is not None else None
+    is_started = known is not None and known.started_at is not None
+    if opened is None:
+        return is_started or (last is not None and None is not last.session == call.session)
+    if opened.session in (None, call.session):
+        return True
+    return is_started and (_is_over(opened.session, hooks) or has_ended(opened.process))
+
+
+def _is_over(session: str | None, hooks: HooksState | None) -> bool:
+    sessions = hooks.sessions if hooks is not None else ()
+    return any(one.ended for one in sessions if one.session == session)
+
+
+def _away(absence: Absence) -> Away:
+    since = absence.since.timestamp() if absence.since is not None else -math.inf
+    return Away(since, absence.until.timestamp() - _SLACK_SECONDS)
+
+
+def _is_secret(file: DirtyFile, allowed: str) -> bool:
+    # A rescue would hold the file back for its name, so the agent is not asked to commit it.
+    return has_sensitive_name(unspelled(file.path)) and not is_allowed(
+        SENSITIVE_NAME, file.path, allowed
     )

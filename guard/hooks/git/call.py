@@ -1,7 +1,8 @@
-"""One call of a hook by git. Only a finding refuses anything; a fault of guard is told, and stands in nobody's way."""
+"""Handle one call of a hook by git. Only a finding refuses a commit or push; a fault of guard is noted, and refuses nothing."""
 
-from guard.core.hooks.git.hook_names import EVENTS, REFUSAL, SKIP, is_skipped, refusal
-from guard.hooks import faults, stdin
+from guard.core.hooks.event_kinds import GIT_HOOKS, REFUSAL, SKIP, is_skipped, refusal_code
+from guard.hooks import faults
+from guard.hooks.agent.payload import read_stdin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -9,64 +10,59 @@ if TYPE_CHECKING:
 
 
 def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
-    """Do what this hook of git is there for, and answer in its exit code."""
+    """Handle the call that the words after `guard hook git` name; return the exit code."""
     event, given = (words[0], words[1:]) if words else ("", words)
-    if event not in EVENTS:
-        known = f"this guard knows the hooks {', '.join(EVENTS)} of git"
+    if event not in GIT_HOOKS:
+        known = f"this guard knows the hooks {', '.join(GIT_HOOKS)} of git"
         faults.tell(environ, f"guard hook git {' '.join(words)}: {known}")
         return 0
     if is_skipped(event, environ.get(SKIP, "")):
         return 0
     try:
         refused = _call(event, given, environ)
-        return refusal(environ.get(REFUSAL, "")) if refused else 0
+        return refusal_code(environ.get(REFUSAL, "")) if refused else 0
     except KeyboardInterrupt:
         return 130
     except BaseException as error:
-        # The boundary: nobody's commit or push waits for guard to be mended.
-        faults.tell(
-            environ, f"guard hook git {event}: {type(error).__name__}: {error}{_unchecked(event)}"
-        )
+        # The boundary: no commit or push waits until guard is fixed.
+        problem = f"{type(error).__name__}: {error}{_consequence(event)}"
+        faults.tell(environ, f"guard hook git {event}: {problem}")
         return 0
 
 
-def _unchecked(event: str) -> str:
+def _consequence(event: str) -> str:
     what = {"pre-commit": "commit", "pre-push": "push"}.get(event)
     return f"; this {what} was not checked" if what else ""
 
 
 def _call(event: str, given: "Sequence[str]", environ: "Mapping[str, str]") -> int:
-    if event == "post-commit" and _is_rewriting(environ):
+    if event == "post-commit" and _is_rewrite(environ):
         event = "post-rewrite"
     if event == "post-commit":
-        from guard.hooks.git.note import committed
+        from guard.hooks.git.note import note_commit
 
-        committed(environ)
+        note_commit(environ)
         return 0
     if event == "post-rewrite":
-        return _rewritten(given, environ)
+        from guard.hooks.git.note import note_rewrites
+
+        command = given[0] if given else environ.get("PRE_COMMIT_REWRITE_COMMAND", "")
+        note_rewrites(environ, command, read_stdin())
+        return 0
     if event == "pre-commit":
-        from guard.hooks.git.pre_commit import checked
+        from guard.hooks.git.pre_commit import check_staged
 
-        return checked(environ)
+        return check_staged(environ)
     if event == "prepare-commit-msg":
-        from guard.hooks.git.prepare_commit_msg import prepared
+        from guard.hooks.git.prepare_commit_msg import prepare_message
 
-        return prepared(given, environ)
-    from guard.hooks.git.pre_push import pushed
+        return prepare_message(given, environ)
+    from guard.hooks.git.pre_push import check_push
 
-    return pushed(stdin.read(), environ)
+    return check_push(read_stdin(), environ)
 
 
-def _is_rewriting(environ: "Mapping[str, str]") -> bool:
-    """One entry of `.pre-commit-hooks.yaml` is for both hooks; the programs that call it say for which."""
+def _is_rewrite(environ: "Mapping[str, str]") -> bool:
+    # One entry of `.pre-commit-hooks.yaml` is for both hooks; the programs that call it say for which.
     stage = environ.get("PREK_HOOK_STAGE", "")
     return stage == "post-rewrite" or bool(environ.get("PRE_COMMIT_REWRITE_COMMAND"))
-
-
-def _rewritten(given: "Sequence[str]", environ: "Mapping[str, str]") -> int:
-    from guard.hooks.git.note import rewritten
-
-    command = given[0] if given else environ.get("PRE_COMMIT_REWRITE_COMMAND", "")
-    rewritten(environ, command, stdin.read())
-    return 0

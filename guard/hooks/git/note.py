@@ -7,12 +7,12 @@ the git process: it is the same one that calls `post-commit`, if the commit was 
 import os
 import time
 
-from guard.core.hooks.git.hook_names import CHECKED_FIRST
+from guard.core.hooks.event_kinds import CHECKED_FIRST
 from guard.hooks import spool
-from guard.hooks.agent import payload as document
+from guard.hooks.agent.payload import Document, moment_fields
+from guard.hooks.ancestors import calling_git
 from guard.hooks.faults import state_home
-from guard.hooks.git.ancestors import calling_git
-from guard.hooks.git.location import GitLocation, here, is_oid
+from guard.hooks.git.work_tree import HookWorkTree, is_oid, open_work_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ _HOWS = {
 _BEGINNINGS = ("cherry-pick", "revert", "rebase", "pull", "am")
 
 
-def committed(environ: "Mapping[str, str]") -> None:
+def note_commit(environ: "Mapping[str, str]") -> None:
     """Note the commit that HEAD stands at."""
-    home, place = where(environ)
+    home, place = locate(environ)
     if home is None or place is None:
         return
     oid, branch = place.head()
@@ -48,17 +48,17 @@ def committed(environ: "Mapping[str, str]") -> None:
         return
     move = place.last_move()
     previous, how = (move[0], _how(move[2])) if move and move[1] == oid else (None, "other")
-    folder = os.path.join(home, FOLDER, spool.key(place.root))
+    folder = os.path.join(home, FOLDER, spool.work_tree_key(place.root))
     told = _note(environ, "post-commit")
     told |= {"oid": oid, "branch": _line(branch), "how": how}
     told["previous"] = previous if previous and previous.strip("0") else None
     told["verified"] = _is_verified(folder, how)
-    spool.leave(folder, spool.next_name(), told)
+    spool.write_document(folder, spool.next_name(), told)
 
 
-def rewritten(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
+def note_rewrites(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
     """Note which commits took the place of which, as git tells on standard input."""
-    home, place = where(environ)
+    home, place = locate(environ)
     if home is None or place is None:
         return
     lines = (line.split(" ") for line in data.decode("ascii", "replace").splitlines())
@@ -70,38 +70,38 @@ def rewritten(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
     told = _note(environ, "post-rewrite")
     told |= {"command": _line(command) or "", "count": len(pairs)}
     told["rewrites"] = pairs[-MOST_REWRITES:]
-    folder = os.path.join(home, FOLDER, spool.key(place.root))
-    spool.leave(folder, spool.next_name(), told)
+    folder = os.path.join(home, FOLDER, spool.work_tree_key(place.root))
+    spool.write_document(folder, spool.next_name(), told)
 
 
-def passed(environ: "Mapping[str, str]") -> None:
+def note_passed_checks(environ: "Mapping[str, str]") -> None:
     """Note that the commit which is being made has come through guard's checks."""
-    home, place = where(environ)
+    home, place = locate(environ)
     if home is not None and place is not None:
         expect_checks(home, place.root)
         git = calling_git()
         if git is not None:
-            folder = os.path.join(home, FOLDER, spool.key(place.root))
-            spool.leave(folder, PASSED + git, {})
+            folder = os.path.join(home, FOLDER, spool.work_tree_key(place.root))
+            spool.write_document(folder, PASSED + git, {})
 
 
 def expect_checks(home: str, root: str) -> None:
     """From now on a commit without `pre-commit` is one that was made past it."""
-    spool.leave(os.path.join(home, FOLDER, spool.key(root)), SEEN, {})
+    spool.write_document(os.path.join(home, FOLDER, spool.work_tree_key(root)), SEEN, {})
 
 
-def where(environ: "Mapping[str, str]") -> tuple[str | None, GitLocation | None]:
+def locate(environ: "Mapping[str, str]") -> tuple[str | None, HookWorkTree | None]:
     """The state home, and the work tree that the hook was called for, from whichever folder of it."""
     home = state_home(environ)
-    root = spool.root_of(home, os.getcwd()) if home is not None else None
-    return home, here(environ, root) if root is not None else None
+    root = spool.find_root(home, os.getcwd()) if home is not None else None
+    return home, open_work_tree(environ, root) if root is not None else None
 
 
-def _note(environ: "Mapping[str, str]", event: str) -> document.Document:
+def _note(environ: "Mapping[str, str]", event: str) -> Document:
     return {
         "schema": "guard/noted-commit/1",
         "event": event,
-        **document.moment(),
+        **moment_fields(),
         "mark": _line(environ.get(MARK)),
     }
 
@@ -133,9 +133,9 @@ def _is_verified(folder: str, how: str) -> bool | None:
 
 def _asked(environ: "Mapping[str, str]") -> str | None:
     """Where refs are no plain files, git has to be asked."""
-    from guard.hooks.git.query import ask
+    from guard.hooks.git.work_tree import ask_git
 
-    oid = (ask(environ, "rev-parse", "--verify", "--quiet", "HEAD") or b"").decode().strip()
+    oid = (ask_git(environ, "rev-parse", "--verify", "--quiet", "HEAD") or b"").decode().strip()
     return oid if is_oid(oid) else None
 
 

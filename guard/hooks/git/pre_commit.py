@@ -7,8 +7,8 @@ Most commits have none of them. Which files are staged is asked of git in the ho
 import os
 import sys
 
-from guard.hooks.git.note import passed
-from guard.hooks.git.query import ask
+from guard.hooks.git.note import note_passed_checks
+from guard.hooks.git.work_tree import ask_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ _MOST_FILES = 2000
 _BYPASS = "skip it once: git commit --no-verify, or GUARD_SKIP=pre-commit"
 
 
-def checked(environ: "Mapping[str, str]") -> int:
+def check_staged(environ: "Mapping[str, str]") -> int:
     """Refuse the commit if a staged file of guard's does not fit its schema."""
-    listed = ask(environ, *_STAGED)
+    listed = ask_git(environ, *_STAGED)
     if listed is None:
         return 0
     names = [name for name in listed.split(b"\0") if name and _may_be_guards(name)]
@@ -38,7 +38,7 @@ def checked(environ: "Mapping[str, str]") -> int:
     if findings:
         sys.stderr.write(f"guard: commit refused; {_BYPASS}\n")
         return 1
-    passed(environ)
+    note_passed_checks(environ)
     return 0
 
 
@@ -68,7 +68,7 @@ def _findings(environ: "Mapping[str, str]", names: list[bytes]) -> list[str]:
 
 
 def _content(environ: "Mapping[str, str]", name: bytes) -> bytes | None:
-    return ask(environ, "cat-file", "blob", f":0:{os.fsdecode(name)}")
+    return ask_git(environ, "cat-file", "blob", f":0:{os.fsdecode(name)}")
 
 
 def _is_guards(name: bytes, text: bytes) -> bool:

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,22 +17,58 @@ from guard.errors import GuardError
 from guard.git.dirty import dirty
 from guard.git.reader import RepositoryReader
 from guard.hooks import faults
-from guard.hooks.git.note import where
-from guard.hooks.git.stashed_by_framework import are_changes_hidden, is_committing
+from guard.hooks.ancestors import ancestors
+from guard.hooks.git.note import locate
 from guard.iteration.current import team_scope
 from guard.system.startup import prepare
+
+_OLDEST_SECONDS = 86400.0
+
+
+def has_hidden_changes(environ: Mapping[str, str], now: float) -> bool:
+    """Whether a program that called this hook has put unstaged changes aside."""
+    if not environ.get("PRE_COMMIT"):
+        return False
+    pids = {str(pid) for pid, _, _ in ancestors()}
+    return any(
+        name.removesuffix(".patch").rpartition("-")[2] in pids and now - since < _OLDEST_SECONDS
+        for name, since in _patches(environ)
+    )
+
+
+def is_committing(environ: Mapping[str, str]) -> bool:
+    """Whether a commit is being made: what is staged is about to be committed, and the rest may be hidden."""
+    stage = environ.get("PREK_HOOK_STAGE")
+    return stage == "pre-commit" or (stage is None and "GIT_INDEX_FILE" in environ)
+
+
+def _patches(environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    cache = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
+    pre_commit = environ.get("PRE_COMMIT_HOME") or os.path.join(cache, "pre-commit")
+    prek = environ.get("PREK_HOME") or os.path.join(cache, "prek")
+    for folder in (pre_commit, os.path.join(prek, "patches")):
+        try:
+            with os.scandir(folder) as entries:
+                yield from (
+                    (entry.name, entry.stat().st_mtime)
+                    for entry in entries
+                    if "patch" in entry.name
+                )
+        except OSError:
+            continue
+
 
 _BYPASS = "skip it once: git push --no-verify, or GUARD_SKIP=pre-push"
 _RESCUES = "refs/heads/guard/rescue/"
 
 
-def pushed(told: bytes, environ: Mapping[str, str]) -> int:
+def check_push(told: bytes, environ: Mapping[str, str]) -> int:
     """Refuse the push if something speaks against it."""
-    _, place = where(environ)
+    _, place = locate(environ)
     if _only_deletes(told) or place is None:
         return 0
     prepare()
-    found = findings(look(Invocation(repo=Path(place.root), environ=environ), environ))
+    found = findings(read_push_state(Invocation(repo=Path(place.root), environ=environ), environ))
     for finding in found:
         line = visible(f"{finding.found} (to do: {finding.hint})")
         sys.stderr.write(f"guard: {line}\n")
@@ -41,7 +77,7 @@ def pushed(told: bytes, environ: Mapping[str, str]) -> int:
     return 1 if found else 0
 
 
-def look(guard: Invocation, environ: Mapping[str, str]) -> PushState:
+def read_push_state(guard: Invocation, environ: Mapping[str, str]) -> PushState:
     """What is there to be seen. `environ` is the hook's own."""
     hidden = _hidden(environ)
     seen = PushState(
@@ -83,7 +119,7 @@ def _only_deletes(told: bytes) -> bool:
 def _hidden(environ: Mapping[str, str]) -> str | None:
     if is_committing(environ):
         return "while a commit is being made, unstaged changes may be hidden"
-    if are_changes_hidden(environ, time.time()):
+    if has_hidden_changes(environ, time.time()):
         return "unstaged changes were put aside by the program that calls the hooks"
     return None
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from guard.core.classify import reader
-from guard.core.team.change import Joined, MemberLeft, Running
 from guard.core.gate import AGENTS, stream_reader
 from guard.core.gate.members import StreamTeam
+from guard.core.team.change import Joined, MemberLeft, Running
 from tests.streams import SESSION, init, jsonl, read, result, stream, system
 
 

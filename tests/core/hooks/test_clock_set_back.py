@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from guard.core.base.moment import Moment
-from guard.core.hooks.clock_set_back import was_set_back
 from guard.core.hooks.events import HookSessionStarted
 from guard.core.hooks.state import MOST_ABSENCES, Absence, Boot, HookSession, HooksFold
+from guard.core.hooks.stop import is_clock_set_back
 from tests.support.events import MOMENT
 
 NOW = Moment(MOMENT, 1000.0, "boot 1")
@@ -46,8 +46,8 @@ def known(**more: Any) -> HookSession:
 )
 def test_a_clock_that_was_set_back(seconds_ago: float, boot: Boot | None, expected: bool) -> None:
     at = MOMENT - timedelta(seconds=seconds_ago)
-    assert was_set_back(known(started_at=at, started_boot=boot), NOW) is expected
-    assert not was_set_back(known(started_at=None), NOW)
+    assert is_clock_set_back(known(started_at=at, started_boot=boot), NOW) is expected
+    assert not is_clock_set_back(known(started_at=None), NOW)
 
 
 def after(*starts: tuple[int, str]) -> tuple[Absence, ...]:

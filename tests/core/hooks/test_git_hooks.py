@@ -5,11 +5,16 @@ from typing import Any
 
 import pytest
 
+from guard.core.hooks.event_kinds import is_skipped
 from guard.core.hooks.git.events import CommitRecorded, CommitsRewritten, Rewrite
-from guard.core.hooks.git.hook_names import is_skipped
-from guard.core.hooks.git.iteration_of import belongs_to
-from guard.core.hooks.git.missed_commits import Noticed, notice
-from guard.core.hooks.git.state import MOST_COMMITS, Commits, CommitsFold
+from guard.core.hooks.git.note import iteration_of
+from guard.core.hooks.git.state import (
+    MOST_COMMITS,
+    Commits,
+    CommitsFold,
+    MissedCommits,
+    find_missed,
+)
 from guard.core.iteration.events import Process
 from guard.core.iteration.run import EndedIteration, OpenIteration, Run
 from guard.core.log.record import Position
@@ -41,28 +46,28 @@ def view(*oids: str, unverified: tuple[str, ...] = (), new: tuple[str, ...] = ()
     return fold.document()
 
 
-NOTICED: dict[str, tuple[Commits | None, list[str], bool, Noticed]] = {
-    "no hook was ever called": (None, [A], False, Noticed()),
-    "hooks that came before all": (None, [A], True, Noticed(unrecorded=(A,))),
-    "all told of": (view(A, B), [A, B], False, Noticed()),
-    "before the first that was told of": (view(B), [A, B], False, Noticed()),
-    "after it": (view(A), [A, B], False, Noticed(unrecorded=(B,))),
-    "told of by a rewrite": (view(A, new=(B,)), [A, B], False, Noticed()),
-    "past the checks": (view(A, B, unverified=(B,)), [A, B], False, Noticed(unverified=(B,))),
-    "not made here": (view(A, B, unverified=(B,)), [A], False, Noticed()),
-    "seen twice": (view(A), [A, B, B], False, Noticed(unrecorded=(B,))),
+NOTICED: dict[str, tuple[Commits | None, list[str], bool, MissedCommits]] = {
+    "no hook was ever called": (None, [A], False, MissedCommits()),
+    "hooks that came before all": (None, [A], True, MissedCommits(unrecorded=(A,))),
+    "all told of": (view(A, B), [A, B], False, MissedCommits()),
+    "before the first that was told of": (view(B), [A, B], False, MissedCommits()),
+    "after it": (view(A), [A, B], False, MissedCommits(unrecorded=(B,))),
+    "told of by a rewrite": (view(A, new=(B,)), [A, B], False, MissedCommits()),
+    "past the checks": (view(A, B, unverified=(B,)), [A, B], False, MissedCommits(unverified=(B,))),
+    "not made here": (view(A, B, unverified=(B,)), [A], False, MissedCommits()),
+    "seen twice": (view(A), [A, B, B], False, MissedCommits(unrecorded=(B,))),
 }
 
 
 @pytest.mark.parametrize("name", NOTICED)
 def test_what_came_past_the_hooks(name: str) -> None:
     known, made, before, wanted = NOTICED[name]
-    assert notice(known, made, recorded_before=before) == wanted
+    assert find_missed(known, made, recorded_before=before) == wanted
 
 
 def test_in_words() -> None:
-    assert Noticed().sentences() == ()
-    many = Noticed(unrecorded=(A, B, C, D))
+    assert MissedCommits().sentences() == ()
+    many = MissedCommits(unrecorded=(A, B, C, D))
     assert many.sentences() == (
         f"4 commits made past every hook: {'a' * 10}, {'b' * 10}, {'c' * 10} …",
     )
@@ -132,7 +137,7 @@ WHOSE: dict[str, tuple[Run | None, str | None, float, tuple[str, int] | None]] =
 @pytest.mark.parametrize("name", WHOSE)
 def test_to_which_iteration_a_commit_belongs(name: str) -> None:
     known, mark, seconds, wanted = WHOSE[name]
-    assert belongs_to(known, mark, AT + timedelta(seconds=seconds)) == wanted
+    assert iteration_of(known, mark, AT + timedelta(seconds=seconds)) == wanted
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.hooks import messages as saying
+from guard.core.hooks import messages
 from guard.core.hooks.events import Calls, HookAgent, StopDecided
-from guard.core.hooks.failure import failure
 from guard.core.hooks.payload import HookCall, Task, Wakeup
-from guard.core.hooks.session_start import is_real_start, over_since
+from guard.core.hooks.session_start import is_new_session, session_end
 from guard.core.hooks.state import Boot, HookSession, HooksFold, HooksState
-from guard.core.hooks.stop import Facts, StopAnswer, decide, unlisted, waited_for
+from guard.core.hooks.stop import (
+    StopAnswer,
+    StopFacts,
+    decide,
+    host_waits_for,
+    turn_failure,
+    unlisted_members,
+)
 from guard.core.iteration.events import Process
 from guard.core.iteration.run import OpenIteration
 from guard.core.team.change import Alive, Joined
@@ -24,7 +30,7 @@ from tests.support.teams import Team
 
 AGENTS: tuple[HookAgent, ...] = get_args(HookAgent)
 HOLDING = tuple(agent for agent in AGENTS if agent != "opencode")
-CLEAN = Facts("claude", "s1", "p1")
+CLEAN = StopFacts("claude", "s1", "p1")
 DIRTY = replace(CLEAN, files=("a.txt",))
 
 
@@ -65,7 +71,7 @@ def blocked(blocks: int, seconds_ago: float = 60, **more: Any) -> HookSession:
     return known(**{**fields, **more})
 
 
-def decided(facts: Facts, before: HookSession | None = None, most: int = 2) -> StopAnswer:
+def decided(facts: StopFacts, before: HookSession | None = None, most: int = 2) -> StopAnswer:
     return decide(facts, before, most, MOMENT)
 
 
@@ -97,7 +103,7 @@ def decided(facts: Facts, before: HookSession | None = None, most: int = 2) -> S
         pytest.param(CLEAN, 2, ("released", "clean", 0), id="nothing left"),
     ],
 )
-def test_rules(facts: Facts, most: int, expected: tuple[str, str, int]) -> None:
+def test_rules(facts: StopFacts, most: int, expected: tuple[str, str, int]) -> None:
     found = decided(facts, None, most)
     assert (found.decision, found.reason, found.blocks) == expected
     assert bool(found.text) == (found.decision == "blocked")
@@ -179,7 +185,7 @@ def test_never_more_blocks_than_the_cap_without_proof_of_a_new_prompt(
         fold.apply(stop_decided(facts, found, at))
 
 
-def stop_decided(facts: Facts, found: StopAnswer, at: datetime) -> StopDecided:
+def stop_decided(facts: StopFacts, found: StopAnswer, at: datetime) -> StopDecided:
     return StopDecided.model_validate(
         {
             "at": at,
@@ -216,7 +222,7 @@ def test_two_hooks_for_one_stop_use_up_one_block(
     before: HookSession, again: bool | None, expected: tuple[str, int, bool]
 ) -> None:
     found = decided(replace(DIRTY, again=again), before)
-    assert (found.decision, found.blocks, found.twin) == expected
+    assert (found.decision, found.blocks, found.is_twin) == expected
 
 
 @pytest.mark.parametrize(
@@ -234,9 +240,9 @@ def test_two_hooks_for_one_stop_use_up_one_block(
 def test_a_hook_that_was_called_before_the_block_did_not_follow_it(
     agent: HookAgent, heard: Boot | None, session: str | None, expected: bool
 ) -> None:
-    facts = replace(DIRTY, agent=agent, session=session, again=True, heard=heard)
+    facts = replace(DIRTY, agent=agent, session=session, again=True, called_at=heard)
     found = decided(facts, blocked(1, 0.5, decided_boot=Boot(seconds=100, id="b1")))
-    assert (found.twin, found.blocks) == (expected, 1 if expected else 2)
+    assert (found.is_twin, found.blocks) == (expected, 1 if expected else 2)
 
 
 def test_every_stop_counts_where_the_host_forgets_that_it_was_held_back() -> None:
@@ -274,7 +280,7 @@ def test_what_is_told_is_bounded_and_harmless() -> None:
     assert "\x1b" not in found.text + found.detail
     assert len(found.text) < 4000
     assert len(found.detail) <= 512
-    assert "\n" not in saying.let_go(found.left, 2)
+    assert "\n" not in messages.let_go_text(found.left, 2)
 
 
 def heard(**more: Any) -> HookCall:
@@ -297,26 +303,28 @@ def task(name: str, kind: str = "subagent", running: bool = True) -> Task:
 
 def test_what_the_host_waits_for() -> None:
     idle = members("alice", idle=True)
-    assert waited_for(heard(), idle) == ()
-    assert waited_for(heard(tasks=(task("alice", "teammate"),)), idle) == ()
-    assert waited_for(heard(tasks=(task("alice", "teammate"),)), members("alice")) == (
+    assert host_waits_for(heard(), idle) == ()
+    assert host_waits_for(heard(tasks=(task("alice", "teammate"),)), idle) == ()
+    assert host_waits_for(heard(tasks=(task("alice", "teammate"),)), members("alice")) == (
         "teammate alice",
     )
-    assert waited_for(heard(tasks=(task("b1", running=False),)), ()) == ()
+    assert host_waits_for(heard(tasks=(task("b1", running=False),)), ()) == ()
     other_names = (task("t1", "teammate"), task("t2", "teammate"))
-    assert waited_for(heard(tasks=other_names), members("alice", "bob", idle=True)) == ()
-    assert waited_for(heard(tasks=other_names), idle) == ("teammate t2",)
-    assert unlisted(heard(tasks=other_names), members("alice", "bob", idle=True)) == ()
-    assert waited_for(heard(wakeups=(Wakeup(id="c1", description=""),)), ()) == ("wake-up c1",)
-    assert waited_for(heard(tasks=(), tasks_unclear=True), ()) != ()
+    assert host_waits_for(heard(tasks=other_names), members("alice", "bob", idle=True)) == ()
+    assert host_waits_for(heard(tasks=other_names), idle) == ("teammate t2",)
+    assert unlisted_members(heard(tasks=other_names), members("alice", "bob", idle=True)) == ()
+    assert host_waits_for(heard(wakeups=(Wakeup(id="c1", description=""),)), ()) == ("wake-up c1",)
+    assert host_waits_for(heard(tasks=(), tasks_unclear=True), ()) != ()
 
 
 def test_who_is_not_waited_for_by_the_host() -> None:
     both = members("listed", "spawned")
-    assert [one.member for one in unlisted(heard(tasks=(task("listed"),)), both)] == ["spawned"]
-    assert unlisted(heard(), both) == both
+    assert [one.member for one in unlisted_members(heard(tasks=(task("listed"),)), both)] == [
+        "spawned"
+    ]
+    assert unlisted_members(heard(), both) == both
     gone = tuple(one.gone(MOMENT, "ended", "") for one in both)
-    assert unlisted(heard(), gone) == ()
+    assert unlisted_members(heard(), gone) == ()
 
 
 @pytest.mark.parametrize(
@@ -342,7 +350,7 @@ def test_who_is_not_waited_for_by_the_host() -> None:
     ],
 )
 def test_a_limit_in_the_programs_own_words(fields: dict[str, Any], expected: str | None) -> None:
-    assert failure(heard(**fields)) == expected
+    assert turn_failure(heard(**fields)) == expected
 
 
 @pytest.mark.parametrize(
@@ -361,7 +369,7 @@ def test_a_limit_in_the_programs_own_words(fields: dict[str, Any], expected: str
     ],
 )
 def test_a_real_start(fields: dict[str, Any], expected: bool) -> None:
-    assert is_real_start(heard(kind="session_started", **fields)) is expected
+    assert is_new_session(heard(kind="session_started", **fields)) is expected
 
 
 def opened(**more: Any) -> OpenIteration:
@@ -396,9 +404,9 @@ def test_an_iteration_is_over_with_its_session(
     )
     fields = {"worktree": "w1", "calls": calls, "sessions": (session,), "folded": ()}
     hooks = HooksState.model_construct(**fields)  # type: ignore[arg-type]
-    assert over_since(iteration, hooks, MOMENT) == expected
-    assert over_since(iteration, None, MOMENT) is None
+    assert session_end(iteration, hooks, MOMENT) == expected
+    assert session_end(iteration, None, MOMENT) is None
     own = iteration is not None and session.began and iteration.supervisor is None
     own = own and iteration is not None and iteration.session == session.session
     heard_last = ENDED_AT if session.ended else MOMENT
-    assert over_since(iteration, hooks, MOMENT, gone=True) == (heard_last if own else None)
+    assert session_end(iteration, hooks, MOMENT, gone=True) == (heard_last if own else None)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.hooks.payload import HeardKind, HookCall
-from guard.core.hooks.team_changes import changes, in_order, moment_of
+from guard.core.hooks.payload import CallKind, HookCall
+from guard.core.hooks.team_changes import call_moment, sort_calls, team_changes
 from guard.core.team.change import Alive, Change, Joined, Kind, MemberLeft, Running
 from guard.core.team.state import TeamState
 from tests.support.events import MOMENT
@@ -59,8 +59,8 @@ class Session:
         return self.team.state
 
     def hears(self, *all_heard: HookCall) -> "Session":
-        for one in in_order(list(all_heard)):
-            self.team.take(*changes(one, self.state), now=moment_of(one))
+        for one in sort_calls(list(all_heard)):
+            self.team.take(*team_changes(one, self.state), now=call_moment(one))
         return self
 
     @property
@@ -81,7 +81,7 @@ def state_of(name: str) -> TeamState | None:
             session.team.take(SUB, MemberLeft("a1", "ended"))
         case "expired":
             session.team.take(SUB)
-            session.team.take(now=moment_of(heard("other", LEASE + 1)))
+            session.team.take(now=call_moment(heard("other", LEASE + 1)))
         case "teammate":
             session.team.take(MATE)
         case "idle":
@@ -156,7 +156,7 @@ ROWS: list[tuple[str, HookCall, tuple[Change, ...]]] = [
 
 @pytest.mark.parametrize(("state", "word", "expected"), ROWS)
 def test_a_word_and_what_it_means(state: str, word: HookCall, expected: tuple[Change, ...]) -> None:
-    assert changes(word, state_of(state)) == expected
+    assert team_changes(word, state_of(state)) == expected
 
 
 def test_a_subagent_from_its_start_to_its_end() -> None:
@@ -243,7 +243,7 @@ def test_a_wall_clock_that_was_set_back_changes_no_order() -> None:
 
 def test_another_boot_comes_after_the_one_before() -> None:
     old, new = told("helper_started", 5000, wall=0), told("tool_used", 0, wall=60, boot_id="boot-2")
-    assert in_order([new, old]) == [old, new]
+    assert sort_calls([new, old]) == [old, new]
 
 
 def test_without_a_boot_a_clock_set_back_beyond_the_lease_silences_nobody() -> None:
@@ -255,7 +255,7 @@ def test_without_a_boot_a_clock_set_back_beyond_the_lease_silences_nobody() -> N
 LISTS = st.lists(st.sampled_from([SHELL, LISTED_SUB, LISTED_MATE, {**SHELL, "running": False}]))
 WORDS = st.builds(
     heard,
-    st.sampled_from(get_args(HeardKind)),
+    st.sampled_from(get_args(CallKind)),
     st.floats(0, 300),
     helper=st.sampled_from([None, "a1", "a2"]),
     teammate=st.sampled_from([None, "alice"]),

@@ -14,7 +14,7 @@ from guard.core.base.fields import parsed
 from guard.core.hooks.event_kinds import KINDS
 from guard.core.hooks.payload import HookCall
 from guard.hooks import plain_json
-from guard.hooks.agent import payload as document
+from guard.hooks.agent import payload
 from tests.hooks.agent.documents import DOCUMENTS, data
 
 ALL = [(agent, event) for agent, events in DOCUMENTS.items() for event in events]
@@ -104,11 +104,11 @@ NOTHING: dict[str, Any] = {
 
 
 def read(agent: str, event: str, stdin: bytes, **environ: str) -> HookCall:
-    return parsed(HookCall, _written(document.read(agent, event, stdin, environ)))
+    return parsed(HookCall, _written(payload.read_payload(agent, event, stdin, environ)))
 
 
-def _written(told: document.Document) -> bytes:
-    return plain_json.written(told).encode()
+def _written(told: payload.Document) -> bytes:
+    return plain_json.render(told).encode()
 
 
 def test_every_document_has_its_row() -> None:
@@ -166,7 +166,7 @@ def test_qwens_list_has_helpers_without_a_type(status: str) -> None:
 
 def test_the_clock_is_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUARD_NOW", "2001-01-01T00:00:00Z")
-    heard = document.read("claude", "Stop", b"{}", os.environ)
+    heard = payload.read_payload("claude", "Stop", b"{}", os.environ)
     assert isinstance(heard["seconds"], float)
     assert heard["seconds"] > 1_700_000_000
 
@@ -195,7 +195,7 @@ def test_the_folder_is_the_projects_then_the_documents_then_the_current_one(tmp_
         b'{"a":' * 100_000,
         b"[" * 200_000 + b"]" * 200_000,
         b"\xff\xfe\x00",
-        b" " * (document.MOST_BYTES + 1),
+        b" " * (payload.MOST_BYTES + 1),
         b'{"session_id": 7, "agent_id": {}, "background_tasks": 3, "stop_hook_active": "yes"}',
     ],
     ids=lambda stdin: stdin[:20].decode(errors="replace"),
@@ -246,7 +246,7 @@ def test_a_list_that_is_too_long_is_unclear() -> None:
     many = [{"id": f"t{n}", "type": "shell", "status": "running"} for n in range(1000)]
     heard = read("claude", "Stop", data("claude", "Stop", background_tasks=many))
     assert heard.tasks is not None
-    assert len(heard.tasks) == document.MOST_LISTED
+    assert len(heard.tasks) == payload.MOST_LISTED
     assert heard.tasks_unclear
 
 
@@ -283,12 +283,12 @@ def _zero(_written: str) -> int:
 def test_plain_json_says_what_json_says(value: Any) -> None:
     text = json.dumps(value)
     kept = json.loads(text, parse_float=_zero, parse_int=_zero, parse_constant=_zero)
-    assert plain_json.parsed(text) == kept
-    assert json.loads(plain_json.written(kept)) == kept
+    assert plain_json.parse(text) == kept
+    assert json.loads(plain_json.render(kept)) == kept
 
 
 def test_json_does_where_the_scanner_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "_json", None)
-    assert plain_json.parsed(' {"a": [1, "b", null]} ') == {"a": [0, "b", None]}
-    assert plain_json.parsed("{") is None
-    assert plain_json.written({"a": ["é", None, True]}) == '{"a":["\\u00e9",null,true]}'
+    assert plain_json.parse(' {"a": [1, "b", null]} ') == {"a": [0, "b", None]}
+    assert plain_json.parse("{") is None
+    assert plain_json.render({"a": ["é", None, True]}) == '{"a":["\\u00e9",null,true]}'

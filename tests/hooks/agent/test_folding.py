@@ -17,12 +17,11 @@ from guard.core.hooks.state import HOOKS, HooksState
 from guard.core.iteration.events import IterationStarted, RunStarted, SessionSeen
 from guard.core.team.events import TeamMemberAlive, TeamMemberJoined
 from guard.core.team.state import Member, Scope
-from guard.hooks import ingest as folding
-from guard.hooks import spool
-from guard.hooks.agent import ingest as taking
-from guard.hooks.agent import payload as document
-from guard.hooks.ingest import fold
-from guard.hooks.spool_file import told_in
+from guard.hooks import ingest, spool
+from guard.hooks.agent import ingest as agent_ingest
+from guard.hooks.agent import payload
+from guard.hooks.ingest import ingest_hooks
+from guard.hooks.spool_file import read_document
 from guard.store import Store
 from guard.system.private_files import Folder
 from tests.hooks.agent.documents import DOCUMENTS, data
@@ -40,7 +39,7 @@ def guard(repository: Path) -> Invocation:
 
 
 def hear(event: str, agent: str = "claude", **more: Any) -> Path:
-    told = document.read(agent, event, data(agent, event, **{**OF_THIS, **more}), os.environ)
+    told = payload.read_payload(agent, event, data(agent, event, **{**OF_THIS, **more}), os.environ)
     path = spool.put(os.environ, told)
     assert path is not None
     return Path(path)
@@ -73,22 +72,24 @@ def count(kind: type) -> int:
 def test_helpers_are_counted_by_what_their_hooks_were_told(guard: Invocation, home: Path) -> None:
     hear("SubagentStart", agent_id="a")
     hear("SubagentStart", agent_id="b")
-    fold(guard)
+    ingest_hooks(guard)
     assert status(guard) == {"a": "active", "b": "active"}
     assert left(home) == []
     hear("SubagentStop", agent_id="a")
     hear("PostToolUse", agent_id="b")
-    fold(guard)
+    ingest_hooks(guard)
     assert status(guard) == {"b": "active", "a": "left"}
     calls = {one.event: one.count for one in hooks(guard).calls}
     assert calls == {"SubagentStart": 2, "SubagentStop": 1, "PostToolUse": 1}
 
 
 def test_each_is_recorded_at_the_moment_at_which_it_was_heard(guard: Invocation) -> None:
-    heard = document.read("claude", "SubagentStart", data("claude", "SubagentStart"), os.environ)
+    heard = payload.read_payload(
+        "claude", "SubagentStart", data("claude", "SubagentStart"), os.environ
+    )
     heard.update(session=SESSION, helper="a", seconds=1_700_000_000.5, cwd=os.getcwd())
     spool.put(os.environ, heard)
-    fold(guard)
+    ingest_hooks(guard)
     seen = members(guard)["a"].seen
     assert seen.at.timestamp() == 1_700_000_000.5
     assert (seen.boot_seconds, seen.boot_id) == (heard["boot_seconds"], heard["boot_id"])
@@ -99,7 +100,7 @@ def test_every_document_can_be_taken_in_and_the_log_is_sound(guard: Invocation, 
     for agent, events in DOCUMENTS.items():
         for event in events:
             hear(event, agent)
-    fold(guard)
+    ingest_hooks(guard)
     assert left(home) == []
     total = sum(map(len, DOCUMENTS.values()))
     assert sum(one.count for one in hooks(guard).calls) == total
@@ -114,31 +115,31 @@ def test_a_sign_of_life_that_is_replaced_meanwhile_is_not_lost(
     late: list[Path] = []
 
     def and_another(folder: Folder, name: str, *how: Any) -> Any:
-        found = told_in(folder, name, *how)
+        found = read_document(folder, name, *how)
         if "alive" in name and not late:
             late.append(hear("PostToolUse", agent_id="a", tool_name="later"))
         return found
 
-    monkeypatch.setattr(taking, "told_in", and_another)
-    fold(guard)
+    monkeypatch.setattr(agent_ingest, "read_document", and_another)
+    ingest_hooks(guard)
     assert count(TeamMemberAlive) == 2
     assert left(home) == []
 
 
 FOLDING = """
-from guard.hooks.ingest import fold
+from guard.hooks.ingest import ingest_hooks
 from guard.context.invocation import Invocation
-fold(Invocation())
+ingest_hooks(Invocation())
 """
 KILLED = f"""
 import os, signal, sys
-from guard.hooks.agent import ingest as taking
-setattr(taking, sys.argv[1], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+from guard.hooks.agent import ingest
+setattr(ingest, sys.argv[1], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 {FOLDING}
 """
 
 
-@pytest.mark.parametrize(("at", "recorded"), [("_folded", 0), ("_is_deleted", 1)])
+@pytest.mark.parametrize(("at", "recorded"), [("_hooks_folded", 0), ("_delete", 1)])
 def test_a_fold_that_is_killed_takes_in_nothing_twice(
     at: str, recorded: int, guard: Invocation, home: Path
 ) -> None:
@@ -150,7 +151,7 @@ def test_a_fold_that_is_killed_takes_in_nothing_twice(
     assert len(left(home)) == 4
     assert (count(HooksFolded), count(TeamMemberJoined)) == (recorded, 2 * recorded)
     hear("SubagentStart", agent_id="c")
-    fold(guard)
+    ingest_hooks(guard)
     assert left(home) == []
     assert (count(TeamMemberJoined), count(TeamMemberAlive)) == (3, 2)
     calls = {one.event: one.count for one in hooks(guard).calls}
@@ -168,23 +169,23 @@ def test_files_that_cannot_be_deleted_are_not_taken_in_again(
         remove(folder, name)
 
     monkeypatch.setattr(Folder, "remove", stuck)
-    folding._said.clear()
+    ingest._warned.clear()
     for helper in ("a", "b", "c"):
         hear("SubagentStart", agent_id=helper)
-        fold(guard)
-        fold(guard)
+        ingest_hooks(guard)
+        ingest_hooks(guard)
     assert count(TeamMemberJoined) == 3
-    assert capsys.readouterr().err.count("could not be taken in") == 1
+    assert capsys.readouterr().err.count("could not be recorded") == 1
     monkeypatch.undo()
 
 
 def test_many_files_are_taken_in_by_several_changes(
     guard: Invocation, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(agent_ingest, "MOST_AT_ONCE", 3)
     for number in range(10):
         hear("SubagentStart", agent_id=f"a{number}")
-    fold(guard)
+    ingest_hooks(guard)
     assert (count(HooksFolded), count(TeamMemberJoined)) == (4, 10)
     assert left(home) == []
 
@@ -219,9 +220,9 @@ def test_what_makes_no_sense_is_deleted_and_said_once(
     os.link(elsewhere, place / "linked.json")
     os.mkfifo(place / "pipe.json")
     (place / "folder.json").mkdir()
-    folding._said.clear()
-    fold(guard)
-    fold(guard)
+    ingest._warned.clear()
+    ingest_hooks(guard)
+    ingest_hooks(guard)
     assert status(guard) == {"a": "active"}
     assert left(home) == ["folder.json"]
     assert elsewhere.read_text() == "{}"
@@ -234,7 +235,7 @@ def test_what_a_killed_hook_had_begun_is_cleared_away_later(guard: Invocation, h
     place = hear("SubagentStart", agent_id="a").parent
     old, new = write(place / ".1-1.tmp", "{"), write(place / ".2-2.tmp", "{")
     os.utime(old, (1_700_000_000, 1_700_000_000))
-    fold(guard)
+    ingest_hooks(guard)
     assert left(home) == [new.name]
 
 
@@ -259,7 +260,7 @@ def test_a_member_is_the_iterations_if_the_session_can_be(
 ) -> None:
     begin(guard.writable_store, guard, known)
     hear("SubagentStart", agent_id="a")
-    fold(guard)
+    ingest_hooks(guard)
     member = members(guard)["a"]
     assert (member.run, member.iteration) == expected
 
@@ -269,7 +270,7 @@ def test_the_team_of_another_session_in_the_same_folder_is_not_meant(guard: Invo
     hear("SubagentStart", agent_id="a")
     hear("SubagentStart", agent_id="b", session_id="another")
     hear("SessionEnd", session_id="another")
-    fold(guard)
+    ingest_hooks(guard)
     assert status(guard) == {"a": "active"}
     assert members(guard, "another")["b"].left_because == "killed"
     standing = teams.standing(
@@ -294,7 +295,7 @@ def test_a_session_that_ended_is_known_to_have(guard: Invocation) -> None:
     with guard.writable_store.change() as change:
         change.append(start)
     hear("SessionEnd")
-    fold(guard)
+    ingest_hooks(guard)
     session = hooks(guard).session("claude", SESSION)
     assert session is not None
     assert session.ended
@@ -330,16 +331,16 @@ def test_a_spool_that_cannot_be_taken_in_stops_nobody(repository: Path, tmp_path
     place.symlink_to(tmp_path / "moved")
     result = run("team", "show")
     assert result.code == 0
-    assert "warning: what the hooks have told could not be taken in" in result.err
+    assert "warning: the hooks' reports could not be recorded" in result.err
 
 
 def test_without_a_work_tree_or_a_spool_nothing_happens(
     guard: Invocation, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fold(guard)
+    ingest_hooks(guard)
     assert not (home / "state").exists()
     monkeypatch.chdir(tmp_path)
-    fold(Invocation())
+    ingest_hooks(Invocation())
     assert not (home / "state").exists()
 
 

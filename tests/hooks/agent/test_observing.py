@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
 from guard.core.hooks.payload import HookCall
-from guard.hooks import stdin as hook_stdin
+from guard.hooks.agent import payload
 from guard.hooks.call import call
 from tests.hooks.agent.documents import DOCUMENTS, data
 from tests.support import Result, run
@@ -96,9 +96,9 @@ def test_it_loads_next_to_nothing(repository: Path) -> None:
         "guard.core.hooks",
         "guard.core.hooks.event_kinds",
         "guard.hooks",
+        *(f"guard.hooks.{name}" for name in ("call", "faults", "plain_json", "spool")),
         "guard.hooks.agent",
         "guard.hooks.agent.payload",
-        *(f"guard.hooks.{name}" for name in ("call", "faults", "plain_json", "spool", "stdin")),
     }
     stdin = data("claude", "PostToolUse", cwd=str(repository))
     more = _loaded(ENTER, "hook", "claude", "PostToolUse", stdin=stdin) - _loaded("pass")
@@ -219,7 +219,7 @@ def test_trouble_around_it_is_let_go(
 def test_a_document_without_an_end_is_not_waited_for_for_ever(
     repository: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hook_stdin, "_READ_SECONDS", 0.2)
+    monkeypatch.setattr(payload, "_STDIN_SECONDS", 0.2)
     reading, writing = os.pipe()
     kept = os.dup(0)
     try:

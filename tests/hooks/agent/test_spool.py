@@ -15,7 +15,7 @@ from guard.core.config.settings import Settings
 from guard.core.hooks.payload import HookCall
 from guard.git.locate import at
 from guard.hooks import faults, spool
-from guard.hooks.agent import payload as document
+from guard.hooks.agent import payload
 from guard.hooks.spool import NotSpooled
 from tests.hooks.agent.documents import DOCUMENTS, data
 from tests.support import git, write
@@ -23,7 +23,7 @@ from tests.support import git, write
 
 def put(agent: str, event: str, cwd: Path, **more: Any) -> Path | None:
     stdin = data(agent, event, cwd=str(cwd), **more)
-    path = spool.put(os.environ, document.read(agent, event, stdin, os.environ))
+    path = spool.put(os.environ, payload.read_payload(agent, event, stdin, os.environ))
     return Path(path) if path is not None else None
 
 
@@ -37,7 +37,7 @@ def test_a_call_is_one_file_that_reads_back(repository: Path, home: Path) -> Non
     assert spooled(home) == [path]
     heard = parsed(HookCall, path.read_bytes())
     assert (heard.kind, heard.helper) == ("helper_started", "a0000000000000001")
-    assert path.parent.name == spool.key(str(repository))
+    assert path.parent.name == spool.work_tree_key(str(repository))
 
 
 def test_every_document_can_be_spooled(repository: Path, home: Path) -> None:
@@ -70,7 +70,7 @@ def test_folders_below_and_links_lead_to_the_work_tree(repository: Path, tmp_pat
     link = tmp_path / "link"
     link.symlink_to(inside)
     homes = {put("claude", "SubagentStart", folder) for folder in (repository, inside, link)}
-    assert {path.parent.name for path in homes if path} == {spool.key(str(repository))}
+    assert {path.parent.name for path in homes if path} == {spool.work_tree_key(str(repository))}
 
 
 def test_a_linked_work_tree_and_a_nested_repository_have_their_own(repository: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_linked_work_tree_and_a_nested_repository_have_their_own(repository: P
     for root in (repository.parent / "linked", repository / "nested"):
         path = put("claude", "SubagentStart", root)
         assert path is not None
-        assert path.parent.name == spool.key(str(root))
+        assert path.parent.name == spool.work_tree_key(str(root))
 
 
 def test_a_work_tree_whose_git_folder_is_gone_is_still_itself(repository: Path) -> None:
@@ -101,15 +101,15 @@ def test_a_work_tree_that_guard_knows_is_itself_without_git_folder_and_spool(
     nested = known(repository / "nested")
     deep = write(nested / "a/b/file", "").parent
     (nested / ".git").rename(nested / "gone")
-    assert key_for(deep) == key_for(nested) == spool.key(str(nested))
-    assert key_for(repository) == spool.key(str(repository))
+    assert key_for(deep) == key_for(nested) == spool.work_tree_key(str(nested))
+    assert key_for(repository) == spool.work_tree_key(str(repository))
 
 
 def test_another_folder_in_the_place_of_a_known_one_is_not_it(repository: Path, home: Path) -> None:
     nested = known(repository / "nested")
     nested.rename(repository / "moved")
     nested.mkdir()
-    assert key_for(nested) == spool.key(str(repository))
+    assert key_for(nested) == spool.work_tree_key(str(repository))
 
 
 @pytest.mark.parametrize("entry", [b"", b"{", b"[]", b'{"device": 1}', b"[" * 60_000, b"\xff"])
@@ -120,7 +120,7 @@ def test_an_index_that_makes_no_sense_is_passed_over(
     (file,) = (home / "state/guard" / INDEX).iterdir()
     file.write_bytes(entry)
     (nested / ".git").rename(nested / "gone")
-    assert key_for(nested) == spool.key(str(repository))
+    assert key_for(nested) == spool.work_tree_key(str(repository))
 
 
 def known(root: Path) -> Path:
@@ -163,7 +163,7 @@ def test_a_link_or_a_folder_open_to_others_is_refused(repository: Path, tmp_path
 
 
 def test_without_a_state_home_it_says_so(repository: Path) -> None:
-    heard = document.read("claude", "Stop", b"{}", {})
+    heard = payload.read_payload("claude", "Stop", b"{}", {})
     with pytest.raises(NotSpooled, match="whole path"):
         spool.put({"XDG_STATE_HOME": "relative", "HOME": "also"}, heard)
 

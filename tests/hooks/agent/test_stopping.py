@@ -16,10 +16,10 @@ from guard.core.hooks.events import HookSessionStarted
 from guard.core.hooks.payload import HookCall
 from guard.core.team.change import Joined
 from guard.core.team.state import Scope
-from guard.hooks.agent import payload as document
+from guard.hooks.agent import payload
 from guard.hooks.agent.boundary import answer
 from guard.hooks.agent.payload import MOST_BYTES
-from guard.hooks.agent.stop import decided
+from guard.hooks.agent.stop import decide_stop
 from tests.support import commit, git, run, write
 from tests.support.hooks import (
     STOPS,
@@ -160,18 +160,21 @@ def test_two_hooks_that_are_called_at_once_count_once_at_every_stop(
     write(project / "made.txt", "by the agent\n")
     for number in (1, 2):
         both = [called(agent, stop_hook_active=number > 1) for _ in range(2)]
-        first, second = (asked(read(decided(Invocation(), one, lambda: 30.0))) for one in both)
-        assert first == second
+        first, second = (decide_stop(Invocation(), call, lambda: 30.0) for call in both)
+        assert first is not None
+        assert second is not None
+        assert (first.decision, first.text) == ("blocked", second.text)
         assert [one[2] for one in decisions()] == list(range(1, number + 1))
     both = [called(agent, stop_hook_active=True) for _ in range(2)]
-    assert not any("block" in decided(Invocation(), one, lambda: 30.0) for one in both)
+    last = [decide_stop(Invocation(), call, lambda: 30.0) for call in both]
+    assert [one and one.decision for one in last] == ["released", "released"]
 
 
 def called(agent: str, **more: Any) -> HookCall:
     """What the hook for a stop was told, and when, before anything is decided."""
     event = STOPS[agent]
     data = stdin(agent, event, **{"background_tasks": [], **more})
-    told = document.read(agent, event, data, os.environ)
+    told = payload.read_payload(agent, event, data, os.environ)
     return HookCall.model_validate_json(json.dumps(told))
 
 

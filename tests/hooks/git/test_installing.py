@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from guard.context.invocation import Invocation
-from guard.core.hooks.git.hook_names import EVENTS, refusal
+from guard.core.hooks.event_kinds import GIT_HOOKS, refusal_code
 from guard.errors import GuardError, Refused, RepositoryProblem
 from guard.install import git_options as git_asked
 from guard.install import git_scripts
@@ -19,12 +19,14 @@ from tests.support.git_hooks import commits, tried
 
 
 def put(*hooks: str, dry_run: bool = False, shared: bool = False) -> dict[str, str]:
-    done = git_asked.put(Invocation(), hooks, shared=shared, dry_run=dry_run, told=None)
+    done = git_asked.install_git_hooks(
+        Invocation(), hooks, shared=shared, dry_run=dry_run, told=None
+    )
     return {one.hook: one.step for one in done.hooks}
 
 
 def take(*hooks: str) -> dict[str, str]:
-    done = git_asked.take(Invocation(), hooks, shared=False, dry_run=False)
+    done = git_asked.uninstall_git_hooks(Invocation(), hooks, shared=False, dry_run=False)
     return {one.hook: one.step for one in done.hooks}
 
 
@@ -119,7 +121,7 @@ def test_an_older_version_is_upgraded_and_a_newer_one_refused(hooks: Path) -> No
     put("post-commit")
     path = hooks / "post-commit"
     current = path.read_bytes()
-    path.write_bytes(git_scripts.made("post-commit", "/another/guard"))
+    path.write_bytes(git_scripts.render_script("post-commit", "/another/guard"))
     assert put("post-commit") == {"post-commit": "upgrade"}
     assert path.read_bytes() == current
     path.write_bytes(current.replace(b"hook: post-commit 2", b"hook: post-commit 99"))
@@ -180,7 +182,7 @@ def test_a_bare_repository_has_no_commits_to_watch(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "bare.git")
     guard = Invocation(repo=tmp_path / "bare.git")
     with pytest.raises(RepositoryProblem, match="bare"):
-        git_asked.put(guard, (), shared=False, dry_run=False, told=None)
+        git_asked.install_git_hooks(guard, (), shared=False, dry_run=False, told=None)
 
 
 def test_an_installation_that_was_cut_off_is_finished_or_undone(hooks: Path) -> None:
@@ -198,12 +200,15 @@ def test_options_of_agents_and_of_git_do_not_mix(repository: Path) -> None:
 
 
 def test_scripts_know_themselves_whatever_the_program_is_called() -> None:
-    for event in EVENTS:
+    for event in GIT_HOOKS:
         for program in ("/usr/bin/guard", "/a b/it's/guard", "/\udcff/guard"):
-            data = git_scripts.made(event, program)
-            assert git_scripts.read(event, data) == git_scripts.Script("current", program)
-            assert git_scripts.read(event, data + b"\n").kind == "changed"
-    assert git_scripts.read("pre-push", git_scripts.made("pre-commit", "x")).kind == "other"
+            data = git_scripts.render_script(event, program)
+            assert git_scripts.read_script(event, data) == git_scripts.Script("current", program)
+            assert git_scripts.read_script(event, data + b"\n").kind == "changed"
+    assert (
+        git_scripts.read_script("pre-push", git_scripts.render_script("pre-commit", "x")).kind
+        == "other"
+    )
 
 
 def test_the_file_for_pre_commit_is_current() -> None:
@@ -215,7 +220,7 @@ def test_a_guard_that_is_broken_refuses_neither_a_commit_nor_a_push(
     code: int, hooks: Path, repository: Path, tmp_path: Path
 ) -> None:
     broken = old_hook(tmp_path, "guard", f"echo 'ImportError: gone' >&2; exit {code}")
-    git_asked.put(Invocation(), (), shared=False, dry_run=False, told=str(broken))
+    git_asked.install_git_hooks(Invocation(), (), shared=False, dry_run=False, told=str(broken))
     done = tried(repository, "commit", "-q", "--allow-empty", "-m", "all the same")
     assert (done.returncode, "this commit was not checked" in done.stderr) == (0, True)
     git(tmp_path, "init", "-q", "--bare", "remote.git")
@@ -241,7 +246,7 @@ def test_the_hook_from_before_is_called_also_after_another_program_has_renamed_g
 
 @pytest.mark.parametrize("told", ["", "0", "256", "-1", "x", "٣", "9" * 5000])
 def test_an_exit_code_that_no_process_can_have_is_not_the_one_of_a_refusal(told: str) -> None:
-    assert (refusal(told), refusal("97")) == (1, 97)
+    assert (refusal_code(told), refusal_code("97")) == (1, 97)
 
 
 def test_a_hook_from_before_that_cannot_be_put_back_is_told_of(hooks: Path) -> None:

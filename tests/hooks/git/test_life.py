@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from guard.context.invocation import Invocation
-from guard.core.hooks.git.missed_commits import Noticed
-from guard.hooks.git.missed_commits import noticed
+from guard.core.hooks.git.state import MissedCommits
+from guard.hooks.git.commits import find_missed_commits
 from tests.support import commit, git, path_without_guard, run, write
 from tests.support.git_hooks import commits, tried
 
@@ -51,8 +51,8 @@ def test_a_rebase_tells_which_commits_took_the_place_of_which(hooked: Path) -> N
     git(hooked, "switch", "-q", "side")
     git(hooked, "rebase", "-q", "main")
     assert (old, head(hooked)) in [(one.old, one.new) for one in commits().rewrites]
-    assert base in commits().known()
-    assert noticed(Invocation()) == Noticed()
+    assert base in commits().known_oids()
+    assert find_missed_commits(Invocation()) == MissedCommits()
 
 
 def test_what_came_past_the_hooks_is_noticed_afterwards(hooked: Path) -> None:
@@ -92,7 +92,7 @@ def test_linked_work_trees_have_commits_of_their_own(hooked: Path, tmp_path: Pat
     git(hooked, "worktree", "add", "-q", str(linked))
     there = commit(linked, "there.txt")
     assert [one[0] for one in told(linked)] == [there]
-    assert there not in commits().known()
+    assert there not in commits().known_oids()
 
 
 def test_a_submodule_has_hooks_of_its_own(repository: Path, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from guard.context.invocation import Invocation
 from guard.core.base.text import shortened
-from guard.core.hooks.git.missed_commits import Noticed
-from guard.hooks.git.missed_commits import noticed
+from guard.core.hooks.git.state import MissedCommits
+from guard.hooks.git.commits import find_missed_commits
 from tests.support import ROOT, commit, git, write
 from tests.support.git_hooks import commits, tried
 from tests.support.npm import Packages, Unavailable, install
@@ -90,7 +90,7 @@ def live(repository: Path, tmp_path: Path) -> None:
     view = commits()
     assert [one.how for one in view.commits][-3:] == ["commit", "commit", "amend"]
     assert [one.verified for one in view.commits][-4:-1] == [True, False, True]
-    assert noticed(Invocation()) == Noticed(unverified=(view.commits[-3].oid,))
+    assert find_missed_commits(Invocation()) == MissedCommits(unverified=(view.commits[-3].oid,))
     assert view.commits[-4].oid == first
     linked = tmp_path / "linked"
     git(repository, "worktree", "add", "-q", str(linked), "-b", "side", first)
@@ -98,7 +98,7 @@ def live(repository: Path, tmp_path: Path) -> None:
     git(linked, "rebase", "-q", "main")
     new = git(linked, "rev-parse", "HEAD").strip()
     assert old != new
-    assert {old, new} <= commits(linked).known()
+    assert {old, new} <= commits(linked).known_oids()
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     place = str(tmp_path / "remote.git")
     git(repository, "push", "-q", place, f"{first}:refs/heads/main")

@@ -1,10 +1,13 @@
 """The commits of one work tree as a view: those that git's hooks told of, the newest last."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid
+from guard.core.base.text import plural
 from guard.core.hooks.events import SpoolName
 from guard.core.hooks.git.events import CommitEvent, CommitRecorded, CommitsRewritten, How, Rewrite
 from guard.core.log.event import IterationNumber
@@ -43,7 +46,7 @@ class Commits(ViewDocument):
     def key(self) -> str:
         return self.worktree
 
-    def known(self) -> frozenset[str]:
+    def known_oids(self) -> frozenset[str]:
         """Every commit that a hook told of, by whichever."""
         told = (one.oid for one in self.commits)
         return frozenset((*told, *(one.new for one in self.rewrites)))
@@ -100,3 +103,49 @@ COMMITS: ViewKind[Commits, CommitsFold] = ViewKind(
     file="/commits.json",
     needles=lambda _key: (b'"type":"commit_recorded"', b'"type":"commits_rewritten"'),
 )
+
+
+_SHOWN, _SHORT = 3, 10
+
+
+@dataclass(frozen=True, slots=True)
+class MissedCommits:
+    """What the hooks tell of some commits that were made here."""
+
+    unverified: tuple[str, ...] = ()
+    """Made past guard's `pre-commit` hook, as by `--no-verify`."""
+    unrecorded: tuple[str, ...] = ()
+    """No hook told of them."""
+
+    def sentences(self) -> tuple[str, ...]:
+        """In words, for people; none if there is nothing to say."""
+        return tuple(
+            f"{plural(len(oids), 'commit')} {how}: {_listed(oids)}"
+            for oids, how in (
+                (self.unverified, "made past the pre-commit hook (--no-verify)"),
+                (self.unrecorded, "made past every hook"),
+            )
+            if oids
+        )
+
+
+def find_missed(
+    view: Commits | None, made: Sequence[str], *, recorded_before: bool
+) -> MissedCommits:
+    """What is odd about commits that were made here, oldest first.
+
+    Only what came after the first that a hook told of can have been missed, unless the hooks were there before all of them.
+    """
+    known = view.known_oids() if view is not None else frozenset()
+    unverified = {one.oid for one in view.commits if one.verified is False} if view else set()
+    first = next((place for place, oid in enumerate(made) if oid in known), len(made))
+    expected = made if recorded_before else made[first:]
+    return MissedCommits(
+        unverified=tuple(oid for oid in dict.fromkeys(made) if oid in unverified),
+        unrecorded=tuple(oid for oid in dict.fromkeys(expected) if oid not in known),
+    )
+
+
+def _listed(oids: Sequence[str]) -> str:
+    more = " …" if len(oids) > _SHOWN else ""
+    return ", ".join(oid[:_SHORT] for oid in oids[:_SHOWN]) + more

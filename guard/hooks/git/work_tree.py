@@ -1,0 +1,142 @@
+"""Read the work tree that a git hook was called for: from plain files, or by one question to git.
+
+A commit waits for its hooks, so this loads next to nothing, and starts git only where the files do not tell.
+"""
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MOST_BYTES = 4096
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+_LENGTHS = (40, 64)
+_GIT_SECONDS = 20.0
+_CHUNK = 65536
+_QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+
+
+class HookWorkTree:
+    """A work tree with its git directories."""
+
+    def __init__(self, root: str, git_dir: str) -> None:
+        self.root = root
+        self.git_dir = git_dir
+        common = _read_line(os.path.join(git_dir, "commondir"))
+        self.common_dir = os.path.realpath(os.path.join(git_dir, common)) if common else git_dir
+
+    def head(self) -> tuple[str | None, str | None]:
+        """Return the commit that is checked out and its branch; None for what plain files do not tell."""
+        line = _read_line(os.path.join(self.git_dir, "HEAD"))
+        if not line.startswith("ref: "):
+            return (line if is_oid(line) else None), None
+        ref = line[len("ref: ") :]
+        if not ref.startswith("refs/") or ".." in ref:
+            return None, None
+        oid = _read_line(os.path.join(self.common_dir, ref))
+        return (oid if is_oid(oid) else None), ref
+
+    def last_move(self) -> tuple[str, str, str] | None:
+        """Return the last line of HEAD's reflog: the commit before, the commit after, and git's words for the move."""
+        line = _last_line(os.path.join(self.git_dir, "logs", "HEAD"))
+        before, _, words = line.partition("\t")
+        ids = before.split(" ", 2)
+        if len(ids) < 3 or not is_oid(ids[0]) or not is_oid(ids[1]):
+            return None
+        return ids[0], ids[1], words
+
+
+def open_work_tree(environ: "Mapping[str, str]", root: str) -> HookWorkTree | None:
+    """Return the work tree at this folder; None if git called the hook for another repository."""
+    dot_git = os.path.join(root, ".git")
+    git_dir = dot_git
+    if os.path.isfile(dot_git):
+        line = _read_line(dot_git)
+        if not line.startswith("gitdir: "):
+            return None
+        git_dir = os.path.join(root, line[len("gitdir: ") :])
+    git_dir = os.path.realpath(git_dir)
+    named = environ.get("GIT_DIR")
+    if named and os.path.realpath(named) != git_dir:
+        return None
+    return HookWorkTree(root, git_dir) if os.path.isdir(git_dir) else None
+
+
+def is_oid(text: str) -> bool:
+    return len(text) in _LENGTHS and not text.strip("0123456789abcdef")
+
+
+def ask_git(environ: "Mapping[str, str]", *words: str) -> bytes | None:
+    """Return what git prints; None if it fails, or takes too long.
+
+    The variables that git gives its hooks stay set, so that the index is the one that is about to be committed.
+    """
+    # By posix_spawn: `subprocess` takes longer to load than git takes to answer.
+    reading, writing = os.pipe()
+    try:
+        pid = os.posix_spawnp(
+            "git",
+            ["git", *_QUIET, *words],
+            {**environ, "GIT_OPTIONAL_LOCKS": "0"},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, writing, 1),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+        )
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        return None
+    os.close(writing)
+    data, is_whole = _read_pipe(reading)
+    if not is_whole:
+        from signal import SIGKILL
+
+        os.kill(pid, SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return data if is_whole and code == 0 else None
+
+
+def _read_pipe(descriptor: int) -> tuple[bytes, bool]:
+    """Return all that was written, and whether the end was reached in time."""
+    import select
+
+    chunks: list[bytes] = []
+    until = time.monotonic() + _GIT_SECONDS
+    try:
+        while select.select([descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
+            chunk = os.read(descriptor, _CHUNK)
+            if not chunk:
+                return b"".join(chunks), True
+            chunks.append(chunk)
+        return b"".join(chunks), False
+    finally:
+        os.close(descriptor)
+
+
+def _read_line(path: str) -> str:
+    return _read(path, 0).decode("utf-8", "surrogateescape").rstrip("\r\n")
+
+
+def _last_line(path: str) -> str:
+    data = _read(path, -_MOST_BYTES)
+    return data.rstrip(b"\n").rpartition(b"\n")[2].decode("utf-8", "replace")
+
+
+def _read(path: str, start: int) -> bytes:
+    """Read from `start` on, counted from the end if it is negative; empty if the file cannot be read."""
+    try:
+        descriptor = os.open(path, _READ)
+    except (OSError, ValueError):
+        return b""
+    try:
+        if start < 0:
+            start = max(0, os.fstat(descriptor).st_size + start)
+        return os.pread(descriptor, _MOST_BYTES, start)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
