@@ -10,8 +10,8 @@ from datetime import datetime
 from random import Random
 from typing import Any, Literal
 
-from guard.core.probe.answer import LASTING, BadAnswer, ProbeFailure, ProbeResult, extract
-from guard.probe.failures import failure_of
+from guard.core.probe.answer import LASTING, BadAnswer, ProbeFailure, ProbeResult, extract_answer
+from guard.probe.attempt import classify_failure
 from guard.system.processes import Finished
 
 Status = Literal["complete", "waiting", "working"]
@@ -65,13 +65,13 @@ def fails(random: Random, failure: Fails, now: datetime) -> ProbeResult:
         named: ProbeFailure = "timeout" if failure == "timeout" else "no_cli"
         return _result(failure=named, detail=failure)
     finished = random.choice(_PROGRAMS[failure])(now)
-    found, detail, retry_at = failure_of(finished, "claude", now)
+    found, detail, retry_at = classify_failure(finished, "claude", now)
     return _result(failure=found, detail=detail, retry_at=retry_at)
 
 
 def _read(output: bytes, nonce: str) -> ProbeResult:
     try:
-        answer = extract(output, nonce)
+        answer = extract_answer(output, nonce)
     except BadAnswer as error:
         return _result(failure="unreadable", detail=str(error))
     return _result(answer=answer, detail=f"says {answer.status}")

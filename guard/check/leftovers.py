@@ -143,14 +143,14 @@ class Leftovers:
 
     def _program(self) -> list[str]:
         """The user's own program and its arguments; one that lies in the work tree is found only by its path."""
-        from guard.probe.environment import environment, found
+        from guard.probe.environment import find_program, probe_environment
 
         root, command = self.subject.repository.root, self.settings.rescue.command
         try:
             name, *words = shlex.split(command)
         except ValueError as error:
             raise _NoProgram(f"the rescue command cannot be split into words ({error})") from None
-        program = found(name, environment(self.subject.environ, root), root)
+        program = find_program(name, probe_environment(self.subject.environ, root), root)
         if program is None:
             raise _NoProgram(f"there is no rescue command {name!r}")
         return [program, *words]

@@ -35,7 +35,9 @@ _MOST_ATTEMPTS = 3
 def ask(question: ProbeQuestion) -> ProbeResult:
     """Ask once; a service that is overloaded is asked again, within the time limit."""
     cli, began = _cli(question), monotonic()
-    return _patiently(lambda: ProbeAttempt(cli, question, began).result(), question.time_limit)
+    return _retry_overloaded(
+        lambda: ProbeAttempt(cli, question, began).result(), question.time_limit
+    )
 
 
 def consult(question: ProbeQuestion) -> tuple[str | None, str]:
@@ -47,7 +49,7 @@ def consult(question: ProbeQuestion) -> tuple[str | None, str]:
         attempts.append(ProbeAttempt(cli, question, began))
         return attempts[-1].result()
 
-    result = _patiently(once, question.time_limit)
+    result = _retry_overloaded(once, question.time_limit)
     return attempts[-1].words, f"{result.failure}: {result.detail}"
 
 
@@ -65,7 +67,7 @@ def _cli(question: ProbeQuestion) -> Cli:
     return cli
 
 
-def _patiently(attempt: Callable[[], ProbeResult], time_limit: float) -> ProbeResult:
+def _retry_overloaded(attempt: Callable[[], ProbeResult], time_limit: float) -> ProbeResult:
     """The one retry policy: an overloaded or unreachable service, a second and then two later, while there is time."""
     import tenacity
 

@@ -6,6 +6,7 @@ else is a failure with a name.
 
 import errno
 import os
+import re
 import tempfile
 from datetime import datetime
 from pathlib import Path
@@ -19,15 +20,21 @@ from guard.core.probe.answer import (
     BadAnswer,
     ProbeFailure,
     ProbeResult,
-    extract,
+    extract_answer,
 )
 from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, ProbeQuestion
-from guard.probe.environment import environment, found
+from guard.probe.environment import find_program, probe_environment
 from guard.system.processes import Finished, run
 
-_STDERR_BYTES = 64 * 1024
-_DETAIL_LENGTH, _SESSION_LENGTH = 400, 128
-_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC, errno.ELOOP)
+_NO_SESSION = re.compile(
+    r"no conversation found|requires a valid session id|no rollout found|thread not loaded"
+    r"|session not found|no saved session found|no session, task, or name matched"
+    r"|file not found or invalid format",
+    re.IGNORECASE,
+)
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_TAIL = 4096
+_KILLED = -15
 
 
 class ProbeAttempt:
@@ -38,7 +45,7 @@ class ProbeAttempt:
         self._question = question
         self._began = began
         self._nonce = os.urandom(8).hex()
-        self._said = ProbeOutput(None)
+        self._output = ProbeOutput(None)
         self.words: str | None = None
         """The answer to a question about something else than the session's state."""
 
@@ -48,26 +55,26 @@ class ProbeAttempt:
             with tempfile.TemporaryDirectory(
                 prefix="guard-probe-", ignore_cleanup_errors=True
             ) as scratch:
-                return self._judged(self._finished(self._cli.call(self._asked(Path(scratch)))))
+                return self._judge(self._run(self._cli.call(self._prepare_call(Path(scratch)))))
         except CannotAsk as error:
             return self._result(failure=error.failure, detail=error.detail)
         except OSError as error:
             return self._result(failure="crashed", detail=f"{error.filename}: {error.strerror}")
 
-    def _asked(self, scratch: Path) -> ProbeCall:
+    def _prepare_call(self, scratch: Path) -> ProbeCall:
         question = self._question
         if question.session is None and self._cli.needs_session:
             raise CannotAsk("no_session", "no session of this agent is known")
         if question.session is not None and not self._cli.sessions.fullmatch(question.session):
             raise CannotAsk("no_session", f"{question.session!r} is no id of a session")
-        environ = environment(question.environ, question.cwd)
+        environ = probe_environment(question.environ, question.cwd)
         name = self._cli.program(question)
-        program = found(name, environ, question.cwd)
+        program = find_program(name, environ, question.cwd)
         if program is None:
             raise CannotAsk("no_cli", f"there is no program {name!r} on PATH outside the work tree")
         return ProbeCall(question, program, self._nonce, scratch, environ)
 
-    def _finished(self, call: Call) -> Finished:
+    def _run(self, call: Call) -> Finished:
         try:
             return run(
                 call.argv,
@@ -83,40 +90,40 @@ class ProbeAttempt:
             kind: ProbeFailure = "no_cli" if error.errno in _NO_PROGRAM else "crashed"
             raise CannotAsk(kind, f"{error.filename} does not start: {error.strerror}") from None
 
-    def _judged(self, finished: Finished) -> ProbeResult:
+    def _judge(self, finished: Finished) -> ProbeResult:
         if finished.overflowed:
             detail = f"it printed more than {MOST_BYTES} bytes"
             return self._result(failure="unreadable", detail=detail)
         if finished.code is None:
-            return self._timed_out(finished)
+            return self._judge_late(finished)
         try:
-            self._said = self._cli.said(finished.stdout)
-            if finished.code == 0 and self._said.text is not None:
-                return self._answered(self._said.text)
+            self._output = self._cli.read(finished.stdout)
+            if finished.code == 0 and self._output.text is not None:
+                return self._read_answer(self._output.text)
         except BadAnswer as error:
             if finished.code == 0:
                 return self._result(failure="unreadable", detail=str(error))
-        from guard.probe.failures import failure_of
-
-        failure, detail, retry_at = failure_of(finished, self._question.agent, self._question.now)
+        failure, detail, retry_at = classify_failure(
+            finished, self._question.agent, self._question.now
+        )
         return self._result(failure=failure, detail=detail, retry_at=retry_at)
 
-    def _timed_out(self, finished: Finished) -> ProbeResult:
-        """A program that waits for a limit or an outage to end takes all the time that it gets."""
-        from guard.probe.failures import failure_of
-
+    def _judge_late(self, finished: Finished) -> ProbeResult:
+        # A program that waits for a limit or an outage to end takes all the time that it gets.
         late = f"no answer within {self._question.time_limit:g} s"
-        failure, detail, retry_at = failure_of(finished, self._question.agent, self._question.now)
+        failure, detail, retry_at = classify_failure(
+            finished, self._question.agent, self._question.now
+        )
         if failure in ("limited", "overloaded"):
             return self._result(failure=failure, detail=f"{late}: {detail}", retry_at=retry_at)
         return self._result(failure="timeout", detail=late)
 
-    def _answered(self, text: bytes) -> ProbeResult:
+    def _read_answer(self, text: bytes) -> ProbeResult:
         if self._question.topic is not None:
             self.words = text.decode(errors="replace")
             return self._result(failure="unreadable", detail="an answer in words")
         may_omit = self._cli.whole_may_omit_nonce
-        answer = extract(text, self._nonce, whole_may_omit_nonce=may_omit)
+        answer = extract_answer(text, self._nonce, whole_may_omit_nonce=may_omit)
         return self._result(answer=answer, detail=f"says {answer.status}")
 
     def _result(
@@ -137,11 +144,52 @@ class ProbeAttempt:
             agent=self._question.agent,
             session=None if session is None else _short(session, _SESSION_LENGTH),
             elapsed_seconds=round(monotonic() - self._began, 3),
-            cost_usd=self._said.cost_usd,
-            tokens=self._said.tokens,
+            cost_usd=self._output.cost_usd,
+            tokens=self._output.tokens,
         )
 
 
 def _short(text: str, length: int) -> str:
     shown = visible(text)
     return shown if len(shown) <= length else f"{shown[: length - 1]}…"
+
+
+def classify_failure(
+    finished: Finished, agent: str, now: datetime
+) -> tuple[ProbeFailure, str, datetime | None]:
+    """Why a program gave no answer, by the rules for an iteration's output: the failure, one line, and when it ends if known.
+
+    A program that did not end was killed, and what it printed before may tell why it took so long.
+    """
+    from guard.core.classify import reader
+    from guard.core.classify.outcome import line
+
+    errors = _ESCAPE.sub("", finished.stderr[-_TAIL:].decode(errors="replace"))
+    if _NO_SESSION.search(errors):
+        return "no_session", line(_last_line(errors)), None
+    words = reader(agent)
+    words.feed(finished.stdout)
+    words.feed_error(finished.stderr)
+    found = words.finish(_KILLED if finished.code is None else finished.code, now.astimezone())
+    told = words.told or line(found.reason)
+    match found.outcome:
+        case "limited" | "auth":
+            return found.outcome, told, found.retry_at
+        case "transient":
+            return "overloaded", told, found.retry_at
+        case "crash" if found.reason == "server_error":
+            return "overloaded", told, None
+    if finished.code == 0:
+        return "unreadable", "there is no answer in the output", None
+    reported = words.told if words.format else ""
+    said = reported or _last_line(errors) or told
+    return "crashed", line(f"exit code {finished.code}: {said}"), None
+
+
+def _last_line(text: str) -> str:
+    return next((part for part in reversed(text.splitlines()) if part.strip()), "")
+
+
+_STDERR_BYTES = 64 * 1024
+_DETAIL_LENGTH, _SESSION_LENGTH = 400, 128
+_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC, errno.ELOOP)

@@ -1,13 +1,15 @@
 """What an agent's CLI has to know to be asked: how it is called, and where in its output the answer stands."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from guard.core.probe.answer import ProbeFailure, answer_schema, question
+from guard.core.base.strict_json import loads
+from guard.core.probe.answer import BadAnswer, ProbeFailure, answer_schema, probe_question
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """Claude Code, Codex and Copilot take a title as well, and would find somebody else's session by it."""
@@ -53,7 +55,7 @@ class ProbeCall:
     def text(self) -> str:
         """The prompt."""
         topic = self.question.topic
-        return topic.prompt if topic else question(self.nonce)
+        return topic.prompt if topic else probe_question(self.nonce)
 
     @cached_property
     def schema(self) -> dict[str, object]:
@@ -104,14 +106,14 @@ class Cli:
     program: Callable[[ProbeQuestion], str]
     """The name of the program, or its path."""
     call: Callable[[ProbeCall], Call]
-    said: Callable[[bytes], ProbeOutput]
+    read: Callable[[bytes], ProbeOutput]
     sessions: re.Pattern[str] = UUID
     """What its session ids look like: nothing else becomes an argument."""
     needs_session: bool = True
     whole_may_omit_nonce: bool = False
 
 
-def named(program: str) -> Callable[[ProbeQuestion], str]:
+def fixed_program(program: str) -> Callable[[ProbeQuestion], str]:
     """A program that is always the same."""
     return lambda _question: program
 
@@ -123,3 +125,57 @@ class CannotAsk(Exception):
         super().__init__(detail)
         self.failure = failure
         self.detail = detail
+
+
+Event = Mapping[str, Any]
+
+
+def read_events(output: bytes) -> list[Event]:
+    """The objects in an output. Lines that are no objects are noise; one that begins like an object has to be whole."""
+    try:
+        whole = loads(output)
+    except ValueError:
+        return [_event(line) for line in output.splitlines() if line.lstrip()[:1] == b"{"]
+    return [one for one in (whole if isinstance(whole, list) else [whole]) if isinstance(one, dict)]
+
+
+def _event(line: bytes) -> Event:
+    try:
+        event: Event = loads(line)
+    except ValueError as error:
+        raise BadAnswer(f"a line of the output cannot be read: {error}") from None
+    return event
+
+
+def last_event(found: Iterable[Event], kind: str) -> Event:
+    """The last event of a type; an empty one if there is none."""
+    return next((event for event in reversed(list(found)) if event.get("type") == kind), {})
+
+
+def inner_object(event: Event, *names: str) -> Event:
+    """The object at this place of an event; an empty one if there is none."""
+    for name in names:
+        value = event.get(name)
+        event = value if isinstance(value, Mapping) else {}
+    return event
+
+
+def encode_text(value: object) -> bytes | None:
+    """A text as it goes to extraction; None if it is no text."""
+    return value.encode() if isinstance(value, str) else None
+
+
+def sum_counts(*values: object) -> int | None:
+    """The sum of those that are counts; None if none is."""
+    counts = [value for value in values if type(value) is int and value >= 0]
+    return min(sum(counts), 2**53) if counts else None
+
+
+def sum_dollars(values: Iterable[object]) -> float | None:
+    """The sum of those that are amounts; None if none is."""
+    amounts = [
+        float(value)
+        for value in values
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e9
+    ]
+    return sum(amounts) if amounts else None

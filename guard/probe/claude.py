@@ -11,33 +11,44 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from guard.core.base.strict_json import loads
-from guard.probe.base import UUID, Call, Cli, ProbeCall, ProbeOutput, named
-from guard.probe.output import count, events, inner, last, words
+from guard.probe.base import (
+    UUID,
+    Call,
+    Cli,
+    ProbeCall,
+    ProbeOutput,
+    encode_text,
+    fixed_program,
+    inner_object,
+    last_event,
+    read_events,
+    sum_counts,
+)
 
 _MODEL = "sonnet"
 _MOST_SESSION_BYTES = 65536
 
 
-def _call(asked: ProbeCall) -> Call:
-    argv = [asked.program, "-p", asked.text, "--resume", asked.session]
+def _call(probe: ProbeCall) -> Call:
+    argv = [probe.program, "-p", probe.text, "--resume", probe.session]
     argv += ["--fork-session", "--no-session-persistence", "--tools", "", "--strict-mcp-config"]
-    argv += ["--json-schema", json.dumps(asked.schema), "--output-format", "json"]
-    argv += ["--settings", '{"disableAllHooks":true}', *asked.model("--model", _MODEL)]
-    return Call(argv, asked.question.cwd, {**asked.environ, "DISABLE_AUTOUPDATER": "1"})
+    argv += ["--json-schema", json.dumps(probe.schema), "--output-format", "json"]
+    argv += ["--settings", '{"disableAllHooks":true}', *probe.model("--model", _MODEL)]
+    return Call(argv, probe.question.cwd, {**probe.environ, "DISABLE_AUTOUPDATER": "1"})
 
 
-def _said(output: bytes) -> ProbeOutput:
-    result = last(events(output), "result")
-    usage = inner(result, "usage")
-    tokens = count(*(value for name, value in usage.items() if name.endswith("_tokens")))
+def _read_output(output: bytes) -> ProbeOutput:
+    result = last_event(read_events(output), "result")
+    usage = inner_object(result, "usage")
+    tokens = sum_counts(*(value for name, value in usage.items() if name.endswith("_tokens")))
     if result.get("subtype") != "success" or result.get("is_error") is not False:
         return ProbeOutput(None, tokens)
     structured = result.get("structured_output")
     text = json.dumps(structured) if structured is not None else result.get("result")
-    return ProbeOutput(words(text), tokens)
+    return ProbeOutput(encode_text(text), tokens)
 
 
-CLI = Cli(named("claude"), _call, _said)
+CLI = Cli(fixed_program("claude"), _call, _read_output)
 
 
 def find_session(group: int, environ: Mapping[str, str]) -> str | None:

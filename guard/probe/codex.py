@@ -11,16 +11,26 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, named
-from guard.probe.output import events, inner, last, words
+from guard.probe.base import (
+    Call,
+    CannotAsk,
+    Cli,
+    ProbeCall,
+    ProbeOutput,
+    encode_text,
+    fixed_program,
+    inner_object,
+    last_event,
+    read_events,
+)
 
 _MOST_BYTES = 4 * 1024 * 1024
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def _servers(asked: ProbeCall) -> Iterator[str]:
+def _servers(probe: ProbeCall) -> Iterator[str]:
     """The tool servers that the user's settings and the project's name; one that cannot be switched off is refused."""
-    homes = (asked.home("CODEX_HOME", ".codex"), asked.question.cwd / ".codex")
+    homes = (probe.home("CODEX_HOME", ".codex"), probe.question.cwd / ".codex")
     for file in (home / "config.toml" for home in homes):
         for name in _named_in(file):
             if not _PLAIN.fullmatch(name):
@@ -37,24 +47,26 @@ def _named_in(file: Path) -> list[str]:
     return list(servers) if isinstance(servers, dict) else []
 
 
-def _call(asked: ProbeCall) -> Call:
-    schema = asked.scratch / "schema.json"
-    schema.write_text(json.dumps(asked.schema))
-    argv = [asked.program, "exec", "--sandbox", "read-only", "fork", asked.session, "--json"]
+def _call(probe: ProbeCall) -> Call:
+    schema = probe.scratch / "schema.json"
+    schema.write_text(json.dumps(probe.schema))
+    argv = [probe.program, "exec", "--sandbox", "read-only", "fork", probe.session, "--json"]
     argv += ["--ephemeral", "--skip-git-repo-check", "-c", "features.hooks=false"]
-    for server in sorted(set(_servers(asked))):
+    for server in sorted(set(_servers(probe))):
         argv += ["-c", f"mcp_servers.{server}.enabled=false"]
-    argv += ["--output-schema", str(schema), *asked.model("--model"), asked.text]
-    return Call(argv, asked.question.cwd, asked.environ)
+    argv += ["--output-schema", str(schema), *probe.model("--model"), probe.text]
+    return Call(argv, probe.question.cwd, probe.environ)
 
 
-def _said(output: bytes) -> ProbeOutput:
-    found = events(output)
+def _read_output(output: bytes) -> ProbeOutput:
+    found = read_events(output)
     ends = [event["type"] for event in found if str(event.get("type")).startswith("turn.")]
     if ends[-1:] != ["turn.completed"]:
         return ProbeOutput(None)
-    items = [inner(event, "item") for event in found if event.get("type") == "item.completed"]
-    return ProbeOutput(words(last(items, "agent_message").get("text")))
+    items = [
+        inner_object(event, "item") for event in found if event.get("type") == "item.completed"
+    ]
+    return ProbeOutput(encode_text(last_event(items, "agent_message").get("text")))
 
 
-CLI = Cli(named("codex"), _call, _said)
+CLI = Cli(fixed_program("codex"), _call, _read_output)

@@ -23,10 +23,10 @@ def _words_of(question: ProbeQuestion) -> list[str]:
     return words
 
 
-def _call(asked: ProbeCall) -> Call:
-    session = {"GUARD_SESSION": asked.session} if asked.question.session else {}
-    argv = [asked.program, *_words_of(asked.question)[1:]]
-    return Call(argv, asked.question.cwd, {**asked.environ, **session}, asked.text.encode())
+def _call(probe: ProbeCall) -> Call:
+    session = {"GUARD_SESSION": probe.session} if probe.question.session else {}
+    argv = [probe.program, *_words_of(probe.question)[1:]]
+    return Call(argv, probe.question.cwd, {**probe.environ, **session}, probe.text.encode())
 
 
 CLI = Cli(

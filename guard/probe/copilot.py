@@ -5,30 +5,42 @@ The login is linked; hooks are off, and only tools that read are on offer (it ta
 
 import json
 
-from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, named
-from guard.probe.output import events, inner, last, words
-from guard.probe.scratch import copied, folder, linked
+from guard.probe.base import (
+    Call,
+    CannotAsk,
+    Cli,
+    ProbeCall,
+    ProbeOutput,
+    encode_text,
+    fixed_program,
+    inner_object,
+    last_event,
+    read_events,
+)
+from guard.probe.scratch import copy_session, link_files, make_folder
 
 
-def _call(asked: ProbeCall) -> Call:
-    real, home = asked.home("COPILOT_HOME", ".copilot"), folder(asked.scratch / "home")
-    session = real / "session-state" / asked.session
+def _call(probe: ProbeCall) -> Call:
+    real, home = probe.home("COPILOT_HOME", ".copilot"), make_folder(probe.scratch / "home")
+    session = real / "session-state" / probe.session
     if not session.is_dir():
-        raise CannotAsk("no_session", f"there is no session {asked.session} in {real}")
-    copied(session, home / "session-state" / asked.session)
+        raise CannotAsk("no_session", f"there is no session {probe.session} in {real}")
+    copy_session(session, home / "session-state" / probe.session)
     (home / "settings.json").write_text(json.dumps({"disableAllHooks": True}))
-    linked(real, home, "config.json")
-    argv = [asked.program, "-p", asked.text, f"--resume={asked.session}", "--output-format", "json"]
-    argv += ["--available-tools=view,grep", "--disable-builtin-mcps", *asked.model("--model")]
-    environ = {**asked.environ, "COPILOT_HOME": str(home), "COPILOT_AUTO_UPDATE": "false"}
-    return Call(argv, folder(asked.scratch / "folder"), environ)
+    link_files(real, home, "config.json")
+    argv = [probe.program, "-p", probe.text, f"--resume={probe.session}", "--output-format", "json"]
+    argv += ["--available-tools=view,grep", "--disable-builtin-mcps", *probe.model("--model")]
+    environ = {**probe.environ, "COPILOT_HOME": str(home), "COPILOT_AUTO_UPDATE": "false"}
+    return Call(argv, make_folder(probe.scratch / "folder"), environ)
 
 
-def _said(output: bytes) -> ProbeOutput:
-    found = events(output)
-    if last(found, "result").get("exitCode") != 0:
+def _read_output(output: bytes) -> ProbeOutput:
+    found = read_events(output)
+    if last_event(found, "result").get("exitCode") != 0:
         return ProbeOutput(None)
-    return ProbeOutput(words(inner(last(found, "assistant.message"), "data").get("content")))
+    return ProbeOutput(
+        encode_text(inner_object(last_event(found, "assistant.message"), "data").get("content"))
+    )
 
 
-CLI = Cli(named("copilot"), _call, _said)
+CLI = Cli(fixed_program("copilot"), _call, _read_output)

@@ -27,7 +27,7 @@ _OF_THE_USER = re.compile(
 )
 
 
-def environment(environ: Mapping[str, str], work_tree: Path) -> dict[str, str]:
+def probe_environment(environ: Mapping[str, str], work_tree: Path) -> dict[str, str]:
     """The caller's environment as a probe's program gets it."""
     kept = {
         name: value
@@ -50,7 +50,7 @@ def _lies_in(entry: str, folder: Path) -> bool:
     return Path(os.path.realpath(entry)).is_relative_to(os.path.realpath(folder))
 
 
-def found(program: str, environ: Mapping[str, str], work_tree: Path) -> str | None:
+def find_program(program: str, environ: Mapping[str, str], work_tree: Path) -> str | None:
     """The program of this name; a path that the user wrote is taken as it is, from the work tree on."""
     if os.sep in program:
         return shutil.which(os.path.join(work_tree, program))

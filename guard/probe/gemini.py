@@ -10,26 +10,36 @@ import os
 import re
 from pathlib import Path
 
-from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, named
-from guard.probe.output import count, events, inner, words
-from guard.probe.scratch import folder, linked
+from guard.probe.base import (
+    Call,
+    CannotAsk,
+    Cli,
+    ProbeCall,
+    ProbeOutput,
+    encode_text,
+    fixed_program,
+    inner_object,
+    read_events,
+    sum_counts,
+)
+from guard.probe.scratch import link_files, make_folder
 
 _LOGIN = ("oauth_creds.json", "google_accounts.json", "gemini-credentials.json", ".env")
 _AUTH_TYPE = re.compile(rb'"selected(?:Auth)?Type"\s*:\s*"([a-z0-9-]{1,64})"')
 _SETTINGS_BYTES, _HEAD_BYTES = 1024 * 1024, 64 * 1024
 
 
-def _call(asked: ProbeCall) -> Call:
-    real = asked.home("GEMINI_CLI_HOME", "") / ".gemini"
-    chat = _chat(real, asked.session)
-    home = asked.scratch / "home"
-    own = folder(home / ".gemini")
+def _call(probe: ProbeCall) -> Call:
+    real = probe.home("GEMINI_CLI_HOME", "") / ".gemini"
+    chat = _chat(real, probe.session)
+    home = probe.scratch / "home"
+    own = make_folder(home / ".gemini")
     (own / "settings.json").write_text(json.dumps(_settings(real)))
-    linked(real, own, *_LOGIN)
-    argv = [asked.program, "--session-file", str(chat), "--approval-mode", "plan", "-o", "json"]
-    argv += [*asked.model("-m"), "-p", asked.text]
+    link_files(real, own, *_LOGIN)
+    argv = [probe.program, "--session-file", str(chat), "--approval-mode", "plan", "-o", "json"]
+    argv += [*probe.model("-m"), "-p", probe.text]
     environ = {"GEMINI_CLI_HOME": str(home), "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-    return Call(argv, folder(asked.scratch / "folder"), {**asked.environ, **environ})
+    return Call(argv, make_folder(probe.scratch / "folder"), {**probe.environ, **environ})
 
 
 def _chat(home: Path, session: str) -> Path:
@@ -65,11 +75,13 @@ def _head(path: Path, length: int) -> bytes:
         return file.read(length)
 
 
-def _said(output: bytes) -> ProbeOutput:
-    document = next(iter(events(output)), {})
-    models = inner(document, "stats", "models")
-    tokens = count(*(inner(models, name, "tokens").get("total") for name in models))
-    return ProbeOutput(None if "error" in document else words(document.get("response")), tokens)
+def _read_output(output: bytes) -> ProbeOutput:
+    document = next(iter(read_events(output)), {})
+    models = inner_object(document, "stats", "models")
+    tokens = sum_counts(*(inner_object(models, name, "tokens").get("total") for name in models))
+    return ProbeOutput(
+        None if "error" in document else encode_text(document.get("response")), tokens
+    )
 
 
-CLI = Cli(named("gemini"), _call, _said)
+CLI = Cli(fixed_program("gemini"), _call, _read_output)

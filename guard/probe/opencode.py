@@ -6,30 +6,43 @@ sessions: there is no way to have one that is not. Plugins stay on, because some
 
 import re
 
-from guard.probe.base import Call, Cli, ProbeCall, ProbeOutput, named
-from guard.probe.output import count, dollars, events, inner, last, words
+from guard.probe.base import (
+    Call,
+    Cli,
+    ProbeCall,
+    ProbeOutput,
+    encode_text,
+    fixed_program,
+    inner_object,
+    last_event,
+    read_events,
+    sum_counts,
+    sum_dollars,
+)
 
 
-def _call(asked: ProbeCall) -> Call:
-    argv = [asked.program, "run", "--format", "json", "-s", asked.session, "--fork"]
-    argv += ["--agent", "plan", *asked.model("-m")]
+def _call(probe: ProbeCall) -> Call:
+    argv = [probe.program, "run", "--format", "json", "-s", probe.session, "--fork"]
+    argv += ["--agent", "plan", *probe.model("-m")]
     environ = {
-        **asked.environ,
+        **probe.environ,
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
         "OPENCODE_PERMISSION": '{"*":"deny"}',
     }
-    return Call(argv, asked.question.cwd, environ, asked.text.encode())
+    return Call(argv, probe.question.cwd, environ, probe.text.encode())
 
 
-def _said(output: bytes) -> ProbeOutput:
-    found = events(output)
-    steps = [inner(event, "part") for event in found if event.get("type") == "step_finish"]
-    tokens = count(*(inner(step, "tokens").get("total") for step in steps))
-    cost = dollars(step.get("cost") for step in steps)
+def _read_output(output: bytes) -> ProbeOutput:
+    found = read_events(output)
+    steps = [inner_object(event, "part") for event in found if event.get("type") == "step_finish"]
+    tokens = sum_counts(*(inner_object(step, "tokens").get("total") for step in steps))
+    cost = sum_dollars(step.get("cost") for step in steps)
     stopped = bool(steps) and steps[-1].get("reason") == "stop"
     failed = any(event.get("type") == "error" for event in found)
-    text = words(inner(last(found, "text"), "part").get("text"))
+    text = encode_text(inner_object(last_event(found, "text"), "part").get("text"))
     return ProbeOutput(text if stopped and not failed else None, tokens, cost)
 
 
-CLI = Cli(named("opencode"), _call, _said, sessions=re.compile(r"ses_[A-Za-z0-9]{1,64}"))
+CLI = Cli(
+    fixed_program("opencode"), _call, _read_output, sessions=re.compile(r"ses_[A-Za-z0-9]{1,64}")
+)

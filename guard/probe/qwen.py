@@ -6,38 +6,50 @@ Where the session is not found (a runtime folder that a settings file names), th
 
 import json
 
-from guard.probe.base import Call, Cli, ProbeCall, ProbeOutput, named
-from guard.probe.output import count, events, inner, last, words
-from guard.probe.scratch import copied
+from guard.probe.base import (
+    Call,
+    Cli,
+    ProbeCall,
+    ProbeOutput,
+    encode_text,
+    fixed_program,
+    inner_object,
+    last_event,
+    read_events,
+    sum_counts,
+)
+from guard.probe.scratch import copy_session
 
 
-def _call(asked: ProbeCall) -> Call:
-    argv = [asked.program, asked.text, "-r", asked.session, "--fork-session", "--safe-mode"]
-    argv += ["--approval-mode", "plan", "--json-schema", json.dumps(asked.schema), "-o", "json"]
-    argv += asked.model("-m")
-    return Call(argv, asked.question.cwd, {**asked.environ, **_runtime_folder(asked)})
+def _call(probe: ProbeCall) -> Call:
+    argv = [probe.program, probe.text, "-r", probe.session, "--fork-session", "--safe-mode"]
+    argv += ["--approval-mode", "plan", "--json-schema", json.dumps(probe.schema), "-o", "json"]
+    argv += probe.model("-m")
+    return Call(argv, probe.question.cwd, {**probe.environ, **_runtime_folder(probe)})
 
 
-def _runtime_folder(asked: ProbeCall) -> dict[str, str]:
-    real = asked.home("QWEN_RUNTIME_DIR", ".qwen")
-    for chat in real.glob(f"projects/*/chats/{asked.session}.jsonl"):
-        copied(chat, asked.scratch / chat.relative_to(real))
-        return {"QWEN_RUNTIME_DIR": str(asked.scratch)}
+def _runtime_folder(probe: ProbeCall) -> dict[str, str]:
+    real = probe.home("QWEN_RUNTIME_DIR", ".qwen")
+    for chat in real.glob(f"projects/*/chats/{probe.session}.jsonl"):
+        copy_session(chat, probe.scratch / chat.relative_to(real))
+        return {"QWEN_RUNTIME_DIR": str(probe.scratch)}
     return {}
 
 
-def _said(output: bytes) -> ProbeOutput:
-    found = events(output)
-    result = last(found, "result")
+def _read_output(output: bytes) -> ProbeOutput:
+    found = read_events(output)
+    result = last_event(found, "result")
     messages = [
-        inner(event, "message", "usage") for event in found if event.get("type") == "assistant"
+        inner_object(event, "message", "usage")
+        for event in found
+        if event.get("type") == "assistant"
     ]
-    tokens = count(*(usage.get("total_tokens") for usage in messages))
+    tokens = sum_counts(*(usage.get("total_tokens") for usage in messages))
     if result.get("subtype") != "success" or result.get("is_error") is not False:
         return ProbeOutput(None, tokens)
     structured = result.get("structured_result")
     text = json.dumps(structured) if structured is not None else result.get("result")
-    return ProbeOutput(words(text), tokens)
+    return ProbeOutput(encode_text(text), tokens)
 
 
-CLI = Cli(named("qwen"), _call, _said)
+CLI = Cli(fixed_program("qwen"), _call, _read_output)

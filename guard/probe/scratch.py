@@ -15,20 +15,20 @@ MOST_BYTES = 512 * 1024 * 1024
 MOST_FILES = 20_000
 
 
-def folder(path: Path) -> Path:
+def make_folder(path: Path) -> Path:
     """The folder, made."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 
-def linked(source: Path, target: Path, *names: str) -> None:
+def link_files(source: Path, target: Path, *names: str) -> None:
     """Links in one folder to those files of another that exist."""
     for name in names:
         if (source / name).is_file():
             (target / name).symlink_to(source / name)
 
 
-def copied(source: Path, target: Path) -> None:
+def copy_session(source: Path, target: Path) -> None:
     """Copy a session, a file or a folder; links, pipes and the like are no part of one."""
     try:
         files = list(_files(source))
@@ -36,7 +36,7 @@ def copied(source: Path, target: Path) -> None:
             raise CannotAsk("no_session", "the session is too large to be copied for a probe")
         for path, _ in files:
             place = target / path.relative_to(source)
-            folder(place.parent)
+            make_folder(place.parent)
             shutil.copyfile(path, place, follow_symlinks=False)
     except OSError as error:
         detail = f"the session cannot be copied for a probe: {error.strerror}"

@@ -18,7 +18,7 @@ from guard.core.agents.agent import Agent
 from guard.core.hooks.event_kinds import PROBE
 from guard.core.iteration.run import RUN
 from guard.probe.base import UUID
-from guard.probe.environment import environment, found
+from guard.probe.environment import find_program, probe_environment
 from guard.system.signals import deferred
 
 _OWN = frozenset(
@@ -83,8 +83,8 @@ def start_session(
     """Start it and do not wait for it; NoSession if there is no such program, an OSError if it cannot be started."""
     name, session = known
     cli = CLIS[name]
-    environ = environment(guard.environ, root)
-    program = found(name, environ, root)
+    environ = probe_environment(guard.environ, root)
+    program = find_program(name, environ, root)
     if program is None:
         raise NoSession(f"there is no program {name}")
     argv = [sys.executable, "-m", "guard", "-q", "--repo", str(root)]

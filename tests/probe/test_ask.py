@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from guard.errors import Refused, WrongUsage
-from guard.probe import ProbeQuestion, ProbeResult, _patiently, ask
+from guard.probe import ProbeQuestion, ProbeResult, _retry_overloaded, ask
 from guard.system.process_identity import is_alive
 from guard.system.processes import run
 from tests.probe.standin import NOW, SESSION, asked, stand_in
@@ -345,7 +345,7 @@ def test_an_overloaded_service_is_not_asked_beyond_the_time_limit() -> None:
         calls.append(monotonic())
         return refused
 
-    assert _patiently(attempt, 3) is refused
+    assert _retry_overloaded(attempt, 3) is refused
     assert len(calls) == 2
 
 

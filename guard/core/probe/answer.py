@@ -103,7 +103,7 @@ _MEANINGS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def question(nonce: str) -> str:
+def probe_question(nonce: str) -> str:
     """The prompt; it does not begin with a hyphen, so that no program takes it for an option."""
     keys = "\n".join(
         f"- {name} ({_kind(schema)}): {meaning}" for name, (schema, meaning) in _MEANINGS.items()
@@ -134,7 +134,7 @@ def answer_schema(nonce: str) -> dict[str, Any]:
     }
 
 
-def extract(output: bytes, nonce: str, *, whole_may_omit_nonce: bool = False) -> Answer:
+def extract_answer(output: bytes, nonce: str, *, whole_may_omit_nonce: bool = False) -> Answer:
     """The one answer to this probe in an output: plain, fenced or inside prose; BadAnswer if there is not exactly one."""
     text = _text(output)
     try:

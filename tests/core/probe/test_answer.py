@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from guard.core.base.json_in_text import MOST_DEPTH, objects_in
-from guard.core.probe.answer import MOST_BYTES, Answer, BadAnswer, answer_schema, extract, question
+from guard.core.probe.answer import (
+    MOST_BYTES,
+    Answer,
+    BadAnswer,
+    answer_schema,
+    extract_answer,
+    probe_question,
+)
 
 NONCE = "0123456789abcdef"
 OTHER = "fedcba9876543210"
@@ -34,13 +41,13 @@ FULL: dict[str, Any] = {
 
 
 def test_every_field_is_read() -> None:
-    answer = extract(document("working", **FULL).encode(), NONCE)
+    answer = extract_answer(document("working", **FULL).encode(), NONCE)
     lists = {name: tuple(value) for name, value in FULL.items() if isinstance(value, list)}
     assert answer == Answer(status="working", **{**FULL, **lists})
 
 
 def test_only_the_status_is_needed() -> None:
-    assert extract(document("waiting").encode(), NONCE) == Answer(status="waiting")
+    assert extract_answer(document("waiting").encode(), NONCE) == Answer(status="waiting")
 
 
 FOUND: dict[str, str] = {
@@ -64,13 +71,13 @@ FOUND: dict[str, str] = {
 
 @pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)
 def test_an_answer_is_found(text: str) -> None:
-    assert extract(text.encode(), NONCE).status == "complete"
+    assert extract_answer(text.encode(), NONCE).status == "complete"
 
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "nothing": ("", "no JSON object"),
     "prose": ("All done, everything is complete!", "no JSON object"),
-    "the question itself": (question(NONCE), "no JSON object"),
+    "the question itself": (probe_question(NONCE), "no JSON object"),
     "two that contradict each other": (f"{document()}\n{document('working')}", "2 objects claim"),
     "the same twice": (f"{document()}\n{document()}", "2 objects claim"),
     "one beside a broken one": (f'{document()}{{"nonce":"{NONCE}","status":NaN}}', "2 objects"),
@@ -114,14 +121,14 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
 @pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED)
 def test_refused(text: str | bytes, said: str) -> None:
     with pytest.raises(BadAnswer) as caught:
-        extract(text if isinstance(text, bytes) else text.encode(), NONCE)
+        extract_answer(text if isinstance(text, bytes) else text.encode(), NONCE)
     assert said in str(caught.value)
 
 
 def test_a_reason_is_one_short_harmless_line() -> None:
     fields: dict[str, Any] = {"\x1b[2J\n" + "k" * 100_000: 1}
     with pytest.raises(BadAnswer) as caught:
-        extract(document(**fields).encode(), NONCE)
+        extract_answer(document(**fields).encode(), NONCE)
     said = str(caught.value)
     assert len(said) <= 201
     assert said.isprintable()
@@ -141,7 +148,7 @@ WHOLE: dict[str, tuple[str, bool]] = {
 @pytest.mark.parametrize(("text", "accepted"), WHOLE.values(), ids=WHOLE)
 def test_where_the_nonce_may_be_left_out(text: str, accepted: bool) -> None:
     try:
-        extract(text.encode(), NONCE, whole_may_omit_nonce=True)
+        extract_answer(text.encode(), NONCE, whole_may_omit_nonce=True)
     except BadAnswer:
         assert not accepted
     else:
@@ -170,7 +177,7 @@ def test_a_mebibyte_of_anything_is_refused_in_time(piece: str, start: str) -> No
     text = (start + piece * (MOST_BYTES // len(piece)))[: MOST_BYTES - 200] + document("waiting")
     begun = time.process_time()
     try:
-        extract(text.encode(), NONCE)
+        extract_answer(text.encode(), NONCE)
     except BadAnswer as error:
         assert "\n" not in str(error)  # noqa: PT017
     assert time.process_time() - begun < 1
@@ -184,7 +191,7 @@ def test_a_mebibyte_that_is_one_answer_is_judged_in_time() -> None:
     for fields in many:
         begun = time.process_time()
         with pytest.raises(BadAnswer):
-            extract(document(**fields).encode(), NONCE)
+            extract_answer(document(**fields).encode(), NONCE)
         assert time.process_time() - begun < 2
 
 
@@ -214,7 +221,7 @@ def test_what_an_answer_comes_to(status: Any, fields: dict[str, Any], reading: s
 
 
 def test_the_question_names_every_key_of_the_schema_and_the_nonce() -> None:
-    text, schema = question(NONCE), answer_schema(NONCE)
+    text, schema = probe_question(NONCE), answer_schema(NONCE)
     assert NONCE in text
     assert not text.startswith("-")
     assert [name for name in schema["properties"] if f"- {name} (" not in text] == []
@@ -230,7 +237,7 @@ def test_the_schema_is_strict_and_asks_for_what_is_read() -> None:
     assert used <= {"type", "enum", "items", "description"}
     valid = {"nonce": NONCE, "status": "working", **FULL}
     assert Draft202012Validator(schema).is_valid(valid)
-    assert extract(json.dumps(valid).encode(), NONCE).status == "working"
+    assert extract_answer(json.dumps(valid).encode(), NONCE).status == "working"
     assert not Draft202012Validator(schema).is_valid({**valid, "nonce": OTHER})
 
 
@@ -261,4 +268,4 @@ def test_whatever_is_found_is_apart_and_in_order(text: str) -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_are_an_answer_by_chance(data: bytes) -> None:
     with pytest.raises(BadAnswer):
-        extract(data, NONCE)
+        extract_answer(data, NONCE)
