@@ -155,7 +155,7 @@ def allow(
         if found.trial:
             why = found.reason
             change.append(core.claim(state, place.policy, why, holder, moment, stamp))
-        elif core.was_set_back(state, moment):
+        elif core.is_clock_set_back(state, moment):
             change.append(core.restart(state, moment=moment, stamp=stamp))
         return found
 

@@ -10,7 +10,13 @@ recorded before the clock was set back: nothing has elapsed then, so the breaker
 """
 
 from guard.core.base.moment import Moment, Stamp
-from guard.core.breaker.allow import BreakerPermission, claim, permission, restart, was_set_back
+from guard.core.breaker.allow import (
+    BreakerPermission,
+    claim,
+    is_clock_set_back,
+    permission,
+    restart,
+)
 from guard.core.breaker.record import CAUSES, after_iteration, reset, trip
 from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
 from guard.core.breaker.state import BREAKER, Breaker, BreakerFold, BreakerState, Happening, Trial
@@ -29,9 +35,9 @@ __all__ = [
     "Trial",
     "after_iteration",
     "claim",
+    "is_clock_set_back",
     "permission",
     "reset",
     "restart",
     "trip",
-    "was_set_back",
 ]

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.base.moment import Moment, Stamp, clocks, elapsed
+from guard.core.base.moment import Moment, Stamp, elapsed
 from guard.core.breaker.events import CooldownRestarted, TrialClaimed
 from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
-from guard.core.breaker.state import Breaker, Trial, common, later
+from guard.core.breaker.state import Breaker, Trial, add_seconds
 from guard.core.iteration.events import Process
 
 
@@ -45,7 +45,7 @@ def permission(
     left = min(state.cooldown_seconds, policy.cooldown_max_seconds) - (cooled or 0)
     if left <= 0:
         return BreakerPermission(True, True, "cooldown_over")
-    return BreakerPermission(False, False, "cooling_down", later(moment.now, left))
+    return BreakerPermission(False, False, "cooling_down", add_seconds(moment.now, left))
 
 
 def _next_trial(trial: Trial | None, moment: Moment, holder_alive: bool) -> BreakerPermission:
@@ -57,7 +57,7 @@ def _next_trial(trial: Trial | None, moment: Moment, holder_alive: bool) -> Brea
     left = trial.lease_seconds - (since or 0)
     if left <= 0 or (since is None and trial.holder is None):
         return BreakerPermission(True, True, "lease_over")
-    return BreakerPermission(False, False, "trial_taken", later(moment.now, left))
+    return BreakerPermission(False, False, "trial_taken", add_seconds(moment.now, left))
 
 
 def claim(
@@ -70,15 +70,20 @@ def claim(
 ) -> TrialClaimed:
     """The claim on a trial that was allowed for this reason."""
     return TrialClaimed(
-        **common(state, moment, stamp),
-        **clocks(moment),
+        at=moment.now,
+        id=stamp.id,
+        run=stamp.run,
+        iteration=stamp.iteration,
+        worktree=state.worktree,
+        boot_seconds=moment.boot_seconds,
+        boot_id=moment.boot_id,
         reason=reason,
         holder=holder,
         lease_seconds=policy.trial_lease_seconds,
     )
 
 
-def was_set_back(state: Breaker, moment: Moment) -> bool:
+def is_clock_set_back(state: Breaker, moment: Moment) -> bool:
     """Whether the cooldown began in what the clocks now call the future: it would last until they are there again."""
     since = state.cooling_since
     return state.state == "open" and since is not None and elapsed(since, moment) is None
@@ -86,4 +91,12 @@ def was_set_back(state: Breaker, moment: Moment) -> bool:
 
 def restart(state: Breaker, *, moment: Moment, stamp: Stamp) -> CooldownRestarted:
     """Count the cooldown from now on."""
-    return CooldownRestarted(**common(state, moment, stamp), **clocks(moment))
+    return CooldownRestarted(
+        at=moment.now,
+        id=stamp.id,
+        run=stamp.run,
+        iteration=stamp.iteration,
+        worktree=state.worktree,
+        boot_seconds=moment.boot_seconds,
+        boot_id=moment.boot_id,
+    )

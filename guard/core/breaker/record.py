@@ -1,6 +1,6 @@
 """What the end of an iteration, or a person, does to the breaker."""
 
-from guard.core.base.moment import Moment, Stamp, clocks
+from guard.core.base.moment import Moment, Stamp
 from guard.core.breaker.events import (
     BreakerClosed,
     BreakerEvent,
@@ -9,7 +9,7 @@ from guard.core.breaker.events import (
     TrialReturned,
 )
 from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
-from guard.core.breaker.state import Breaker, BreakerCounts, brought_work, common, tally
+from guard.core.breaker.state import Breaker, BreakerCounts, has_brought_work, tally
 from guard.core.iteration.events import Status
 
 CAUSES = ("no_commits", "same_error", "denied", "always_rescued")
@@ -31,7 +31,11 @@ def after_iteration(
 ) -> tuple[BreakerEvent, ...]:
     """What the end of an iteration means for the breaker."""
     recorded = BreakerRecorded(
-        **common(state, moment, stamp),
+        at=moment.now,
+        id=stamp.id,
+        run=stamp.run,
+        iteration=stamp.iteration,
+        worktree=state.worktree,
         status=status,
         reason=reason,
         fingerprint=fingerprint,
@@ -83,9 +87,16 @@ def _failed_again(state: Breaker, risen: dict[str, int]) -> str | None:
 def _judged(
     state: Breaker, recorded: BreakerRecorded, moment: Moment, stamp: Stamp
 ) -> BreakerEvent:
-    if brought_work(recorded):
-        return BreakerClosed(**common(state, moment, stamp), reason=recorded.reason or "complete")
-    return TrialReturned(**common(state, moment, stamp), reason=recorded.status)
+    if has_brought_work(recorded):
+        return reset(state, reason=recorded.reason or "complete", moment=moment, stamp=stamp)
+    return TrialReturned(
+        at=moment.now,
+        id=stamp.id,
+        run=stamp.run,
+        iteration=stamp.iteration,
+        worktree=state.worktree,
+        reason=recorded.status,
+    )
 
 
 def _opened(
@@ -99,8 +110,13 @@ def _opened(
 ) -> BreakerOpened:
     cooldown = min(max(cooldown, policy.cooldown_seconds), policy.cooldown_max_seconds)
     return BreakerOpened(
-        **common(state, moment, stamp),
-        **clocks(moment),
+        at=moment.now,
+        id=stamp.id,
+        run=stamp.run,
+        iteration=stamp.iteration,
+        worktree=state.worktree,
+        boot_seconds=moment.boot_seconds,
+        boot_id=moment.boot_id,
         reason=reason,
         cooldown_seconds=cooldown,
         head=head,
@@ -122,4 +138,11 @@ def trip(
 
 def reset(state: Breaker, *, reason: str, moment: Moment, stamp: Stamp) -> BreakerClosed:
     """Close it by hand, and forget what was counted."""
-    return BreakerClosed(**common(state, moment, stamp), reason=reason)
+    return BreakerClosed(
+        at=moment.now,
+        id=stamp.id,
+        run=stamp.run,
+        iteration=stamp.iteration,
+        worktree=state.worktree,
+        reason=reason,
+    )

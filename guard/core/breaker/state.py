@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, assert_never, get_args
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
-from guard.core.base.moment import Moment, Reading, Stamp
+from guard.core.base.moment import Reading
 from guard.core.breaker.events import (
     BreakerClosed,
     BreakerEvent,
@@ -103,7 +103,7 @@ class Breaker(ViewDocument):
         return BreakerCounts(*(getattr(self, name) for name in BreakerCounts._fields))
 
 
-def brought_work(event: BreakerRecorded) -> bool:
+def has_brought_work(event: BreakerRecorded) -> bool:
     """Whether the iteration ended with commits, its own or rescued ones."""
     return event.status == "complete" and event.reason != "nothing_to_do"
 
@@ -115,7 +115,7 @@ def tally(before: BreakerCounts, event: BreakerRecorded) -> BreakerCounts:
     """
     judged = event.status in ("complete", "timeout")
     rescues = before.rescue_streak + 1 if event.rescued else 0 if judged else before.rescue_streak
-    if brought_work(event):
+    if has_brought_work(event):
         return BreakerCounts(rescue_streak=rescues if event.rescued else 0)
     streak, nothing = before.streak, before.nothing_to_do_streak
     if event.rescued:
@@ -138,7 +138,7 @@ def _names_an_error(event: BreakerRecorded) -> bool:
     return event.status == "error" and event.fingerprint != ""
 
 
-def later(at: datetime, seconds: float) -> datetime:
+def add_seconds(at: datetime, seconds: float) -> datetime:
     """That much later, or as late as a date can be."""
     try:
         return at + timedelta(seconds=seconds)
@@ -146,7 +146,7 @@ def later(at: datetime, seconds: float) -> datetime:
         return datetime.max.replace(tzinfo=UTC)
 
 
-def reading(event: BreakerOpened | CooldownRestarted | TrialClaimed) -> Reading:
+def clock_reading(event: BreakerOpened | CooldownRestarted | TrialClaimed) -> Reading:
     """When it happened, by both clocks."""
     return Reading(at=event.at, boot_seconds=event.boot_seconds, boot_id=event.boot_id)
 
@@ -194,8 +194,8 @@ class BreakerFold(Fold[Breaker]):
         self._cool(event)
 
     def _cool(self, event: BreakerOpened | CooldownRestarted) -> None:
-        until = later(event.at, self._fields["cooldown_seconds"])
-        self._fields.update(cooling_since=reading(event), retry_at=until)
+        until = add_seconds(event.at, self._fields["cooldown_seconds"])
+        self._fields.update(cooling_since=clock_reading(event), retry_at=until)
 
     def contents(self) -> dict[str, Any]:
         own = {**self._fields, **self._counts._asdict()}
@@ -205,7 +205,7 @@ class BreakerFold(Fold[Breaker]):
 def _trial(event: TrialClaimed) -> Trial:
     return Trial(
         holder=event.holder,
-        claimed=reading(event),
+        claimed=clock_reading(event),
         lease_seconds=event.lease_seconds,
         reason=event.reason,
     )
@@ -246,14 +246,3 @@ BREAKER: ViewKind[Breaker, BreakerFold] = ViewKind(
     file="/breaker.json",
     needles=lambda _key: (b'"type":"breaker_',),
 )
-
-
-def common(state: Breaker, moment: Moment, stamp: Stamp) -> dict[str, Any]:
-    """The fields that every event of the breaker has."""
-    return {
-        "at": moment.now,
-        "id": stamp.id,
-        "run": stamp.run,
-        "iteration": stamp.iteration,
-        "worktree": state.worktree,
-    }

@@ -17,11 +17,11 @@ from guard.core.breaker import (
     Stamp,
     after_iteration,
     claim,
+    is_clock_set_back,
     permission,
     reset,
     restart,
     trip,
-    was_set_back,
 )
 from guard.core.breaker.events import BreakerEvent
 from guard.core.iteration.events import Process, Status
@@ -305,10 +305,10 @@ def test_a_clock_that_was_set_back_holds_it_for_one_more_cooldown_and_not_for_ye
     story.record("timeout", "timeout", "timeout", at=moment(0, wall=38_000_000, boot=None))
     now = moment(0, boot=None)
     assert story.ask(now).reason == "cooling_down"
-    assert was_set_back(story.state, now)
+    assert is_clock_set_back(story.state, now)
     before = story.state
     story.take(restart(story.state, moment=now, stamp=STAMP))
-    assert not was_set_back(story.state, now)
+    assert not is_clock_set_back(story.state, now)
     assert (story.state.opened_at, story.state.openings) == (before.opened_at, 1)
     assert story.ask(moment(29, boot=None)).reason == "cooling_down"
     assert story.ask(moment(30, boot=None)).reason == "cooldown_over"
@@ -325,7 +325,7 @@ def test_a_clock_that_was_set_back_holds_it_for_one_more_cooldown_and_not_for_ye
     ids=["time goes on", "the boot clock knows better", "closed", "half open"],
 )
 def test_a_cooldown_that_runs_is_not_restarted(story: Told, at: Moment) -> None:
-    assert not was_set_back(story.state, at)
+    assert not is_clock_set_back(story.state, at)
 
 
 TRIALS: dict[str, tuple[Moment, bool, Process | None, str]] = {
