@@ -15,7 +15,7 @@ from guard.core.classify import reader
 from guard.core.coordinator.from_signal import asked_by
 from guard.core.coordinator.report import IngestedSignal, PlanIngestReport
 from guard.core.coordinator.requests import NotAllowed, numbered_id
-from guard.core.plan.signals import AgentSignal, signals
+from guard.core.plan.signals import AgentSignal, read_signals
 from guard.errors import Refused, WrongUsage
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -30,7 +30,7 @@ def ingest(
     require_state(guard)
     reports = [
         _record_signal(guard, agent_id, signal, numbered_id(event_id, number) if event_id else None)
-        for number, signal in enumerate(signals(last_message(guard, _read(file))), 1)
+        for number, signal in enumerate(read_signals(last_message(guard, _read(file))), 1)
     ]
     refused = sum(one.outcome == "refused" for one in reports)
     return PlanIngestReport(agent_id=agent_id, signals=tuple(reports), refused=refused)

@@ -27,7 +27,7 @@ from guard.core.coordinator.event_base import AgentType, Dispatched, PlanEvent, 
 from guard.core.failures.pattern import FailurePattern
 from guard.core.log.view import ViewDocument
 from guard.core.plan.model import PlanTask
-from guard.core.plan.select import in_order
+from guard.core.plan.select import selection_order
 
 NEXT_TASKS = 10
 MOST_RECENT_EVENTS = 200
@@ -253,7 +253,7 @@ class Board:
 
     def _ranks(self) -> dict[str, int]:
         if self.rank is None:
-            order = in_order(tuple(self.tasks.values()), self.tasks.keys())
+            order = selection_order(tuple(self.tasks.values()), self.tasks.keys())
             self.rank = {task_id: number for number, task_id in enumerate(order)}
         return self.rank
 

@@ -23,7 +23,7 @@ from guard.core.coordinator.requests import SHOW, NotAllowed, Request
 from guard.core.coordinator.state import Coordinator
 from guard.core.log.event import BaseEvent
 from guard.core.plan.signals import AgentSignal
-from guard.core.plan.task_ids import id_of, spelled
+from guard.core.plan.task_ids import make_id, normalize_name
 
 _MOST_LINE, _MOST_TEXT = 512, 65536
 
@@ -91,7 +91,7 @@ def _task(state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEve
     """The task that the signal names, or else the agent's own."""
     recorded: str | None = getattr(known, "task_id", None)
     if signal.task:
-        named = id_of(spelled(signal.task))
+        named = make_id(normalize_name(signal.task))
         if state.task(named) is None and named != recorded:
             raise NotAllowed("unknown_task", f"the plan has no task {signal.task[:200]}", SHOW)
         return named

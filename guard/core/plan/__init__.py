@@ -1,1 +1,1 @@
-"""The plan: its tasks, what they depend on, and in which order they are taken."""
+"""Plans: read, checked and ordered; and the signals of the agents that work on them."""

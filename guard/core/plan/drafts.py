@@ -1,4 +1,4 @@
-"""What was read of a plan before it is known whether it holds together."""
+"""A plan as it was read, before it is known whether it holds together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,12 @@ from guard.core.base.text import shortened, visible
 
 _MOST_PROBLEMS = 100
 _MOST_QUOTED = 60
+MOST_NAME = 128
+_MOST_PRIORITY = 1_000_000
 
 
 class PlanProblem(ValueError):
-    """A plan that cannot be loaded. `problems` names all that is wrong with it, each with its line."""
+    """A plan that cannot be loaded; `problems` names everything that is wrong with it, each with its line."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
@@ -20,7 +22,7 @@ class PlanProblem(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TaskDraft:
-    """One task as it stands in the document, with names in place of ids."""
+    """A task as it stands in the document, with names in place of ids."""
 
     line: int
     name: str
@@ -34,7 +36,7 @@ class TaskDraft:
 
 @dataclass(frozen=True, slots=True)
 class SupportDraft:
-    """One supporting agent, with the fields of its model, not yet validated."""
+    """A supporting agent: the fields of its model, not validated yet."""
 
     line: int
     fields: Mapping[str, Any]
@@ -42,31 +44,38 @@ class SupportDraft:
 
 @dataclass(slots=True)
 class PlanDraft:
-    """A document that is being read, and what is wrong with it."""
+    """A plan that is being read, and the problems found in it."""
 
     tasks: list[TaskDraft] = field(default_factory=list)
     supporting: list[SupportDraft] = field(default_factory=list)
     _problems: list[tuple[int, str]] = field(default_factory=list)
 
     def complain(self, line: int, problem: str) -> None:
-        """Note a problem; line 0 stands for the whole document."""
+        # Line 0 stands for the whole document.
         self._problems.append((line, problem))
+
+    def check_priority(self, line: int, value: object) -> int:
+        """The value if it is a priority; otherwise 0, and the problem is noted."""
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MOST_PRIORITY:
+            return value
+        bounds = f"a whole number from -{_MOST_PRIORITY} to {_MOST_PRIORITY}"
+        self.complain(line, f"the priority {quote_name(str(value)[:100])} is not {bounds}")
+        return 0
 
     @property
     def has_problems(self) -> bool:
         return bool(self._problems)
 
     def raise_problems(self) -> None:
-        """In the order of their lines; of very many the first ones and their number."""
+        """Raise PlanProblem with the problems in the order of their lines; of very many, the first ones."""
         if not self._problems:
             return
         found = sorted(self._problems, key=lambda problem: problem[0])
-        told = [f"line {line}: {problem}" if line else problem for line, problem in found]
-        more = len(told) - _MOST_PROBLEMS
+        lines = [f"line {line}: {problem}" if line else problem for line, problem in found]
+        more = len(lines) - _MOST_PROBLEMS
         rest = (f"and {more} more",) if more > 0 else ()
-        raise PlanProblem((*told[:_MOST_PROBLEMS], *rest))
+        raise PlanProblem((*lines[:_MOST_PROBLEMS], *rest))
 
 
-def quoted(name: str) -> str:
-    """A name from outside, as it may stand in a message."""
+def quote_name(name: str) -> str:
     return f'"{visible(shortened(name, _MOST_QUOTED))}"'

@@ -1,4 +1,4 @@
-"""A plan in JSON: `{"tasks": [{"id", "title", "depends", "priority"}], "supporting_agents": [...]}`."""
+"""Read a plan in JSON: `{"tasks": [{"id", "title", "depends", "priority"}], "supporting_agents": [...]}`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,22 +6,19 @@ from json import JSONDecodeError
 from typing import Any
 
 from guard.core.base.strict_json import loads
-from guard.core.plan.drafts import PlanDraft, SupportDraft, TaskDraft, quoted
+from guard.core.plan.drafts import MOST_NAME, PlanDraft, SupportDraft, TaskDraft, quote_name
 from guard.core.plan.model import SupportingAgent
-from guard.core.plan.task_ids import id_of, spelled
+from guard.core.plan.task_ids import make_id, normalize_name
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*+")
-_MOST_NAME = 128
-_MOST_PRIORITY = 1_000_000
 _ROOT = ("tasks", "supporting_agents")
 _TASK = ("id", "title", "depends", "priority", "ticked")
 _NO_FIELD = ("created_at",)
-"""Stands in the coordinator's state file, from where a list of agents may have been copied."""
+"""A field of the coordinator's state file, from which a list of agents may have been copied."""
 
 
 def read_json(text: str) -> PlanDraft:
-    """The draft of a plan."""
     draft = PlanDraft()
     try:
         document = loads(text.encode())
@@ -35,7 +32,7 @@ def read_json(text: str) -> PlanDraft:
         draft.complain(1, 'the document is no object with a list "tasks"')
         return draft
     for key in document.keys() - set(_ROOT):
-        draft.complain(0, f"the key {quoted(key)} is not known (known: {', '.join(_ROOT)})")
+        draft.complain(0, f"the key {quote_name(key)} is not known (known: {', '.join(_ROOT)})")
     lines = _lines_of_elements(text)
     for key, read in (("tasks", _read_task), ("supporting_agents", _read_agent)):
         for at, one in enumerate(_list(draft, document, key)):
@@ -57,25 +54,25 @@ def _list(draft: PlanDraft, document: Mapping[str, Any], key: str) -> list[Any]:
 
 def _read_task(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
     for key in one.keys() - set(_TASK):
-        draft.complain(line, f"the key {quoted(key)} is not known (known: {', '.join(_TASK)})")
+        draft.complain(line, f"the key {quote_name(key)} is not known (known: {', '.join(_TASK)})")
     name = one.get("id")
-    if not isinstance(name, str) or not spelled(name) or len(name) > _MOST_NAME:
-        draft.complain(line, f'a task has no "id": a text of 1 to {_MOST_NAME} characters')
+    if not isinstance(name, str) or not normalize_name(name) or len(name) > MOST_NAME:
+        draft.complain(line, f'a task has no "id": a text of 1 to {MOST_NAME} characters')
         return
     title = one.get("title", "")
     if not isinstance(title, str):
-        draft.complain(line, f"the title of {quoted(name)} is no text")
+        draft.complain(line, f"the title of {quote_name(name)} is no text")
         title = ""
     ticked = one.get("ticked", False)
     if not isinstance(ticked, bool):
-        draft.complain(line, f'"ticked" of {quoted(name)} is neither true nor false')
+        draft.complain(line, f'"ticked" of {quote_name(name)} is neither true nor false')
     draft.tasks.append(
         TaskDraft(
             line=line,
-            name=spelled(name),
+            name=normalize_name(name),
             title=" ".join(title.split()),
             depends=_depends(draft, line, name, one.get("depends", [])),
-            priority=_priority(draft, line, one.get("priority", 0)),
+            priority=draft.check_priority(line, one.get("priority", 0)),
             ticked=ticked is True,
         )
     )
@@ -83,17 +80,9 @@ def _read_task(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
 
 def _depends(draft: PlanDraft, line: int, name: str, depends: object) -> tuple[str, ...]:
     if isinstance(depends, list) and all(isinstance(one, str) for one in depends):
-        return tuple(spelled(one) for one in depends)
-    draft.complain(line, f'"depends" of {quoted(name)} is no list of texts')
+        return tuple(normalize_name(one) for one in depends)
+    draft.complain(line, f'"depends" of {quote_name(name)} is no list of texts')
     return ()
-
-
-def _priority(draft: PlanDraft, line: int, value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MOST_PRIORITY:
-        return value
-    bounds = f"a whole number from -{_MOST_PRIORITY} to {_MOST_PRIORITY}"
-    draft.complain(line, f"the priority {quoted(str(value)[:100])} is not {bounds}")
-    return 0
 
 
 def _read_agent(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
@@ -104,12 +93,12 @@ def _read_agent(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
     }
     unknown = fields.keys() - SupportingAgent.model_fields.keys()
     for key in unknown:
-        draft.complain(line, f"{quoted(key)} is no property of a supporting agent")
+        draft.complain(line, f"{quote_name(key)} is no property of a supporting agent")
         del fields[key]
     name = fields.get("agent_id")
-    if isinstance(name, str) and spelled(name):
-        fields["agent_id"] = id_of(spelled(name))
-        fields.setdefault("name", spelled(name))
+    if isinstance(name, str) and normalize_name(name):
+        fields["agent_id"] = make_id(normalize_name(name))
+        fields.setdefault("name", normalize_name(name))
     if not isinstance(fields.get("applicable_tasks", ()), tuple):
         draft.complain(line, '"applicable_tasks" of a supporting agent is no list')
         del fields["applicable_tasks"]
@@ -117,7 +106,7 @@ def _read_agent(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
 
 
 def _lines_of_elements(text: str) -> dict[tuple[str, int], int]:
-    """For each element of a list in the outermost object, by key and place, the line it begins in."""
+    """The line in which each element of a list in the outermost object begins, by key and number."""
     lines: dict[tuple[str, int], int] = {}
     line, counted = 1, 0
     for key, at, place in _elements(text):
@@ -128,7 +117,7 @@ def _lines_of_elements(text: str) -> dict[tuple[str, int], int]:
 
 
 def _elements(text: str) -> Iterator[tuple[str, int, int]]:
-    """Of a text that is JSON: the key of the list, the number of the element, where it begins."""
+    """For each element of a list in the outermost object: its key, its number, and the offset where it begins."""
     key, depth, at = "", 0, 0
     for token in _TOKEN.finditer(text):
         sign = token[0][0]

@@ -1,14 +1,27 @@
-"""A plan in markdown: every box with an id is a task."""
+"""Read a plan in markdown: each box with an id is a task, and a section describes the supporting agents."""
 
 import re
+from collections.abc import Iterator
 
+from guard.core.base.markdown import plain
 from guard.core.base.taskfile import Box, boxes
-from guard.core.plan.drafts import PlanDraft, TaskDraft, quoted
-from guard.core.plan.supporting_agents import read_supporting
-from guard.core.plan.task_ids import spelled
+from guard.core.base.text import valid
+from guard.core.plan.drafts import MOST_NAME, PlanDraft, SupportDraft, TaskDraft, quote_name
+from guard.core.plan.task_ids import make_id, normalize_name
 
-_MOST_NAME = 128
-_MOST_PRIORITY = 1_000_000
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
+_TITLE = "supporting agents"
+_ITEM = re.compile(r"([ \t]*)[-*+][ \t]+(.*)")
+_FIELDS = {
+    "type": "agent_type",
+    "domain": "domain",
+    "capabilities": "capabilities",
+    "tasks": "applicable_tasks",
+    "keywords": "keyword_triggers",
+    "requests": "request_types",
+    "prompt": "creation_prompt",
+}
+_LISTS = ("capabilities", "applicable_tasks", "keyword_triggers", "request_types")
 _COLON = re.compile(r":(?=[ \t]|$)")
 _NUMBER = re.compile(r"((?:[A-Za-z]{1,8}-?)?[0-9]{1,9}(?:\.[0-9]{1,9}){0,9})\.?+[ \t]")
 _DETAILS = re.compile(r"\([ \t]*(?=(?:depends|priority)[ \t]*:)", re.IGNORECASE)
@@ -16,10 +29,9 @@ _PRIORITY = re.compile(r"[+-]?[0-9]{1,7}")
 
 
 def read_markdown(text: str) -> PlanDraft:
-    """The draft of a plan. A box without an id inside of a task is a step of it, and no task of its own."""
     draft = PlanDraft()
+    # For the line of each box, the line of the task that it is, or is a step of.
     tasks: dict[int, int] = {}
-    """For the line of each box that of the task which it is, or is a step of."""
     for box in boxes(text):
         within = tasks.get(box.parent) if box.parent is not None else None
         name, title = _name_and_title(box.text)
@@ -27,19 +39,22 @@ def read_markdown(text: str) -> PlanDraft:
             draft.tasks.append(_task(draft, box, name, title, within))
             tasks[box.line] = box.line
         elif within is not None:
+            # A box without an id inside a task is a step of it.
             tasks[box.line] = within
         else:
-            draft.complain(box.line, f"{quoted(box.text)} has no id: a task is `- [ ] ID: title`")
-    read_supporting(draft, text)
+            draft.complain(
+                box.line, f"{quote_name(box.text)} has no id: a task is `- [ ] ID: title`"
+            )
+    _read_supporting(draft, text)
     return draft
 
 
 def _name_and_title(text: str) -> tuple[str, str]:
-    """What stands before the first colon, or a number such as `1.1` or `T001` if there is none."""
+    """Split at the first colon; without one the name is a number such as `1.1` or `T001`."""
     details = _DETAILS.search(text)
     colon = _COLON.search(text, 0, details.start() if details else len(text))
-    if colon is not None and colon.start() <= _MOST_NAME:
-        return spelled(text[: colon.start()]), text[colon.end() :].strip()
+    if colon is not None and colon.start() <= MOST_NAME:
+        return normalize_name(text[: colon.start()]), text[colon.end() :].strip()
     number = _NUMBER.match(text)
     return (number[1], text[number.end() :].strip()) if number else ("", text)
 
@@ -49,7 +64,7 @@ def _task(draft: PlanDraft, box: Box, name: str, title: str, within: int | None)
     found = list(_DETAILS.finditer(title))
     if found:
         title, details = _details(draft, box.line, title, found[-1])
-    depends = [spelled(one) for one in details.get("depends", "").split(",")]
+    depends = [normalize_name(one) for one in details.get("depends", "").split(",")]
     return TaskDraft(
         line=box.line,
         name=name,
@@ -64,7 +79,7 @@ def _task(draft: PlanDraft, box: Box, name: str, title: str, within: int | None)
 def _details(
     draft: PlanDraft, line: int, title: str, bracket: re.Match[str]
 ) -> tuple[str, dict[str, str]]:
-    """The title without its last bracket, and what stands in that. A dependency is never overlooked silently."""
+    """The title without its last bracket, and the details in it; what cannot be read there is a problem."""
     if not title.endswith(")"):
         draft.complain(line, "the bracket with depends or priority does not end the line")
         return title, {}
@@ -74,14 +89,60 @@ def _details(
         key = key.strip().casefold()
         if key not in ("depends", "priority") or key in details:
             what = "a second" if key in details else "neither depends nor priority:"
-            draft.complain(line, f"{what} {quoted(key)} in the bracket")
+            draft.complain(line, f"{what} {quote_name(key)} in the bracket")
         details[key] = value.strip()
     return title[: bracket.start()].strip(), details
 
 
 def _priority(draft: PlanDraft, line: int, text: str) -> int:
-    if _PRIORITY.fullmatch(text) and abs(int(text)) <= _MOST_PRIORITY:
-        return int(text)
-    bounds = f"a whole number from -{_MOST_PRIORITY} to {_MOST_PRIORITY}"
-    draft.complain(line, f"the priority {quoted(text)} is not {bounds}")
-    return 0
+    return draft.check_priority(line, int(text) if _PRIORITY.fullmatch(text) else text)
+
+
+def _read_supporting(draft: PlanDraft, text: str) -> None:
+    """Add the agents of the section "Supporting agents": a list item for each, and in it one for each property."""
+    agent: dict[str, object] = {}
+    for number, indent, item in _items(text):
+        key, colon, value = (part.strip() for part in item.partition(":"))
+        if not indent:
+            agent = {
+                "agent_id": make_id(normalize_name(key)),
+                "name": valid(value) or normalize_name(key),
+            }
+            draft.supporting.append(SupportDraft(number, agent))
+        elif colon and agent:
+            _read_property(draft, number, agent, key, value)
+        else:
+            draft.complain(number, f"{quote_name(item)} is no property of a supporting agent")
+
+
+def _read_property(
+    draft: PlanDraft, line: int, agent: dict[str, object], key: str, value: str
+) -> None:
+    word = key.casefold().replace(" ", "_")
+    field = _FIELDS.get(word, word)
+    if field not in _FIELDS.values():
+        known = ", ".join(_FIELDS)
+        draft.complain(line, f"{quote_name(key)} is no property of a supporting agent ({known})")
+    elif field in agent:
+        draft.complain(line, f"a second {quote_name(key)} of one supporting agent")
+    elif field in _LISTS:
+        parts = (normalize_name(one) for one in valid(value).split(","))
+        agent[field] = tuple(one for one in parts if one)
+    else:
+        agent[field] = valid(value)
+
+
+def _items(text: str) -> Iterator[tuple[int, bool, str]]:
+    """Each list item of the section without a box: its line, whether it is nested, its text."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    level = 0
+    for number, (line, counts) in enumerate(zip(lines, plain(lines), strict=True), 1):
+        heading = _HEADING.fullmatch(line) if counts else None
+        if heading:
+            depth = len(heading[1])
+            title = heading[2].strip().rstrip("#").strip(" \t:").casefold()
+            level = depth if title == _TITLE else 0 if depth <= level else level
+            continue
+        item = _ITEM.fullmatch(line) if counts and level else None
+        if item and not item[2].startswith("["):
+            yield number, bool(item[1]), item[2].strip()

@@ -1,4 +1,4 @@
-"""What an agent printed, read for the signals of its protocol; `docs/reference/signals.md` has the grammar.
+"""Read the signals of the protocol in an agent's output; `docs/reference/signals.md` has the grammar.
 
 A signal begins in the first column of a line of its own. It does not count in fenced or indented code, in a quotation, in code
 or a comment that spans lines, or in a block of HTML; where markdown leaves doubt about that, it does not count either.
@@ -6,15 +6,44 @@ or a comment that spans lines, or in a block of HTML; where markdown leaves doub
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from guard.core.base.markdown import EVERYWHERE, marked_lines, plain
-from guard.core.plan.signal_fields import FIELDS, Confidence, SignalFields, read_block
 
-__all__ = ["MOST_CHARACTERS", "MOST_LINES", "MOST_SIGNALS", "AgentSignal", "SignalKind", "signals"]
-
+Confidence = Literal["HIGH", "MEDIUM", "LOW"]
+_MOST_VALUES = 100
+_MOST_VALUE = 4096
+_NAME = re.compile(r"([A-Za-z][A-Za-z ]{0,40}):(?:[ \t]+(.*))?")
+_ITEM = re.compile(r"[ \t]{0,3}(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
+_LISTED = re.compile(r"[ \t]*,[ \t]*")
+_TASK = {"task": "task", "task id": "task"}
+_WHY = {"reason": "text", "summary": "text", "evidence": "text", "issue": "text", "issues": "text"}
+_FILES = {"files": "file", "files affected": "file", "files modified": "file"}
+_ASKED = {"question": "question", "questions": "question", "clarification questions": "question"}
+_SURE = {"confidence": "confidence"}
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "agent_complete": {**_TASK, **_WHY, **_FILES, **_SURE, "deliverables": "text"},
+    "out_of_scope": {
+        **_TASK,
+        **_WHY,
+        "suggested alternative": "alternative",
+        "suggested agent": "alternative",
+        "alternative": "alternative",
+    },
+    "seeking_clarification": {**_TASK, **_ASKED, "context": "text"},
+    "ready_for_audit": {**_WHY, **_FILES},
+    "audit_pass": {**_WHY, **_FILES},
+    "audit_fail": {**_WHY, **_FILES},
+    "audit_blocked": {**_WHY, **_FILES},
+    "healthy": _WHY,
+    "unhealthy": _WHY,
+    "checkpoint": _TASK,
+    "expansion": {**_SURE, **_ASKED, "specification": "text"},
+    "rollback_required": {**_WHY, **_FILES, "commit": "commit"},
+}
+"""For each kind of signal the names of its fields, in small letters, and what they stand for."""
 MOST_CHARACTERS = 8 * 1024 * 1024
 MOST_LINES = 200_000
 MOST_SIGNALS = 1000
@@ -82,7 +111,36 @@ class AgentSignal:
     commit: str = ""
 
 
-def signals(text: str) -> tuple[AgentSignal, ...]:
+@dataclass(slots=True)
+class SignalFields:
+    """The fields of one signal."""
+
+    values: dict[str, list[str]] = field(default_factory=dict)
+
+    def values_of(self, name: str) -> tuple[str, ...]:
+        return tuple(value for value in self.values.get(name, ()) if value)
+
+    def first(self, name: str) -> str:
+        return next(iter(self.values_of(name)), "")
+
+    def confidence(self) -> Confidence | None:
+        word = self.first("confidence")
+        known: tuple[Confidence, ...] = ("HIGH", "MEDIUM", "LOW")
+        return next((one for one in known if one == word.upper()), None)
+
+    def add(self, name: str, value: str) -> None:
+        # The names of files stand beside each other, with commas.
+        values = self.values.setdefault(name, [])
+        parts = _LISTED.split(value[:_MOST_VALUE]) if name == "file" else [value[:_MOST_VALUE]]
+        values.extend(parts[: _MOST_VALUES - len(values)])
+
+    def extend_last(self, name: str, text: str) -> None:
+        values = self.values[name]
+        if values:
+            values[-1] = f"{values[-1]} {text}".strip()[:_MOST_VALUE]
+
+
+def read_signals(text: str) -> tuple[AgentSignal, ...]:
     """In the order of their lines; of more than MOST_SIGNALS the last ones.
 
     Of a long text only the end is read for signals; of what is before it, what may have begun a fence or a block. Where that is
@@ -98,15 +156,17 @@ def signals(text: str) -> tuple[AgentSignal, ...]:
         lines[0] = ""
     marked = marked_lines(text, before, MOST_LINES) if before else []
     read = [*(marked or ()), "", *lines]
-    outside = _outside(read, is_sure=marked is not None)
+    outside = _outside_code(read, is_sure=marked is not None)
     first = text.count("\n") + 2 - len(read)
-    starts = (place for place in _starts(read, outside) if place > len(read) - len(lines) - 1)
-    found = (_signal(read, outside, place, first) for place in deque(starts, MOST_SIGNALS))
+    starts = (
+        place for place in _signal_starts(read, outside) if place > len(read) - len(lines) - 1
+    )
+    found = (_read_signal(read, outside, place, first) for place in deque(starts, MOST_SIGNALS))
     return tuple(signal for signal in found if signal is not None)
 
 
-def _outside(lines: Sequence[str], *, is_sure: bool) -> bytearray:
-    """The lines that are outside however a fence that is indented is understood: as one, as code, or as part of a list."""
+def _outside_code(lines: Sequence[str], *, is_sure: bool) -> bytearray:
+    """The lines outside code, whichever way an indented fence is read: as a fence, as code, or as part of a list."""
     views = [plain(lines, up_to=indent) for indent in (0, 3, EVERYWHERE)]
     if not is_sure:
         views += [plain(lines, up_to=indent, fenced=True) for indent in (0, 3, EVERYWHERE)]
@@ -120,8 +180,8 @@ def _outside(lines: Sequence[str], *, is_sure: bool) -> bytearray:
     return outside
 
 
-def _starts(lines: Sequence[str], outside: bytearray) -> Iterator[int]:
-    """The places of lines that begin a signal."""
+def _signal_starts(lines: Sequence[str], outside: bytearray) -> Iterator[int]:
+    """The numbers of the lines that begin a signal."""
     spanned: set[int] = set()
     end = 0
     for place, line in enumerate(lines):
@@ -134,13 +194,13 @@ def _starts(lines: Sequence[str], outside: bytearray) -> Iterator[int]:
             end = place
             while end < len(lines) and lines[end].strip():
                 end += 1
-            spanned = _spanned(lines[begin:end], begin)
+            spanned = _inside_spans(lines[begin:end], begin)
         if place not in spanned:
             yield place
 
 
-def _spanned(paragraph: Sequence[str], begin: int) -> set[int]:
-    """The places of the lines that begin inside of code or of a comment."""
+def _inside_spans(paragraph: Sequence[str], begin: int) -> set[int]:
+    """The numbers of the lines that begin inside a code span or a comment."""
     text = "\n".join(paragraph)
     marks = list(_SPAN.finditer(text))
     next_end: dict[str, int] = {}
@@ -162,31 +222,32 @@ def _spanned(paragraph: Sequence[str], begin: int) -> set[int]:
     return found
 
 
-def _signal(lines: Sequence[str], outside: bytearray, place: int, first: int) -> AgentSignal | None:
+def _read_signal(
+    lines: Sequence[str], outside: bytearray, place: int, first: int
+) -> AgentSignal | None:
     """The signal that begins at this line; None if it lacks what the protocol asks for."""
     match = _SIGNAL.fullmatch(lines[place].rstrip())
     assert match is not None
     kind, rest = _KINDS[match[1]], (match[2] or "").strip()
-    following = _following(lines, outside, place)
-    block = read_block(FIELDS[kind], following)
-    signal = _told(kind, first + place, rest, block)
+    following = _lines_below(lines, outside, place)
+    block = _read_fields(FIELDS[kind], following)
+    signal = _build_signal(kind, first + place, rest, block)
     lacks = (kind == "expansion" and signal.confidence is None) or (
         kind in ("checkpoint", "rollback_required") and not (signal.text or signal.task)
     )
     return None if lacks else signal
 
 
-def _following(lines: Sequence[str], outside: bytearray, place: int) -> Iterator[str]:
-    """The lines under a signal, up to the next one."""
+def _lines_below(lines: Sequence[str], outside: bytearray, place: int) -> Iterator[str]:
     for at in range(place + 1, len(lines)):
         if not outside[at] or _SIGNAL.fullmatch(lines[at].rstrip()):
             return
         yield lines[at]
 
 
-def _told(kind: SignalKind, line: int, rest: str, block: SignalFields) -> AgentSignal:
+def _build_signal(kind: SignalKind, line: int, rest: str, block: SignalFields) -> AgentSignal:
     asks = kind == "seeking_clarification"
-    task = block.one("task")
+    task = block.first("task")
     if kind in _NAMES_TASK and rest:
         task, _, rest = rest.partition(" - ")
     own = (rest.strip()[:_MOST_TEXT],) if rest.strip() else ()
@@ -194,10 +255,35 @@ def _told(kind: SignalKind, line: int, rest: str, block: SignalFields) -> AgentS
         kind=kind,
         line=line,
         task=task.strip()[:_MOST_TASK],
-        text="\n".join((*(() if asks else own), *block.all("text")))[:_MOST_TEXT],
+        text="\n".join((*(() if asks else own), *block.values_of("text")))[:_MOST_TEXT],
         confidence=block.confidence(),
-        alternative=block.one("alternative"),
-        questions=(*(own if asks else ()), *block.all("question")),
-        files=block.all("file"),
-        commit=block.one("commit"),
+        alternative=block.first("alternative"),
+        questions=(*(own if asks else ()), *block.values_of("question")),
+        files=block.values_of("file"),
+        commit=block.first("commit"),
     )
+
+
+def _read_fields(names: Mapping[str, str], lines: Iterable[str]) -> SignalFields:
+    """The fields at the beginning of these lines, up to the first line that is not part of one."""
+    block = SignalFields()
+    current = ""
+    after_blank = False
+    for line in lines:
+        text = line.strip()
+        name = _NAME.fullmatch(line.rstrip())
+        item = _ITEM.fullmatch(line.rstrip())
+        if not text:
+            after_blank = True
+            continue
+        if name and name[1].casefold() in names:
+            current = names[name[1].casefold()]
+            block.add(current, (name[2] or "").strip())
+        elif current and item:
+            block.add(current, item[1].strip())
+        elif current and not after_blank and line[0] in " \t":
+            block.extend_last(current, text)
+        else:
+            break
+        after_blank = False
+    return block

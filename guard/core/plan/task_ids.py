@@ -1,4 +1,4 @@
-"""From how a plan spells an id to an id that may be part of a path or of a ref name."""
+"""Turn the name of a task into an id that can be part of a path or of a ref name."""
 
 import re
 from hashlib import sha256
@@ -10,10 +10,10 @@ _MOST = 100
 _DIGEST = 10
 
 
-def id_of(name: str) -> str:
-    """`1.1` is `1-1`. The same name has the same id in every plan, whatever else stands there.
+def make_id(name: str) -> str:
+    """The id for a name: `1.1` gives `1-1`. It depends on the name alone, so it is the same in every plan.
 
-    A name that loses letters by it, or is too long or reserved, gets a digest of itself, so that two names stay two.
+    A name that would lose letters, is too long or is reserved gets a digest, so that two names never share an id.
     """
     plain = _OTHER.sub("-", name).strip("-_")
     if len(plain) <= _MOST and is_id(plain) and (name.isascii() or not _loses_letters(name)):
@@ -26,6 +26,6 @@ def _loses_letters(name: str) -> bool:
     return any(sign.isalnum() and not sign.isascii() for sign in name)
 
 
-def spelled(name: str) -> str:
-    """A name as it is compared: without emphasis around it, and with single spaces."""
+def normalize_name(name: str) -> str:
+    """The name without emphasis around it, and with single spaces."""
     return " ".join(name.strip(" \t*`").split())

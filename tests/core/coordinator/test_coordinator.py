@@ -766,3 +766,19 @@ def test_whoever_is_to_start_is_told_what_it_is_about() -> None:
         submit_for_audit(task_id="A"), dispatch_agent(task_id="A", agent_id="aud", to_start=True)
     )
     assert [one.text for one in desk.state.outbox] == ["Write the migration"] * 2
+
+
+def test_what_blocks_a_task() -> None:
+    desk = Desk()
+    tasks = [task("A"), task("B", "A"), task("C", "A", "B"), task("D", "C")]
+    desk.does(plan(*tasks))
+    assert desk.state.blocked_tasks == {"B": ("A",), "C": ("A", "B"), "D": ("C",)}
+    desk.does(plan(task("A"), task("D")))
+    for name in ("A", "D"):
+        desk.does(
+            dispatch_developer(task_id=name, agent_id="dev"),
+            submit_for_audit(task_id=name),
+            pass_audit(task_id=name, agent_id="aud"),
+        )
+    desk.does(plan(*tasks))
+    assert desk.state.blocked_tasks == {"C": ("B",)}

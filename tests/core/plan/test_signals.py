@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.plan.signals import MOST_CHARACTERS, MOST_LINES, MOST_SIGNALS, AgentSignal, signals
+from guard.core.plan.signals import (
+    MOST_CHARACTERS,
+    MOST_LINES,
+    MOST_SIGNALS,
+    AgentSignal,
+    read_signals,
+)
 from tests.support import ROOT
 
 SIGNAL = "AUDIT PASS: 1.1"
@@ -77,7 +83,7 @@ TOLD: dict[str, tuple[str, list[AgentSignal]]] = {
 
 @pytest.mark.parametrize(("text", "expected"), TOLD.values(), ids=TOLD)
 def test_a_signal(text: str, expected: list[AgentSignal]) -> None:
-    assert list(signals(text)) == expected
+    assert list(read_signals(text)) == expected
 
 
 COUNTS = {
@@ -98,7 +104,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("text", COUNTS.values(), ids=COUNTS)
 def test_it_counts(text: str) -> None:
-    assert [one.kind for one in signals(text)] == ["audit_pass"]
+    assert [one.kind for one in read_signals(text)] == ["audit_pass"]
 
 
 COUNTS_NOT = {
@@ -147,7 +153,7 @@ COUNTS_NOT = {
 
 @pytest.mark.parametrize("text", COUNTS_NOT.values(), ids=COUNTS_NOT)
 def test_it_does_not_count(text: str) -> None:
-    assert signals(text) == ()
+    assert read_signals(text) == ()
 
 
 LINES = st.lists(
@@ -178,18 +184,18 @@ LINES = st.lists(
 @given(LINES, st.sampled_from(["```", "~~~", "````", "   ```", "``` text"]), st.booleans())
 def test_nothing_is_found_in_a_fence(lines: list[str], fence: str, ends: bool) -> None:
     closing = [fence.split()[0]] if ends else []
-    assert signals("\n".join(["Before.", "", fence, *lines, *closing])) == ()
+    assert read_signals("\n".join(["Before.", "", fence, *lines, *closing])) == ()
 
 
 @given(LINES)
 def test_what_follows_a_fence_is_found(lines: list[str]) -> None:
     text = "\n".join(["```text", *lines, "```", "", SIGNAL])
-    assert [one.line for one in signals(text)] == [len(lines) + 4]
+    assert [one.line for one in read_signals(text)] == [len(lines) + 4]
 
 
 @given(st.one_of(st.text(), LINES.map("\n".join)))
 def test_any_text_is_read(text: str) -> None:
-    for one in signals(text):
+    for one in read_signals(text):
         assert text.split("\n")[one.line - 1].startswith(("AGENT", "AUDIT"))
 
 
@@ -207,14 +213,14 @@ CUT = {
 
 @pytest.mark.parametrize(("before", "counts"), CUT.values(), ids=CUT)
 def test_the_end_of_a_long_text(before: str, counts: bool) -> None:
-    found = signals(before + SIGNAL)
+    found = read_signals(before + SIGNAL)
     assert [one.line for one in found] == ([before.count("\n") + 1] if counts else [])
 
 
 def test_what_is_before_the_end_is_not_read() -> None:
-    assert signals(f"{SIGNAL}\n{BEFORE}") == ()
+    assert read_signals(f"{SIGNAL}\n{BEFORE}") == ()
     assert [
-        one.task for one in signals(f"{SIGNAL}\n" + "\n" * (MOST_LINES + 1) + "AUDIT PASS: 2")
+        one.task for one in read_signals(f"{SIGNAL}\n" + "\n" * (MOST_LINES + 1) + "AUDIT PASS: 2")
     ] == ["2"]
 
 
@@ -234,7 +240,7 @@ HOSTILE: dict[str, Any] = {
 @pytest.mark.parametrize(("text", "count"), HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_costs_little(text: str, count: int) -> None:
     begun = process_time()
-    found = signals(text)
+    found = read_signals(text)
     assert process_time() - begun < 20
     assert len(found) == count
     assert all(len(one.text) <= 65536 and len(one.files) <= 100 for one in found)
@@ -243,6 +249,6 @@ def test_hostile_text_costs_little(text: str, count: int) -> None:
 def test_the_examples_in_the_documentation_are_signals() -> None:
     page = (ROOT / "docs" / "reference" / "signals.md").read_text()
     examples = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    found = [one.kind for example in examples for one in signals(example)]
+    found = [one.kind for example in examples for one in read_signals(example)]
     assert len(found) == len(set(found)) == 12
-    assert signals(page) == ()
+    assert read_signals(page) == ()

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.plan import select as selecting
+from guard.core.plan import select
 from guard.core.plan.model import PlanTask
-from guard.core.plan.select import blocked_by, downstream_counts, in_order
+from guard.core.plan.select import downstream_counts, selection_order
 
 
 def task(name: str, *depends: str, priority: int = 0) -> PlanTask:
@@ -52,11 +52,11 @@ ORDERS: dict[str, tuple[list[PlanTask], str]] = {
 
 @pytest.mark.parametrize(("tasks", "expected"), ORDERS.values(), ids=ORDERS)
 def test_order(tasks: list[PlanTask], expected: str) -> None:
-    assert "".join(in_order(tasks, [one.id for one in tasks])) == expected
+    assert "".join(selection_order(tasks, [one.id for one in tasks])) == expected
 
 
 def test_only_those_that_are_asked_for() -> None:
-    assert in_order([task("A"), task("B"), task("C", "B")], ["A", "B", "Z"]) == ("B", "A")
+    assert selection_order([task("A"), task("B"), task("C", "B")], ["A", "B", "Z"]) == ("B", "A")
 
 
 @st.composite
@@ -84,14 +84,14 @@ def test_order_equals_the_model(tasks: list[PlanTask], data: st.DataObject) -> N
         (one for one in tasks if one.id in among),
         key=lambda one: (-len(model_downstream(tasks, one.id)), -one.priority, tasks.index(one)),
     )
-    assert in_order(tasks, among) == tuple(one.id for one in expected)
+    assert selection_order(tasks, among) == tuple(one.id for one in expected)
 
 
 @given(plans())
 def test_counting_in_small_blocks_gives_the_same(tasks: list[PlanTask]) -> None:
     whole = downstream_counts(tasks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selecting, "_BLOCK", 2)
+        patch.setattr(select, "_BLOCK", 2)
         assert downstream_counts(tasks) == whole
 
 
@@ -101,12 +101,6 @@ def test_ten_thousand_tasks_take_well_under_a_second() -> None:
         task(f"T{at}", *{f"T{at // 2}", f"T{max(0, at - 7)}"} - {f"T{at}"}) for at in range(count)
     ]
     begun = process_time()
-    assert in_order(tasks, {f"T{at}" for at in range(count)})[0] == "T0"
+    assert selection_order(tasks, {f"T{at}" for at in range(count)})[0] == "T0"
     assert process_time() - begun < 2
     assert downstream_counts(tasks)["T0"] == count - 1
-
-
-def test_what_blocks_a_task() -> None:
-    tasks = [task("A"), task("B", "A"), task("C", "A", "B"), task("D", "C")]
-    assert blocked_by(tasks, []) == {"B": ("A",), "C": ("A", "B"), "D": ("C",)}
-    assert blocked_by(tasks, ["A", "D"]) == {"C": ("B",)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from guard.core.base.fields import is_id
 from guard.core.plan.model import Plan
 from guard.core.plan.parse import MOST_BYTES, PlanProblem, read_plan
-from guard.core.plan.task_ids import id_of
+from guard.core.plan.task_ids import make_id
 from tests.support import ROOT
 
 
@@ -302,24 +302,24 @@ IDS = {"a": "a", "1.1": "1-1", "a b": "a-b", "_x_": "x", "A_b-c": "A_b-c", "1. "
 
 @pytest.mark.parametrize(("name", "expected"), IDS.items())
 def test_an_id_of_a_name(name: str, expected: str) -> None:
-    assert id_of(name) == expected
+    assert make_id(name) == expected
 
 
 @pytest.mark.parametrize(
     "names", [("é", "è"), ("任务一", "任务二"), ("a" * 200, "a" * 201), ("?", "!")]
 )
 def test_names_that_lose_something_stay_two(names: tuple[str, str]) -> None:
-    first, second = (id_of(name) for name in names)
+    first, second = (make_id(name) for name in names)
     assert first != second
 
 
 @given(st.text())
 def test_every_name_has_an_id(name: str) -> None:
-    assert is_id(id_of(name))
+    assert is_id(make_id(name))
 
 
 def test_no_task_has_a_reserved_id() -> None:
-    assert is_id(id_of("registry"))
+    assert is_id(make_id("registry"))
 
 
 PIECES = st.sampled_from(
