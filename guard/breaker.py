@@ -93,13 +93,13 @@ def show(guard: Invocation) -> BreakerReport:
     """Report the breaker and whether an iteration may begin, without claiming a trial."""
     place = BreakerKey.of(guard)
     state = load(guard.store, place.worktree)
-    return report(state, outlook(place, state))
+    return report(state, permission_now(place, state))
 
 
 def claim_trial(guard: Invocation, pid: int) -> BreakerReport:
     """Report whether an iteration may begin; an open breaker's trial is claimed for this process."""
     place, store = BreakerKey.of(guard), guard.store
-    answer = allow(store, place, holder=process(pid))
+    answer = allow(store, place, holder=find_process(pid))
     return report(load(store, place.worktree), answer)
 
 
@@ -116,7 +116,7 @@ def load(store: Store, worktree: str) -> Breaker:
     return store.view(BREAKER, worktree) or BreakerFold(worktree).document()
 
 
-def outlook(place: BreakerKey, state: Breaker, heir: bool = False) -> BreakerPermission:
+def permission_now(place: BreakerKey, state: Breaker, heir: bool = False) -> BreakerPermission:
     """Whether an iteration may begin now; nothing is claimed. An heir makes the trial of a process that started it."""
     seen = place.head_after(state.head) if state.state == "open" else None
     holder = state.trial.holder if state.trial else None
@@ -144,13 +144,13 @@ def allow(
     `heir` is for the one who makes the trial: a claim of a process that started it is taken over.
     """
     before = load(store, place.worktree)
-    found = outlook(place, before, heir)
+    found = permission_now(place, before, heir)
     if found.reason == "closed":
         return found
     with store.change() as change:
         state = _current(change, place)
         if state.seq != before.seq:
-            found = outlook(place, state, heir)
+            found = permission_now(place, state, heir)
         moment, stamp = place.moment(), Stamp(new_id())
         if found.trial:
             why = found.reason
@@ -160,13 +160,13 @@ def allow(
         return found
 
 
-def process(pid: int) -> Process | None:
+def find_process(pid: int) -> Process | None:
     """The process that has this number now; None if nobody can tell when it started."""
     start = alive.start_time(pid)
     return None if start is None else Process(pid=pid, start=start)
 
 
-def decided(change: Change, place: BreakerKey, outcome: Outcome) -> tuple[BreakerEvent, ...]:
+def decide_outcome(change: Change, place: BreakerKey, outcome: Outcome) -> tuple[BreakerEvent, ...]:
     """What the end of an iteration means for the breaker, to be appended together with that end."""
     status, reason = outcome.status, outcome.reason
     with _usable():
@@ -186,7 +186,7 @@ def decided(change: Change, place: BreakerKey, outcome: Outcome) -> tuple[Breake
 
 def record(change: Change, place: BreakerKey, outcome: Outcome) -> Breaker:
     """Record how an iteration ended, within a change that is under way; the breaker after it."""
-    change.append(*decided(change, place, outcome))
+    change.append(*decide_outcome(change, place, outcome))
     return _current(change, place)
 
 

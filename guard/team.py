@@ -18,8 +18,8 @@ from guard.core.team.count import TeamTerms, as_of, quiet_seconds
 from guard.core.team.events import TeamEvent
 from guard.core.team.state import TEAM, Member, Scope, TeamState
 from guard.errors import WrongUsage
-from guard.iteration.current import Iteration, agent_has_ended, team_scope
-from guard.iteration.kept_output import helpers_left_by
+from guard.iteration.current import Iteration, has_agent_ended, team_scope
+from guard.iteration.kept_output import helpers_in_kept_output
 from guard.store import Change as StoreChange
 from guard.store import Store
 
@@ -197,10 +197,10 @@ class TeamWatch:
 
         The guard that followed the agent may have died before it could record this.
         """
-        if self._is_settled or not agent_has_ended(self.iteration) or not self.look().living:
+        if self._is_settled or not has_agent_ended(self.iteration) or not self.look().living:
             return
         self._is_settled = True
-        members = helpers_left_by(self.guard, self.iteration)
+        members = helpers_in_kept_output(self.guard, self.iteration)
         host_ended(self.guard.writable_store, self.scope, self.guard.clock.moment(), members)
 
 

@@ -80,7 +80,7 @@ def believing(patch: pytest.MonkeyPatch) -> None:
     def nothing_against_it(_seen: Evidence) -> bool:
         return False
 
-    patch.setattr(judge, "_doubt", nothing_against_it)
+    patch.setattr(judge, "_has_doubt", nothing_against_it)
 
 
 def counting_everything(patch: pytest.MonkeyPatch) -> None:

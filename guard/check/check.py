@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from guard.check.save import WorkKeeper
 from guard.check.subject import CheckSubject
-from guard.check.taskfile import open_tasks
+from guard.check.taskfile import count_open_tasks
 from guard.core.base.text import plural
 from guard.core.check.events import MOST_LOOKS
 from guard.core.check.evidence import MOST_LIVING, Evidence, Living, Policy
@@ -29,8 +29,8 @@ from guard.git.history import history
 from guard.git.refs import head_and_refs_stamp
 from guard.hooks.ingest import ingest_hooks
 from guard.iteration.attribution import LeftByIteration, left_by_iteration
-from guard.iteration.current import agent_has_ended
-from guard.iteration.process_watch import Watch
+from guard.iteration.current import has_agent_ended
+from guard.iteration.process_watch import ProcessWatch
 from guard.team import TeamWatch
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Check:
 
     subject: CheckSubject
     policy: Policy
-    watch: Watch
+    watch: ProcessWatch
     team: TeamWatch
     live: Callable[[str], None]
     """Shows what the check waits for, and how long still."""
@@ -147,13 +147,13 @@ class Check:
             work=work.model_copy(update={"warnings": (*work.warnings, *self._warnings())}),
             uncommitted=left_over(baseline.dirty, dirty, work.stashed, aside),
             output=subject.output,
-            agent_ended=agent_has_ended(subject.iteration),
+            agent_ended=has_agent_ended(subject.iteration),
             ended_by_guard=subject.ended_by_guard,
             can_ask=subject.agent is not None,
             living=self._busiest(team.living),
             team=team.team,
             probes=tuple(self._probes),
-            open_tasks=open_tasks(repository.root, subject.spec, subject.settings),
+            open_tasks=count_open_tasks(repository.root, subject.spec, subject.settings),
             rescue=self._rescue,
         )
 

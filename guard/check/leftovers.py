@@ -8,7 +8,7 @@ from datetime import datetime
 
 from guard.check.save import take_snapshot
 from guard.check.subject import CheckSubject
-from guard.check.taskfile import task_file
+from guard.check.taskfile import find_task_file
 from guard.core.base.text import fit_line, plural
 from guard.core.config.settings import Settings
 from guard.core.iteration.events import DirtyFile
@@ -111,7 +111,7 @@ class Leftovers:
     def _task_file(self) -> bytes | None:
         """The spec's task file, or the only one that there can be; below the work tree, not through a link."""
         root = self.subject.repository.root
-        path = task_file(root, self.subject.spec or "", self.settings)
+        path = find_task_file(root, self.subject.spec or "", self.settings)
         if path is None or path.resolve() != path or not path.is_relative_to(root):
             return None
         return os.fsencode(path.relative_to(root))

@@ -21,7 +21,7 @@ from guard.core.iteration.run import RUN, OpenIteration
 from guard.core.rescue.events import RescueMade
 from guard.core.snapshots.snapshot import Rescue
 from guard.errors import GuardError
-from guard.iteration.current import lives_elsewhere
+from guard.iteration.current import is_other_guard_alive
 from guard.store import Change
 
 Feeds = Literal["never", "with_work", "always"]
@@ -40,7 +40,7 @@ def record(check: Check, result: CheckResult, feeds: Feeds) -> None:
         if result.rescue is not None:
             change.append(_rescue_event(subject, now, result.rescue))
         change.append(_check_event(subject, now, result, check.policy, is_supervised))
-        opened = run.opened(iteration.run, iteration.number) if run is not None else None
+        opened = run.find_open(iteration.run, iteration.number) if run is not None else None
         if not _ends_iteration(check, result, opened, is_supervised):
             return
         if opened is not None:
@@ -69,7 +69,7 @@ def _ends_iteration(
     if is_supervised:
         return True
     # A check by hand does not end what another guard watches over, and one look alone ends nothing but complete work.
-    is_watched = opened is not None and lives_elsewhere(opened.supervisor)
+    is_watched = opened is not None and is_other_guard_alive(opened.supervisor)
     return not is_watched and (policy.wait or verdict.status == "complete")
 
 

@@ -10,13 +10,13 @@ from guard.system.foreign_files import read_regular
 _MOST_BYTES = 16 * 1024 * 1024
 
 
-def open_tasks(root: Path, spec: str | None, settings: Settings) -> int | None:
+def count_open_tasks(root: Path, spec: str | None, settings: Settings) -> int | None:
     """How many boxes of a spec's task file are open; None if there is no task file, or none that can be read."""
-    path = task_file(root, spec, settings)
-    return boxes_in(path) if path is not None else None
+    path = find_task_file(root, spec, settings)
+    return count_open_boxes(path) if path is not None else None
 
 
-def boxes_in(path: Path) -> int | None:
+def count_open_boxes(path: Path) -> int | None:
     """How many boxes of a task file are open; None if that cannot be told, because no box can be read there at all."""
     text = _text(path)
     if text is None or not boxes(text):
@@ -36,7 +36,7 @@ def _text(path: Path) -> str | None:
     return data.decode("utf-16" if wide else "utf-8", errors="replace")
 
 
-def task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:
+def find_task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:
     """The task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file.
 
     A spec without a name has only the latter.

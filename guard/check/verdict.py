@@ -19,9 +19,15 @@ from guard.core.snapshots.snapshot import Occasion
 from guard.errors import GuardError, RepositoryProblem
 from guard.hooks.git.commits import find_missed_commits
 from guard.iteration.attribution import Away
-from guard.iteration.current import CheckTerms, Iteration, current, last_check, watch_of
-from guard.iteration.kept_output import KeptOutput, left_alone_since, output_left_by
-from guard.iteration.process_watch import Watch
+from guard.iteration.current import (
+    CheckTerms,
+    Iteration,
+    current_iteration,
+    last_check,
+    watch_processes,
+)
+from guard.iteration.kept_output import KeptOutput, classify_kept_output, unwatched_since
+from guard.iteration.process_watch import ProcessWatch
 from guard.snapshots.take import keep
 from guard.team import TeamWatch
 
@@ -32,8 +38,8 @@ if TYPE_CHECKING:
 def check(guard: Invocation, terms: CheckTerms) -> CheckReport:
     """Check the newest iteration, whether or not guard started its agent."""
     guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
-    iteration = current(guard, terms)
-    watch, output = watch_of(guard, iteration), output_left_by(guard, iteration)
+    iteration = current_iteration(guard, terms)
+    watch, output = watch_processes(guard, iteration), classify_kept_output(guard, iteration)
     return judge(guard, iteration, terms, watch=watch, output=output, alone=True)
 
 
@@ -42,7 +48,7 @@ def judge(
     iteration: Iteration,
     terms: CheckTerms,
     *,
-    watch: Watch,
+    watch: ProcessWatch,
     output: Classification | None = None,
     ended_by_guard: Cutoff | None = None,
     alone: bool = False,
@@ -66,7 +72,7 @@ def stop(
     iteration: Iteration,
     terms: CheckTerms,
     *,
-    watch: Watch,
+    watch: ProcessWatch,
     output: Classification,
     by: str,
 ) -> CheckReport:
@@ -85,7 +91,7 @@ def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) 
 
     guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
     iteration = _current_or_kept(guard, terms)
-    output, watch = output_left_by(guard, iteration), watch_of(guard, iteration)
+    output, watch = classify_kept_output(guard, iteration), watch_processes(guard, iteration)
     last = last_check(guard, iteration)
     subject = _subject(guard, iteration, terms, output, last, alone=True)
     with _prepare(subject, terms, watch, last) as check:
@@ -100,7 +106,7 @@ def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) 
 def _current_or_kept(guard: Invocation, terms: CheckTerms) -> Iteration:
     """The newest iteration; where none is recorded, a snapshot keeps the work before the error is raised."""
     try:
-        return current(guard, terms)
+        return current_iteration(guard, terms)
     except RepositoryProblem as error:
         kept = keep(guard, Occasion("by_hand", guard.clock.now()))
         hint = f"{error.hint}; the work tree is safe: guard restore {kept.id}"
@@ -118,7 +124,7 @@ def _subject(
 ) -> CheckSubject:
     opened = iteration.opened
     settings = guard.settings(iteration.frozen, terms.flags)
-    since = left_alone_since(guard, iteration) if alone else None
+    since = unwatched_since(guard, iteration) if alone else None
     return CheckSubject(
         guard,
         iteration,
@@ -136,7 +142,7 @@ def _subject(
 def _prepare(
     subject: CheckSubject,
     terms: CheckTerms,
-    watch: Watch,
+    watch: ProcessWatch,
     last: LastCheck | None,
     beat: Callable[[], None] | None = None,
 ) -> Iterator[Check]:

@@ -19,13 +19,13 @@ def command(guard: Invocation, form: str) -> None:
     What comes after counts as the agent's work, and what is dirty now stays the user's. The commits are pinned, so that git
     does not delete them. Exit code 4 without a repository or a work tree.
     """
-    from guard.iteration.begin import begin, report_of
+    from guard.iteration.begin import baseline_report, begin
 
     guard.output.note(f"looking at {guard.repository.root}")
     begun = begin(guard)
     for warning in begun.baseline.warnings:
         guard.output.warn(warning)
-    report = report_of(begun, guard.worktree_key)
+    report = baseline_report(begun, guard.worktree_key)
     guard.output.document(report, form, _text)
 
 

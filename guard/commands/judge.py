@@ -8,7 +8,13 @@ from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import visible
 from guard.core.check.evidence import Policy
-from guard.core.check.rejudge import JudgeReport, explained, read_evidence, replayed, with_set
+from guard.core.check.rejudge import (
+    JudgeReport,
+    apply_settings,
+    explain,
+    read_evidence,
+    replay_check,
+)
 from guard.errors import WrongUsage
 
 _MOST_BYTES = 16 * 1024 * 1024
@@ -52,7 +58,7 @@ def command(
         if replay is not None:
             from guard.log import find_check
 
-            report = replayed(find_check(guard, replay, run_id), settings)
+            report = replay_check(find_check(guard, replay, run_id), settings)
         else:
             assert file is not None
             report = _judged(file.read(_MOST_BYTES + 1), settings)
@@ -66,7 +72,7 @@ def command(
 def _judged(data: bytes, settings: tuple[str, ...]) -> JudgeReport:
     if len(data) > _MOST_BYTES:
         raise ValueError(f"the document is larger than {_MOST_BYTES} bytes")
-    return explained(read_evidence(data), with_set(Policy(), settings))
+    return explain(read_evidence(data), apply_settings(Policy(), settings))
 
 
 def _text(report: JudgeReport) -> str:

@@ -15,7 +15,7 @@ from guard.core.team.change import Alive, Change, Joined, MemberLeft, Running
 from guard.core.team.state import Scope
 from guard.errors import GuardError, StoreUnavailable
 from guard.hooks.ingest import ingest_hooks
-from guard.iteration.current import team_scope, told_of_session
+from guard.iteration.current import note_session, team_scope
 from guard.store.file_store import FileStore
 
 T = TypeVar("T")
@@ -152,7 +152,7 @@ def stream_scope(guard: Invocation, agent: str, session: str | None) -> Scope:
     """The session of a stream in this work tree; an iteration that nobody watches over is told of it."""
     scope = team_scope(guard, session)
     if session is not None and scope.run is not None:
-        told_of_session(guard, agent, session)
+        note_session(guard, agent, session)
     return scope
 
 

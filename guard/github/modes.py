@@ -18,7 +18,7 @@ from guard.core.github.report import Mode, StepReport
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
 from guard.github.environment import Surroundings
-from guard.iteration.begin import begin, report_of
+from guard.iteration.begin import baseline_report, begin
 from guard.iteration.current import CheckTerms
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, run_iteration
@@ -64,13 +64,13 @@ class WorkflowStep:
         self._adopt()
         place = breaker.BreakerKey.of(self.guard)
         state = breaker.load(self.guard.store, place.worktree)
-        permission = breaker.outlook(place, state)
+        permission = breaker.permission_now(place, state)
         if not permission.allowed:
             raise BreakerOpen(f"the breaker is open: {state.reason or permission.reason}")
         begun = begin(self.guard)
         self._begun.write_text(json.dumps([begun.run, begun.number]))
         report = self._report("begun", "baseline", "", 0)
-        made = report_of(begun, self.guard.worktree_key)
+        made = baseline_report(begun, self.guard.worktree_key)
         return report.model_copy(update={"baseline": made})
 
     def _check(self) -> StepReport:

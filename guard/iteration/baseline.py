@@ -29,7 +29,7 @@ __all__ = [
     "from_revision",
     "keep_lost",
     "load",
-    "moved",
+    "move_to_revision",
     "prepare",
     "take",
 ]
@@ -86,7 +86,7 @@ def prepare(
     is what the baseline before had listed.
     """
     found = take(repository, environ, time_limit, carried, like)
-    changes = _pinned(RepositoryReader(repository, environ, time_limit), found, worktree, now)
+    changes = _pin(RepositoryReader(repository, environ, time_limit), found, worktree, now)
     changes["refs"] = dict(islice(found.refs.items(), MOST_REFS))
     changes["refs_omitted"] = max(0, len(found.refs) - MOST_REFS)
     fields = {name: getattr(found, name) for name in RepositoryStanding.model_fields} | changes
@@ -101,7 +101,7 @@ def prepare(
     )
 
 
-def _pinned(
+def _pin(
     git: RepositoryReader, found: RepositoryStanding, worktree: str, now: datetime
 ) -> dict[str, Any]:
     """The pin of a baseline. A repository that cannot be written to, such as one that is only to be looked at, has none."""
@@ -153,7 +153,7 @@ def from_revision(
     )
 
 
-def moved(recorded: Baseline, named: Baseline) -> Baseline:
+def move_to_revision(recorded: Baseline, named: Baseline) -> Baseline:
     """The named revision as the baseline of the recorded iteration: what was dirty before stays the user's."""
     kept = ("run", "iteration", "at", "baseline", "dirty", "kept")
     return named.model_copy(update={name: getattr(recorded, name) for name in kept})

@@ -26,11 +26,11 @@ from guard.iteration.attribution import Away, left_by_iteration, shared_with_use
 from guard.iteration.current import (
     CheckTerms,
     Iteration,
-    current,
+    current_iteration,
     last_check,
     refuse_beside_another,
 )
-from guard.iteration.kept_output import left_alone_since
+from guard.iteration.kept_output import unwatched_since
 from guard.snapshots.take import keep
 
 _LONGEST_WORD = 200
@@ -51,7 +51,7 @@ def begin(
     nothing may begin beside what is open; `over_since` is when the session of an open iteration ended that no guard watched.
     """
     key, now = guard.worktree_key, guard.clock.now()
-    store, words = guard.writable_store, _recorded(command)
+    store, words = guard.writable_store, _command_words(command)
     run = store.view(RUN, key)
     refuse(run)
     _finish_rescues(guard)
@@ -67,7 +67,7 @@ def begin(
         like=before.dirty if before else (),
         time_limit=_git_limit(guard),
     )
-    recorded = _with_all_kept(guard, recorded)
+    recorded = _keep_all(guard, recorded)
     with store.change() as change:
         run = change.view(RUN, key)
         refuse(run)  # Another may have begun while the baseline was taken.
@@ -85,10 +85,10 @@ def begin(
         opened = () if goes_on else (RunStarted(**common, id=new_id(), command=words),)
         pinned = recorded.model_copy(update={"run": name, "iteration": number})
         change.append(*opened, started, pinned)
-    return current(guard, CheckTerms())
+    return current_iteration(guard, CheckTerms())
 
 
-def _recorded(command: tuple[str, ...]) -> tuple[str, ...]:
+def _command_words(command: tuple[str, ...]) -> tuple[str, ...]:
     """The command as the log has it: a prompt may be one of its words, and a pattern may have become thousands."""
     words = [shortened(visible(word), _LONGEST_WORD) for word in command]
     rest = "\0".join(command[_MOST_WORDS:])
@@ -108,8 +108,8 @@ def _left_before(
     if not ended or before is None:
         last = guard.store.view(LAST_CHECK, guard.worktree_key)
         return last.left if last else ()
-    iteration = current(guard, CheckTerms())
-    alone, last = left_alone_since(guard, iteration), last_check(guard, iteration)
+    iteration = current_iteration(guard, CheckTerms())
+    alone, last = unwatched_since(guard, iteration), last_check(guard, iteration)
     away: tuple[Away, ...] = ()
     if over_since is not None:
         # The end of a session is told when all is written, so this moment is exact.
@@ -131,7 +131,7 @@ def _finish_rescues(guard: Invocation) -> None:
     mended(guard.repository, guard.workspace.path, guard.environ, _git_limit(guard))
 
 
-def _with_all_kept(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
+def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
     """A snapshot before an agent may destroy anything: also what is uncommitted, ignored or stashed is the user's."""
     try:
         taken = keep(guard, Occasion("baseline", recorded.at))
@@ -163,7 +163,7 @@ def record_not_started(guard: Invocation, iteration: Iteration, why: str) -> Non
         )
 
 
-def report_of(begun: Iteration, worktree: str) -> BaselineReport:
+def baseline_report(begun: Iteration, worktree: str) -> BaselineReport:
     """The beginning of an iteration as scripts read it."""
     found = begun.baseline
     return BaselineReport(

@@ -15,7 +15,7 @@ from guard.core.iteration.run import RUN, OpenIteration, Run
 from guard.core.team.state import Scope
 from guard.errors import GuardError, Refused, RepositoryProblem
 from guard.iteration import baseline as baselines
-from guard.iteration.process_watch import Marked, Watch
+from guard.iteration.process_watch import ProcessMark, ProcessWatch
 from guard.system.process_identity import is_alive
 
 
@@ -78,7 +78,7 @@ def team_scope(guard: Invocation, session: str | None = None) -> Scope:
 def refuse_beside_another(run: Run | None) -> None:
     """Nothing begins in a work tree while another guard watches over an iteration there."""
     opened = run.open_iteration if run is not None else None
-    if opened is not None and lives_elsewhere(opened.supervisor):
+    if opened is not None and is_other_guard_alive(opened.supervisor):
         assert opened.supervisor is not None
         raise Refused(
             f"iteration {opened.number} is running already in this work tree "
@@ -87,31 +87,31 @@ def refuse_beside_another(run: Run | None) -> None:
         )
 
 
-def lives_elsewhere(supervisor: Process | None) -> bool:
+def is_other_guard_alive(supervisor: Process | None) -> bool:
     """Whether a guard other than this one is watching."""
     if supervisor is None or supervisor.pid == os.getpid():
         return False
     return is_alive(supervisor.pid, supervisor.start)
 
 
-def agent_has_ended(iteration: Iteration) -> bool:
+def has_agent_ended(iteration: Iteration) -> bool:
     """Whether the agent that guard started for it is known to have ended; without a guard nobody knows."""
     opened = iteration.opened
     if opened is None or opened.supervisor is None:
         return False
     if opened.process is None:
-        return not lives_elsewhere(opened.supervisor)
+        return not is_other_guard_alive(opened.supervisor)
     return not is_alive(opened.process.pid, opened.process.start)
 
 
-def current(guard: Invocation, terms: CheckTerms) -> Iteration:
+def current_iteration(guard: Invocation, terms: CheckTerms) -> Iteration:
     """The newest iteration of the work tree; with `--baseline REV` one can do without a recorded baseline."""
     store, key = guard.store, guard.worktree_key
     recorded = baselines.load(store, key)
     if terms.baseline is not None:
         limit = guard.settings(None, terms.flags).completion_check.git_timeout_seconds
         named = baselines.from_revision(guard.repository, terms.baseline, guard.environ, limit)
-        recorded = named if recorded is None else baselines.moved(recorded, named)
+        recorded = named if recorded is None else baselines.move_to_revision(recorded, named)
     if recorded is None:
         raise RepositoryProblem(
             "no baseline has been recorded for this work tree",
@@ -129,7 +129,7 @@ def current(guard: Invocation, terms: CheckTerms) -> Iteration:
     )
 
 
-def session_seen(
+def record_session(
     guard: Invocation,
     iteration: Iteration,
     agent: str | None,
@@ -159,7 +159,7 @@ def session_seen(
     return replace(iteration, opened=opened.with_session(event)) if opened else iteration
 
 
-def told_of_session(
+def note_session(
     guard: Invocation,
     agent: str,
     session: str,
@@ -182,13 +182,13 @@ def told_of_session(
     elif opened.session == session:
         news = process not in (None, opened.process)
     if news:
-        session_seen(guard, current(guard, CheckTerms()), agent, session, process)
+        record_session(guard, current_iteration(guard, CheckTerms()), agent, session, process)
 
 
-def session_told(guard: Invocation, iteration: Iteration) -> str | None:
+def recorded_session(guard: Invocation, iteration: Iteration) -> str | None:
     """The session of an open iteration, by whomever it was told meanwhile."""
     run = guard.store.view(RUN, guard.worktree_key)
-    opened = run.opened(iteration.run, iteration.number) if run is not None else None
+    opened = run.find_open(iteration.run, iteration.number) if run is not None else None
     return opened.session if opened is not None else None
 
 
@@ -199,15 +199,15 @@ def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:
     return last if ours else None
 
 
-def watch_of(guard: Invocation, iteration: Iteration) -> Watch:
+def watch_processes(guard: Invocation, iteration: Iteration) -> ProcessWatch:
     """A watch over the iteration's processes, which goes on from what an earlier check of it saw."""
     opened = iteration.opened
     if opened is not None and opened.supervisor is not None:
-        marked = Marked(value=iteration.mark, agent=opened.process)
+        marked = ProcessMark(value=iteration.mark, agent=opened.process)
     else:
         since = iteration.baseline.at.timestamp() if iteration.baseline.at else 0.0
-        marked = Marked(root=guard.repository.root, since=since)
-    watch = Watch(marked)
+        marked = ProcessMark(root=guard.repository.root, since=since)
+    watch = ProcessWatch(marked)
     last = last_check(guard, iteration)
     if last is not None:
         ago = (guard.clock.now() - last.at).total_seconds()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from guard.context.invocation import Invocation
 from guard.core.classify import Classification, reader
-from guard.iteration.current import Iteration, agent_has_ended, last_check, lives_elsewhere
+from guard.iteration.current import Iteration, has_agent_ended, is_other_guard_alive, last_check
 
 if TYPE_CHECKING:
     from guard.core.classify import OutputReader
@@ -35,7 +35,7 @@ class KeptOutput:
         return cls(guard.workspace.path / FOLDER, f"{iteration.run}.{iteration.number:06d}")
 
     @contextmanager
-    def opened(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    def open(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         """The files for stdout and stderr; without room for them the agent runs all the same."""
         with suppress(OSError):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
@@ -51,7 +51,7 @@ class KeptOutput:
 
     def read(self, agent: str | None) -> "OutputReader | None":
         """A reader that has read what was kept; None if nothing was."""
-        if not self.exists():
+        if not self.is_kept():
             return None
         words = reader(agent)
         for data in _chunks(self._path("stdout")):
@@ -65,7 +65,7 @@ class KeptOutput:
         with suppress(OSError):
             os.utime(self._path("stdout"))
 
-    def exists(self) -> bool:
+    def is_kept(self) -> bool:
         """Whether guard has watched over this iteration, and not too many since."""
         return self._path("stdout").exists()
 
@@ -85,13 +85,13 @@ class KeptOutput:
             path.unlink()
 
 
-def output_left_by(guard: Invocation, iteration: Iteration) -> Classification | None:
+def classify_kept_output(guard: Invocation, iteration: Iteration) -> Classification | None:
     """What the output means of an iteration that no guard watches over any more; None if one does, or none did.
 
     A guard that saw the agent end has told more than the output alone can.
     """
     opened = iteration.opened
-    if opened is None or opened.supervisor is None or lives_elsewhere(opened.supervisor):
+    if opened is None or opened.supervisor is None or is_other_guard_alive(opened.supervisor):
         return None
     last = last_check(guard, iteration)
     if last is not None and last.output is not None:
@@ -102,25 +102,25 @@ def output_left_by(guard: Invocation, iteration: Iteration) -> Classification | 
     # Nobody saw how the process ended.
     found = words.finish(None, guard.clock.now().astimezone())
     # The helpers of one that lives are open, not killed.
-    return None if found.killed and not agent_has_ended(iteration) else found
+    return None if found.killed and not has_agent_ended(iteration) else found
 
 
-def helpers_left_by(guard: Invocation, iteration: Iteration) -> tuple[str, ...]:
+def helpers_in_kept_output(guard: Invocation, iteration: Iteration) -> tuple[str, ...]:
     """The helpers that the output of an iteration told of, and no end of them."""
     agent = iteration.opened.agent if iteration.opened else None
     words = KeptOutput.of(guard, iteration).read(agent)
     return words.team.members if words is not None and words.team is not None else ()
 
 
-def left_alone_since(guard: Invocation, iteration: Iteration) -> float | None:
+def unwatched_since(guard: Invocation, iteration: Iteration) -> float | None:
     """When the guard that watched over an iteration was gone.
 
     None if none did, if one does, and if it left with the verdict that something goes on: then that is what changes files.
     """
     opened, kept = iteration.opened, KeptOutput.of(guard, iteration)
-    if opened is not None and lives_elsewhere(opened.supervisor):
+    if opened is not None and is_other_guard_alive(opened.supervisor):
         return None
-    if not kept.exists():
+    if not kept.is_kept():
         return None if opened is None or opened.supervisor is None else 0.0
     last = last_check(guard, iteration)
     return None if last is not None and last.left_open else kept.watched_until()

@@ -21,7 +21,7 @@ _LEAST_CPU_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
-class Marked:
+class ProcessMark:
     """How the processes of an iteration are told from others."""
 
     value: str | None = None
@@ -44,10 +44,10 @@ class _Seen:
 
 
 @dataclass
-class Watch:
+class ProcessWatch:
     """Looks at the processes of an iteration again and again, and knows since when each has been idle."""
 
-    marked: Marked
+    marked: ProcessMark
     _seen: dict[tuple[int, str], _Seen] = field(default_factory=dict)
 
     def recall(self, living: Iterable[Living], seconds_ago: float) -> None:
@@ -89,7 +89,7 @@ def _progress(before: _Seen, stat: Stat, now: float) -> bool:
     return stat.moved != before.moved or (gained >= _LEAST_CPU_SECONDS and busy)
 
 
-def _processes(marked: Marked) -> list[Stat]:
+def _processes(marked: ProcessMark) -> list[Stat]:
     stats = {stat.pid: stat for stat in table()}
     agent = marked.agent.pid if marked.agent is not None else None
     ours = _lineage(stats, os.getpid()) - {agent}
@@ -142,7 +142,7 @@ def _readers(stats: list[Stat]) -> set[int]:
     return readers
 
 
-def _belongs(stat: Stat, marked: Marked) -> bool:
+def _belongs(stat: Stat, marked: ProcessMark) -> bool:
     if marked.agent is not None and marked.agent.pid in (stat.pid, stat.group, stat.session):
         return True
     if marked.value is not None:

@@ -56,7 +56,7 @@ class _Stopping:
     deadline: float | None = None
 
 
-class Supervised:
+class AgentProcess:
     """One agent process, from its start to its end: `with Supervised(...) as child: child.wait(...)`.
 
     From before the start until the end of the block no signal ends guard alone, and an error ends the agent too.
@@ -73,7 +73,7 @@ class Supervised:
         to_stderr: bool,
         stdin: bytes | None = None,
     ) -> None:
-        self._start = partial(_started, argv, environ, cwd, stdin is not None)
+        self._start = partial(_start_process, argv, environ, cwd, stdin is not None)
         self._reader = reader
         self._kept = kept
         self._to_stderr = to_stderr
@@ -87,15 +87,15 @@ class Supervised:
         self._pumps: tuple[threading.Thread, ...] = ()
         self._outlets: tuple[Outlet, ...] = ()
 
-    def __enter__(self) -> "Supervised":
+    def __enter__(self) -> "AgentProcess":
         with ExitStack() as held:
             held.enter_context(handled(_FORWARDED, self._forward))
             self._child = self._start()
             self._held = held.pop_all()
         self._held.callback(self._terminal.take_back)
-        self._pumps = self._pump_all(self._child)
+        self._pumps = self._start_pumps(self._child)
         if self._stdin is not None:
-            threading.Thread(target=self._give, args=(self._stdin,), daemon=True).start()
+            threading.Thread(target=self._write_prompt, args=(self._stdin,), daemon=True).start()
         if self._stopping.first is not None:
             self._signal(self._stopping.first)
         return self
@@ -109,34 +109,34 @@ class Supervised:
     @property
     def process(self) -> Process:
         """The agent's process, told from every other."""
-        pid = self._running.pid
+        pid = self._process.pid
         return Process(pid=pid, start=start_time(pid) or f"ended@{pid}")
 
     @property
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _process(self) -> subprocess.Popen[bytes]:
         assert self._child is not None
         return self._child
 
     @property
     def session(self) -> str | None:
         """The session's id, as soon as the output has told it."""
-        return self.asked(lambda reader: reader.session)
+        return self.ask_reader(lambda reader: reader.session)
 
-    def classified(self, exit_code: int | None, now: datetime) -> Classification:
+    def classify(self, exit_code: int | None, now: datetime) -> Classification:
         """What the output and this exit code mean."""
-        return self.asked(lambda reader: reader.finish(exit_code, now))
+        return self.ask_reader(lambda reader: reader.finish(exit_code, now))
 
-    def asked(self, question: Callable[[OutputReader], T]) -> T:
+    def ask_reader(self, question: Callable[[OutputReader], T]) -> T:
         """What the reader of the output has to say, between two pieces of it."""
         with self._lock:
             return question(self._reader)
 
     def wait(self, look: Callable[[], None]) -> ChildExit:
         """Wait for the agent's end; `look` is called again and again meanwhile."""
-        while (code := self._ended()) is None:
+        while (code := self._wait_once()) is None:
             look()
             self._force_if_due()
-            if self._terminal.lent_to_reader(self._running.pid):
+            if self._terminal.lent_to_reader(self._process.pid):
                 self._signal(signal.SIGCONT)
         self._drain()
         return ChildExit(code, self._stopped_by(code))
@@ -153,12 +153,12 @@ class Supervised:
         return time.monotonic() - self._printed
 
     @property
-    def held_up(self) -> bool:
+    def is_held_up(self) -> bool:
         """Whether what it prints waits for whoever reads it."""
         return any(outlet.held_up for outlet in self._outlets)
 
     @property
-    def can_read_terminal(self) -> bool:
+    def may_read_terminal(self) -> bool:
         """Whether a person may be at the keys: then it may wait for them as long as it likes."""
         return self._stdin is None and self._terminal.is_there
 
@@ -167,9 +167,9 @@ class Supervised:
         died = self._terminal.lent and code in (-signal.SIGINT, 128 + signal.SIGINT)
         return self._stopping.first or (signal.SIGINT if died else None)
 
-    def _ended(self) -> int | None:
+    def _wait_once(self) -> int | None:
         try:
-            return self._running.wait(timeout=_LOOK_SECONDS)
+            return self._process.wait(timeout=_LOOK_SECONDS)
         except subprocess.TimeoutExpired:
             return None
 
@@ -191,7 +191,7 @@ class Supervised:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._child.pid, number)
 
-    def _pump_all(self, child: subprocess.Popen[bytes]) -> tuple[threading.Thread, ...]:
+    def _start_pumps(self, child: subprocess.Popen[bytes]) -> tuple[threading.Thread, ...]:
         assert child.stdout is not None
         assert child.stderr is not None
         errors = Outlet(2)
@@ -228,9 +228,9 @@ class Supervised:
         for outlet in self._outlets:
             outlet.flush()
 
-    def _give(self, data: bytes) -> None:
+    def _write_prompt(self, data: bytes) -> None:
         """The prompt; an agent that does not read it to the end is its own affair."""
-        pipe = self._running.stdin
+        pipe = self._process.stdin
         assert pipe is not None
         with suppress(OSError), pipe:
             pipe.write(data)
@@ -244,7 +244,7 @@ class Supervised:
             pump.join(max(0.0, deadline - time.monotonic()))
 
 
-def _started(
+def _start_process(
     argv: Sequence[str], environ: Mapping[str, str], cwd: Path, has_input: bool
 ) -> subprocess.Popen[bytes]:
     for stream in (sys.stdout, sys.stderr):

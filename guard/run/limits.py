@@ -10,10 +10,10 @@ from guard.core.check.evidence import Cutoff, Living
 from guard.core.classify import Classification
 from guard.core.run.settings import RunSettings
 from guard.hooks.ingest import ingest_hooks
-from guard.iteration.current import Iteration, session_seen, session_told, watch_of
+from guard.iteration.current import Iteration, record_session, recorded_session, watch_processes
 from guard.iteration.kept_output import KeptOutput
 from guard.probe.claude import find_session
-from guard.run.child import Supervised
+from guard.run.child import AgentProcess
 from guard.run.order import RunOrder
 from guard.run.team_feed import TeamFeed
 
@@ -42,7 +42,7 @@ class AgentWatch:
     iteration: Iteration
     order: RunOrder
     agent: str | None
-    child: Supervised
+    child: AgentProcess
     ended: Cutoff | None = None
     """Why guard ended the agent, if it did."""
     _session: str | None = None
@@ -52,7 +52,7 @@ class AgentWatch:
 
     def __post_init__(self) -> None:
         guard, iteration, order = self.guard, self.iteration, self.order
-        self.processes = watch_of(guard, iteration)
+        self.processes = watch_processes(guard, iteration)
         self._limits = RunLimits.of(guard.config.settings.run, order.max_seconds)
         self._team = TeamFeed(guard, iteration, self.child, order.terms.session)
         self._kept = KeptOutput.of(guard, iteration)
@@ -76,7 +76,7 @@ class AgentWatch:
         """Record what ended with the agent; the session that it had, if one became known."""
         self._note(output.session)
         ingest_hooks(self.guard)  # Helpers that only hooks have told of end with the agent, too.
-        session = self._session or session_told(self.guard, self.iteration)
+        session = self._session or recorded_session(self.guard, self.iteration)
         self._team.end(session)
         return self.order.terms.session or session
 
@@ -84,14 +84,14 @@ class AgentWatch:
         # While the machine was paused nothing could work or watch, so a long look counts as two at most. An agent that
         # waits until its output is read has not hung either.
         newest = min((self.child.silent_seconds, *(living.idle_seconds for living in alive)))
-        is_at_work = newest < passed or self.child.held_up
+        is_at_work = newest < passed or self.child.is_held_up
         self._idle = 0.0 if is_at_work else self._idle + min(passed, 2 * _LOOK_SECONDS)
 
     def _end_at_limits(self, ran: float) -> None:
         limits = self._limits
         if ran >= limits.seconds:
             self._end("max_time", f"the agent has run for {limits.seconds:.0f} s, its limit")
-        elif self._idle >= limits.idle_seconds and not self.child.can_read_terminal:
+        elif self._idle >= limits.idle_seconds and not self.child.may_read_terminal:
             self._end("idle", f"the agent showed no sign of work for {self._idle:.0f} s")
 
     def _end(self, why: Cutoff, sentence: str) -> None:
@@ -103,4 +103,4 @@ class AgentWatch:
         """Record a session that has become known, so that the next guard can ask it if this one is killed."""
         if session is not None and session != self._session:
             self._session = session
-            session_seen(self.guard, self.iteration, None, session, None)
+            record_session(self.guard, self.iteration, None, session, None)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from guard.check.taskfile import boxes_in
+from guard.check.taskfile import count_open_boxes
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
@@ -15,7 +15,7 @@ from guard.core.iteration.run import RUN
 from guard.core.run.loop import End, LoopLimits, Next, after_iteration, before_iteration
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
 from guard.run.order import RunOrder
-from guard.run.run import StoppedByPerson, run_iteration, still_open
+from guard.run.run import StoppedByPerson, is_still_open, run_iteration
 from guard.system.signals import terminated_like_interrupted
 
 _MOST_PROMPT_BYTES = 4 * 1024 * 1024
@@ -25,7 +25,7 @@ INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class Looped:
+class LoopResult:
     """How a loop went."""
 
     reason: End
@@ -60,12 +60,12 @@ class Loop:
         self._limited = 0
         self._code = 0
 
-    def run(self) -> Looped:
+    def run(self) -> LoopResult:
         """Iterations until one of the ends is reached."""
         fault = None
         try:
             with terminated_like_interrupted():
-                end = self._until_an_end()
+                end = self._iterate_until_end()
         except KeyboardInterrupt:
             end = Next("stopped", INTERRUPTED)
         except (GuardError, OSError) as error:
@@ -76,32 +76,34 @@ class Loop:
         assert end.ends is not None
         if fault is None:
             self._end_run(end.ends)
-        return Looped(end.ends, end.code, tuple(self._reports), self._elapsed(), fault)
+        return LoopResult(end.ends, end.code, tuple(self._reports), self._elapsed_seconds(), fault)
 
-    def _until_an_end(self) -> Next:
-        end = self._may_end()
+    def _iterate_until_end(self) -> Next:
+        end = self._find_end()
         while end is None:
             step = self._iterate()
-            end = step if step.ends is not None else self._may_end()
+            end = step if step.ends is not None else self._find_end()
             if end is None:
                 self._sleep(step.seconds)
-                end = self._may_end()
+                end = self._find_end()
         return end
 
-    def _elapsed(self) -> float:
+    def _elapsed_seconds(self) -> float:
         return time.monotonic() - self._begun
 
-    def _may_end(self) -> Next | None:
+    def _find_end(self) -> Next | None:
         left = self._open_tasks()
         done = len({(report.run, report.iteration) for report in self._reports})
-        if self._reports and still_open(self._guard, self._reports[-1]):
+        if self._reports and is_still_open(self._guard, self._reports[-1]):
             done -= 1
         unsaved = bool(self._reports) and self._reports[-1].uncommitted.any
-        return before_iteration(self._plan.limits, done, self._elapsed(), left, self._code, unsaved)
+        return before_iteration(
+            self._plan.limits, done, self._elapsed_seconds(), left, self._code, unsaved
+        )
 
     def _open_tasks(self) -> int | None:
         file = self._plan.tasks
-        left = boxes_in(file) if file is not None else None
+        left = count_open_boxes(file) if file is not None else None
         if file is not None and left is None:
             if not self._reports:
                 raise WrongUsage(
@@ -139,7 +141,7 @@ class Loop:
 
     def _time_left(self) -> float | None:
         limit = self._plan.limits.max_seconds
-        return None if limit is None else max(0.0, limit - self._elapsed())
+        return None if limit is None else max(0.0, limit - self._elapsed_seconds())
 
     def _keep(self, report: CheckReport) -> None:
         self._reports.append(report)

@@ -37,7 +37,7 @@ class RunOrder:
     agent_id: str | None = None
 
 
-def named(argv: Sequence[str]) -> str | None:
+def agent_of_command(argv: Sequence[str]) -> str | None:
     """The agent that a command names, if it is one that guard knows."""
     name = os.path.basename(argv[0])
     return name if name in AGENT_PROGRAMS else None

@@ -30,7 +30,7 @@ _KEEPER = ("host", "keeper_pid", "keeper_start")
 _MOST_ATTEMPTS = 20
 _LONGEST = 400
 
-Whose = Literal["ours", "ended", "nobody_knows", "taken"]
+EntryOwner = Literal["ours", "ended", "unknown", "taken"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RegistryEntry:
             "GUARD_AGENT_INCARNATION": str(self.agent.incarnation),
         }
 
-    def started(self, process: Process | None) -> None:
+    def record_process(self, process: Process | None) -> None:
         """The agent's own process is there: if guard is killed, the agent may live on."""
         where = self.agent.whereabouts
         if process is not None and where.pid is None and where.tmux_session is None:
@@ -61,23 +61,23 @@ class RegistryEntry:
                 store, now = self.guard.writable_store, self.guard.clock.now()
                 agents.place(store, now, self.agent, placing)
 
-    def ends(self, report: CheckReport) -> None:
+    def record_verdict(self, report: CheckReport) -> None:
         """What the verdict on the iteration says of the agent; one that waits or was limited goes on, with no guard over it
         unless guard goes on too."""
         status = BY_VERDICT.get(report.status, "working")
         message = f"iteration {report.iteration}: {report.status}, {report.reason}"
         left = status in ACTIVE and not self.in_loop
-        where = _users(self.agent.whereabouts, self.guard.environ) if left else None
+        where = _without_guard(self.agent.whereabouts, self.guard.environ) if left else None
         self._report(status, message, where, report.run, report.iteration)
 
-    def fails(self, why: str) -> None:
+    def record_failure(self, why: str) -> None:
         """Guard could not go on, and nobody knows what became of the agent's work: that is no longer an active agent."""
         with suppress(GuardError):
             self._report("error", shortened(valid(why), _LONGEST), None)
 
-    def stopped(self, why: str) -> None:
+    def record_stop(self, why: str) -> None:
         """The agent was ended with its guard, by a person or by `guard agent kill`."""
-        agent = _known(self.guard, self.agent.task_id, self.agent.agent_id)
+        agent = _find_agent(self.guard, self.agent.task_id, self.agent.agent_id)
         if agent is not None and agent.incarnation == self.agent.incarnation:
             reason = shortened(f"guard was stopped: {valid(why)}", _LONGEST)
             store, now = self.guard.writable_store, self.guard.clock.now()
@@ -106,7 +106,7 @@ class RegistryEntry:
         _tell(self.guard, report)
 
 
-def begins(
+def enter_registry(
     guard: Invocation, task: str, agent_id: str | None, kind: str, *, in_loop: bool = False
 ) -> RegistryEntry:
     """The agent works on the task from now on, again or for the first time.
@@ -116,16 +116,16 @@ def begins(
     """
     for name in [agent_id] if agent_id else _names(kind):
         for _ in range(_MOST_ATTEMPTS):
-            known = _known(guard, task, name)
-            whose, detail = _whose(guard, known) if known is not None else ("ended", "")
-            if whose == "taken" and agent_id is None:
+            known = _find_agent(guard, task, name)
+            owner, detail = _owner_of(guard, known) if known is not None else ("ended", "")
+            if owner == "taken" and agent_id is None:
                 break
-            if whose == "taken":
+            if owner == "taken":
                 raise Refused(
                     f"agent {name} of task {task} is active already ({detail})",
                     "give the agent of this run another name with --agent-id",
                 )
-            report = _joined(guard, task, name, kind, known, whose, detail)
+            report = _join(guard, task, name, kind, known, owner, detail)
             if report is not None:
                 _tell(guard, report)
                 if agent_id is None and name != kind:
@@ -140,34 +140,34 @@ def _names(kind: str) -> Iterator[str]:
         yield f"{kind}-{number}"
 
 
-def _known(guard: Invocation, task: str, name: str) -> Agent | None:
+def _find_agent(guard: Invocation, task: str, name: str) -> Agent | None:
     registry = guard.store.view(AGENT_REGISTRY, task)
     return registry.agent(name) if registry else None
 
 
-def _whose(guard: Invocation, known: Agent) -> tuple[Whose, str]:
+def _owner_of(guard: Invocation, known: Agent) -> tuple[EntryOwner, str]:
     """Whose an agent is that is registered already: to go on with, to begin anew, or another's."""
     where = known.whereabouts
     if known.status not in ACTIVE:
         return "ended", ""
-    if not where.known or _is_us(where) or surrounds(where, guard.environ):
+    if not where.known or _is_this_guard(where) or surrounds(where, guard.environ):
         return "ours", ""
     seen = look(where, age_seconds=age_of(guard, known), here=here())
     if seen.state == "ended":
         return "ended", seen.detail
-    return ("taken" if seen.state == "alive" else "nobody_knows"), seen.detail
+    return ("taken" if seen.state == "alive" else "unknown"), seen.detail
 
 
-def _us() -> Whereabouts:
+def _this_guard() -> Whereabouts:
     own, _ = place(None, None, os.getpid())
     return Whereabouts(host=own.host, keeper_pid=own.pid, keeper_start=own.pid_start)
 
 
-def _is_us(where: Whereabouts) -> bool:
-    return all(getattr(where, name) == getattr(_us(), name) for name in _KEEPER)
+def _is_this_guard(where: Whereabouts) -> bool:
+    return all(getattr(where, name) == getattr(_this_guard(), name) for name in _KEEPER)
 
 
-def _users(where: Whereabouts, environ: Mapping[str, str]) -> Whereabouts:
+def _without_guard(where: Whereabouts, environ: Mapping[str, str]) -> Whereabouts:
     """What others said of where it runs: without its guard, and without a process that guard itself started."""
     own = {"keeper_pid": None, "keeper_start": None}
     if where.keeper_pid is not None and not surrounds(where, environ):
@@ -175,25 +175,25 @@ def _users(where: Whereabouts, environ: Mapping[str, str]) -> Whereabouts:
     return where.model_copy(update=own)
 
 
-def _joined(
+def _join(
     guard: Invocation,
     task: str,
     name: str,
     kind: str,
     known: Agent | None,
-    whose: Whose,
+    owner: EntryOwner,
     detail: str,
 ) -> AgentReport | None:
     """The agent at work under this guard; None if it has to be looked at again, because it is not what it was."""
-    store, now, own = guard.writable_store, guard.clock.now(), _us()
-    if known is not None and whose == "ours":
+    store, now, own = guard.writable_store, guard.clock.now(), _this_guard()
+    if known is not None and owner == "ours":
         update = {name: getattr(own, name) for name in _KEEPER}
-        where = _users(known.whereabouts, guard.environ).model_copy(update=update)
+        where = _without_guard(known.whereabouts, guard.environ).model_copy(update=update)
         return agents.go_on(store, now, known, Placing(where, guard.clock.boot()))
-    if known is not None and known.status in ACTIVE and whose == "ended":
+    if known is not None and known.status in ACTIVE and owner == "ended":
         agents.end_detected(store, now, known, detail[:512], None)
         return None
-    if known is not None and whose == "nobody_knows":
+    if known is not None and owner == "unknown":
         guard.output.warn(f"agent {name} of task {task} is taken over: {detail}")
         agents.give_up(store, now, known, f"taken over by another run: {detail}"[:_LONGEST])
         return None

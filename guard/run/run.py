@@ -19,19 +19,18 @@ from guard.errors import BreakerOpen, GuardError, WrongUsage
 from guard.iteration.begin import begin, record_not_started
 from guard.iteration.current import (
     CheckTerms,
-    current,
+    current_iteration,
     last_check,
+    record_session,
     refuse_beside_another,
-    session_seen,
-    watch_of,
+    watch_processes,
 )
-from guard.iteration.kept_output import KeptOutput, output_left_by
+from guard.iteration.kept_output import KeptOutput, classify_kept_output
 from guard.iteration.process_watch import MARK
-from guard.run import registry_entry as registered
-from guard.run.child import ChildExit, Supervised
+from guard.run.child import AgentProcess, ChildExit
 from guard.run.limits import AgentWatch
-from guard.run.order import RunOrder, check_program, current_folder, named
-from guard.run.registry_entry import RegistryEntry
+from guard.run.order import RunOrder, agent_of_command, check_program, current_folder
+from guard.run.registry_entry import RegistryEntry, enter_registry
 from guard.system.signals import terminated_like_interrupted
 
 
@@ -46,17 +45,17 @@ class StoppedByPerson(Exception):
 def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
     """Run the agent once and say what became of it."""
     with terminated_like_interrupted():
-        left = finish_what_was_left(guard, order.terms, order.goes_on)
-        if left is not None and (order.goes_on or still_open(guard, left)):
+        left = finish_open_iteration(guard, order.terms, order.goes_on)
+        if left is not None and (order.goes_on or is_still_open(guard, left)):
             return left
         if left is not None:
-            _tell_of(guard, left)
+            _warn_of_left(guard, left)
         check_program(order.argv, guard.environ)
         _ask_breaker(guard)
-        return _registered(guard, order)
+        return _iterate_in_registry(guard, order)
 
 
-def _tell_of(guard: Invocation, left: CheckReport) -> None:
+def _warn_of_left(guard: Invocation, left: CheckReport) -> None:
     """What became of an iteration that is not what was asked for."""
     guard.output.warn(f"iteration {left.iteration}: {left.status}: {left.reason} ({left.detail})")
     for held in left.rescue.held_back if left.rescue else ():
@@ -65,28 +64,28 @@ def _tell_of(guard: Invocation, left: CheckReport) -> None:
         guard.output.warn(f"safe in snapshot {left.snapshot.id}: {left.snapshot.recover}")
 
 
-def _registered(guard: Invocation, order: RunOrder) -> CheckReport:
+def _iterate_in_registry(guard: Invocation, order: RunOrder) -> CheckReport:
     """The iteration, with its agent in the registries if it has a task there."""
     if order.task is None:
         return _iterate(guard, order)
-    kind = order.terms.agent or named(order.argv) or "agent"
-    entry = registered.begins(guard, order.task, order.agent_id, kind, in_loop=order.in_loop)
+    kind = order.terms.agent or agent_of_command(order.argv) or "agent"
+    entry = enter_registry(guard, order.task, order.agent_id, kind, in_loop=order.in_loop)
     try:
         report = _iterate(guard, order, entry)
     except StoppedByPerson as stop:
-        entry.stopped(stop.report.detail or stop.report.reason)
+        entry.record_stop(stop.report.detail or stop.report.reason)
         raise
     except KeyboardInterrupt:
-        entry.stopped("interrupted while it judged the iteration")
+        entry.record_stop("interrupted while it judged the iteration")
         raise
     except (GuardError, OSError) as error:
-        entry.fails(str(error))
+        entry.record_failure(str(error))
         raise
-    entry.ends(report)
+    entry.record_verdict(report)
     return report
 
 
-def finish_what_was_left(
+def finish_open_iteration(
     guard: Invocation, terms: CheckTerms, watched: bool = False
 ) -> CheckReport | None:
     """Judge an iteration that was left open; None if there is none. `watched` says that this guard was there all the time."""
@@ -95,7 +94,7 @@ def finish_what_was_left(
     if opened is None or opened.supervisor is None:
         return None
     refuse_beside_another(run)
-    iteration = current(guard, CheckTerms())
+    iteration = current_iteration(guard, CheckTerms())
     guard.output.warn(f"iteration {opened.number} was left unfinished; it is judged first")
     return judge(
         guard,
@@ -106,21 +105,21 @@ def finish_what_was_left(
             agent=opened.agent or terms.agent,
             session=opened.session or terms.session,
         ),
-        watch=watch_of(guard, iteration),
-        output=output_left_by(guard, iteration),
+        watch=watch_processes(guard, iteration),
+        output=classify_kept_output(guard, iteration),
         alone=not watched,
         feeds_breaker="always" if last_check(guard, iteration) else "with_work",
     )
 
 
-def still_open(guard: Invocation, report: CheckReport) -> bool:
+def is_still_open(guard: Invocation, report: CheckReport) -> bool:
     """Whether the iteration goes on after this report: something of it is waited for."""
     run = guard.store.view(RUN, guard.worktree_key)
-    return run is not None and run.opened(report.run, report.iteration) is not None
+    return run is not None and run.find_open(report.run, report.iteration) is not None
 
 
 def _ask_breaker(guard: Invocation) -> None:
-    holder = breaker.process(os.getpid())
+    holder = breaker.find_process(os.getpid())
     found = breaker.allow(
         guard.writable_store, breaker.BreakerKey.of(guard), holder=holder, heir=True
     )
@@ -135,13 +134,17 @@ def _ask_breaker(guard: Invocation) -> None:
 
 
 def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = None) -> CheckReport:
-    agent = order.terms.agent or guard.config.settings.completion_check.agent or named(order.argv)
+    agent = (
+        order.terms.agent
+        or guard.config.settings.completion_check.agent
+        or agent_of_command(order.argv)
+    )
     folder = current_folder()
-    begin(guard, breaker.process(os.getpid()), order.command or order.argv, order.new_run)
-    iteration = current(guard, order.terms)
+    begin(guard, breaker.find_process(os.getpid()), order.command or order.argv, order.new_run)
+    iteration = current_iteration(guard, order.terms)
     with ExitStack() as held:
-        kept = held.enter_context(KeptOutput.of(guard, iteration).opened())
-        child = Supervised(
+        kept = held.enter_context(KeptOutput.of(guard, iteration).open())
+        child = AgentProcess(
             order.argv,
             environ={**guard.environ, **(entry.identity if entry else {}), MARK: iteration.mark},
             cwd=folder,
@@ -155,12 +158,12 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
         except WrongUsage as error:
             record_not_started(guard, iteration, error.message)
             raise
-        iteration = session_seen(guard, iteration, agent, order.terms.session, child.process)
+        iteration = record_session(guard, iteration, agent, order.terms.session, child.process)
         if entry is not None:
-            entry.started(child.process)
+            entry.record_process(child.process)
         watch = AgentWatch(guard, iteration, order, agent, child)
         ended = child.wait(watch.look)
-        output = child.classified(ended.code, guard.clock.now().astimezone())
+        output = child.classify(ended.code, guard.clock.now().astimezone())
         terms = replace(order.terms, agent=agent, session=watch.close(output))
     try:
         return _judge(watch, terms, output, ended)

@@ -6,7 +6,7 @@ from guard.core.team.change import Change
 from guard.core.team.state import Scope
 from guard.gate.accounts import Accounts
 from guard.iteration.current import Iteration
-from guard.run.child import Supervised
+from guard.run.child import AgentProcess
 
 
 class TeamFeed:
@@ -16,7 +16,7 @@ class TeamFeed:
     """
 
     def __init__(
-        self, guard: Invocation, iteration: Iteration, child: Supervised, session: str | None
+        self, guard: Invocation, iteration: Iteration, child: AgentProcess, session: str | None
     ) -> None:
         self._guard = guard
         self._iteration = iteration
@@ -32,12 +32,12 @@ class TeamFeed:
         if self._accounts.behind:
             self._accounts.send()
         if not self._accounts.behind:
-            self._accounts.record(self._child.asked(_news))
+            self._accounts.record(self._child.ask_reader(_news))
 
     def end(self, session: str | None) -> None:
         """The agent's process has ended, and with it the helpers that it still had."""
         self._session = self._named or session
-        self._accounts.host_ended(self._child.asked(_news), self._child.asked(_members))
+        self._accounts.host_ended(self._child.ask_reader(_news), self._child.ask_reader(_members))
 
     def _scope(self) -> Scope:
         iteration = self._iteration

@@ -59,7 +59,7 @@ def stalled(times: int = 3, env: dict[str, str] | None = None) -> Any:
         with guard.writable_store.change() as change:
             outcome = Outcome("timeout", "no_commits", head=place.head())
             state = breaker.record(change, place, outcome)
-    return breaker.report(state, breaker.outlook(place, state)).model_dump(mode="json")
+    return breaker.report(state, breaker.permission_now(place, state)).model_dump(mode="json")
 
 
 def view(workspace: Path) -> Path:
@@ -483,7 +483,7 @@ def test_an_end_and_what_it_means_are_one_change(repository: Path, store: FileSt
     for number in range(1, 4):
         with store.change() as change:
             outcome = Outcome("timeout", "no_commits", run="r1", iteration=number)
-            events = breaker.decided(change, place, outcome)
+            events = breaker.decide_outcome(change, place, outcome)
             change.append(iteration_ended(number, status="timeout"), *events)
     entries = list(store.entries())[-3:]
     assert [(entry.event.type, entry.more) for entry in entries] == [

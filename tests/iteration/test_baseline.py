@@ -395,7 +395,7 @@ def test_a_revision_in_the_place_of_a_recorded_baseline(project: Path) -> None:
     write(project / "mine.txt", "users\n")
     known = taken(project)
     named = baselines.from_revision(located(project), "HEAD~1", os.environ)
-    both = baselines.moved(known, named)
+    both = baselines.move_to_revision(known, named)
     assert (both.run, both.iteration, both.dirty) == (known.run, known.iteration, known.dirty)
     assert work_since(both, project).new_commits == 1
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from guard.core.iteration.events import Process
-from guard.iteration.process_watch import MARK, Marked, Watch
+from guard.iteration.process_watch import MARK, ProcessMark, ProcessWatch
 from guard.system.process_table import from_ps, table
 from tests.support.sessions import ending, until
 
@@ -21,13 +21,13 @@ WRITES = "import time\nwhile True: open('log', 'a').write('x'); time.sleep(0.05)
 
 
 @pytest.fixture
-def marked(tmp_path: Path) -> Marked:
-    return Marked(value=f"run-{tmp_path.name}/1")
+def marked(tmp_path: Path) -> ProcessMark:
+    return ProcessMark(value=f"run-{tmp_path.name}/1")
 
 
 @contextmanager
 def started(
-    marked: Marked, code: str, cwd: Path, start_new_session: bool = False
+    marked: ProcessMark, code: str, cwd: Path, start_new_session: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A helper that ends with the block."""
     environ = {**os.environ, MARK: marked.value or ""}
@@ -41,25 +41,28 @@ def started(
 SLEEPS = "import time; open('up', 'w').close(); time.sleep(300)"
 
 
-def test_a_marked_process_is_found_in_whatever_session(marked: Marked, tmp_path: Path) -> None:
+def test_a_marked_process_is_found_in_whatever_session(marked: ProcessMark, tmp_path: Path) -> None:
     with started(marked, BUSY, tmp_path, start_new_session=True) as helper:
         until(
-            lambda: [one.process.pid for one in Watch(marked).look() if one.process] == [helper.pid]
+            lambda: (
+                [one.process.pid for one in ProcessWatch(marked).look() if one.process]
+                == [helper.pid]
+            )
         )
         helper.kill()
 
 
-def test_a_process_with_another_mark_is_not(marked: Marked, tmp_path: Path) -> None:
-    other = Marked(value=f"{marked.value}0")
+def test_a_process_with_another_mark_is_not(marked: ProcessMark, tmp_path: Path) -> None:
+    other = ProcessMark(value=f"{marked.value}0")
     with started(other, BUSY, tmp_path) as helper:
         time.sleep(0.3)
-        assert Watch(marked).look() == ()
+        assert ProcessWatch(marked).look() == ()
         helper.kill()
 
 
-def test_one_that_ended_and_was_not_waited_for_is_gone(marked: Marked, tmp_path: Path) -> None:
+def test_one_that_ended_and_was_not_waited_for_is_gone(marked: ProcessMark, tmp_path: Path) -> None:
     with started(marked, "pass", tmp_path):
-        until(lambda: Watch(marked).look() == ())
+        until(lambda: ProcessWatch(marked).look() == ())
 
 
 def test_the_agent_itself_is_told_from_its_helpers(tmp_path: Path) -> None:
@@ -67,42 +70,44 @@ def test_the_agent_itself_is_told_from_its_helpers(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, process_group=0) as agent:
         try:
             start = next(stat.start for stat in table() if stat.pid == agent.pid)
-            watch = Watch(Marked(agent=Process(pid=agent.pid, start=start)))
+            watch = ProcessWatch(ProcessMark(agent=Process(pid=agent.pid, start=start)))
             until(lambda: sorted(one.kind for one in watch.look()) == ["agent", "process"])
         finally:
             os.killpg(agent.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("code", [BUSY, WRITES], ids=["CPU time", "output"])
-def test_work_keeps_a_process_from_being_idle(code: str, marked: Marked, tmp_path: Path) -> None:
+def test_work_keeps_a_process_from_being_idle(
+    code: str, marked: ProcessMark, tmp_path: Path
+) -> None:
     with started(marked, code, tmp_path):
-        watch = Watch(marked)
+        watch = ProcessWatch(marked)
         until(lambda: bool(watch.look()))
         time.sleep(1.5)
         until(lambda: watch.look()[0].idle_seconds < 1)
 
 
 def test_a_process_that_sleeps_is_idle_since_it_was_first_seen(
-    marked: Marked, tmp_path: Path
+    marked: ProcessMark, tmp_path: Path
 ) -> None:
     with started(marked, SLEEPS, tmp_path):
         until((tmp_path / "up").exists)
         time.sleep(0.2)
-        begun, watch = time.monotonic(), Watch(marked)
+        begun, watch = time.monotonic(), ProcessWatch(marked)
         assert watch.look()[0].idle_seconds == 0
         time.sleep(1.0)
         assert 1.0 <= watch.look()[0].idle_seconds <= time.monotonic() - begun
 
 
-def test_an_earlier_check_is_gone_on_from(marked: Marked, tmp_path: Path) -> None:
+def test_an_earlier_check_is_gone_on_from(marked: ProcessMark, tmp_path: Path) -> None:
     with started(marked, SLEEPS, tmp_path):
         until((tmp_path / "up").exists)
         time.sleep(0.2)
-        seen = Watch(marked).look()
-        second = Watch(marked)
+        seen = ProcessWatch(marked).look()
+        second = ProcessWatch(marked)
         second.recall(seen, seconds_ago=300)
         assert second.look()[0].idle_seconds >= 300
-        third = Watch(marked)
+        third = ProcessWatch(marked)
         third.recall([seen[0].model_copy(update={"moved": seen[0].moved + 1})], seconds_ago=300)
         assert third.look()[0].idle_seconds < 60
 
@@ -111,13 +116,16 @@ def test_without_a_mark_those_count_that_began_in_the_work_tree_since(tmp_path: 
     inside = tmp_path / "inside"
     inside.mkdir()
     since = time.time()
-    marked = Marked(root=tmp_path, since=since - 1)
+    marked = ProcessMark(root=tmp_path, since=since - 1)
     with ending(subprocess.Popen(["sleep", "60"], cwd=inside)) as helper:
         until(
-            lambda: [one.process.pid for one in Watch(marked).look() if one.process] == [helper.pid]
+            lambda: (
+                [one.process.pid for one in ProcessWatch(marked).look() if one.process]
+                == [helper.pid]
+            )
         )
-        assert Watch(Marked(root=tmp_path, since=time.time() + 5)).look() == ()
-        assert Watch(Marked(root=tmp_path / "elsewhere", since=since - 1)).look() == ()
+        assert ProcessWatch(ProcessMark(root=tmp_path, since=time.time() + 5)).look() == ()
+        assert ProcessWatch(ProcessMark(root=tmp_path / "elsewhere", since=since - 1)).look() == ()
 
 
 @pytest.mark.parametrize("between", ["cat", "(cd / && exec cat)"], ids=["inside", "elsewhere"])

@@ -67,7 +67,7 @@ def judge(evidence: Evidence, policy: Policy) -> Ruling:
 
 
 def _helpers_killed(seen: Evidence, policy: Policy) -> Decision | None:
-    if seen.output is None or not seen.output.killed or _was_hung(seen):
+    if seen.output is None or not seen.output.killed or _has_hung(seen):
         return None
     outlived = next((one for one in seen.living if is_holding(one, policy)), None)
     if outlived is not None and policy.wait and seen.waited_seconds < policy.max_wait_seconds:
@@ -97,7 +97,7 @@ def _output_says(seen: Evidence, _policy: Policy) -> Decision | None:
     status = status_of(seen.output.outcome)
     if status is None and seen.ended_by_guard == "max_time":
         return Verdict("working", "max_time", "the agent's time was over, and it was ended")
-    if status is None or (status == "interrupted" and _was_hung(seen)):
+    if status is None or (status == "interrupted" and _has_hung(seen)):
         return None
     return Verdict(status, seen.output.outcome, seen.output.reason, seen.output.retry_at)
 
@@ -120,7 +120,7 @@ def _hung_members(seen: Evidence, policy: Policy) -> Decision | None:
 
 
 def _probe_failed_for_good(seen: Evidence, _policy: Policy) -> Decision | None:
-    failed = _asked(seen)
+    failed = _probe_of_round(seen)
     if failed is None or failed.failure is None:
         return None
     if failed.failure == "limited":
@@ -130,7 +130,7 @@ def _probe_failed_for_good(seen: Evidence, _policy: Policy) -> Decision | None:
 
 def _waits_for_helper(seen: Evidence, policy: Policy) -> Decision | None:
     """A claim to wait counts for nothing alone, and neither does an idle process; but the one bears out the other."""
-    asked = _asked(seen)
+    asked = _probe_of_round(seen)
     answer = asked.answer if asked else None
     if answer is None or not (answer.agents_active or answer.reading() == "waiting"):
         return None
@@ -156,7 +156,7 @@ def _says_complete(seen: Evidence, policy: Policy) -> Decision | None:
         if seen.rescue is not None or not seen.uncommitted.names or not may_commit(seen, policy):
             return None
         return Step("rescue", "the agent says it is done and left work uncommitted")
-    if _doubt(seen):
+    if _has_doubt(seen):
         return None
     if seen.work.rescued:
         return Verdict("complete", "rescued", "an earlier check rescued what was left")
@@ -170,7 +170,7 @@ def _ask(seen: Evidence, policy: Policy) -> Decision | None:
 
 
 def _next_round(seen: Evidence, policy: Policy) -> Decision | None:
-    if not policy.wait or seen.round >= policy.max_probes or _nothing_can_change(seen, policy):
+    if not policy.wait or seen.round >= policy.max_probes or _is_settled(seen, policy):
         return None
     return Step(
         "wait",
@@ -188,7 +188,7 @@ def _give_up(seen: Evidence, policy: Policy) -> Decision:
     if outage is not None:
         return Verdict("limited", "outage", outage.detail, outage.retry_at)
     last = seen.probes[-1] if seen.probes else None
-    if _was_hung(seen):
+    if _has_hung(seen):
         return Verdict(
             "timeout", "hung", "the agent showed no sign of work any more, and was ended"
         )
@@ -236,18 +236,18 @@ def _goes_on(seen: Evidence, policy: Policy, why: str) -> Verdict:
     return Verdict("waiting", "team" if seen.team and seen.team.active else "alive", why)
 
 
-def _asked(seen: Evidence) -> ProbeResult | None:
+def _probe_of_round(seen: Evidence) -> ProbeResult | None:
     """This round's probe, if it was made."""
     return seen.probes[-1] if seen.probed and seen.probes else None
 
 
-def _was_hung(seen: Evidence) -> bool:
+def _has_hung(seen: Evidence) -> bool:
     """Whether guard ended an agent that did nothing any more: what died with it had hung too, and is no interruption."""
     return seen.ended_by_guard == "idle"
 
 
 def _reading(seen: Evidence) -> str | None:
-    asked = _asked(seen)
+    asked = _probe_of_round(seen)
     return asked.answer.reading() if asked and asked.answer else None
 
 
@@ -261,16 +261,16 @@ def _outage(seen: Evidence) -> ProbeResult | None:
     return None
 
 
-def _doubt(seen: Evidence) -> bool:
+def _has_doubt(seen: Evidence) -> bool:
     """Whether something speaks against a claim that there was nothing to do."""
-    asked = _asked(seen)
+    asked = _probe_of_round(seen)
     pending = bool(asked and asked.answer and asked.answer.tasks_pending)
     clean = seen.output is None or seen.output.outcome == "ok"
     elsewhere = seen.rescue is not None and seen.rescue.branch is not None
     return pending or not clean or bool(seen.open_tasks) or seen.work.lost > 0 or elsewhere
 
 
-def _nothing_can_change(seen: Evidence, policy: Policy) -> bool:
+def _is_settled(seen: Evidence, policy: Policy) -> bool:
     """Nobody to ask, and the only one who could have done anything has ended."""
     return seen.agent_ended and not seen.living and not (policy.probe and seen.can_ask)
 

@@ -53,7 +53,7 @@ def _read(model: type[M], document: object) -> M:
         raise ValueError(first_problem(error)) from None
 
 
-def with_set(policy: Policy, told: Sequence[str]) -> Policy:
+def apply_settings(policy: Policy, told: Sequence[str]) -> Policy:
     """The policy with `name=value` settings in it; a ValueError that names the trouble otherwise."""
     values: dict[str, Any] = policy.model_dump()
     for pair in told:
@@ -68,14 +68,14 @@ def with_set(policy: Policy, told: Sequence[str]) -> Policy:
         raise ValueError(first_problem(error)) from None
 
 
-def explained(evidence: Evidence, policy: Policy) -> JudgeReport:
+def explain(evidence: Evidence, policy: Policy) -> JudgeReport:
     """The judgement on one document."""
     return _report(judge(evidence, policy), policy, 1, 1, None)
 
 
-def replayed(made: CheckMade, told: Sequence[str]) -> JudgeReport:
+def replay_check(made: CheckMade, told: Sequence[str]) -> JudgeReport:
     """What the looks of a past check come to under other settings: the first verdict, or where its evidence ends."""
-    policy = with_set(_read(Policy, made.policy), told)
+    policy = apply_settings(_read(Policy, made.policy), told)
     rulings = [judge(_read(Evidence, look), policy) for look in made.looks]
     if not rulings:
         raise ValueError("the check kept no evidence")

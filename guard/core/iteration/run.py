@@ -72,7 +72,7 @@ class Run(ViewDocument):
     def key(self) -> str:
         return self.worktree
 
-    def opened(self, run: str, number: int) -> OpenIteration | None:
+    def find_open(self, run: str, number: int) -> OpenIteration | None:
         """This iteration, if it is of this run and open."""
         known = self.open_iteration if self.run == run else None
         return known if known is not None and known.number == number else None

@@ -15,7 +15,7 @@ from guard.errors import GuardError, Refused
 from guard.hooks.ancestors import calling_agent, has_ended
 from guard.hooks.watchdog import TimeIsUp
 from guard.iteration.begin import begin
-from guard.iteration.current import told_of_session
+from guard.iteration.current import note_session
 from guard.iteration.process_watch import MARK
 
 _LONGEST = 400
@@ -34,7 +34,7 @@ def record_session_start(guard: Invocation, call: HookCall) -> None:
         trouble, detail = error, str(error)
     if call.session is not None:
         mark = guard.environ.get(MARK)
-        told_of_session(guard, call.agent, call.session, mark=mark, process=calling_agent())
+        note_session(guard, call.agent, call.session, mark=mark, process=calling_agent())
     _record(guard, call, hooks, moment, detail, began)
     if trouble is not None:
         raise trouble

@@ -32,7 +32,7 @@ from guard.hooks.agent.ingest import session_scope, team_events
 from guard.hooks.ancestors import has_ended
 from guard.iteration import baseline as baselines
 from guard.iteration.attribution import Away, left_by_iteration, shared_with_user
-from guard.iteration.current import CheckTerms, current, last_check
+from guard.iteration.current import CheckTerms, current_iteration, last_check
 from guard.store import Change
 
 _MOST_DETAIL = 512
@@ -151,7 +151,7 @@ def _left_by_session(
         return None
     if not _has_baseline(guard.store.view(RUN, key), call, hooks, known):
         return None
-    iteration = current(guard, CheckTerms())
+    iteration = current_iteration(guard, CheckTerms())
     settings = guard.settings(iteration.frozen)
     limit = min(settings.completion_check.git_timeout_seconds, seconds)
     last = last_check(guard, iteration)

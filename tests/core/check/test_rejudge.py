@@ -9,7 +9,7 @@ import pytest
 from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import RULES
-from guard.core.check.rejudge import explained, read_evidence, replayed, with_set
+from guard.core.check.rejudge import apply_settings, explain, read_evidence, replay_check
 from tests.support.events import MOMENT
 from tests.support.evidence import COMMITTED, answered, failed, living, look, said
 
@@ -105,7 +105,7 @@ SETTINGS: dict[str, tuple[list[str], dict[str, Any]]] = {
 @pytest.mark.parametrize(("told", "expected"), SETTINGS.values(), ids=SETTINGS)
 def test_settings(told: list[str], expected: dict[str, Any]) -> None:
     before = Policy(max_wait_seconds=60)
-    assert with_set(before, told) == before.model_copy(update=expected)
+    assert apply_settings(before, told) == before.model_copy(update=expected)
 
 
 WRONG = {
@@ -121,12 +121,12 @@ WRONG = {
 @pytest.mark.parametrize("told", WRONG)
 def test_a_setting_that_is_none_is_named(told: str) -> None:
     with pytest.raises(ValueError, match=WRONG[told]):
-        with_set(Policy(), [told])
+        apply_settings(Policy(), [told])
 
 
 def test_a_verdict_is_explained() -> None:
     retry_at = MOMENT + timedelta(hours=1)
-    found = explained(look(work=COMMITTED, output=said("limited", retry_at=retry_at)), Policy())
+    found = explain(look(work=COMMITTED, output=said("limited", retry_at=retry_at)), Policy())
     assert (found.decision, found.status, found.reason) == ("verdict", "complete", "commits")
     assert (found.retry_at, found.seconds) == (retry_at, 0)
     assert found.trail == ("helpers killed with the session", "new commits")
@@ -134,7 +134,7 @@ def test_a_verdict_is_explained() -> None:
 
 
 def test_a_step_is_explained() -> None:
-    found = explained(look(living=(living(),)), Policy(max_wait_seconds=60))
+    found = explain(look(living=(living(),)), Policy(max_wait_seconds=60))
     assert (found.decision, found.status, found.reason, found.seconds) == ("wait", None, None, 60)
     assert found.trail[-1] == "something is at work"
     assert found.policy == Policy(max_wait_seconds=60)
@@ -164,7 +164,7 @@ REPLAYS: dict[str, tuple[CheckMade, list[str], tuple[str, str | None, int]]] = {
 def test_a_past_check_under_other_settings(
     check: CheckMade, told: list[str], expected: tuple[str, str | None, int]
 ) -> None:
-    found = replayed(check, told)
+    found = replay_check(check, told)
     assert (found.decision, found.reason, found.look) == expected
     assert found.looks == len(check.looks)
     assert (found.recorded_status, found.recorded_reason) == ("timeout", "no_commits")
@@ -173,16 +173,16 @@ def test_a_past_check_under_other_settings(
 
 def test_a_check_without_evidence_cannot_be_replayed() -> None:
     with pytest.raises(ValueError, match="kept no evidence"):
-        replayed(made(), [])
+        replay_check(made(), [])
 
 
 def test_looks_that_this_version_cannot_read_are_a_problem_in_one_line() -> None:
     old = made(look()).model_copy(update={"looks": ({"at": "2026-01-31T12:00:00Z", "commits": 1},)})
     with pytest.raises(ValueError, match="Field required") as refused:
-        replayed(old, [])
+        replay_check(old, [])
     assert "\n" not in str(refused.value)
 
 
 def test_a_report_is_a_document() -> None:
-    text = explained(look(), Policy()).model_dump_json()
+    text = explain(look(), Policy()).model_dump_json()
     assert json.loads(text)["schema"] == "guard/judge/1"
