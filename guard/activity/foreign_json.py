@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.system.private_files import close
 
 MOST_BYTES = 1024 * 1024

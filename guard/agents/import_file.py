@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.core.base.text import visible
 from guard.errors import StateProblem, WrongUsage
 from guard.system.private_files import close

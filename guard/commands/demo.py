@@ -21,8 +21,7 @@ def command(guard: Invocation, state: bool, keep: bool) -> None:
     Needs git and nothing else, and touches nothing outside its scratch folder. Exit code 1 if
     anything goes otherwise than it should.
     """
-    from guard.demo.iterations import IterationsPlay
-    from guard.demo.state import StatePlay
+    from guard.demo.plays import IterationsPlay, StatePlay
 
     begun = monotonic()
     folder = Path(tempfile.mkdtemp(prefix="guard-demo-"))

@@ -70,7 +70,7 @@ def _value(guard: Invocation, name: str, text: str, field: Any) -> Any:
 
 
 def _document(name: str, text: str) -> Any:
-    from guard.core.base.strict_json import loads
+    from guard.core.base.json_text import loads
 
     try:
         found = loads(text.encode())

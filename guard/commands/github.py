@@ -48,8 +48,7 @@ def command() -> None:
 @click.pass_obj
 def prepare(guard: Invocation, state_key: str) -> None:
     """Say under which key a cache may keep the state, as outputs of this step."""
-    from guard.github.environment import Surroundings
-    from guard.github.step_files import write_outputs
+    from guard.github.environment import Surroundings, write_outputs
 
     job = Surroundings(guard.environ)
     general = job.cache_key(state_key, str(guard.repository.root))
@@ -87,8 +86,7 @@ def step(
     from guard.check.text import verdict_text
     from guard.github import modes
     from guard.github import publish as publishing
-    from guard.github.environment import Surroundings
-    from guard.github.step_files import emptied
+    from guard.github.environment import Surroundings, emptied
 
     job = Surroundings(guard.environ)
     publishing.forget(job)

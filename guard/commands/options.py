@@ -10,7 +10,7 @@ import click
 from guard.context.ids import given_id
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.report import Report
+from guard.core.base.fields import Report
 from guard.core.check.settings import AgentCli
 from guard.errors import WrongUsage
 from guard.iteration.current import CheckTerms

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from guard.context.invocation import Invocation
 from guard.coordinator.record import find_event
 from guard.core.base.fields import first_problem
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.core.coordinator.decide import record_usage
 from guard.core.coordinator.requests import Request
 from guard.core.coordinator.upkeep_events import UsageChecked

@@ -13,7 +13,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guard import __version__
 from guard.core.base.text import shortened, visible
-from guard.core.github.redact import redacted
+from guard.core.github.escape import redacted
 from guard.errors import Refused, RepositoryProblem, StoreUnavailable
 
 T = TypeVar("T")

@@ -2,12 +2,16 @@
 
 import json
 import os
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from guard.core.github.escape import output_file
 
 _MOST_EVENT_BYTES = 25 * 1024 * 1024
 _OURS = "GUARD_ACTION_"
@@ -107,3 +111,37 @@ def _at(found: object, *keys: str) -> object:
             return None
         found = found.get(key)
     return found
+
+
+def write_outputs(job: Surroundings, values: Mapping[str, str]) -> None:
+    """The outputs of this step, and no others."""
+    _write(job, "GITHUB_OUTPUT", output_file(values, f"guard_{secrets.token_hex(16)}"))
+
+
+def write_summary(job: Surroundings, text: str) -> None:
+    """The page of this step."""
+    _write(job, "GITHUB_STEP_SUMMARY", text)
+
+
+def emptied(paths: Iterable[Path]) -> list[str]:
+    """Empty these files; the names of those that were not empty."""
+    found = []
+    for path in paths:
+        with suppress(OSError):
+            if path.is_symlink() or path.stat().st_size:
+                found.append(path.name)
+                _put(path, b"")
+    return found
+
+
+def _write(job: Surroundings, name: str, text: str) -> None:
+    if told := job.environ.get(name):
+        _put(Path(told), text.encode())
+
+
+def _put(path: Path, data: bytes) -> None:
+    """A new file in the place of the old one: whoever holds that one open, or has made it a link, writes elsewhere."""
+    other = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with other.open("xb") as file:
+        file.write(data)
+    os.replace(other, path)

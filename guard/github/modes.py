@@ -13,7 +13,7 @@ from guard.context.invocation import Invocation
 from guard.core.base.fields import parsed
 from guard.core.check.events import CheckMade
 from guard.core.check.report import EXIT_OF, BreakerLine, CheckReport
-from guard.core.github.redact import known_secrets, redacted_all
+from guard.core.github.escape import known_secrets, redacted_all
 from guard.core.github.report import Mode, StepReport
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem

@@ -10,8 +10,7 @@ from guard.core.github.report import Mode, Push, StepReport
 from guard.core.github.summary import summary
 from guard.errors import StateProblem
 from guard.git.locate import Repository
-from guard.github.environment import Surroundings
-from guard.github.step_files import write_outputs, write_summary
+from guard.github.environment import Surroundings, write_outputs, write_summary
 
 _REPORT = "report.json"
 _MOST_BYTES = 64 * 1024 * 1024

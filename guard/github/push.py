@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from guard.core.check.report import CheckReport
-from guard.core.github.redact import redacted
+from guard.core.github.escape import redacted
 from guard.core.github.report import Push
 from guard.errors import GuardError
 from guard.git.locate import Repository

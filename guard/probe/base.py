@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.core.probe.answer import BadAnswer, ProbeFailure, answer_schema, probe_question
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.probe.base import (
     UUID,
     Call,

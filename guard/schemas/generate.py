@@ -19,8 +19,7 @@ from guard.core.activity.report import ActivityReport
 from guard.core.activity.status import StatusReport
 from guard.core.agents.report import AgentDetailReport, AgentReport, AgentsReport, ImportReport
 from guard.core.base.docstrings import describe_all
-from guard.core.base.fields import Count, Digest, Seq
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Digest, Report, Seq
 from guard.core.breaker.report import BreakerReport
 from guard.core.check.evidence import Evidence
 from guard.core.check.rejudge import JudgeReport

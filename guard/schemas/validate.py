@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from guard.context.config import own_section
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.core.base.text import plural, valid
 from guard.core.log.record import BadRecord, unsealed
 from guard.core.log.reports import Finding

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from guard.git.locate import at
-from guard.github.environment import Surroundings
+from guard.github.environment import Surroundings, emptied
 from guard.github.push import push_rescue
-from guard.github.step_files import emptied
 from tests.core.github.test_github import read_as_a_runner
 from tests.support import Result, commit, git, run, write
 from tests.support.steps import checked, step

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from guard.context.resources import folder
 from guard.core.base.fields import is_whole
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.core.log.table import event_types, view_kinds
 from guard.core.probe.answer import Answer
 from guard.schemas import generate as schemas

@@ -106,7 +106,7 @@ def expand(
 
 
 def _object(path: Path) -> dict[str, Any]:
-    from guard.core.base.strict_json import loads
+    from guard.core.base.json_text import loads
 
     try:
         with path.open("rb") as file:

@@ -13,8 +13,7 @@ from guard.core.activity.sources import AnySource, Tier, find_source
 from guard.core.activity.state import FalseAlarm, WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.agents.events import AgentStatus
-from guard.core.base.fields import Count, Frozen, Id, Instant, Line
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report
 from guard.core.base.text import plural, visible
 
 

@@ -17,7 +17,7 @@ from guard.core.activity.outages import (
     OUTAGE_WITHIN_MINUTES,
 )
 from guard.core.activity.sources import LOOKBACK_MINUTES
-from guard.core.base.section import Section
+from guard.core.base.fields import Section
 
 PLACEHOLDERS = ("{agent}", "{task}")
 NAME_END = "\0"

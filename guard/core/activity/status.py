@@ -10,8 +10,7 @@ from guard.core.activity.outages import Outage
 from guard.core.activity.sources import AnySource
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.report import ListedAgent, aligned, percent
-from guard.core.base.fields import Count, Frozen, Id, Instant
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Frozen, Id, Instant, Report
 from guard.core.base.text import plural
 
 Category = Literal["fresh", "warning", "critical", "auto_resume", "ended"]

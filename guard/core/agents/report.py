@@ -8,8 +8,7 @@ from pydantic import Field
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.events import AgentStatus
 from guard.core.agents.findings import FoundOut
-from guard.core.base.fields import Count, Frozen, Id, Line
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Frozen, Id, Line, Report
 from guard.core.base.text import visible
 from guard.core.claims.completion_validation import CompletionValidation
 

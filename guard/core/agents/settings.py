@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from guard.core.agents.registry import KEEP_FINISHED
-from guard.core.base.section import USERS, Section
+from guard.core.base.fields import USERS, Section
 
 
 class RegistrySettings(Section):

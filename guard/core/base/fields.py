@@ -105,3 +105,17 @@ def first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else str(first["msg"])
+
+
+class Report(Frozen):
+    """One document on stdout."""
+
+    schema_: str = Field(alias="schema")
+
+
+USERS = {"user_only": True}
+"""For a knob that the project's file cannot set: it is the agent's to edit."""
+
+
+class Section(Frozen):
+    """A table of the configuration."""

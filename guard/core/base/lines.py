@@ -8,7 +8,7 @@ import re
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 
 LONGEST_LINE = 8 * 1024 * 1024
 _MOST_DOCUMENTS = 20

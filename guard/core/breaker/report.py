@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Instant, Line
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Instant, Line, Report
 from guard.core.breaker import BreakerState, Happening, Trial
 from guard.core.iteration.events import Seconds
 

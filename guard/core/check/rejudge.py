@@ -6,9 +6,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from guard.core.base.fields import Count, Frozen, Instant, first_problem
-from guard.core.base.report import Report
-from guard.core.base.strict_json import loads
+from guard.core.base.fields import Count, Frozen, Instant, Report, first_problem
+from guard.core.base.json_text import loads
 from guard.core.check.events import CheckMade
 from guard.core.check.evidence import Evidence, Policy
 from guard.core.check.judge import Ruling, Verdict, judge

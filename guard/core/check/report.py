@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Frozen, Instant, Line
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import plural
 from guard.core.breaker.state import Breaker
 from guard.core.check.evidence import Evidence, TeamEvidence

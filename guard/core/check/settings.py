@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.section import USERS, Section
+from guard.core.base.fields import USERS, Section
 
 AgentCli = Literal["claude", "codex", "gemini", "qwen", "opencode", "copilot", "command"]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from guard.core.base.section import USERS, Section
+from guard.core.base.fields import USERS, Section
 
 _NEED = r"(files|findings|tests)=[0-9]{1,3}"
 REQUIREMENTS_PATTERN = rf"^( *[A-Za-z0-9][A-Za-z0-9_-]*: *{_NEED}( +{_NEED})* *(;|$))* *$"

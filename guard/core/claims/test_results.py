@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.core.base.text import plural
 
 _SUITE = re.compile(rb"<testsuites?(?=[\s/>])([^<>]{0,4096}+)>")

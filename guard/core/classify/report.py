@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Line
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Line, Report
 from guard.core.classify import Classification
 from guard.core.iteration.events import Status
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from guard.core.base.docstrings import described
-from guard.core.base.section import Section
+from guard.core.base.fields import Section
 from guard.core.config.settings import Settings
 
 

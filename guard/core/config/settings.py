@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.activity.settings import ActivitySettings
 from guard.core.agents.settings import RegistrySettings
-from guard.core.base.section import USERS, Section
+from guard.core.base.fields import USERS, Section
 from guard.core.breaker.settings import BreakerSettings
 from guard.core.check.settings import CheckSettings
 from guard.core.claims.settings import ClaimsSettings

@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Frozen, Id, Instant, Line
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report
 from guard.core.base.text import plural, visible
 from guard.core.coordinator.decide_tasks import refuse_while_held_up
 from guard.core.coordinator.entries import Parcel

@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Id
-from guard.core.base.report import Report
+from guard.core.base.fields import Id, Report
 from guard.core.base.text import plural, visible
 from guard.core.failures.pattern import FailurePattern, FailureWarning
 

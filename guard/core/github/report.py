@@ -4,8 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Frozen, Line, Oid
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Frozen, Line, Oid, Report
 from guard.core.check.report import BreakerLine, CheckReport
 from guard.core.iteration.events import Status
 from guard.core.iteration.report import BaselineReport

@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Frozen
-from guard.core.base.report import Report
+from guard.core.base.fields import Frozen, Report
 from guard.core.hooks.events import HookAgent
 
 

@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Report
 
 
 class BaselineReport(Report):

@@ -4,8 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Frozen
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Frozen, Report
 from guard.core.base.text import valid, visible
 
 Health = Literal["ok", "warning", "problem"]

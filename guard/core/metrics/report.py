@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Frozen, Instant, Line
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import visible
 from guard.core.iteration.events import Status
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from json import JSONDecodeError
 from typing import Any
 
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads
 from guard.core.plan.drafts import MOST_NAME, PlanDraft, SupportDraft, TaskDraft, quote_name
 from guard.core.plan.model import SupportingAgent
 from guard.core.plan.task_ids import make_id, normalize_name

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, first_problem
-from guard.core.base.json_in_text import objects_in
-from guard.core.base.strict_json import loads
+from guard.core.base.json_text import loads, objects_in
 from guard.core.base.text import visible
 
 MOST_BYTES = 1024 * 1024

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.report import Report
+from guard.core.base.fields import Report
 from guard.core.probe.answer import ProbeResult, Reading
 
 

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from guard.core.base.fields import Frozen, first_problem
+from guard.core.base.json_text import loads
 from guard.core.base.paths import path_line, spelled
-from guard.core.base.strict_json import loads
 from guard.core.base.text import fit_line, visible
 from guard.core.rescue.change import Changed
 from guard.core.rescue.commit_message import clean_message, is_conventional, list_lines

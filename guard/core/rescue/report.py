@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Id
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Id, Report
 from guard.core.snapshots.snapshot import Rescue
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.section import USERS, Section
+from guard.core.base.fields import USERS, Section
 
 SNAPSHOT_MAX_FILE_BYTES = 1024**3
 COMMIT_MAX_FILE_BYTES = 50 * 1024**2

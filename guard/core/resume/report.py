@@ -6,8 +6,7 @@ from pydantic import Field
 
 from guard.core.activity.events import ResumeWay
 from guard.core.agents.events import AgentStatus
-from guard.core.base.fields import Count, Id, Instant, Line, Text
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Id, Instant, Line, Report, Text
 from guard.core.base.text import visible
 from guard.core.plan.model import PlanTask
 

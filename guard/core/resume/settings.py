@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.activity.settings import FilePatterns
-from guard.core.base.section import USERS, Section
+from guard.core.base.fields import USERS, Section
 from guard.core.resume.stall import MAX_PER_STALL, PAUSE_MINUTES
 
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.report import Report
+from guard.core.base.fields import Report
 from guard.core.check.report import CheckReport
 from guard.core.iteration.events import Seconds
 from guard.core.run.loop import End

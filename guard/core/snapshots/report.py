@@ -5,9 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Seq, Text
+from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report, Seq, Text
 from guard.core.base.paths import Spelled
-from guard.core.base.report import Report
 from guard.core.base.text import visible
 from guard.core.snapshots.snapshot import MOST_NAMED, Snapshot, SnapshotKind
 

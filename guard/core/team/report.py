@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Line
-from guard.core.base.report import Report
+from guard.core.base.fields import Count, Line, Report
 from guard.core.base.text import plural, visible
 from guard.core.team.count import holds
 from guard.core.team.state import Member, Scope, TeamState

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from guard.core.base.section import USERS, Section
+from guard.core.base.fields import USERS, Section
 
 
 class TeamSettings(Section):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.base.strict_json import MOST_DEPTH, loads
+from guard.core.base.json_text import MOST_DEPTH, loads
 
 REFUSED: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", "Expecting value"),

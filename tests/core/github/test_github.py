@@ -7,9 +7,18 @@ import pytest
 from markdown_it import MarkdownIt
 
 from guard.core.github.annotations import MOST_OF_A_LEVEL, Annotation, annotations, lines
-from guard.core.github.escape import command, fitted, output_file, piece, resuming, stopping
+from guard.core.github.escape import (
+    command,
+    fitted,
+    known_secrets,
+    output_file,
+    piece,
+    redacted,
+    redacted_all,
+    resuming,
+    stopping,
+)
 from guard.core.github.outcome import MOST_IN_JSON, exit_code, outputs, statuses_to_fail_on
-from guard.core.github.redact import known_secrets, redacted, redacted_all
 from guard.core.github.report import STATUSES, Push
 from guard.core.github.summary import MOST_BYTES, summary
 from guard.core.work.uncommitted import Uncommitted

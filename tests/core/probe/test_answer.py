@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from guard.core.base.json_in_text import MOST_DEPTH, objects_in
+from guard.core.base.json_text import MOST_DEPTH_IN_TEXT, objects_in
 from guard.core.probe.answer import (
     MOST_BYTES,
     Answer,
@@ -257,7 +257,7 @@ def test_whatever_is_found_is_apart_and_in_order(text: str) -> None:
     try:
         found = objects_in(text)
     except ValueError:
-        assert text.count("{") + text.count("[") > MOST_DEPTH
+        assert text.count("{") + text.count("[") > MOST_DEPTH_IN_TEXT
         return
     at = 0
     for one in found:

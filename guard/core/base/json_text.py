@@ -1,18 +1,52 @@
-"""The JSON objects inside a text that is not all JSON, found in one pass whatever the text is.
+"""JSON from outside, read without surprises: one value per key, no NaN, bounded depth."""
 
-Trying to parse at every brace costs the square of a hostile text. Here every character is looked at once: what cannot stand
-in JSON outside a string ends all objects that are open at that point, because none of them can be JSON any more.
-"""
-
+import json
 import re
+from typing import Any, NoReturn
 
-MOST_DEPTH = 32
+MOST_DEPTH = 64
+_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+
+
+def loads(data: bytes) -> Any:
+    """The value, or a ValueError that says what is wrong."""
+    _refuse_depth(data)
+    value = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_refuse_constant)
+    if _SURROGATE.search(data):
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def _refuse_depth(data: bytes) -> None:
+    """Counted before parsing, because the parser itself recurses."""
+    depth = 0
+    for token in _BRACKETS.finditer(data):
+        depth += _STEPS.get(token[0], 0)
+        if depth > MOST_DEPTH:
+            raise ValueError(f"nested more than {MOST_DEPTH} deep")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name!r} stands twice")
+        found[name] = value
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+MOST_DEPTH_IN_TEXT = 32
 MOST_BRACKETS = 10_000
 _TOKEN = re.compile(
     r'([\[{])|([\]}])|"(?:[^"\\\x00-\x1f]++|\\.)*+"|[\s,:0-9+\-.eEtrufalsn]++|(.)', re.DOTALL
 )
 _PAIRS = {"}": "{", "]": "["}
-
 Span = tuple[int, int]
 
 
@@ -34,8 +68,8 @@ def _scan(text: str, at: int, found: list[Span]) -> int:
         match token.lastindex:
             case 1:
                 opened.append(token.start())
-                if len(opened) > MOST_DEPTH:
-                    raise ValueError(f"nested more than {MOST_DEPTH} deep")
+                if len(opened) > MOST_DEPTH_IN_TEXT:
+                    raise ValueError(f"nested more than {MOST_DEPTH_IN_TEXT} deep")
             case 2 if text[opened[-1]] == _PAIRS[token[0]]:
                 _keep(found, opened.pop(), token.end(), text)
                 if not opened:
