@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.history import append, spawned
 from benchmarks.measure import Row, at_most, cpu_seconds, scratch
 from guard.core.agents.events import AgentBaselineRecorded
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.log.event import BaseEvent
 
 MANY, FEW = 1000, 10
@@ -45,7 +45,7 @@ def _agent(number: int, project: Path) -> Iterator[BaseEvent]:
         task_id=agent.task_id,
         agent_id=agent.agent_id,
         incarnation=1,
-        root=spelled(os.fsencode(project)),
+        root=spell(os.fsencode(project)),
         head=None,
         dirty=(),
     )

@@ -11,7 +11,7 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core import breaker as core
 from guard.core.base.fields import first_problem
-from guard.core.base.text import shortened, valid
+from guard.core.base.text import shorten, valid
 from guard.core.breaker import (
     BREAKER,
     Breaker,
@@ -232,7 +232,7 @@ def report(state: Breaker, found: BreakerPermission) -> BreakerReport:
 
 def _in_one_line(fingerprint: str) -> str:
     """The same error, told from every other however long it is."""
-    return shortened(valid(" ".join(fingerprint.split())), _MOST_FINGERPRINT)
+    return shorten(valid(" ".join(fingerprint.split())), _MOST_FINGERPRINT)
 
 
 def _current(change: Change, place: BreakerKey) -> Breaker:

@@ -10,7 +10,7 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.fields import first_problem
 from guard.core.base.moment import Moment
-from guard.core.base.text import shortened
+from guard.core.base.text import shorten
 from guard.core.check.evidence import Living, TeamEvidence
 from guard.core.team import count as accounting
 from guard.core.team.change import Change, MemberLeft
@@ -225,7 +225,7 @@ def _living(member: Member, moment: Moment) -> Living:
     """A sign of life that says it was idle renews the lease, and is no progress."""
     return Living(
         kind="member",
-        name=shortened(f"{member.kind.replace('_', ' ')} {member.member}", _MOST_LIVING_NAME),
+        name=shorten(f"{member.kind.replace('_', ' ')} {member.member}", _MOST_LIVING_NAME),
         idle_seconds=max(0.0, quiet_seconds(member.worked, moment)),
     )
 

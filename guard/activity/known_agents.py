@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import assert_never
 
 from guard.activity.subject import AgentSubject, ReportedWord, SharedScan
-from guard.context.ids import checked_id, new_id
+from guard.context.ids import check_id, new_id
 from guard.context.invocation import Invocation
 from guard.coordinator.register_agents import INFRASTRUCTURE
 from guard.core.activity.clocks import (
@@ -27,7 +27,7 @@ from guard.core.agents.baseline import AGENT_BASELINE, baseline_key
 from guard.core.agents.events import AgentFindingRecorded, AgentTested, AgentUpdated
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.agents.whereabouts import Host
-from guard.core.base.paths import unspelled
+from guard.core.base.paths import unspell
 from guard.core.coordinator.state import COORDINATOR, Coordinator, waiting_work
 from guard.core.iteration.run import RUN
 from guard.core.log.event import BaseEvent
@@ -85,11 +85,11 @@ def _record_clocks(guard: Invocation, machine: str, now: MachineClock) -> None:
 
 def find_agent(guard: Invocation, agent_id: str, task_id: str | None) -> Agent:
     """Find an agent by its id; an active one wins, and of several the one that the coordinator has at work."""
-    checked_id("an agent id", agent_id)
+    check_id("an agent id", agent_id)
     if task_id is None:
         registries = list(guard.store.views(AGENT_REGISTRY).values())
     else:
-        named = guard.store.view(AGENT_REGISTRY, checked_id("a task id", task_id))
+        named = guard.store.view(AGENT_REGISTRY, check_id("a task id", task_id))
         registries = [named] if named is not None else []
     found = [one for registry in registries if (one := registry.agent(agent_id))]
     active = [one for one in found if one.status in ACTIVE]
@@ -140,7 +140,7 @@ class KnownAgents:
     def work_tree_of(self, agent: Agent) -> Path | None:
         """The work tree that the agent began in, or else that of this call; None if there is none."""
         known, here = self._spelled_root(agent), self._guard.repository_if_any
-        root = Path(os.fsdecode(unspelled(known))) if known else here.root if here else None
+        root = Path(os.fsdecode(unspell(known))) if known else here.root if here else None
         return root if root is not None and root.is_dir() else None
 
     def is_alone(self, agent: Agent) -> bool:

@@ -12,7 +12,7 @@ from guard.core.agents.import_registry import BadRegistry, ImportedAgent, read_r
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.agents.report import AgentName, ImportReport
 from guard.core.agents.roster import AgentCounts, transition
-from guard.core.base.text import shortened, valid
+from guard.core.base.text import shorten, valid
 from guard.core.log.event import BaseEvent
 from guard.errors import Refused
 from guard.store import Change
@@ -22,7 +22,7 @@ _LONGEST_SOURCE = 400
 
 def take_over(guard: Invocation, file: Path, task_id: str | None) -> ImportReport:
     """Record the agents of the file that are not registered yet; a file with anything wrong in it is refused whole."""
-    source, now = shortened(valid(file), _LONGEST_SOURCE), guard.clock.now()
+    source, now = shorten(valid(file), _LONGEST_SOURCE), guard.clock.now()
     try:
         found = read_registry(read(file), task_id=task_id, source=source, now=now)
     except BadRegistry as error:

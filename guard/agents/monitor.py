@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from guard.agents import registry as agents
 from guard.agents.liveness import LivenessLook, look_all, processes_of
 from guard.agents.report import age_of, known
-from guard.context.ids import checked_id
+from guard.context.ids import check_id
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.findings import FINDINGS
@@ -79,7 +79,7 @@ def task_status(guard: Invocation, task_id: str) -> TaskStatus:
 def _agents(guard: Invocation, task_id: str | None, everything: bool) -> Sequence[Agent]:
     store = guard.store
     if task_id is not None:
-        registry = store.view(AGENT_REGISTRY, checked_id("a task id", task_id))
+        registry = store.view(AGENT_REGISTRY, check_id("a task id", task_id))
         return registry.agents if registry else ()
     if everything:
         registries = store.views(AGENT_REGISTRY).values()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from guard.context.ids import checked_id, new_id
+from guard.context.ids import check_id, new_id
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.events import AgentPlaced, AgentTransitioned, RetentionSet
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
@@ -47,8 +47,8 @@ def still(change: Change, agent: Agent) -> bool:
 
 def standing(change: Change, task_id: str, agent_id: str) -> Agent | None:
     """The agent as it stands. Both registries are read before anything is recorded: what cannot be read refuses first."""
-    checked_id("a task id", task_id)
-    checked_id("an agent id", agent_id)
+    check_id("a task id", task_id)
+    check_id("an agent id", agent_id)
     change.fold(GLOBAL_REGISTRY)
     return change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
 

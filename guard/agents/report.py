@@ -5,7 +5,7 @@ import time
 from guard.agents import registry as agents
 from guard.agents.records import unknown
 from guard.agents.whereabouts import place
-from guard.context.ids import checked_id
+from guard.context.ids import check_id
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
@@ -13,7 +13,7 @@ from guard.core.agents.events import AgentFindingRecorded, AgentStatus, AgentTes
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentReport
 from guard.core.agents.whereabouts import Placing, Whereabouts
-from guard.core.base.text import shortened, valid
+from guard.core.base.text import shorten, valid
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.system.host import here
 from guard.system.processes import passed_on
@@ -25,8 +25,8 @@ _LONGEST_MESSAGE = 65000
 
 def known(guard: Invocation, task_id: str, agent_id: str) -> Agent:
     """The agent as it stands; refused if there is none."""
-    checked_id("an agent id", agent_id)
-    registry = guard.store.view(AGENT_REGISTRY, checked_id("a task id", task_id))
+    check_id("an agent id", agent_id)
+    registry = guard.store.view(AGENT_REGISTRY, check_id("a task id", task_id))
     agent = registry.agent(agent_id) if registry else None
     if agent is None:
         raise unknown(task_id, agent_id)
@@ -154,7 +154,7 @@ def ran_tests(
         task_id=task_id,
         agent_id=agent_id,
         incarnation=newest if life is None else life,
-        command=tuple(shortened(valid(word), _LONGEST_WORD) for word in command[:_MOST_WORDS]),
+        command=tuple(shorten(valid(word), _LONGEST_WORD) for word in command[:_MOST_WORDS]),
         exit_code=code,
         elapsed_seconds=time.monotonic() - begun,
     )
@@ -183,7 +183,7 @@ def _life(guard: Invocation, task_id: str, agent_id: str, incarnation: int | Non
 
 def kept(guard: Invocation, message: str) -> str:
     """The message as it can be recorded: a report must not be lost for its words."""
-    kept = shortened(valid(message), _LONGEST_MESSAGE)
+    kept = shorten(valid(message), _LONGEST_MESSAGE)
     if kept != message:
         guard.output.warn("the message was cut or has bytes that are no text; the rest is recorded")
     return kept

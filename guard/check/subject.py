@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from guard.context.invocation import Invocation
 from guard.context.workspace import worktree_key
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.check.evidence import Cutoff
 from guard.core.classify import Classification
 from guard.core.config.settings import Settings
@@ -83,9 +83,9 @@ class CheckSubject:
         for tree in other_work_trees(self.repository):
             run = self.guard.store.view(RUN, worktree_key(tree.root))
             if run is not None and _overlaps(run, since):
-                yield spelled(os.fsencode(tree.head))
+                yield spell(os.fsencode(tree.head))
                 if tree.branch is not None:
-                    yield spelled(tree.branch)
+                    yield spell(tree.branch)
 
     def question(self, most_seconds: float = inf, topic: "Topic | None" = None) -> "ProbeQuestion":
         """The question to its agent: about the session's state, or about another topic."""

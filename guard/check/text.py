@@ -1,6 +1,6 @@
 """Verdicts in words, for people."""
 
-from guard.context.output import coloured
+from guard.context.output import colour
 from guard.core.base.text import plural, visible
 from guard.core.check.report import CheckReport
 from guard.core.snapshots.snapshot import Snapshot
@@ -16,7 +16,7 @@ _MOST_NAMES = 5
 
 def headline(report: CheckReport) -> str:
     """The verdict in one line."""
-    word = coloured(report.status, _COLOURS.get(report.status, "warning"))
+    word = colour(report.status, _COLOURS.get(report.status, "warning"))
     said = f"{word}: {report.reason}"
     if report.detail:
         said += f" ({visible(report.detail)})"

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from guard.core.agents.baseline import Ground
-from guard.core.base.paths import spelled, unspelled
+from guard.core.base.paths import spell, unspell
 from guard.core.claims.evidence import WorkSinceBaseline
 from guard.core.iteration.events import DirtyFile
 from guard.core.work.uncommitted import changed_since
@@ -35,7 +35,7 @@ def read_ground(
     git = RepositoryReader(repository, environ, time_limit)
     head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
     files = dirty(repository, environ, time_limit).files
-    return Ground(spelled(os.fsencode(repository.root)), head, files)
+    return Ground(spell(os.fsencode(repository.root)), head, files)
 
 
 def changes_since(
@@ -50,7 +50,7 @@ def changes_since(
     Raises a RepositoryProblem if git cannot tell.
     """
     search = _Search(environ, time_limit, since.timestamp() - SLACK_SECONDS)
-    root = Path(os.fsdecode(unspelled(ground.root)))
+    root = Path(os.fsdecode(unspell(ground.root)))
     began = now if now.root == root else at(root)
     if began.common_dir != now.common_dir and ground.head is None:
         raise RepositoryProblem(
@@ -66,7 +66,7 @@ def changes_since(
         found.oids |= there.oids
     left = search.dirty_since(began, ground.dirty)
     files |= left | search.inside(began, left)
-    return WorkSinceBaseline(frozenset(map(spelled, files)), len(found.oids))
+    return WorkSinceBaseline(frozenset(map(spell, files)), len(found.oids))
 
 
 def existing_files(
@@ -82,7 +82,7 @@ def tracked_files(
     repository: Repository, environ: Mapping[str, str], time_limit: float = TIME_LIMIT_SECONDS
 ) -> frozenset[str]:
     listed = RepositoryReader(repository, environ, time_limit).ask("ls-files", "-z", "--cached")
-    return frozenset(spelled(path) for path in listed.split(b"\0") if path)
+    return frozenset(spell(path) for path in listed.split(b"\0") if path)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class _Search:
         now = dirty(repository, self.environ, self.time_limit, before)
         known = {file.path for file in before}
         left = known - {file.path for file in now.files}
-        found = {unspelled(path) for path in left if not path.endswith("/")}
+        found = {unspell(path) for path in left if not path.endswith("/")}
         for file in changed_since(before, now.files):
             paths = now.paths([file])
             if file.path in known and file.path in now.members:

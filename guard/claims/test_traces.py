@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.base.text import plural, visible
 from guard.core.claims.evidence import TestRun, TestSource
 from guard.core.claims.test_results import Result, read_jest_cache, read_junit, read_pytest_failures
@@ -216,7 +216,7 @@ class _TraceSearch:
         return path.relative_to(self.root)
 
     def _name(self, path: Path) -> str:
-        return spelled(os.fsencode(self._relative(path)))
+        return spell(os.fsencode(self._relative(path)))
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

@@ -11,7 +11,7 @@ from guard.claims.test_traces import find_test_runs
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import Agent
 from guard.core.agents.baseline import AGENT_BASELINE, AgentBaseline, baseline_key
-from guard.core.base.paths import unspelled
+from guard.core.base.paths import unspell
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, TestRun, WorkSinceBaseline
 from guard.core.claims.files import named_paths
@@ -96,7 +96,7 @@ def _find_traces(
 
 
 def _find_repository(guard: Invocation, baseline: AgentBaseline) -> Repository:
-    return guard.repository_if_any or at(Path(os.fsdecode(unspelled(baseline.root))))
+    return guard.repository_if_any or at(Path(os.fsdecode(unspell(baseline.root))))
 
 
 def _known_tests(agent: Agent, traces: tuple[TestRun, ...] | None) -> tuple[TestRun, ...] | None:

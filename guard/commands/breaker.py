@@ -9,7 +9,7 @@ import click
 from guard import breaker
 from guard.breaker import Outcome
 from guard.context.invocation import Invocation
-from guard.context.output import coloured, format_option
+from guard.context.output import colour, format_option
 from guard.core.base.text import visible
 from guard.core.breaker.report import BreakerReport
 from guard.core.iteration.events import Status
@@ -124,7 +124,7 @@ def _print_state(guard: Invocation, form: str) -> None:
 
 
 def _answer(report: BreakerReport) -> str:
-    word = coloured("allowed", "ok") if report.allowed else coloured("not allowed", "problem")
+    word = colour("allowed", "ok") if report.allowed else colour("not allowed", "problem")
     return f"{word}: {_WHY[report.permission]}\n{_text(report)}"
 
 

@@ -9,7 +9,7 @@ import click
 
 from guard.commands.options import INPUT_FILE
 from guard.context.invocation import Invocation
-from guard.context.output import coloured, format_option
+from guard.context.output import colour, format_option
 from guard.core.base.text import plural, visible
 from guard.core.classify import AGENTS, MEANINGS, reader, status_of
 from guard.core.classify.report import ClassifyReport
@@ -70,8 +70,8 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _text(report: ClassifyReport) -> str:
-    colour = "ok" if report.outcome == "ok" else "warning" if report.status else "problem"
-    lines = [f"{coloured(report.outcome, colour)}: {MEANINGS[report.outcome]}"]
+    mark = "ok" if report.outcome == "ok" else "warning" if report.status else "problem"
+    lines = [f"{colour(report.outcome, mark)}: {MEANINGS[report.outcome]}"]
     until = report.retry_at.strftime("%Y-%m-%dT%H:%M:%SZ") if report.retry_at else None
     facts = {
         "reason": report.reason,

@@ -7,7 +7,7 @@ from time import monotonic
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import coloured
+from guard.context.output import colour
 from guard.core.base.text import visible
 
 
@@ -34,12 +34,12 @@ def command(guard: Invocation, state: bool, keep: bool) -> None:
         else:
             _delete(folder)
     took = monotonic() - begun
-    guard.output.result(f"\n{coloured('All scenes went as they should', 'ok')} ({took:.1f} s).")
+    guard.output.result(f"\n{colour('All scenes went as they should', 'ok')} ({took:.1f} s).")
 
 
 def _styled(line: str) -> str:
     shown = "\n".join(visible(part) for part in line.split("\n"))
-    return coloured(shown, "bold") if line.startswith(("\n==", "$")) else shown
+    return colour(shown, "bold") if line.startswith(("\n==", "$")) else shown
 
 
 def _delete(folder: Path) -> None:

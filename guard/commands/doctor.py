@@ -3,7 +3,7 @@
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import coloured, format_option
+from guard.context.output import colour, format_option
 from guard.core.log.reports import DoctorReport
 
 _MARKS = {"ok": "ok", "warning": "note", "problem": "FAIL"}
@@ -28,7 +28,7 @@ def command(guard: Invocation, form: str) -> int:
 def _text(report: DoctorReport) -> str:
     lines = []
     for check in report.checks:
-        mark = coloured(f"{_MARKS[check.state]:4}", check.state)
+        mark = colour(f"{_MARKS[check.state]:4}", check.state)
         lines.append(f"{mark}  {check.name:12} {check.found}")
         lines += [f"      {'':12} hint: {check.hint}"] if check.hint else []
     return "\n".join(lines)

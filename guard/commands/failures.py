@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from guard.commands.options import INPUT_FILE, event_id_option, print_change, repeatable_option
-from guard.context.ids import given_id
+from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.errors import WrongUsage
@@ -34,7 +34,7 @@ def command(ctx: click.Context, form: str) -> None:
     "--type",
     "kind",
     metavar="TYPE",
-    callback=given_id("a type of failure"),
+    callback=id_callback("a type of failure"),
     help="The kind of failure; by default the one that the report shows.",
 )
 @repeatable_option
@@ -57,7 +57,7 @@ def record(
 
 
 @command.command("prevent")
-@click.argument("kind", metavar="TYPE", callback=given_id("a type of failure"))
+@click.argument("kind", metavar="TYPE", callback=id_callback("a type of failure"))
 @click.argument("text")
 @repeatable_option
 @format_option

@@ -86,7 +86,7 @@ def step(
     from guard.check.text import verdict_text
     from guard.github import modes
     from guard.github import publish as publishing
-    from guard.github.environment import Surroundings, emptied
+    from guard.github.environment import Surroundings, empty_files
 
     job = Surroundings(guard.environ)
     publishing.forget(job)
@@ -106,7 +106,7 @@ def step(
         asked = check_terms(told)
     with _deaf():
         report = modes.WorkflowStep(place, job, mode, asked, order).made()
-        if changed := emptied(job.step_files):
+        if changed := empty_files(job.step_files):
             guard.output.warn(f"written to by the agent, and emptied: {', '.join(changed)}")
         publishing.keep(report, job)
         said = verdict_text(report.check) if report.check else f"{report.status}: {report.detail}"
@@ -116,15 +116,15 @@ def step(
 @contextmanager
 def _deaf() -> Iterator[None]:
     """Nothing that is printed meanwhile is a command; the word that ends it is known to nobody before it is said."""
-    from guard.core.github.escape import resuming, stopping
+    from guard.core.github.escape import resume_commands, stop_commands
 
     token = f"guard-{secrets.token_hex(16)}"
-    click.echo(stopping(token))
+    click.echo(stop_commands(token))
     sys.stdout.flush()
     try:
         yield
     finally:
-        click.echo(resuming(token))
+        click.echo(resume_commands(token))
 
 
 @command.command("publish", context_settings=_FROM_VARIABLES)
@@ -208,17 +208,17 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     The token comes from GITHUB_TOKEN or GH_TOKEN, the server from GITHUB_API_URL. Rate limits and outages are waited out
     within the time limit. Exit code 1: GitHub refused; 6: it could not be reached in time.
     """
-    from guard.github.api import Client, repository_named, token_in
+    from guard.github.api import Client, check_repository_name, find_token
     from guard.github.environment import Surroundings
     from guard.github.status import BOT, Told, tell
 
-    job, token = Surroundings(guard.environ), token_in(guard.environ)
+    job, token = Surroundings(guard.environ), find_token(guard.environ)
     sha = told["sha"] or job.sha or ""
     if not _SHA.fullmatch(sha):
         raise WrongUsage("there is no commit to tell of", "name one with --sha: a full id")
     asked = Told(
         report=_read(file, job),
-        repository=repository_named(job.repository),
+        repository=check_repository_name(job.repository),
         sha=sha,
         name=told["name"],
         page=job.page,
@@ -235,7 +235,7 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
 
 
 def _read(file: Path, job: Any) -> StepReport:
-    from guard.core.base.fields import parsed
+    from guard.core.base.fields import parse_document
     from guard.core.check.report import EXIT_OF, CheckReport
     from guard.github.modes import without_secrets
 
@@ -246,8 +246,8 @@ def _read(file: Path, job: Any) -> StepReport:
         raise WrongUsage(f"{file}: {error.strerror}", "check --report") from None
     try:
         if b"guard/github-step/1" in data[:200]:
-            return without_secrets(parsed(StepReport, data), job)
-        check = parsed(CheckReport, data)
+            return without_secrets(parse_document(StepReport, data), job)
+        check = parse_document(CheckReport, data)
     except ValueError as error:
         raise WrongUsage(f"{file} is no verdict: {error}", "check --report") from None
     report = StepReport(

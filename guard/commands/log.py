@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import coloured, format_option
+from guard.context.output import colour, format_option
 from guard.core.base.text import harmless_json, plural, visible
 from guard.core.log.event import BaseEvent
 from guard.core.log.reports import LogReport
@@ -97,7 +97,7 @@ def _line(record: dict[str, Any], form: str) -> str:
         if name not in _ENVELOPE and value not in (None, "", [])
     ]
     run = f" {record['run']}/{record['iteration'] or '-'}" if record["run"] else ""
-    head = f"{record['seq']:>6} {record['at']} {coloured(record['type'], 'bold')}{run}"
+    head = f"{record['seq']:>6} {record['at']} {colour(record['type'], 'bold')}{run}"
     return f"{head}  {' '.join(own)}".rstrip()
 
 

@@ -3,7 +3,7 @@
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import coloured
+from guard.context.output import colour
 from guard.core.base.text import plural, visible
 from guard.core.metrics.report import MetricsReport, MetricTarget, prometheus_text
 
@@ -81,7 +81,7 @@ def _counts(report: MetricsReport) -> list[str]:
 def _target(target: MetricTarget) -> str:
     if target.met is None:
         return f"target: {target.target}"
-    word = coloured("met", "ok") if target.met else coloured("missed", "problem")
+    word = colour("met", "ok") if target.met else colour("missed", "problem")
     return f"target: {target.target}, {word}"
 
 

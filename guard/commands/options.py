@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from guard.context.ids import given_id
+from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.fields import Report
@@ -64,17 +64,17 @@ def agent_cli_option(text: str) -> Callable[[F], F]:
 
 
 def task_id_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
-    check = given_id("a task id")
+    check = id_callback("a task id")
     return click.option("--task", *names, metavar="ID", callback=check, help=text, **more)
 
 
 def agent_id_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
-    check = given_id("an agent id")
+    check = id_callback("an agent id")
     return click.option(*names, metavar="ID", callback=check, help=text, **more)
 
 
 def event_id_option(text: str) -> Callable[[F], F]:
-    return click.option("--event-id", metavar="ID", callback=given_id("an event id"), help=text)
+    return click.option("--event-id", metavar="ID", callback=id_callback("an event id"), help=text)
 
 
 registered_agent_options = stack(

@@ -7,7 +7,7 @@ import click
 
 from guard.commands.options import agent_cli_option, settles_rollbacks
 from guard.context.invocation import Invocation
-from guard.context.output import coloured, format_option
+from guard.context.output import colour, format_option
 from guard.core.base.text import plural, visible
 from guard.core.rescue.report import RescueReport
 from guard.iteration.current import CheckTerms
@@ -65,7 +65,7 @@ def _commits(report: RescueReport) -> list[str]:
 
 
 def _text(report: RescueReport) -> str:
-    word = coloured(report.reason, "ok" if report.is_settled else "warning")
+    word = colour(report.reason, "ok" if report.is_settled else "warning")
     lines = [f"guard restore {report.snapshot.id} --to DIR"] if report.snapshot else []
     lines.append(f"  {word}: {visible(report.detail)}")
     lines += [f"  {line}" for line in _commits(report)]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import coloured, format_option
-from guard.core.base.paths import spelled
+from guard.context.output import colour, format_option
+from guard.core.base.paths import spell
 from guard.core.base.text import plural, visible
 from guard.core.snapshots.report import RestoreDiffReport, RestoreReport, table
 from guard.errors import WrongUsage
@@ -128,7 +128,7 @@ def _restore(
         live.clear()
     report = RestoreReport(
         id=snapshot.reference.id,
-        to=spelled(os.fsencode(place)),
+        to=spell(os.fsencode(place)),
         in_place=in_place,
         files=found.written,
         unchanged=found.unchanged,
@@ -147,7 +147,7 @@ def _text(report: RestoreReport) -> str:
     said = f"restored {plural(report.files, 'file')} from {report.id} to {visible(report.to)}"
     lines.append(said + (f", {report.unchanged} unchanged" if report.unchanged else ""))
     lines += [
-        f"{coloured('not restored', 'problem')} {visible(one.path)}: {visible(one.why)}"
+        f"{colour('not restored', 'problem')} {visible(one.path)}: {visible(one.why)}"
         for one in report.not_restored
     ]
     if report.left:
@@ -165,7 +165,7 @@ def _diff(
     place, found = snapshot.compared(to, wanted, limit)
     report = RestoreDiffReport(
         id=snapshot.reference.id,
-        against=spelled(os.fsencode(place)),
+        against=spell(os.fsencode(place)),
         changes=tuple(found.changes),
         unchanged=found.unchanged,
         not_read=named(found.not_read),
@@ -180,7 +180,7 @@ def _diff_text(report: RestoreDiffReport) -> str:
     lines = []
     for change in report.changes:
         note = f" ({visible(change.note)})" if change.note else ""
-        lines.append(f"{coloured(change.letter, 'bold')} {visible(change.path)}{note}")
+        lines.append(f"{colour(change.letter, 'bold')} {visible(change.path)}{note}")
     lines += [f"? {visible(one.path)}: {visible(one.why)}" for one in report.not_read]
     for change in report.changes:
         if change.diff is not None:

@@ -7,7 +7,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.base.text import plural
 from guard.core.snapshots.report import SnapshotsReport, sized, table
 
@@ -39,7 +39,7 @@ def command(
 
     place = guard.workspace
     root = None if everywhere or place.repository is None else place.repository.root
-    worktree = None if root is None else spelled(os.fsencode(root))
+    worktree = None if root is None else spell(os.fsencode(root))
     taken_over = _promote(guard, promoted, worktree) if promoted is not None else None
     gone = _prune(guard) if prune else Pruned()
     limit = guard.users_config.settings.completion_check.git_timeout_seconds

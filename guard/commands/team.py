@@ -9,7 +9,7 @@ from guard import team as teams
 from guard.commands.options import DAY_SECONDS, Seconds, incarnation_option
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import shortened
+from guard.core.base.text import shorten
 from guard.core.team.change import Alive, Joined, Kind, LeftBecause, MemberLeft
 from guard.core.team.events import TeamMemberAlive, TeamMemberLeft
 from guard.core.team.report import (
@@ -191,7 +191,7 @@ def _of_member(
     recorded = teams.record_change(guard, scope, change)
     if recorded.state is None or recorded.state.member(change.member) is None:
         raise Refused(
-            f"the team has no member {shortened(change.member, 80)}",
+            f"the team has no member {shorten(change.member, 80)}",
             "count it first: `guard team spawn`; `guard team show` lists those who count",
         )
     kind = TeamMemberLeft if isinstance(change, MemberLeft) else TeamMemberAlive

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import coloured, format_option
+from guard.context.output import colour, format_option
 from guard.core.base.text import plural, valid, visible
 from guard.core.log.reports import ValidateReport
 
@@ -36,7 +36,7 @@ def _text(report: ValidateReport) -> str:
     lines = []
     for finding in report.findings:
         place = f" {finding.place}" if finding.place else ""
-        lines.append(coloured(visible(f"{finding.file}:{place} {finding.problem}"), "problem"))
+        lines.append(colour(visible(f"{finding.file}:{place} {finding.problem}"), "problem"))
         lines += [f"  hint: {visible(finding.hint)}"] if finding.hint else []
     checked = plural(len(report.checked), "file")
     lines.append(

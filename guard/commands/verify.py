@@ -3,7 +3,7 @@
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import coloured, format_option
+from guard.context.output import colour, format_option
 from guard.core.base.text import plural, visible
 from guard.core.log.reports import VerifyReport
 
@@ -37,7 +37,7 @@ def _text(report: VerifyReport) -> str:
     ]
     for finding in report.findings:
         place = f" ({finding.place})" if finding.place else ""
-        lines.append(coloured(visible(f"{finding.file}{place}: {finding.problem}"), "problem"))
+        lines.append(colour(visible(f"{finding.file}{place}: {finding.problem}"), "problem"))
         lines += [f"  hint: {visible(finding.hint)}"] if finding.hint else []
-    lines.append(coloured("sound", "ok") if report.ok else plural(len(report.findings), "finding"))
+    lines.append(colour("sound", "ok") if report.ok else plural(len(report.findings), "finding"))
     return "\n".join(lines)

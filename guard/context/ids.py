@@ -13,7 +13,7 @@ def new_id() -> str:
     return os.urandom(8).hex()
 
 
-def checked_id(what: str, text: str) -> str:
+def check_id(what: str, text: str) -> str:
     """The text, if it may become part of a path; a refusal that names the rule otherwise."""
     if is_id(text):
         return text
@@ -25,10 +25,10 @@ def checked_id(what: str, text: str) -> str:
     )
 
 
-def given_id(what: str) -> Callable[[Any, Any, str | None], str | None]:
+def id_callback(what: str) -> Callable[[Any, Any, str | None], str | None]:
     """The same for a value of an option: refused while the options are read, before anything is made."""
 
     def check(_context: Any, _parameter: Any, value: str | None) -> str | None:
-        return None if value is None else checked_id(what, value)
+        return None if value is None else check_id(what, value)
 
     return check

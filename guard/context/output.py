@@ -148,7 +148,7 @@ def _flushed(stream: TextIO) -> bool:
     return True
 
 
-def coloured(text: str, meaning: str) -> str:
+def colour(text: str, meaning: str) -> str:
     """The text in a colour where colours are wanted: on a terminal, without NO_COLOR."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     wanted = sys.stdout is not None and sys.stdout.isatty() and not plain

@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 from pydantic import Field
 
 from guard.context.config import state_home
-from guard.core.base.fields import Count, Frozen, parsed
+from guard.core.base.fields import Count, Frozen, parse_document
 from guard.core.config.resolve import Resolved
 from guard.errors import (
     ConfigProblem,
@@ -211,7 +211,7 @@ def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
     if data is None:
         return None
     try:
-        entry = parsed(WorktreeEntry, data)
+        entry = parse_document(WorktreeEntry, data)
     except ValueError as error:
         raise StateProblem(
             f"{home / INDEX / _entry_name(folder)} is damaged: {error}",

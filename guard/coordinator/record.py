@@ -9,12 +9,12 @@ from datetime import timedelta
 from pydantic import ValidationError
 
 from guard.agents.report import ground_of
-from guard.context.ids import checked_id, new_id
+from guard.context.ids import check_id, new_id
 from guard.context.invocation import Invocation
 from guard.coordinator.register_agents import Register
 from guard.core.agents.baseline import Ground
 from guard.core.base.fields import first_problem
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.base.text import plural
 from guard.core.coordinator.decide import decide
 from guard.core.coordinator.decide_tasks import base_of, dispatch_developer, pass_audit
@@ -97,7 +97,7 @@ def audited_commit(guard: Invocation, state: Coordinator, task_id: str) -> Audit
     except RepositoryProblem as error:
         guard.output.warn(f"the files of {state.task_name(task_id)} are not known: {error.message}")
         return AuditedCommit(now)
-    files = [spelled(name) for name in names.split(b"\0") if name]
+    files = [spell(name) for name in names.split(b"\0") if name]
     own = branch.removeprefix(_HEADS) if branch else None
     return AuditedCommit(now, tuple(files[:_MOST_FILES]), own[:512] if own else None)
 
@@ -131,7 +131,7 @@ def _require_plan(state: Coordinator | None) -> Coordinator:
 def record(guard: Invocation, request: Request, event_id: str | None = None) -> RequestResult:
     """Record what the request leads to; refused where the state does not allow it."""
     if event_id is not None:
-        checked_id("an event id", event_id)
+        check_id("an event id", event_id)
     begins = request.kind is dispatch_developer
     terms = decision_terms(guard, event_id, looks=begins)
     ground = ground_of(guard) if begins else None

@@ -6,7 +6,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.work.history import Commit, CommitChange
 from guard.git.reader import RepositoryReader
 
@@ -123,7 +123,7 @@ def _raw(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, fr
             oid, paths, digest = one.decode(), set(), sha256()
             continue
         name = next(fields)
-        paths.add(spelled(name))
+        paths.add(spell(name))
         digest.update(b"%s\0%s\0" % (one, name))
     if oid:
         yield oid, frozenset(paths), digest.hexdigest()

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from guard.core.base.paths import spelled, unspelled
+from guard.core.base.paths import spell, unspell
 from guard.core.iteration.events import DirtyFile
 from guard.errors import RepositoryProblem
 from guard.git.content_hash import ContentReader, Identity
@@ -35,7 +35,7 @@ class Dirty:
     def paths(self, files: Iterable[DirtyFile]) -> Iterator[bytes]:
         """Every single path of these files."""
         for file in files:
-            yield from self.members.get(file.path) or (unspelled(file.path),)
+            yield from self.members.get(file.path) or (unspell(file.path),)
 
 
 def dirty(
@@ -73,7 +73,7 @@ class _WorkTree:
         files = []
         for entry in entries:
             folder = _top(entry.path)
-            if folder in folders and spelled(entry.path) not in known:
+            if folder in folders and spell(entry.path) not in known:
                 inside.setdefault(folder, []).append(entry)
             else:
                 files.append(_file(entry, self._identity(entry.path)))
@@ -109,7 +109,7 @@ class _WorkTree:
     def _whole(self, folder: str, members: list[StatusEntry]) -> DirtyFile:
         content = self.contents.combined(entry.path for entry in members)
         entry = StatusEntry(
-            unspelled(folder),
+            unspell(folder),
             staged=any(entry.staged for entry in members),
             unstaged=any(entry.unstaged for entry in members),
             untracked=any(entry.untracked for entry in members),
@@ -128,7 +128,7 @@ def _as_one(paths: Sequence[bytes], known: Collection[str]) -> set[str]:
     """The folders at the top that are listed as one: those that were so before, and the largest while there are too many."""
     sizes: dict[str, int] = {}
     for path in paths:
-        if spelled(path) not in known:
+        if spell(path) not in known:
             sizes[_top(path)] = sizes.get(_top(path), 0) + 1
     chosen = {folder for folder in sizes if folder in known}
     left = sum(size for folder, size in sizes.items() if folder not in chosen)
@@ -144,12 +144,12 @@ def _as_one(paths: Sequence[bytes], known: Collection[str]) -> set[str]:
 def _top(path: bytes) -> str:
     """The folder at the top in which the path lies, spelled; `./` for what lies at the top itself."""
     first, slash, rest = path.partition(b"/")
-    return spelled(first) + "/" if slash and rest else "./"
+    return spell(first) + "/" if slash and rest else "./"
 
 
 def _file(entry: StatusEntry, identity: Identity) -> DirtyFile:
     return DirtyFile(
-        path=spelled(entry.path),
+        path=spell(entry.path),
         kind=identity.kind,
         content=identity.content,
         stamp=identity.stamp,

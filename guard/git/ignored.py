@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 
-from guard.core.base.paths import unspelled
+from guard.core.base.paths import unspell
 from guard.git.reader import RepositoryReader
 
 _MOST = 1000
@@ -13,7 +13,7 @@ _NONE_IGNORED = 1
 def ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """Of these names, those that stand for something ignored; what lies outside the work tree is not asked for."""
     # The command knows no literal pathspecs; no name that begins with a dot and a slash is anything else.
-    asked = {b"./" + unspelled(name): name for name in names if _is_below(name)}
+    asked = {b"./" + unspell(name): name for name in names if _is_below(name)}
     if not asked:
         return frozenset()
     paths = b"".join(path + b"\0" for path in list(asked)[:_MOST])

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from guard.core.base.paths import unspelled
+from guard.core.base.paths import unspell
 from guard.errors import RepositoryProblem
 from guard.git.reader import RepositoryReader
 
@@ -40,7 +40,7 @@ def _readings(root: Path, name: str) -> list[bytes]:
     """The paths from the root that a name can mean: as it is written, and as guard spells names; none if it leads out."""
     try:
         raw = os.fsencode(name)
-        meant = dict.fromkeys((raw, unspelled(name) if "\\" in name else raw))
+        meant = dict.fromkeys((raw, unspell(name) if "\\" in name else raw))
     except UnicodeEncodeError:
         return []
     inside = (_inside(os.fsencode(root), path) for path in meant)

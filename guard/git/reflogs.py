@@ -9,7 +9,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from guard.core.base.paths import spelled, unspelled
+from guard.core.base.paths import spell, unspell
 from guard.git.gitdir_files import contents, has_reftable, heads, size
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
@@ -84,7 +84,7 @@ def moves_of_heads(
         found = contents(path.parent / "logs" / "HEAD", places.get(name, 0))
         moves = _parsed(found.data) if found else []
         whole = found is not None and found.offset == places.get(name, 0)
-        ref = spelled(os.fsencode(name))
+        ref = spell(os.fsencode(name))
         if has_reftable(git.repository) or not whole or not _continues(moves, starts.get(ref)):
             moves = after(moves_of(git, ref), {starts.get(ref)})
         yield ref, moves
@@ -99,7 +99,7 @@ def moves_of(git: RepositoryReader, name: str) -> list[Move]:
     """All that is known of a ref, oldest first."""
     if has_reftable(git.repository):
         return told_by_git(git, name)
-    repository, ref = git.repository, os.fsdecode(unspelled(name))
+    repository, ref = git.repository, os.fsdecode(unspell(name))
     folder = repository.common_dir
     if ref == "HEAD":
         folder = repository.git_dir
@@ -129,7 +129,7 @@ def _parsed(data: bytes) -> list[Move]:
 def told_by_git(git: RepositoryReader, name: str) -> list[Move]:
     """The same from git itself, which lists the newest first and not where a move began."""
     words = ("log", "--walk-reflogs", "--no-show-signature", "--format=%H%x00%gs")
-    told = git.ask(*words, "--end-of-options", os.fsdecode(unspelled(name)), "--", codes=(0, 128))
+    told = git.ask(*words, "--end-of-options", os.fsdecode(unspell(name)), "--", codes=(0, 128))
     lines = [line.partition(b"\0") for line in reversed(told.splitlines())]
     news = [oid.decode() for oid, _, _ in lines]
     olds = ["", *news]

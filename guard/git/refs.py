@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from guard.core.base.paths import spelled, unspelled
+from guard.core.base.paths import spell, unspell
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import contents, has_reftable, heads
 from guard.git.locate import Repository
@@ -43,13 +43,13 @@ def read_refs(git: RepositoryReader) -> Refs:
         if name != "HEAD":
             detached, symbolic = _head(git, path, name, names)
             if detached is not None and symbolic is None:
-                names[spelled(os.fsencode(name))] = detached
+                names[spell(os.fsencode(name))] = detached
     return Refs(head, branch, names, own)
 
 
 def _refuse_broken(git: RepositoryReader, branch: str) -> None:
     """A branch that exists and leads nowhere is damage; only one that does not exist yet is the empty beginning."""
-    name = os.fsdecode(unspelled(branch))
+    name = os.fsdecode(unspell(branch))
     known = git.ask("for-each-ref", "--format=%(objectname)", name).strip()
     if known or os.path.lexists(git.repository.common_dir / name):
         raise RepositoryProblem(
@@ -67,9 +67,9 @@ def _listed(git: RepositoryReader) -> Iterator[tuple[str, str]]:
     for line in lines:
         oid, kind, peeled, peeled_kind, name = line.split(b"\0")
         if kind == b"commit":
-            yield spelled(name), oid.decode()
+            yield spell(name), oid.decode()
         elif peeled_kind == b"commit":
-            yield spelled(name), peeled.decode()
+            yield spell(name), peeled.decode()
 
 
 def _listed_one_by_one(git: RepositoryReader) -> Iterator[tuple[str, str]]:
@@ -80,7 +80,7 @@ def _listed_one_by_one(git: RepositoryReader) -> Iterator[tuple[str, str]]:
     answers = git.ask("cat-file", "--batch-check=%(objectname)", stdin=wanted).splitlines()
     for (_, name), answer in zip(pairs, answers, strict=True):
         if _OID.fullmatch(answer):
-            yield spelled(name), answer.decode()
+            yield spell(name), answer.decode()
 
 
 def _head(
@@ -90,12 +90,12 @@ def _head(
     found = contents(path) if not path.is_symlink() and not has_reftable(git.repository) else None
     text = found.data.strip() if found else b""
     if text.startswith(b"ref: "):
-        branch = spelled(text.removeprefix(b"ref: ").strip())
+        branch = spell(text.removeprefix(b"ref: ").strip())
         return refs.get(branch), branch
     if _OID.fullmatch(text):
         return text.decode(), None
     symbolic = git.line("symbolic-ref", "--quiet", name)
-    branch_now = spelled(os.fsencode(symbolic)) if symbolic else None
+    branch_now = spell(os.fsencode(symbolic)) if symbolic else None
     return git.line("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}"), branch_now
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
@@ -37,4 +37,4 @@ def _paths(git: RepositoryReader, oid: str) -> set[str]:
         names += git.ask("diff-tree", *_NAMES, "--no-renames", f"{oid}^1", oid)
         if git.line("rev-parse", "--quiet", "--verify", f"{oid}^3") is not None:
             names += git.ask("ls-tree", *_NAMES, "--full-tree", f"{oid}^3")
-    return {spelled(name) for name in names.split(b"\0") if name}
+    return {spell(name) for name in names.split(b"\0") if name}

@@ -12,8 +12,8 @@ from requests.auth import AuthBase
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guard import __version__
-from guard.core.base.text import shortened, visible
-from guard.core.github.escape import redacted
+from guard.core.base.text import shorten, visible
+from guard.core.github.escape import redact
 from guard.errors import Refused, RepositoryProblem, StoreUnavailable
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class _Bearer(AuthBase):
         return request
 
 
-def token_in(environ: Mapping[str, str]) -> str:
+def find_token(environ: Mapping[str, str]) -> str:
     """The token, which only the environment can name."""
     token = environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or ""
     if not _TOKEN.fullmatch(token):
@@ -53,7 +53,7 @@ def token_in(environ: Mapping[str, str]) -> str:
     return token
 
 
-def repository_named(told: str | None) -> str:
+def check_repository_name(told: str | None) -> str:
     """The owner and the name, which become part of an address."""
     if not told or not _REPOSITORY.fullmatch(told) or ".." in told:
         raise RepositoryProblem(
@@ -172,7 +172,7 @@ class Client:
         return self.ticks() + pause >= self._deadline
 
     def _shown(self, text: str) -> str:
-        return shortened(visible(redacted(text, (self.token,))), 500)
+        return shorten(visible(redact(text, (self.token,))), 500)
 
 
 def _pause(state: RetryCallState) -> float:

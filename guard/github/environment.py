@@ -123,7 +123,7 @@ def write_summary(job: Surroundings, text: str) -> None:
     _write(job, "GITHUB_STEP_SUMMARY", text)
 
 
-def emptied(paths: Iterable[Path]) -> list[str]:
+def empty_files(paths: Iterable[Path]) -> list[str]:
     """Empty these files; the names of those that were not empty."""
     found = []
     for path in paths:

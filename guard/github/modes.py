@@ -10,10 +10,10 @@ from typing import Any
 from guard import breaker
 from guard.check.verdict import check
 from guard.context.invocation import Invocation
-from guard.core.base.fields import parsed
+from guard.core.base.fields import parse_document
 from guard.core.check.events import CheckMade
 from guard.core.check.report import EXIT_OF, BreakerLine, CheckReport
-from guard.core.github.escape import known_secrets, redacted_all
+from guard.core.github.escape import known_secrets, redact_document
 from guard.core.github.report import Mode, StepReport
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
@@ -176,8 +176,8 @@ def _cost(guard: Invocation, made: CheckReport) -> float | None:
 
 def without_secrets(report: StepReport, job: Surroundings) -> StepReport:
     """The same document with the secrets in its texts redacted."""
-    plain = redacted_all(json.loads(report.model_dump_json()), known_secrets(job.environ))
-    return parsed(StepReport, json.dumps(plain).encode())
+    plain = redact_document(json.loads(report.model_dump_json()), known_secrets(job.environ))
+    return parse_document(StepReport, json.dumps(plain).encode())
 
 
 def shell(script: str) -> tuple[str, ...]:

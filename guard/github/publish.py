@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from guard.core.base.fields import parsed
+from guard.core.base.fields import parse_document
 from guard.core.github.annotations import annotations, lines
 from guard.core.github.outcome import exit_code, outputs
 from guard.core.github.report import Mode, Push, StepReport
@@ -29,7 +29,7 @@ def kept(job: Surroundings, mode: Mode) -> StepReport:
     path = job.folder / _REPORT
     try:
         with path.open("rb") as file:
-            return parsed(StepReport, file.read(_MOST_BYTES))
+            return parse_document(StepReport, file.read(_MOST_BYTES))
     except (OSError, ValueError) as error:
         return StepReport(
             mode=mode,

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from guard.core.check.report import CheckReport
-from guard.core.github.escape import redacted
+from guard.core.github.escape import redact
 from guard.core.github.report import Push
 from guard.errors import GuardError
 from guard.git.locate import Repository
@@ -67,7 +67,7 @@ def push_rescue(
     except GuardError as error:
         said = error.message
     if said is not None:
-        return kept("refused", redacted(said, (token,)))
+        return kept("refused", redact(said, (token,)))
     return Push(ref=place[1], pushed=True, why="pushed", detail="")
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import Field
 
 from guard.context.config import state_home
-from guard.core.base.fields import Frozen, parsed
+from guard.core.base.fields import Frozen, parse_document
 from guard.core.base.text import valid
 from guard.errors import ConfigProblem, GuardError
 from guard.install import settings_file
@@ -181,7 +181,7 @@ def _remember(environ: Environ, path: Path, origin: Origin, folders: tuple[Path,
 def _recall(environ: Environ, path: Path) -> StoredOrigin | None:
     with suppress(GuardError, OSError, ValueError), _open_folder(state_home(environ)) as folder:
         data = folder.read(_name(path))
-        return parsed(StoredOrigin, data) if data and len(data) <= _MOST_BYTES else None
+        return parse_document(StoredOrigin, data) if data and len(data) <= _MOST_BYTES else None
     return None
 
 

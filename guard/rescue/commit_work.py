@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from guard.core.base.paths import path_line, unspelled
+from guard.core.base.paths import path_line, unspell
 from guard.core.base.text import fit_line, plural, visible
 from guard.core.rescue.commit_message import rescue_trailer
 from guard.core.rescue.groups import Group, untangled
@@ -86,7 +86,7 @@ class CommitAttempt:
             return self._result("refused", f"no room for an index: {error.strerror}")
 
     def _committed(self, own: Project, state: RepositoryState, folder: Path) -> Rescue:
-        branch = os.fsdecode(unspelled(state.branch)) if state.branch else None
+        branch = os.fsdecode(unspell(state.branch)) if state.branch else None
         head = own.commit_of(branch or "HEAD")
         gone = head is None and self._orders.baseline_head is not None
         head = own.commit_of(f"{self._orders.baseline_head}") if gone else head

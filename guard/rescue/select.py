@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.base.paths import path_line, spelled
+from guard.core.base.paths import path_line, spell
 from guard.core.base.text import fit_line
 from guard.core.rescue.secrets import (
     SENSITIVE_NAME,
@@ -198,7 +198,7 @@ class Planner:
         return is_new and has_sensitive_name(path)
 
     def _allows(self, rule: str, path: bytes) -> bool:
-        return is_allowed(rule, spelled(path), self._limits.allow_secrets)
+        return is_allowed(rule, spell(path), self._limits.allow_secrets)
 
     def _before(self, path: bytes) -> bytes:
         _mode, oid = self._committed.get(path, (b"", ""))

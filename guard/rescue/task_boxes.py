@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.base.text import plural
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group
@@ -92,7 +92,7 @@ def ticks(
     if not is_as_kept(own, shadow, taken, PathChange("M", mode, oid, path)):
         return None
     committed = [
-        spelled(one.path) for one in proven.changed if one.letter != "D" and one.path != path
+        spell(one.path) for one in proven.changed if one.letter != "D" and one.path != path
     ]
     blob, tasks = ticked(own.call("cat-file", "blob", oid), committed)
     before = shadow.call("cat-file", "blob", taken.kept[path].oid)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.base.paths import path_line, spelled
+from guard.core.base.paths import path_line, spell
 from guard.core.rollback.journal import REFS, RollbackJournal
 from guard.core.snapshots.snapshot import Snapshot
 from guard.rescue.commits import Committer
@@ -80,14 +80,14 @@ class _Making:
             stage(project, folder, paths, commit, target)
         journal = RollbackJournal(
             task_id=self._order.task_id,
-            worktree=spelled(os.fsencode(self._place.repository.root)),
-            ref=spelled(os.fsencode(self._ready.standing.ref)),
+            worktree=spell(os.fsencode(self._place.repository.root)),
+            ref=spell(os.fsencode(self._ready.standing.ref)),
             head=head,
             to_sha=commit,
             index=index_name(),
             snapshot=snapshot,
-            paths=tuple(map(spelled, paths)),
-            new_folders=tuple(map(spelled, self._new_folders(paths))),
+            paths=tuple(map(spell, paths)),
+            new_folders=tuple(map(spell, self._new_folders(paths))),
         )
         return begin(folder, journal)
 

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.base.paths import unspelled
+from guard.core.base.paths import unspell
 from guard.core.rollback.journal import REFS, RollbackJournal
 from guard.errors import RepositoryProblem
 from guard.git.locate import at
@@ -54,7 +54,7 @@ def _sweep_pins(place: RollbackPlace) -> None:
 
 def _place_of(place: RollbackPlace, journal: RollbackJournal) -> RollbackPlace:
     """It may have been in another work tree of the repository."""
-    root = Path(os.fsdecode(unspelled(journal.worktree)))
+    root = Path(os.fsdecode(unspell(journal.worktree)))
     if root == place.repository.root:
         return place
     try:
@@ -109,7 +109,7 @@ def has_revert(project: Project, ref: str, to_sha: str) -> bool:
 
 
 def _has_moved(project: Project, journal: RollbackJournal) -> bool:
-    return has_revert(project, os.fsdecode(unspelled(journal.ref)), journal.to_sha)
+    return has_revert(project, os.fsdecode(unspell(journal.ref)), journal.to_sha)
 
 
 def _committed_since(project: Project, journal: RollbackJournal) -> frozenset[bytes]:

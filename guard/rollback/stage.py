@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from guard.core.base.fields import parsed
-from guard.core.base.paths import unspelled
+from guard.core.base.fields import parse_document
+from guard.core.base.paths import unspell
 from guard.core.rollback.journal import RollbackJournal
 from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.restore import There
@@ -38,7 +38,7 @@ class StagedRollback:
 
     @property
     def paths(self) -> list[bytes]:
-        return [unspelled(path) for path in self.journal.paths]
+        return [unspell(path) for path in self.journal.paths]
 
     @property
     def before(self) -> Path:
@@ -153,7 +153,7 @@ def under_way(journals: Path) -> list[StagedRollback]:
         except OSError as error:
             raise StoreUnavailable(f"{folder}: {error.strerror}", "make it readable") from None
         try:
-            found.append(StagedRollback(folder, parsed(RollbackJournal, data)))
+            found.append(StagedRollback(folder, parse_document(RollbackJournal, data)))
         except ValueError as error:
             raise StateProblem(
                 f"{folder / _JOURNAL} is damaged: {error}",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from guard.core.base.paths import path_line, unspelled
+from guard.core.base.paths import path_line, unspell
 from guard.core.snapshots.restore import There
 from guard.rollback.stage import StagedRollback, both, put, seen
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
@@ -44,7 +44,7 @@ def take_back(staged: StagedRollback, target: SafeFolder, keep: frozenset[bytes]
     for path in staged.paths:
         target.sweep(path)
     for folder in reversed(staged.journal.new_folders):
-        target.remove_folder(unspelled(folder))
+        target.remove_folder(unspell(folder))
     return left
 
 

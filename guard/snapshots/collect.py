@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.base.text import fit_line
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.paths import GITLINK, folders_above, is_relative, tree_path
@@ -147,9 +147,9 @@ class Taking:
     def _note(self, path: bytes, status: os.stat_result) -> None:
         self._bytes += status.st_size
         if status.st_mode not in _USUAL_MODES and not stat.S_ISLNK(status.st_mode):
-            self._modes[f"{stat.S_IMODE(status.st_mode):o}"].append(spelled(path))
+            self._modes[f"{stat.S_IMODE(status.st_mode):o}"].append(spell(path))
         if _MAY_BE_ESCAPED.search(path) and (place := tree_path(path)) != path:
-            self._escaped[spelled(place)] = spelled(path)
+            self._escaped[spell(place)] = spell(path)
 
     def _left_out(self) -> set[bytes]:
         """Tracked files in folders that the walk passed over: they are somebody's work."""
@@ -197,7 +197,7 @@ class Taking:
 
     def _put_large(self, table: Table, path: bytes, found: Large) -> bool:
         """Whether there was time for it."""
-        size, name = found.status.st_size, spelled(path)
+        size, name = found.status.st_size, spell(path)
 
         def tell(done: int) -> None:
             far = f"{done // _MEGABYTE} of {size // _MEGABYTE} MB"
@@ -217,7 +217,7 @@ class Taking:
         """The git directory of a repository inside this one: its commits may be nowhere else."""
         walk = SnapshotWalk(root, self._own, self._deadline, folder)
         for found in walk.folders():
-            self._limits.tell(f"saving a nested repository; {spelled(folder)}")
+            self._limits.tell(f"saving a nested repository; {spell(folder)}")
             for name, status in found.files.items():
                 if not table.knows(found.prefix + name, status):
                     self._keep_git(found.entry(name, status), table)
@@ -242,15 +242,15 @@ class Taking:
             kind=occasion.kind,
             run=occasion.run,
             iteration=occasion.iteration,
-            worktree=spelled(os.fsencode(self._project.repository.root)),
+            worktree=spell(os.fsencode(self._project.repository.root)),
             log=_head_of_log(self._workspace),
             files=len(self.worktree.now),
             bytes=self._bytes,
             whole=self.whole,
             skipped=tuple(skipped),
             modes={bits: tuple(paths) for bits, paths in sorted(self._modes.items())},
-            empty_folders=tuple(spelled(path) for path in self.walk.empty),
-            nested=tuple(spelled(path) for path in self.walk.nested),
+            empty_folders=tuple(spell(path) for path in self.walk.empty),
+            nested=tuple(spell(path) for path in self.walk.nested),
             escaped=self._escaped,
         )
         return manifest.model_dump_json(indent=1).encode() + b"\n"
@@ -258,7 +258,7 @@ class Taking:
     def skipped(self) -> list[Skipped]:
         """What is not in it, the losses before what is not needed."""
         both = [*sorted(self.trouble.items()), *sorted(self.walk.not_needed.items())]
-        return [Skipped(path=spelled(path), why=fit_line(why)) for path, why in both]
+        return [Skipped(path=spell(path), why=fit_line(why)) for path, why in both]
 
     @property
     def trouble(self) -> dict[bytes, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from guard.core.base.paths import unspelled
+from guard.core.base.paths import unspell
 from guard.core.snapshots.paths import work_tree_path
 from guard.core.snapshots.restore import (
     USUAL,
@@ -68,7 +68,7 @@ def of_worktree(objects: Objects, reference: Reference) -> SnapshotContents:
         elif entry.name == NESTED:
             _walk_nested(objects, entry, found)
     for name in manifest.empty_folders if manifest else ():
-        path = unspelled(name)
+        path = unspell(name)
         if why_unsafe(path + b"/inside") is None:
             found.empty_folders.append(path)
     found.files.sort()
@@ -103,7 +103,7 @@ def _manifest(objects: Objects, reference: Reference, found: SnapshotContents) -
 
 def _bits(manifest: Manifest | None) -> dict[bytes, int]:
     modes = manifest.modes if manifest else {}
-    return {unspelled(name): _octal(bits) for bits, names in modes.items() for name in names}
+    return {unspell(name): _octal(bits) for bits, names in modes.items() for name in names}
 
 
 def _octal(text: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.base.text import fit_line
 from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.report import PathDifference
@@ -113,5 +113,5 @@ def _bits(mode: bytes, bits: int, file: File) -> str:
 
 def _change(letter: str, path: bytes, diff: str | None, note: str | None) -> PathDifference:
     return PathDifference.model_validate(
-        {"letter": letter, "path": spelled(path), "diff": diff, "note": note and fit_line(note)}
+        {"letter": letter, "path": spell(path), "diff": diff, "note": note and fit_line(note)}
     )

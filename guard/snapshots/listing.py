@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.base.fields import is_id, parsed
+from guard.core.base.fields import is_id, parse_document
 from guard.core.base.text import fit_line, visible
 from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
 from guard.core.snapshots.snapshot import Anchor, Manifest, list_skipped
@@ -181,7 +181,7 @@ def read_manifest(objects: Objects, commit: str) -> Manifest:
     if not commit:
         raise ObjectUnreadable("its ref is broken")
     try:
-        return parsed(Manifest, objects.manifest(commit))
+        return parse_document(Manifest, objects.manifest(commit))
     except ValueError as error:
         raise ObjectUnreadable(f"manifest.json cannot be read: {error}") from None
     except ObjectUnreadable as error:

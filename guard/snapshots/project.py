@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.core.rescue.state import RepositoryState, full_ref
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import contents
@@ -136,7 +136,7 @@ class Project:
         branch = self.line_if_any("symbolic-ref", "--quiet", "HEAD")
         damaged = self._index_is_damaged()
         return RepositoryState(
-            branch=branch and spelled(os.fsencode(branch)),
+            branch=branch and spell(os.fsencode(branch)),
             baseline_branch=full_ref(baseline_branch),
             operation=self._first(_OPERATIONS),
             misplaced=self._misplaced(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from guard.core.base.paths import spelled, unspelled
+from guard.core.base.paths import spell, unspell
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.restore import UnknownPath, within
 from guard.core.snapshots.snapshot import Occasion, Snapshot
@@ -97,7 +97,7 @@ class SnapshotSource:
     @property
     def worktree(self) -> str | None:
         """The work tree as manifests name it."""
-        return spelled(os.fsencode(self.repository.root)) if self.repository else None
+        return spell(os.fsencode(self.repository.root)) if self.repository else None
 
     def forbidden(self) -> frozenset[tuple[int, int]]:
         """Folders that nothing is written to, by device and inode."""
@@ -125,7 +125,7 @@ class Chosen:
         return [self._one(root, base, word) for word in words]
 
     def _one(self, root: str, base: str, word: str) -> bytes:
-        other = os.fsdecode(unspelled(word)) if "\\" in word and word.isprintable() else word
+        other = os.fsdecode(unspell(word)) if "\\" in word and word.isprintable() else word
         try:
             path = within(root, base, word)
             try:

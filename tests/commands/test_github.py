@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from guard.git.locate import at
-from guard.github.environment import Surroundings, emptied
+from guard.github.environment import Surroundings, empty_files
 from guard.github.push import push_rescue
 from tests.core.github.test_github import read_as_a_runner
 from tests.support import Result, commit, git, run, write
@@ -317,7 +317,7 @@ def test_nothing_is_pushed_unasked(
 
 def test_only_files_with_something_in_them_are_emptied(tmp_path: Path) -> None:
     full, empty = write(tmp_path / "full", "x"), write(tmp_path / "empty", "")
-    assert emptied([full, empty, tmp_path / "missing"]) == ["full"]
+    assert empty_files([full, empty, tmp_path / "missing"]) == ["full"]
     assert full.read_text() == ""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.base.paths import spelled
+from guard.core.base.paths import spell
 from guard.git.gitdir_files import other_work_trees
 from tests.git.test_history import COUNTS
 from tests.support import commit, git, write
@@ -172,7 +172,7 @@ def beside(repository: Path) -> Path:
 def names(folder: Path) -> set[str]:
     """The refs of all other work trees."""
     trees = list(other_work_trees(located(folder)))
-    return {tree.head for tree in trees} | {spelled(tree.branch) for tree in trees if tree.branch}
+    return {tree.head for tree in trees} | {spell(tree.branch) for tree in trees if tree.branch}
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)

@@ -8,7 +8,7 @@ import requests
 import responses
 
 from guard.errors import Refused, RepositoryProblem, StoreUnavailable
-from guard.github.api import Client, repository_named, token_in
+from guard.github.api import Client, check_repository_name, find_token
 from guard.github.status import BOT, Told, state_of, tell
 from tests.support.steps import OID, step
 
@@ -244,19 +244,19 @@ def test_githubs_words(status: str, state: str, conclusion: str) -> None:
 @pytest.mark.parametrize("environ", [{}, {"GITHUB_TOKEN": "a b"}, {"GH_TOKEN": "x\r\nHost: y"}])
 def test_no_token_no_call(environ: dict[str, str]) -> None:
     with pytest.raises(RepositoryProblem) as caught:
-        token_in(environ)
+        find_token(environ)
     assert "Host" not in caught.value.message
 
 
 def test_the_first_token_counts() -> None:
-    assert token_in({"GITHUB_TOKEN": "", "GH_TOKEN": "b"}) == "b"
-    assert token_in({"GITHUB_TOKEN": "a", "GH_TOKEN": "b"}) == "a"
+    assert find_token({"GITHUB_TOKEN": "", "GH_TOKEN": "b"}) == "b"
+    assert find_token({"GITHUB_TOKEN": "a", "GH_TOKEN": "b"}) == "a"
 
 
 @pytest.mark.parametrize("name", [None, "", "n", "o/n/x", "../n", "o/..", "o/n?x", "o/n#x", "ö/n"])
 def test_what_names_no_repository(name: str | None) -> None:
     with pytest.raises(RepositoryProblem):
-        repository_named(name)
+        check_repository_name(name)
 
 
 @pytest.mark.parametrize("server", ["file:///etc", "api.github.com", "", "https://"])

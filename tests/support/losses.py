@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.base.paths import unspelled
+from guard.core.base.paths import unspell
 from guard.core.snapshots.snapshot import Snapshot
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import Contents, recovered
@@ -196,7 +196,7 @@ def _run(root: Path, words: list[str], environ: Mapping[str, str], patience: flo
 def brought_back(kept: Snapshot, shadow: Path, folder: Path) -> Contents:
     """What the printed command brings back, under the names that the manifest gives."""
     manifest = json.loads(asked(shadow, "cat-file", "blob", f"{kept.ref}:manifest.json") or "{}")
-    named = {unspelled(place): unspelled(path) for place, path in manifest["escaped"].items()}
+    named = {unspell(place): unspell(path) for place, path in manifest["escaped"].items()}
     return {named.get(path, path): what for path, what in recovered(kept, folder).items()}
 
 

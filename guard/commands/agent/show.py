@@ -3,7 +3,7 @@
 import click
 
 from guard.commands.options import registered_agent_options, task_id_option
-from guard.context.ids import given_id
+from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.agents.report import details, table
@@ -38,7 +38,7 @@ def show(guard: Invocation, task_id: str, agent_id: str, form: str) -> None:
 
 
 @click.command("wait")
-@click.argument("task_id", metavar="TASK", callback=given_id("a task id"))
+@click.argument("task_id", metavar="TASK", callback=id_callback("a task id"))
 @click.option(
     "--timeout",
     type=click.FloatRange(0),

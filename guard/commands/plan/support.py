@@ -11,7 +11,7 @@ from guard.commands.options import (
     record_request,
     records_plan,
 )
-from guard.context.ids import given_id
+from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.core.coordinator.decide_agents import (
     answer_question,
@@ -120,7 +120,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 @click.command("delegate")
-@click.argument("agent", callback=given_id("an agent id"))
+@click.argument("agent", callback=id_callback("an agent id"))
 @agent_id_option(
     "--from", "delegating_agent", required=True, text="The agent that asks for support."
 )
@@ -159,7 +159,7 @@ def delegate(
 
 
 @click.command("support")
-@click.argument("run_id", metavar="RUN", callback=given_id("the id of a run"))
+@click.argument("run_id", metavar="RUN", callback=id_callback("the id of a run"))
 @click.argument("end", type=click.Choice(["done", "failed", "out-of-scope"]))
 @click.option(
     "--confidence",
@@ -244,7 +244,7 @@ def ask(
 
 
 @click.command("answer")
-@click.argument("question_id", metavar="QUESTION", callback=given_id("a question id"))
+@click.argument("question_id", metavar="QUESTION", callback=id_callback("a question id"))
 @click.argument("response")
 @records_plan
 def answer(

@@ -12,7 +12,7 @@ from guard.core.base.fields import Frozen
 
 
 @cache
-def described(model: type[Frozen]) -> dict[str, str]:
+def field_descriptions(model: type[Frozen]) -> dict[str, str]:
     """The description of each field of a model that has one, inherited ones too."""
     found: dict[str, str] = {}
     for cls in reversed(model.__mro__):
@@ -45,7 +45,7 @@ def describe_all() -> None:
     """Give every model that is loaded its descriptions, for schemas made after this."""
     models = list(_below(Frozen))
     for model in models:
-        for name, text in described(model).items():
+        for name, text in field_descriptions(model).items():
             model.model_fields[name].description = text
         for built in _BUILT:
             if built in model.__dict__:

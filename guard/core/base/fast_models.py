@@ -9,7 +9,7 @@ M = TypeVar("M", bound=Frozen)
 _put = object.__setattr__
 
 
-def made(kind: type[M], values: dict[str, Any]) -> M:
+def make_model(kind: type[M], values: dict[str, Any]) -> M:
     """A model of these values, which have to be all that it has, and are its own from now on; they are not checked.
 
     They stand in the order of the fields, because so they are written: given in that order, they are taken as they are.
@@ -20,12 +20,12 @@ def made(kind: type[M], values: dict[str, Any]) -> M:
     return _with(kind, values, given)
 
 
-def altered(model: M, news: dict[str, Any]) -> M:
+def copy_model(model: M, news: dict[str, Any]) -> M:
     """The same model with other values in some of its fields, all of which it has."""
     return _with(type(model), {**model.__dict__, **news}, model.__pydantic_fields_set__)
 
 
-def alter(model: Frozen, news: dict[str, Any]) -> None:
+def update_model(model: Frozen, news: dict[str, Any]) -> None:
     """Other values in some of the fields of a model that nobody else has seen yet."""
     model.__dict__.update(news)
 

@@ -88,7 +88,7 @@ def is_whole(document: BaseModel) -> bool:
     return len(document.__pydantic_fields_set__) == len(type(document).__pydantic_fields__)
 
 
-def parsed(model: type[M], data: bytes) -> M:
+def parse_document(model: type[M], data: bytes) -> M:
     """The document in these bytes; a ValueError that names the place otherwise."""
     try:
         document = model.model_validate_json(data)

@@ -27,7 +27,9 @@ def marked_lines(text: str, end: int, most: int) -> list[str] | None:
     return found
 
 
-def plain(lines: Sequence[str], *, up_to: int = EVERYWHERE, fenced: bool = False) -> bytearray:
+def plain_lines(
+    lines: Sequence[str], *, up_to: int = EVERYWHERE, fenced: bool = False
+) -> bytearray:
     """For each line whether it is outside.
 
     `up_to` is the greatest indent at which a fence counts as one. `fenced`: something was open before the first line, and

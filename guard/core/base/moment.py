@@ -37,7 +37,7 @@ class Stamp:
         return replace(self, id=f"{self.id}-2")
 
 
-def elapsed(since: Reading, moment: Moment) -> float | None:
+def elapsed_seconds(since: Reading, moment: Moment) -> float | None:
     """Seconds from then to now; None if then has not come yet."""
     if since.boot_id is not None and since.boot_id == moment.boot_id:
         seconds = moment.boot_seconds - since.boot_seconds
@@ -46,6 +46,6 @@ def elapsed(since: Reading, moment: Moment) -> float | None:
     return seconds if seconds >= 0 else None
 
 
-def clocks(moment: Moment) -> dict[str, Any]:
+def clock_fields(moment: Moment) -> dict[str, Any]:
     """The fields of those that begin something that ends by the clock."""
     return {"boot_seconds": moment.boot_seconds, "boot_id": moment.boot_id}

@@ -16,12 +16,12 @@ Spelled = Annotated[str, StringConstraints(max_length=16384)]
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 
 
-def spelled(name: bytes) -> str:
+def spell(name: bytes) -> str:
     """The name as text."""
     return name.replace(b"\\", b"\\\\").decode(errors="backslashreplace")
 
 
-def unspelled(text: str) -> bytes:
+def unspell(text: str) -> bytes:
     """The name that has this spelling."""
     return _ESCAPE.sub(
         lambda found: bytes.fromhex(found[1].decode()) if found[1] else b"\\", text.encode()
@@ -30,4 +30,4 @@ def unspelled(text: str) -> bytes:
 
 def path_line(path: bytes) -> str:
     """A path for people, in one line of bounded length."""
-    return fit_line(visible(spelled(path)))
+    return fit_line(visible(spell(path)))

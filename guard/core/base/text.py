@@ -36,7 +36,7 @@ def valid(text: object) -> str:
     return str(text).encode(errors="backslashreplace").decode()
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """The text, or its beginning with a digest of the whole, so that two that differ stay two."""
     if len(text) <= most:
         return text

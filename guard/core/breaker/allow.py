@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.base.moment import Moment, Stamp, elapsed
+from guard.core.base.moment import Moment, Stamp, elapsed_seconds
 from guard.core.breaker.events import CooldownRestarted, TrialClaimed
 from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
 from guard.core.breaker.state import Breaker, Trial, add_seconds
@@ -41,7 +41,7 @@ def permission(
         return _next_trial(state.trial, moment, holder_alive)
     if head is not None and state.head is not None and head != state.head:
         return BreakerPermission(True, True, "commit_outside")
-    cooled = elapsed(state.cooling_since, moment) if state.cooling_since else None
+    cooled = elapsed_seconds(state.cooling_since, moment) if state.cooling_since else None
     left = min(state.cooldown_seconds, policy.cooldown_max_seconds) - (cooled or 0)
     if left <= 0:
         return BreakerPermission(True, True, "cooldown_over")
@@ -53,7 +53,7 @@ def _next_trial(trial: Trial | None, moment: Moment, holder_alive: bool) -> Brea
         return BreakerPermission(True, True, "trial_returned")
     if trial.holder is not None and not holder_alive:
         return BreakerPermission(True, True, "holder_gone")
-    since = elapsed(trial.claimed, moment)
+    since = elapsed_seconds(trial.claimed, moment)
     left = trial.lease_seconds - (since or 0)
     if left <= 0 or (since is None and trial.holder is None):
         return BreakerPermission(True, True, "lease_over")
@@ -86,7 +86,7 @@ def claim(
 def is_clock_set_back(state: Breaker, moment: Moment) -> bool:
     """Whether the cooldown began in what the clocks now call the future: it would last until they are there again."""
     since = state.cooling_since
-    return state.state == "open" and since is not None and elapsed(since, moment) is None
+    return state.state == "open" and since is not None and elapsed_seconds(since, moment) is None
 
 
 def restart(state: Breaker, *, moment: Moment, stamp: Stamp) -> CooldownRestarted:

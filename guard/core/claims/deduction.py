@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from guard.core.base.text import shortened, valid, visible
+from guard.core.base.text import shorten, valid, visible
 from guard.core.claims.completion_validation import ScoreLine
 
 BLOCKING = -0.55
@@ -22,7 +22,7 @@ class Deduction(NamedTuple):
 
 def warning(points: float, why: str) -> Deduction:
     """Make a deduction whose sentence is cut to fit into one line."""
-    return Deduction(points, shortened(visible(why), _LONGEST_SENTENCE))
+    return Deduction(points, shorten(visible(why), _LONGEST_SENTENCE))
 
 
 def blocking_issue(why: str) -> Deduction:
@@ -35,7 +35,7 @@ def score_lines(deductions: Iterable[Deduction]) -> tuple[ScoreLine, ...]:
 
 def short_name(text: str) -> str:
     """Cut a name so that a sentence can hold three of them."""
-    return shortened(valid(text), _LONGEST_NAME)
+    return shorten(valid(text), _LONGEST_NAME)
 
 
 def short_names(texts: Iterable[str], most: int = 50) -> tuple[str, ...]:

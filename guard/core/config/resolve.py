@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from guard.core.base.docstrings import described
+from guard.core.base.docstrings import field_descriptions
 from guard.core.base.fields import Section
 from guard.core.config.settings import Settings
 
@@ -29,7 +29,7 @@ class Knob:
     @property
     def description(self) -> str:
         """What it does."""
-        return described(self.table).get(self.key.rpartition(".")[2], "")
+        return field_descriptions(self.table).get(self.key.rpartition(".")[2], "")
 
     @property
     def section(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
-from guard.core.base.fast_models import alter, altered, made
+from guard.core.base.fast_models import copy_model, make_model, update_model
 from guard.core.coordinator.entries import (
     ActiveAgent,
     Delegation,
@@ -179,7 +179,7 @@ class Board:
             "extensions": 0,
             "checked": False,
         }
-        self.active_agents[agent_id] = made(ActiveAgent, agent)
+        self.active_agents[agent_id] = make_model(ActiveAgent, agent)
         self.own.add(("active_agents", agent_id))
 
     def send(
@@ -196,7 +196,7 @@ class Board:
             "text": text,
             "at": at,
         }
-        self.outbox[item_id] = made(Parcel, parcel)
+        self.outbox[item_id] = make_model(Parcel, parcel)
         if len(self.outbox) > MOST_PARCELS:
             self.outbox.popitem(last=False)
 
@@ -206,9 +206,9 @@ class Board:
         if key not in entries:
             return
         if (kind, key) in self.own:
-            alter(entries[key], news)
+            update_model(entries[key], news)
         else:
-            entries[key] = altered(entries[key], news)
+            entries[key] = copy_model(entries[key], news)
             self.own.add((kind, key))
 
     def contents(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from guard.core.base.text import shortened
+from guard.core.base.text import shorten
 from guard.core.coordinator import decide_agents, decide_support, decide_tasks
 from guard.core.coordinator.decide_tasks import failure_draft
 from guard.core.coordinator.requests import (
@@ -134,7 +134,7 @@ def record_usage(
 
 
 def _shorten_cause(cause: str) -> str:
-    return shortened(cause, _MOST_CAUSE)
+    return shorten(cause, _MOST_CAUSE)
 
 
 @leads_to(FailurePatternRecorded, cause=_shorten_cause)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from guard.core.base.fast_models import made
+from guard.core.base.fast_models import make_model
 from guard.core.coordinator.agent_events import AgentCheckpoint
 from guard.core.coordinator.builder import Board, Changes, on, time_of
 from guard.core.coordinator.entries import (
@@ -76,7 +76,7 @@ def _take_up(board: Board, event: DeveloperDispatched) -> None:
         "dispatched_at": event.at,
         "base_sha": before.base_sha if before else event.base_sha,
     }
-    board.in_progress_tasks[event.task_id] = made(TaskInProgress, work)
+    board.in_progress_tasks[event.task_id] = make_model(TaskInProgress, work)
     board.own.add(("in_progress_tasks", event.task_id))
 
 

@@ -1,7 +1,7 @@
 """What is kept of failures that recur."""
 
 from guard.core.base.fields import Count, Frozen, Id, Line, Text
-from guard.core.base.text import shortened
+from guard.core.base.text import shorten
 
 MOST_CAUSES = 20
 
@@ -30,7 +30,7 @@ def recorded(pattern: FailurePattern, task: str, cause: str | None) -> FailurePa
     """The pattern after one more occurrence. The causes that were found last are kept."""
     causes = pattern.common_causes
     if cause and cause not in causes:
-        causes = (*causes, shortened(cause, 400))[-MOST_CAUSES:]
+        causes = (*causes, shorten(cause, 400))[-MOST_CAUSES:]
     return pattern.model_copy(
         update={
             "count": pattern.count + 1,

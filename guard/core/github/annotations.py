@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from guard.core.base.text import plural, shortened
+from guard.core.base.text import plural, shorten
 from guard.core.github.escape import command
 from guard.core.github.report import StepReport
 
@@ -54,4 +54,4 @@ def lines(found: list[Annotation]) -> list[str]:
 
 def _line(one: Annotation) -> str:
     place: dict[str, str | int] = {"file": one.path, "line": 1} if one.path else {}
-    return command(one.level, shortened(one.message, _MOST_IN_A_MESSAGE), **place, title=_TITLE)
+    return command(one.level, shorten(one.message, _MOST_IN_A_MESSAGE), **place, title=_TITLE)

@@ -27,12 +27,12 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def stopping(token: str) -> str:
+def stop_commands(token: str) -> str:
     """The line after which a runner obeys nothing that is printed, until it meets the token again."""
     return f"::stop-commands::{token}"
 
 
-def resuming(token: str) -> str:
+def resume_commands(token: str) -> str:
     """The line that ends it; on a line of its own, whatever stands before it."""
     return f"\n::{token}::"
 
@@ -68,7 +68,7 @@ def block(text: str) -> str:
     return f"<pre><code>{escape(lines)}</code></pre>"
 
 
-def fitted(lines: list[str], most_bytes: int, more: str) -> str:
+def fit_lines(lines: list[str], most_bytes: int, more: str) -> str:
     """As many whole lines as fit, and a last one that says so if some do not."""
     room = most_bytes - len(more.encode()) - 1
     left = [room]
@@ -97,7 +97,7 @@ def known_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted((text for text in found if len(text) >= _LEAST), key=len, reverse=True))
 
 
-def redacted(text: str, known: Iterable[str] = ()) -> str:
+def redact(text: str, known: Iterable[str] = ()) -> str:
     """The text without secrets."""
     for value in known:
         text = text.replace(value, REDACTED)
@@ -107,12 +107,12 @@ def redacted(text: str, known: Iterable[str] = ()) -> str:
     return data.decode(errors="surrogatepass")
 
 
-def redacted_all(document: Any, known: tuple[str, ...]) -> Any:
+def redact_document(document: Any, known: tuple[str, ...]) -> Any:
     """A document of plain values with each text in it redacted; its keys are ours."""
     if isinstance(document, str):
-        return document if _OWN.fullmatch(document) else redacted(document, known)
+        return document if _OWN.fullmatch(document) else redact(document, known)
     if isinstance(document, dict):
-        return {key: redacted_all(value, known) for key, value in document.items()}
+        return {key: redact_document(value, known) for key, value in document.items()}
     if isinstance(document, list):
-        return [redacted_all(value, known) for value in document]
+        return [redact_document(value, known) for value in document]
     return document

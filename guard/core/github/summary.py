@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from guard.core.base.text import plural
 from guard.core.check.report import CheckReport
-from guard.core.github.escape import block, fitted, piece
+from guard.core.github.escape import block, fit_lines, piece
 from guard.core.github.report import Push, StepReport
 
 MOST_BYTES = 1024 * 1024
@@ -15,7 +15,7 @@ _MORE = "\n_The rest is left out here; the report has all of it._"
 
 def summary(report: StepReport, push: Push, most_bytes: int = MOST_BYTES) -> str:
     """The page in markdown, never longer than it may be."""
-    return fitted(list(_lines(report, push)), most_bytes, _MORE)
+    return fit_lines(list(_lines(report, push)), most_bytes, _MORE)
 
 
 def _lines(report: StepReport, push: Push) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Digest, Frozen, Seq, parsed
+from guard.core.base.fields import Count, Digest, Frozen, Seq, parse_document
 from guard.core.log.event import BaseEvent
 from guard.core.log.events import SegmentNumber
 from guard.core.log.record import NO_HASH, START, Position
@@ -138,7 +138,7 @@ def unseal(data: bytes, document: type[D]) -> D:
     if tail != b'%s%s"\n}\n' % (_SEAL_KEY, sha256(body).hexdigest().encode()):
         raise DamagedView("its hash does not match its bytes")
     try:
-        return parsed(document, data)
+        return parse_document(document, data)
     except ValueError as error:
         _compare_versions(data, document)
         raise DamagedView(str(error)) from None

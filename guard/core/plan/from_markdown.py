@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from guard.core.base.markdown import plain
+from guard.core.base.markdown import plain_lines
 from guard.core.base.taskfile import Box, boxes
 from guard.core.base.text import valid
 from guard.core.plan.drafts import MOST_NAME, PlanDraft, SupportDraft, TaskDraft, quote_name
@@ -136,7 +136,7 @@ def _items(text: str) -> Iterator[tuple[int, bool, str]]:
     """Each list item of the section without a box: its line, whether it is nested, its text."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     level = 0
-    for number, (line, counts) in enumerate(zip(lines, plain(lines), strict=True), 1):
+    for number, (line, counts) in enumerate(zip(lines, plain_lines(lines), strict=True), 1):
         heading = _HEADING.fullmatch(line) if counts else None
         if heading:
             depth = len(heading[1])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from guard.core.base.markdown import EVERYWHERE, marked_lines, plain
+from guard.core.base.markdown import EVERYWHERE, marked_lines, plain_lines
 
 Confidence = Literal["HIGH", "MEDIUM", "LOW"]
 _MOST_VALUES = 100
@@ -167,9 +167,9 @@ def read_signals(text: str) -> tuple[AgentSignal, ...]:
 
 def _outside_code(lines: Sequence[str], *, is_sure: bool) -> bytearray:
     """The lines outside code, whichever way an indented fence is read: as a fence, as code, or as part of a list."""
-    views = [plain(lines, up_to=indent) for indent in (0, 3, EVERYWHERE)]
+    views = [plain_lines(lines, up_to=indent) for indent in (0, 3, EVERYWHERE)]
     if not is_sure:
-        views += [plain(lines, up_to=indent, fenced=True) for indent in (0, 3, EVERYWHERE)]
+        views += [plain_lines(lines, up_to=indent, fenced=True) for indent in (0, 3, EVERYWHERE)]
     outside = bytearray(map(min, *views))
     is_quoted = False
     for place, line in enumerate(lines):

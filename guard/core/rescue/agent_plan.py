@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from guard.core.base.fields import Frozen, first_problem
 from guard.core.base.json_text import loads
-from guard.core.base.paths import path_line, spelled
+from guard.core.base.paths import path_line, spell
 from guard.core.base.text import fit_line, visible
 from guard.core.rescue.change import Changed
 from guard.core.rescue.commit_message import clean_message, is_conventional, list_lines
@@ -95,13 +95,13 @@ def planning_prompt(changes: Sequence[Changed]) -> str | None:
 def _asked(number: int, change: Changed) -> str:
     was = f", was {path_line(change.old_path)}" if change.old_path is not None else ""
     name = _name(number, change)
-    about = "" if name == spelled(change.path) else f" ({path_line(change.path)})"
+    about = "" if name == spell(change.path) else f" ({path_line(change.path)})"
     return f"{change.letter} {name}{about}{was}"
 
 
 def _name(number: int, change: Changed) -> str:
     """How a plan calls a change: by its path, or by its number if the path is not plain."""
-    path = spelled(change.path)
+    path = spell(change.path)
     return path if _PLAIN.fullmatch(path) else f"#{number}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from guard.core.base.paths import path_line, spelled
+from guard.core.base.paths import path_line, spell
 
 Role = Literal[
     "source", "test", "fixture", "docs", "manifest", "lock", "ci", "config", "generated", "migration",
@@ -167,7 +167,7 @@ class PathParts(NamedTuple):
 
 def place(path: bytes) -> PathParts:
     """What a path says of its file."""
-    text = spelled(path)
+    text = spell(path)
     *folders, name = text.split("/")
     return PathParts(text, _role(text, tuple(folders), name), tuple(folders), name)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from guard.core.base.moment import Moment, Reading, clocks
+from guard.core.base.moment import Moment, Reading, clock_fields
 from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft, Running
 from guard.core.team.events import (
     CompletionHeld,
@@ -234,5 +234,5 @@ def _common(terms: TeamTerms, number: int = 1) -> dict[str, Any]:
         "iteration": scope.iteration,
         "worktree": scope.worktree,
         "session": scope.session,
-        **clocks(moment),
+        **clock_fields(moment),
     }

@@ -8,7 +8,7 @@ from guard import team as teams
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
-from guard.core.base.paths import unspelled
+from guard.core.base.paths import unspell
 from guard.core.base.text import valid
 from guard.core.hooks.events import StopDecided
 from guard.core.hooks.payload import HookCall
@@ -197,6 +197,6 @@ def _away(absence: Absence) -> Away:
 
 def _is_secret(file: DirtyFile, allowed: str) -> bool:
     # A rescue would hold the file back for its name, so the agent is not asked to commit it.
-    return has_sensitive_name(unspelled(file.path)) and not is_allowed(
+    return has_sensitive_name(unspell(file.path)) and not is_allowed(
         SENSITIVE_NAME, file.path, allowed
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guard.core.base.fast_models import altered, made
+from guard.core.base.fast_models import copy_model, make_model
 from guard.core.coordinator.entries import Parcel
 from tests.support.events import MOMENT
 
@@ -17,15 +17,15 @@ VALUES = {
 
 
 def test_they_are_equal_and_written_alike() -> None:
-    quick, checked = made(Parcel, VALUES), Parcel.model_validate(VALUES)
+    quick, checked = make_model(Parcel, VALUES), Parcel.model_validate(VALUES)
     assert quick == checked
     assert quick.model_dump_json() == checked.model_dump_json()
     assert quick.model_fields_set == checked.model_fields_set
 
 
 def test_an_altered_one_is_a_copy() -> None:
-    first = made(Parcel, VALUES)
-    other = altered(first, {"text": "Stop."})
+    first = make_model(Parcel, VALUES)
+    other = copy_model(first, {"text": "Stop."})
     assert (first.text, other.text) == ("Go on.", "Stop.")
     assert other == first.model_copy(update={"text": "Stop."})
     assert list(other.__dict__) == list(first.__dict__)
@@ -33,4 +33,4 @@ def test_an_altered_one_is_a_copy() -> None:
 
 def test_what_is_missing_is_found() -> None:
     with pytest.raises(KeyError):
-        made(Parcel, {"item_id": "item-1"})
+        make_model(Parcel, {"item_id": "item-1"})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.base.paths import spelled, unspelled
+from guard.core.base.paths import spell, unspell
 
 SPELLINGS = {
     b"plain.txt": "plain.txt",
@@ -21,10 +21,10 @@ SPELLINGS = {
 
 @pytest.mark.parametrize(("name", "text"), SPELLINGS.items(), ids=map(repr, SPELLINGS))
 def test_spelled(name: bytes, text: str) -> None:
-    assert spelled(name) == text
-    assert unspelled(text) == name
+    assert spell(name) == text
+    assert unspell(text) == name
 
 
 @given(st.binary(max_size=60))
 def test_every_name_comes_back(name: bytes) -> None:
-    assert unspelled(json.loads(json.dumps(spelled(name), ensure_ascii=False).encode())) == name
+    assert unspell(json.loads(json.dumps(spell(name), ensure_ascii=False).encode())) == name

@@ -9,14 +9,14 @@ from markdown_it import MarkdownIt
 from guard.core.github.annotations import MOST_OF_A_LEVEL, Annotation, annotations, lines
 from guard.core.github.escape import (
     command,
-    fitted,
+    fit_lines,
     known_secrets,
     output_file,
     piece,
-    redacted,
-    redacted_all,
-    resuming,
-    stopping,
+    redact,
+    redact_document,
+    resume_commands,
+    stop_commands,
 )
 from guard.core.github.outcome import MOST_IN_JSON, exit_code, outputs, statuses_to_fail_on
 from guard.core.github.report import STATUSES, Push
@@ -196,7 +196,7 @@ def test_a_page_is_never_longer_than_it_may_be() -> None:
     short = summary(step(check=check), NO_PUSH, 3000)
     assert len(short.encode()) <= 3000
     assert short.rstrip().endswith("_The rest is left out here; the report has all of it._")
-    assert fitted(["a", "b"], 100, "more") == "a\nb\n"
+    assert fit_lines(["a", "b"], 100, "more") == "a\nb\n"
 
 
 def test_at_most_ten_lines_of_a_level() -> None:
@@ -249,7 +249,7 @@ def test_a_delimiter_that_stands_in_a_value_is_refused() -> None:
 
 
 def test_what_ends_the_silence_stands_on_a_line_of_its_own() -> None:
-    printed = f"{stopping('word')}\nno newline{resuming('word')}\n"
+    printed = f"{stop_commands('word')}\nno newline{resume_commands('word')}\n"
     assert printed.splitlines()[-1] == "::word::"
 
 
@@ -275,12 +275,12 @@ TOKEN = "ghp_" + "Zq8" * 12
 )
 def test_secrets_are_taken_out(text: str, shown: str) -> None:
     known = known_secrets({"MY_API_KEY": "hunter2hunter2", "PATH": "nothing", "X_TOKEN": "short"})
-    assert redacted(text, known) == shown
-    assert redacted_all({"a": [text, 1, None]}, known) == {"a": [shown, 1, None]}
+    assert redact(text, known) == shown
+    assert redact_document({"a": [text, 1, None]}, known) == {"a": [shown, 1, None]}
 
 
 def test_an_id_of_git_stays_although_a_variable_has_the_same_value() -> None:
-    assert redacted_all("a" * 40, ("a" * 40,)) == "a" * 40
+    assert redact_document("a" * 40, ("a" * 40,)) == "a" * 40
 
 
 def test_pieces() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.base.fields import parsed
+from guard.core.base.fields import parse_document
 from guard.core.hooks.event_kinds import KINDS
 from guard.core.hooks.payload import HookCall
 from guard.hooks import plain_json
@@ -104,7 +104,7 @@ NOTHING: dict[str, Any] = {
 
 
 def read(agent: str, event: str, stdin: bytes, **environ: str) -> HookCall:
-    return parsed(HookCall, _written(payload.read_payload(agent, event, stdin, environ)))
+    return parse_document(HookCall, _written(payload.read_payload(agent, event, stdin, environ)))
 
 
 def _written(told: payload.Document) -> bytes:

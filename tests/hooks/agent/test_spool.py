@@ -9,7 +9,7 @@ import pytest
 
 from guard.context.config import state_home
 from guard.context.workspace import INDEX, choose, ensure
-from guard.core.base.fields import parsed
+from guard.core.base.fields import parse_document
 from guard.core.config.resolve import Resolved
 from guard.core.config.settings import Settings
 from guard.core.hooks.payload import HookCall
@@ -35,7 +35,7 @@ def test_a_call_is_one_file_that_reads_back(repository: Path, home: Path) -> Non
     path = put("claude", "SubagentStart", repository)
     assert path is not None
     assert spooled(home) == [path]
-    heard = parsed(HookCall, path.read_bytes())
+    heard = parse_document(HookCall, path.read_bytes())
     assert (heard.kind, heard.helper) == ("helper_started", "a0000000000000001")
     assert path.parent.name == spool.work_tree_key(str(repository))
 
@@ -45,7 +45,7 @@ def test_every_document_can_be_spooled(repository: Path, home: Path) -> None:
         for event in events:
             path = put(agent, event, repository)
             assert path is not None
-            assert parsed(HookCall, path.read_bytes()).event == event
+            assert parse_document(HookCall, path.read_bytes()).event == event
 
 
 def test_signs_of_life_replace_each_other(repository: Path, home: Path) -> None:

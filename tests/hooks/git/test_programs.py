@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from guard.context.invocation import Invocation
-from guard.core.base.text import shortened
+from guard.core.base.text import shorten
 from guard.core.hooks.git.state import MissedCommits
 from guard.hooks.git.commits import find_missed_commits
 from tests.support import ROOT, commit, git, write
@@ -126,7 +126,7 @@ def framework(name: str, home: str, repository: Path, source: Path, tmp_path: Pa
     words = ("install-hooks",) if name == "pre-commit" else ("prepare-hooks",)
     ready = called(repository, program(name), *words, **variables)
     if ready.returncode:
-        unavailable(shortened(f"{name}: {ready.stdout}{ready.stderr}", 400))
+        unavailable(shorten(f"{name}: {ready.stdout}{ready.stderr}", 400))
     tried_out = called(repository, program(name), "try-repo", str(source), _IDS[0], **variables)
     assert tried_out.returncode == 1, tried_out
     assert "keep_finished" in tried_out.stdout
