@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.history import MOMENT, finished
 from benchmarks.measure import Row, at_most, paired, scratch
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.store.file_store import FileStore
 
 _ROUNDS = 60
@@ -30,13 +30,12 @@ def _update(workspace: Path, finished_agents: int) -> Callable[[], object]:
     steps = count()
 
     def update() -> object:
-        return agents.update(
+        return registry.update(
             FileStore(workspace),
             MOMENT,
-            task_id="task-0",
-            agent_id=f"agent-{finished_agents}",
-            status="working",
-            message=f"step {next(steps)}",
+            registry.AgentUpdate(
+                "task-0", f"agent-{finished_agents}", "working", message=f"step {next(steps)}"
+            ),
         )
 
     return update

@@ -37,18 +37,11 @@ def spawn_agent(
     repo: Where = None,
 ) -> "AgentReport":
     """Register an agent that has been started; with a tmux session or a process, its end is noticed without a report."""
-    from guard.agents.report import spawned
+    from guard.agents import report
 
-    return spawned(
-        _invocation(workspace, repo),
-        task_id=task_id,
-        agent_id=agent_id,
-        agent_type=agent_type,
-        message=message,
-        tmux_session=tmux_session,
-        tmux_socket=tmux_socket,
-        pid=pid,
-    )
+    place = report.PlaceOptions(tmux_session, tmux_socket, pid)
+    guard = _invocation(workspace, repo)
+    return report.spawn_agent(guard, task_id, agent_id, agent_type, message, place)
 
 
 def update_agent_progress(
@@ -66,18 +59,11 @@ def update_agent_progress(
     """Report how an agent fares; the answer tells the counts of its task and of all tasks, and how far a completion is
     to be believed. A `strict` completion with blocking issues is refused: `recorded_as` says so, and the agent stays active.
     """
-    from guard.agents.report import updated
+    from guard.agents.registry import AgentUpdate
+    from guard.agents.report import update_agent
 
-    return updated(
-        _invocation(workspace, repo),
-        task_id=task_id,
-        agent_id=agent_id,
-        status=status,
-        message=message,
-        progress=progress,
-        incarnation=incarnation,
-        strict=strict,
-    )
+    update = AgentUpdate(task_id, agent_id, status, message, progress, incarnation)
+    return update_agent(_invocation(workspace, repo), update, strict=strict)
 
 
 def record_finding(
@@ -92,14 +78,13 @@ def record_finding(
     repo: Where = None,
 ) -> "AgentReport":
     """Record something that an agent has found out."""
-    from guard.agents.report import found
+    from guard.agents import report
 
-    place = _invocation(workspace, repo)
-    return found(
-        place,
-        task_id=task_id,
-        agent_id=agent_id,
-        text=text,
+    return report.record_finding(
+        _invocation(workspace, repo),
+        task_id,
+        agent_id,
+        text,
         severity=severity,
         file=file,
         incarnation=incarnation,
@@ -134,9 +119,9 @@ def agents_of(
     task_id: str | None = None, *, workspace: Where = None, repo: Where = None
 ) -> "AgentsReport":
     """The agents of a task, or of all tasks; those whose session or process is gone are marked first."""
-    from guard.agents.monitor import listed
+    from guard.agents.monitor import list_agents
 
-    return listed(_invocation(workspace, repo), task_id)
+    return list_agents(_invocation(workspace, repo), task_id)
 
 
 def assess_agent_activity(

@@ -8,7 +8,7 @@ from guard.activity.assess import Look, learn_from, look
 from guard.activity.collect_messages import last_status_time
 from guard.activity.known_agents import KnownAgents
 from guard.activity.subject import AgentSubject
-from guard.agents.monitor import listed
+from guard.agents.monitor import list_agents
 from guard.context.invocation import Invocation
 from guard.core.activity.clocks import uncounted_time
 from guard.core.activity.outages import LastSeen, Outage, OutageRules, find_outage
@@ -31,7 +31,7 @@ def survey(
     `progress` is called with the number of agents assessed so far and the number of all.
     """
     ingest_hooks(guard)
-    report = listed(guard, None)
+    report = list_agents(guard, None)
     outage, agents = _survey_agents(guard, report, activity, progress)
     return StatusReport(
         active_agents=report.active,

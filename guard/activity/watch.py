@@ -12,7 +12,7 @@ from guard.activity.file_patterns import matching_files, matching_folders
 from guard.activity.known_agents import KnownAgents
 from guard.activity.subject import AgentSubject, TooMuch
 from guard.activity.survey import survey
-from guard.agents.monitor import news_of
+from guard.agents.monitor import agent_news
 from guard.context.invocation import Invocation
 from guard.context.output import Output
 from guard.core.activity.status import StatusReport, status_text
@@ -127,7 +127,7 @@ def _error_text(error: GuardError | OSError) -> str:
 
 def _news(guard: Invocation) -> News:
     try:
-        return news_of(guard, None, list(islice(_watched_paths(guard), _MOST_WATCHED)))
+        return agent_news(guard, None, list(islice(_watched_paths(guard), _MOST_WATCHED)))
     except (GuardError, OSError):
         return News([guard.workspace.path / LIVE])
 

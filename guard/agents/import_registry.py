@@ -1,83 +1,105 @@
-"""A registry that guard did not write, taken over in one change."""
+"""Import the agents of a registry file that guard did not write."""
 
+import errno
+import os
+import stat
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from guard.agents.import_file import read
+from guard.agents.registry import PendingCounts, retention_events
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core.agents.events import AgentImported, RetentionSet
+from guard.core.agents.events import AgentImported
 from guard.core.agents.import_registry import BadRegistry, ImportedAgent, read_registry
-from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
+from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentName, ImportReport
-from guard.core.agents.roster import AgentCounts, transition
-from guard.core.base.text import shorten, valid
+from guard.core.base.json_text import loads
+from guard.core.base.text import shorten, valid, visible
 from guard.core.log.event import BaseEvent
-from guard.errors import Refused
+from guard.errors import Refused, StateProblem, WrongUsage
 from guard.store import Change
+from guard.system.private_files import close
 
+MOST_BYTES = 64 * 1024 * 1024
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_HINT = "name an AGENT_REGISTRY.json or GLOBAL_REGISTRY.json that is a regular file"
 _LONGEST_SOURCE = 400
 
 
-def take_over(guard: Invocation, file: Path, task_id: str | None) -> ImportReport:
-    """Record the agents of the file that are not registered yet; a file with anything wrong in it is refused whole."""
+def import_agents(guard: Invocation, file: Path, task_id: str | None) -> ImportReport:
+    """Record the agents of the file that are not registered yet; a file with any fault is refused as a whole."""
     source, now = shorten(valid(file), _LONGEST_SOURCE), guard.clock.now()
     try:
-        found = read_registry(read(file), task_id=task_id, source=source, now=now)
+        found = read_registry(read_document(file), task_id=task_id, source=source, now=now)
     except BadRegistry as error:
         raise Refused(
             f"{source} cannot be imported: {'; '.join(error.problems)}",
-            "mend the file and import it again; nothing was recorded",
+            "fix the file and import it again; nothing was recorded",
         ) from None
     with guard.writable_store.change() as change:
-        taking = _Taking(change, source)
-        known = [one for one in found.agents if taking.knows(one)]
-        new = [one for one in found.agents if one not in known]
-        keep = guard.lenient_settings.registry.keep_finished
-        events: list[BaseEvent] = [
-            event for one in new for event in taking.events(one, {"at": now}) if event
-        ]
-        if events and keep != change.fold(GLOBAL_REGISTRY).keep_finished:
-            events.insert(0, RetentionSet(at=now, id=new_id(), keep_finished=keep))
+        counts = PendingCounts(change)
+        known = [agent for agent in found.agents if _is_registered(change, agent)]
+        new = [agent for agent in found.agents if agent not in known]
+        events: list[BaseEvent] = []
+        for agent in new:
+            event = AgentImported(
+                at=now, id=new_id(), incarnation=1, source=source, **asdict(agent)
+            )
+            events += [event, *counts.transitions(event, None)]
+        if events:
+            keep = guard.lenient_settings.registry.keep_finished
+            events = [*retention_events(change, now, keep), *events]
         change.append(*events)
     return ImportReport(
         source=source,
-        imported=tuple(_name(one) for one in new),
-        known=tuple(_name(one) for one in known),
+        imported=tuple(_name_of(agent) for agent in new),
+        known=tuple(_name_of(agent) for agent in known),
         warnings=tuple(found.warnings),
     )
 
 
-def _name(agent: ImportedAgent) -> AgentName:
+def _is_registered(change: Change, agent: ImportedAgent) -> bool:
+    return change.fold(AGENT_REGISTRY, agent.task_id).agent(agent.agent_id) is not None
+
+
+def _name_of(agent: ImportedAgent) -> AgentName:
     return AgentName(task_id=agent.task_id, agent_id=agent.agent_id)
 
 
-class _Taking:
-    """The counts while agents are added one by one, before any of them is recorded."""
+def read_document(path: Path) -> Any:
+    """Read the JSON of a regular file of bounded size, never through a link."""
+    data = _read_bytes(path)
+    try:
+        return loads(data)
+    except (ValueError, RecursionError) as error:
+        raise StateProblem(
+            f"{visible(str(path))} is not JSON: {visible(str(error))}",
+            "fix the file; nothing was imported",
+        ) from None
 
-    def __init__(self, change: Change, source: str) -> None:
-        self._change = change
-        self._source = source
-        self._tasks: dict[str, AgentCounts] = {}
-        self._overall = change.fold(GLOBAL_REGISTRY).counts()
 
-    def knows(self, agent: ImportedAgent) -> bool:
-        fold = self._change.fold(AGENT_REGISTRY, agent.task_id)
-        self._tasks.setdefault(agent.task_id, fold.counts())
-        return fold.agent(agent.agent_id) is not None
+def _read_bytes(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, _OPEN)
+    except OSError as error:
+        linked = error.errno == errno.ELOOP
+        reason = "it is a symbolic link" if linked else error.strerror or "it cannot be opened"
+        raise _unusable(path, reason) from None
+    except ValueError as error:
+        raise _unusable(path, str(error)) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        close(descriptor)
+        raise _unusable(path, "it is not a regular file")
+    with open(descriptor, "rb") as file:
+        try:
+            data = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise _unusable(path, error.strerror or "it cannot be read") from None
+    if len(data) > MOST_BYTES:
+        raise _unusable(path, f"it has more than {MOST_BYTES} bytes")
+    return data
 
-    def events(self, agent: ImportedAgent, common: dict[str, Any]) -> list[BaseEvent]:
-        event = AgentImported(
-            **common, id=new_id(), incarnation=1, source=self._source, **asdict(agent)
-        )
-        task = self._tasks[agent.task_id]
-        moved = transition(event, new_id(), None, task, self._overall)
-        assert moved is not None
-        self._tasks[agent.task_id] = AgentCounts(
-            moved.active_count, moved.completed_count, task.spawned + 1
-        )
-        self._overall = AgentCounts(
-            moved.active_agents, moved.completed_agents, self._overall.spawned + 1
-        )
-        return [event, moved]
+
+def _unusable(path: Path, reason: str) -> WrongUsage:
+    return WrongUsage(f"{visible(str(path))} cannot be imported: {reason}", _HINT)

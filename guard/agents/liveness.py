@@ -1,26 +1,100 @@
-"""Whether an agent's session or process still exists, and how that was found out; what cannot be told is never an end."""
+"""Locate agents, and tell whether their session or process still exists; an unknown state is never an end."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING
 
+from guard.core.agents.agent import Agent
 from guard.core.agents.whereabouts import Host, Whereabouts
+from guard.errors import WrongUsage
 from guard.system import tmux
-from guard.system.host import same_place
-from guard.system.process_identity import start_time
+from guard.system.clock import Clock
+from guard.system.host import here, same_place
+from guard.system.process_identity import ancestors, start_time
 from guard.system.process_standing import standing
 
-State = Literal["alive", "ended", "unknown"]
+if TYPE_CHECKING:
+    from guard.core.agents.report import Liveness
+
+
+def locate(
+    session: str | None,
+    socket: str | None,
+    pid: int | None,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Whereabouts, list[str]]:
+    """Return the whereabouts to record, and a warning for each thing that guard could not see yet."""
+    warnings: list[str] = []
+    found = Whereabouts(host=here())
+    if session is not None:
+        found = _with_session(found, session, tmux.socket_path(socket, environ), warnings)
+    if pid is not None:
+        found = _with_process(found, pid, warnings)
+    return found, warnings
+
+
+def _with_session(place: Whereabouts, name: str, socket: str, warnings: list[str]) -> Whereabouts:
+    tmux.check_name(name)
+    tmux.check_socket(socket)
+    found = place.model_copy(update={"tmux_session": name, "tmux_socket": socket})
+    try:
+        session = tmux.server(socket).sessions.get(name)
+    except tmux.TmuxUnknown as error:
+        warnings.append(f"tmux session {name} was not looked for: {error}")
+        return found
+    if session is None:
+        warnings.append(f"there is no tmux session {name} on {socket} yet")
+        return found
+    return found.model_copy(update={"tmux_identity": session.identity})
+
+
+def _with_process(place: Whereabouts, pid: int, warnings: list[str]) -> Whereabouts:
+    if pid <= 1 or pid > 2**31:
+        raise WrongUsage(f"process {pid} cannot be an agent's", "give the agent's own process")
+    start = start_time(pid)
+    if standing(pid, start) == "gone":
+        raise WrongUsage(f"there is no process {pid}", "give the pid of the running agent")
+    if start is None:
+        warnings.append(f"the start time of process {pid} is not known")
+    return place.model_copy(update={"pid": pid, "pid_start": start})
+
+
+def is_inside(place: Whereabouts, environ: Mapping[str, str]) -> bool:
+    """Tell whether guard itself runs inside this place: started from its process, or in a pane of its session."""
+    if place.host != here():
+        return False
+    if place.pid is not None and place.pid_start is not None:
+        return (
+            place.pid in ancestors(os.getpid()) and standing(place.pid, place.pid_start) == "runs"
+        )
+    if place.tmux_session is None:
+        return False
+    try:
+        server = tmux.server(place.tmux_socket or tmux.socket_path(None, environ))
+    except tmux.TmuxUnknown:
+        return False
+    session = server.find(place.tmux_session, place.tmux_identity)
+    return session is not None and tmux.holds_caller(session, environ)
+
+
 START_GRACE_SECONDS = 30.0
+
+
+def seconds_since_placed(agent: Agent, clock: Clock) -> float:
+    """Return for how many seconds guard has known where the agent runs, by the boot clock unless the machine restarted."""
+    boot, at = agent.placed_boot_seconds, agent.placed_at or agent.spawned_at
+    same = agent.host is not None and agent.host.boot_id == here().boot_id
+    if same and boot is not None:
+        return max(0.0, clock.boot() - boot)
+    return max(0.0, (clock.now() - at).total_seconds())
 
 
 @dataclass(frozen=True)
 class LivenessLook:
-    """What a look at an agent's whereabouts found."""
-
-    state: State
+    state: "Liveness"
     detail: str
-    """How it was found out, in one line."""
+    """How guard found out, in one line."""
     learnt: Whereabouts | None = None
     """The whereabouts with a session that was seen for the first time, to be recorded."""
 
@@ -32,7 +106,6 @@ def look(
     here: Host,
     start_grace: float = START_GRACE_SECONDS,
 ) -> LivenessLook:
-    """Whether an agent that was registered so long ago is still there."""
     return look_all([(place, age_seconds)], here=here, start_grace=start_grace)[0]
 
 
@@ -42,30 +115,30 @@ def look_all(
     here: Host,
     start_grace: float = START_GRACE_SECONDS,
 ) -> list[LivenessLook]:
-    """The same for many, each with its age in seconds; every tmux server is asked once."""
-    view = _View(here, start_grace)
+    """Look at many agents, each given with the seconds since it was placed; each tmux server is asked once."""
+    view = _Observer(here, start_grace)
     return [view.look(place, age) for place, age in places]
 
 
-def processes_of(places: Iterable[Whereabouts], *, here: Host) -> list[tuple[int, str]]:
-    """The processes whose end may be the end of one of these agents, each with its start."""
+def watched_processes(places: Iterable[Whereabouts], *, here: Host) -> list[tuple[int, str]]:
+    """Return the processes, with their start, whose end may be the end of one of these agents."""
     servers = _Servers()
     found: list[tuple[int, str]] = []
-    for one in places:
-        if same_place(one.host, here) != "here":
+    for place in places:
+        if same_place(place.host, here) != "here":
             continue
-        if one.keeper_pid is not None and one.keeper_start is not None:
-            found.append((one.keeper_pid, one.keeper_start))
-        if one.pid is not None and one.pid_start is not None:
-            found.append((one.pid, one.pid_start))
-        elif one.tmux_session is not None:
-            found += servers.processes(one)
+        if place.keeper_pid is not None and place.keeper_start is not None:
+            found.append((place.keeper_pid, place.keeper_start))
+        if place.pid is not None and place.pid_start is not None:
+            found.append((place.pid, place.pid_start))
+        elif place.tmux_session is not None:
+            found += servers.processes(place)
     return list(dict.fromkeys(found))
 
 
 @dataclass
 class _Servers:
-    """The tmux servers that were asked, with their answers."""
+    """The tmux servers asked so far, with their answers."""
 
     answers: dict[str, tmux.Server | tmux.TmuxUnknown] = field(default_factory=dict)
 
@@ -82,7 +155,7 @@ class _Servers:
         return answer
 
     def processes(self, place: Whereabouts) -> list[tuple[int, str]]:
-        """Those that the panes of its session began with, and the server, without which there is no session."""
+        """Return the first processes of the session's panes, and the server, without which there is no session."""
         try:
             session = self.of(place).find(place.tmux_session or "", place.tmux_identity)
         except tmux.TmuxUnknown:
@@ -95,7 +168,7 @@ class _Servers:
 
 
 @dataclass
-class _View:
+class _Observer:
     here: Host
     start_grace: float
     servers: _Servers = field(default_factory=_Servers)
@@ -107,7 +180,7 @@ class _View:
         if where == "restarted":
             return LivenessLook("ended", "the machine was restarted")
         if where != "here":
-            return LivenessLook("unknown", elsewhere(place.host, self.here))
+            return LivenessLook("unknown", explain_elsewhere(place.host, self.here))
         if place.keeper_pid is not None:
             kept = _look_at_process(place.keeper_pid, place.keeper_start)
             if kept.state != "ended" or (place.pid is None and place.tmux_session is None):
@@ -134,15 +207,18 @@ class _View:
 def look_at_session(
     place: Whereabouts, server: tmux.Server, *, young: bool = False
 ) -> LivenessLook:
-    """Whether the recorded session is one of this server's."""
     session = server.find(place.tmux_session or "", place.tmux_identity)
     if place.tmux_identity is None:
         return _first_look(place, session, young)
-    return _found(session) if session is not None else _gone(place, place.tmux_identity, server)
+    return (
+        _look_at_found(session)
+        if session is not None
+        else _look_at_missing(place, place.tmux_identity, server)
+    )
 
 
-def elsewhere(host: Host | None, here: Host) -> str:
-    """Why nobody can look from here for what is recorded with this host."""
+def explain_elsewhere(host: Host | None, here: Host) -> str:
+    """Say why this machine cannot look for an agent of that host."""
     if host is None:
         return "it is not recorded on which host"
     same_boot = host.boot_id is not None and host.boot_id == here.boot_id
@@ -164,23 +240,23 @@ def _look_at_process(pid: int, start: str | None) -> LivenessLook:
             return LivenessLook("unknown", f"there is a process {pid}, but when it started {known}")
 
 
-def _found(session: tmux.Session) -> LivenessLook:
+def _look_at_found(session: tmux.Session) -> LivenessLook:
     if session.all_dead:
         return LivenessLook("ended", f"all panes of tmux session {session.name} are dead")
     return LivenessLook("alive", f"tmux session {session.name} exists")
 
 
 def _first_look(place: Whereabouts, session: tmux.Session | None, young: bool) -> LivenessLook:
-    """At a session that was not there when the agent was registered."""
+    """Look at a session that did not exist yet when the agent was registered."""
     if session is None:
         detail = f"tmux session {place.tmux_session} was never seen"
         return LivenessLook("unknown", f"{detail} yet") if young else LivenessLook("ended", detail)
     learnt = {"tmux_socket": session.socket_path, "tmux_identity": session.identity}
-    return replace(_found(session), learnt=place.model_copy(update=learnt))
+    return replace(_look_at_found(session), learnt=place.model_copy(update=learnt))
 
 
-def _gone(place: Whereabouts, identity: str, answer: tmux.Server) -> LivenessLook:
-    """Nobody answers for the session; but a server whose socket was deleted still has all that it had."""
+def _look_at_missing(place: Whereabouts, identity: str, answer: tmux.Server) -> LivenessLook:
+    # A server whose socket was deleted does not answer, but still has its sessions.
     name, server = place.tmux_session, tmux.server_of(identity)
     lost = server if server is not None and answer.pid != server[0] else None
     if lost is not None and standing(*lost) in ("runs", "hidden"):

@@ -1,16 +1,13 @@
-"""Agents looked after: whether their sessions and processes still exist, and what follows if not.
-
-Only what is provably gone ends an agent. What cannot be looked at stays as it is.
-"""
+"""List agents and wait for them; record the end of an agent whose session or process is provably gone."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from guard.agents import registry as agents
-from guard.agents.liveness import LivenessLook, look_all, processes_of
-from guard.agents.report import age_of, known
+from guard.agents import registry
+from guard.agents.liveness import LivenessLook, look_all, seconds_since_placed, watched_processes
+from guard.agents.report import require_agent
 from guard.context.ids import check_id
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, Agent
@@ -33,62 +30,60 @@ if TYPE_CHECKING:
     from guard.system.news import News
 
 _LONGEST_PAUSE = 15.0
-"""What sends no news of its end, such as a session on another machine, is looked at so often."""
+"""How often guard looks at an agent whose end sends no event, such as a session on another machine."""
 _SHORTEST_ROUND = 0.2
 _MOST_NAMED = 5
 
 
-def listed(
+def list_agents(
     guard: Invocation,
     task_id: str | None,
     *,
     everything: bool = False,
     looks: bool = True,
 ) -> AgentsReport:
-    """The agents of a task, or of all tasks; `everything` includes the finished ones that the global registry dropped."""
-    seen = _look(guard, _agents(guard, task_id, everything)) if looks else {}
-    found = _agents(guard, task_id, everything)
-    active, completed, spawned = _counts(guard, task_id)
+    """List the agents of a task, or of all tasks; `everything` adds finished ones that the global registry dropped."""
+    seen = _look_and_record(guard, _find_agents(guard, task_id, everything)) if looks else {}
+    found = _find_agents(guard, task_id, everything)
+    active, completed, spawned = _read_counts(guard, task_id)
     return AgentsReport(
         task_id=task_id,
         active=active,
         completed=completed,
         spawned=spawned,
-        agents=tuple(_listed(agent, seen.get(_name(agent))) for agent in found),
+        agents=tuple(_with_liveness(agent, seen.get(_key(agent))) for agent in found),
     )
 
 
 def task_status(guard: Invocation, task_id: str) -> TaskStatus:
-    """The same for one task, in plain values."""
-    report = listed(guard, task_id)
-    registry = guard.store.view(AGENT_REGISTRY, task_id)
+    report = list_agents(guard, task_id)
+    view = guard.store.view(AGENT_REGISTRY, task_id)
+    by_status = view.by_status if view else {}
     return {
         "task_id": task_id,
         "agents": {
             "active": report.active,
             "completed": report.completed,
             "spawned": report.spawned,
-            "by_status": {str(name): n for name, n in registry.by_status.items()}
-            if registry
-            else {},
+            "by_status": {str(status): count for status, count in by_status.items()},
             "list": [agent.model_dump(mode="json") for agent in report.agents],
         },
     }
 
 
-def _agents(guard: Invocation, task_id: str | None, everything: bool) -> Sequence[Agent]:
+def _find_agents(guard: Invocation, task_id: str | None, everything: bool) -> Sequence[Agent]:
     store = guard.store
     if task_id is not None:
-        registry = store.view(AGENT_REGISTRY, check_id("a task id", task_id))
-        return registry.agents if registry else ()
+        task = store.view(AGENT_REGISTRY, check_id("a task id", task_id))
+        return task.agents if task else ()
     if everything:
-        registries = store.views(AGENT_REGISTRY).values()
-        return [agent for registry in registries for agent in registry.agents]
+        tasks = store.views(AGENT_REGISTRY).values()
+        return [agent for task in tasks for agent in task.agents]
     overall = store.view(GLOBAL_REGISTRY)
     return overall.agents if overall else ()
 
 
-def _counts(guard: Invocation, task_id: str | None) -> tuple[int, int, int]:
+def _read_counts(guard: Invocation, task_id: str | None) -> tuple[int, int, int]:
     if task_id is not None:
         task = guard.store.view(AGENT_REGISTRY, task_id)
         return (task.active_count, task.completed_count, task.total_spawned) if task else (0, 0, 0)
@@ -98,46 +93,48 @@ def _counts(guard: Invocation, task_id: str | None) -> tuple[int, int, int]:
     return overall.active_agents, overall.completed_agents, overall.total_agents_spawned
 
 
-def _name(agent: Agent) -> tuple[str, str, int]:
+def _key(agent: Agent) -> tuple[str, str, int]:
     return agent.task_id, agent.agent_id, agent.incarnation
 
 
-def _listed(agent: Agent, seen: LivenessLook | None) -> ListedAgent:
+def _with_liveness(agent: Agent, seen: LivenessLook | None) -> ListedAgent:
     if agent.status not in ACTIVE:
         seen = LivenessLook("ended", agent.detail or f"reported as {agent.status}")
     elif seen is None:
-        seen = LivenessLook("unknown", "nobody looked")
+        seen = LivenessLook("unknown", "guard did not look")
     fields = {name: getattr(agent, name) for name in Agent.model_fields}
     return ListedAgent(**fields, liveness=seen.state, seen=seen.detail[:512])
 
 
-def _look(guard: Invocation, found: Iterable[Agent]) -> dict[tuple[str, str, int], LivenessLook]:
-    """Look at every active agent, and record what is found out: ends, and sessions seen for the first time."""
+def _look_and_record(
+    guard: Invocation, found: Iterable[Agent]
+) -> dict[tuple[str, str, int], LivenessLook]:
+    """Look at every active agent; record ends, and sessions seen for the first time."""
     active = [agent for agent in found if agent.status in ACTIVE]
     now = guard.clock.now()
-    places = [(agent.whereabouts, age_of(guard, agent)) for agent in active]
+    places = [(agent.whereabouts, seconds_since_placed(agent, guard.clock)) for agent in active]
     grace = guard.users_config.settings.registry.session_start_seconds
     looks = look_all(places, here=here(), start_grace=grace)
     for agent, seen in zip(active, looks, strict=True):
         try:
             if seen.state == "ended":
-                _mark(guard, agent, seen)
+                _record_end(guard, agent, seen)
             elif seen.learnt is not None:
                 learnt = Placing(seen.learnt, guard.clock.boot())
-                agents.place(guard.writable_store, now, agent, learnt)
+                registry.record_place(guard.writable_store, now, agent, learnt)
         except GuardError as error:
             guard.output.warn(
                 f"what was seen of agent {agent.agent_id} could not be recorded: {error.message}"
             )
-    return {_name(agent): seen for agent, seen in zip(active, looks, strict=True)}
+    return {_key(agent): seen for agent, seen in zip(active, looks, strict=True)}
 
 
-def _mark(guard: Invocation, agent: Agent, seen: LivenessLook) -> None:
+def _record_end(guard: Invocation, agent: Agent, seen: LivenessLook) -> None:
     from guard.claims.validate import validate_claim
 
     now = guard.clock.now()
     validation = validate_claim(guard, agent, "", now, silent=True)
-    report = agents.end_detected(guard.writable_store, now, agent, seen.detail[:512], validation)
+    report = registry.record_end(guard.writable_store, now, agent, seen.detail[:512], validation)
     if report is not None:
         guard.output.note(
             f"detected that agent {agent.agent_id} of task {agent.task_id} has ended: {seen.detail}"
@@ -145,67 +142,68 @@ def _mark(guard: Invocation, agent: Agent, seen: LivenessLook) -> None:
         guard.output.note(transition_line(report))
 
 
-def detailed(guard: Invocation, task_id: str, agent_id: str) -> AgentDetailReport:
-    """One agent with its findings and the score of its claim."""
+def describe_agent(guard: Invocation, task_id: str, agent_id: str) -> AgentDetailReport:
     from guard.core.claims.validate import explain_score
 
-    agent = known(guard, task_id, agent_id)
-    seen = _look(guard, [agent])
-    agent = known(guard, task_id, agent_id)
+    agent = require_agent(guard, task_id, agent_id)
+    seen = _look_and_record(guard, [agent])
+    agent = require_agent(guard, task_id, agent_id)
     findings = guard.store.view(FINDINGS, task_id)
     validation = agent.completion_validation
     return AgentDetailReport(
-        agent=_listed(agent, seen.get(_name(agent))),
+        agent=_with_liveness(agent, seen.get(_key(agent))),
         findings=tuple(
-            one
-            for one in (findings.findings if findings else ())
-            if (one.agent_id, one.incarnation) == (agent_id, agent.incarnation)
+            finding
+            for finding in (findings.findings if findings else ())
+            if (finding.agent_id, finding.incarnation) == (agent_id, agent.incarnation)
         ),
         score=tuple(line[:512] for line in explain_score(validation)) if validation else (),
     )
 
 
-def wait_for(
+def wait_for_agents(
     guard: Invocation,
     task_id: str,
     timeout: float | None,
     say: Callable[[str], None],
 ) -> AgentsReport:
-    """Wait until no agent of the task is active, or the time is over."""
+    """Wait until no agent of the task is active, or the timeout has passed; `say` gets a line per change."""
     deadline = None if timeout is None else monotonic() + timeout
     while True:
         begun = monotonic()
-        with news_of(guard, task_id) as news:
-            report = listed(guard, task_id)
+        with agent_news(guard, task_id) as news:
+            report = list_agents(guard, task_id)
             if not report.spawned:
                 raise Refused(
                     f"task {task_id} never had an agent", "check its name: `guard agent list`"
                 )
             left = _LONGEST_PAUSE if deadline is None else deadline - monotonic()
-            if not still_active(report) or left <= 0:
+            if not active_agents(report) or left <= 0:
                 return report
-            say(_waiting(report))
+            say(_progress_line(report))
             news.wait(min(left, _LONGEST_PAUSE))
-        # An end that could not be recorded is news again and again.
+        # An end that could not be recorded would wake this loop again at once.
         sleep(max(0.0, min(left, begun + _SHORTEST_ROUND - monotonic())))
 
 
-def news_of(guard: Invocation, task_id: str | None, files: Iterable[Path] = ()) -> "News":
-    """Of the log, of the processes whose end may be an agent's end, and of these files."""
+def agent_news(guard: Invocation, task_id: str | None, files: Iterable[Path] = ()) -> "News":
+    """Watch the log, the processes whose end may be an agent's end, and these files."""
     from guard.system.news import News
 
-    found = _agents(guard, task_id, False)
+    found = _find_agents(guard, task_id, False)
     places = [agent.whereabouts for agent in found if agent.status in ACTIVE]
-    return News([guard.workspace.path / LIVE, *files], processes_of(places, here=here()))
+    return News([guard.workspace.path / LIVE, *files], watched_processes(places, here=here()))
 
 
-def still_active(report: AgentsReport) -> list[ListedAgent]:
-    """Those that have not ended, whether or not the end of the others could be recorded."""
-    return [one for one in report.agents if one.status in ACTIVE and one.liveness != "ended"]
+def active_agents(report: AgentsReport) -> list[ListedAgent]:
+    """Return the agents that have not ended, whether or not the other ends could be recorded."""
+    return [
+        agent for agent in report.agents if agent.status in ACTIVE and agent.liveness != "ended"
+    ]
 
 
-def _waiting(report: AgentsReport) -> str:
-    active = still_active(report)
-    names = ", ".join(f"{one.agent_id} {one.status}" for one in active[:_MOST_NAMED])
+def _progress_line(report: AgentsReport) -> str:
+    active = active_agents(report)
+    names = ", ".join(f"{agent.agent_id} {agent.status}" for agent in active[:_MOST_NAMED])
     more = f" and {len(active) - _MOST_NAMED} more" if len(active) > _MOST_NAMED else ""
     return f"task {report.task_id}: waiting for {plural(len(active), 'agent')}; {names}{more}"

@@ -1,34 +1,58 @@
-"""The registries of agents, changed: load, decide, record.
+"""Record changes to the registries of agents.
 
-Whatever has to be found out first, from git, tmux or the machine, is brought by the caller: nothing here waits for anything
-but the lock.
+The caller gathers what it needs from git, tmux or the machine beforehand: a change here waits for nothing but the lock.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, TypedDict
 
-from guard.agents import records
+from pydantic import ValidationError
+
+from guard.context.ids import check_id, new_id
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
 from guard.core.agents.events import (
     AgentBaselineRecorded,
     AgentClaimValidated,
     AgentEndDetected,
-    AgentFindingRecorded,
+    AgentImported,
     AgentKilled,
+    AgentPlaced,
     AgentSpawned,
     AgentStatus,
-    AgentTested,
+    AgentTransitioned,
     AgentUpdated,
+    RetentionSet,
 )
-from guard.core.agents.registry import GLOBAL_REGISTRY, KEEP_FINISHED
+from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY, KEEP_FINISHED
+from guard.core.agents.roster import AgentCounts, StatusEvent, transition
 from guard.core.agents.whereabouts import Placing
+from guard.core.base.fields import first_problem
 from guard.core.claims.completion_validation import CompletionValidation
-from guard.errors import Refused
+from guard.errors import Refused, WrongUsage
 from guard.store import Change, Store
 
 if TYPE_CHECKING:
     from guard.core.agents.report import AgentReport, RecordedAs
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUpdate:
+    """What an agent reports of itself, or what is reported of it."""
+
+    task_id: str
+    agent_id: str
+    status: AgentStatus
+    message: str = ""
+    progress: int | None = None
+    incarnation: int | None = None
+    """Which incarnation reports; None for the newest."""
+    run: str | None = None
+    iteration: int | None = None
 
 
 def spawn(
@@ -43,156 +67,311 @@ def spawn(
     place: Placing | None = None,
     ground: Ground | None = None,
 ) -> "AgentReport":
-    """Register an agent that has been started; refused while one of that name is active."""
-    with store.change() as change:
-        before = records.standing(change, task_id, agent_id)
+    """Register an agent that has been started; refused while an agent of that name is active."""
+    with store.change() as change, refuse_invalid_fields():
+        before = find_agent(change, task_id, agent_id)
         if before is not None and before.status in ACTIVE:
             raise Refused(
                 f"agent {agent_id} of task {task_id} is active already ({before.status})",
                 f"report its end first: `guard agent update --task {task_id} --agent {agent_id} "
                 "--status completed`, or end it: `guard agent kill`",
             )
-        names = records.names(task_id, agent_id, before.incarnation + 1 if before else 1)
-        event = records.made(AgentSpawned, now, names, agent_type=agent_type, message=message)
-        placed = [records.placed(now, names, place)] if place and place.where.known else []
-        based = [records.made(AgentBaselineRecorded, now, names, **vars(ground))] if ground else []
-        moved = records.transitions(change, event, before)
+        incarnation = before.incarnation + 1 if before else 1
+        stamp = partial(make_stamp, now, task_id, agent_id, incarnation)
+        event = AgentSpawned(**stamp(), agent_type=agent_type, message=message)
         change.append(
-            *records.retention(change, now, keep_finished), event, *placed, *based, *moved
+            *retention_events(change, now, keep_finished),
+            event,
+            *([_placed(stamp(), place)] if place and place.where.known else []),
+            *([baseline_event(stamp(), ground)] if ground else []),
+            *PendingCounts(change).transitions(event, before),
         )
-        return records.reported(change, before, task_id, agent_id, "spawned")
+        return make_report(change, task_id, agent_id, "spawned", before)
 
 
 def update(
     store: Store,
     now: datetime,
+    report: AgentUpdate,
     *,
-    task_id: str,
-    agent_id: str,
-    status: AgentStatus,
-    message: str = "",
-    progress: int | None = None,
-    incarnation: int | None = None,
     place: Placing | None = None,
     validation: CompletionValidation | None = None,
     strict: bool = False,
-    run: str | None = None,
-    iteration: int | None = None,
 ) -> "AgentReport":
-    """Record what is reported of an agent; after its end, or for an earlier incarnation, it changes no count.
+    """Record a report; after the agent's end, or from an earlier incarnation, it changes no count.
 
-    A `strict` report of completion is refused for the blocking issues of its validation: the claim is kept, the agent goes on.
+    A `strict` completion with blocking issues is refused: the claim is recorded, and the agent stays active.
     """
-    with store.change() as change:
-        before = records.known(change, task_id, agent_id)
-        names = records.names(task_id, agent_id, records.life(before, incarnation))
-        goes_on = before.status in ACTIVE and before.incarnation == names["incarnation"]
-        told = {"status": status, "message": message, "progress": progress}
-        event = records.made(AgentUpdated, now, names, **told, run=run, iteration=iteration)
-        judged = []
-        if validation is not None and goes_on:
+    with store.change() as change, refuse_invalid_fields():
+        before = require_agent(change, report.task_id, report.agent_id)
+        incarnation = check_incarnation(before, report.incarnation)
+        is_current = before.status in ACTIVE and before.incarnation == incarnation
+        stamp = partial(make_stamp, now, before.task_id, before.agent_id, incarnation)
+        event = AgentUpdated(
+            **stamp(),
+            status=report.status,
+            message=report.message,
+            progress=report.progress,
+            run=report.run,
+            iteration=report.iteration,
+        )
+        moved = list(PendingCounts(change).transitions(event, before))
+        if not is_current:
+            change.append(event, *moved)
+            return make_report(change, before.task_id, before.agent_id, "late", before)
+        claims = []
+        if validation is not None:
             from guard.core.claims.validate import refusals
 
             refused = bool(refusals(validation, strict=strict))
-            claim = {"refused": refused, "message": message, "validation": validation}
-            judged = [records.made(AgentClaimValidated, now, names, **claim)]
+            claims = [_claim(stamp(), validation, report.message, refused=refused)]
             if refused:
-                change.append(*judged)
-                return records.reported(change, before, task_id, agent_id, "refused", validation)
-        placed = [records.placed(now, names, place)] if place is not None and goes_on else []
-        change.append(event, *placed, *judged, *records.transitions(change, event, before))
-        word: RecordedAs = "updated" if goes_on else "late"
-        own = validation if goes_on else None
-        return records.reported(change, before, task_id, agent_id, word, own)
+                change.append(*claims)
+                return make_report(
+                    change, before.task_id, before.agent_id, "refused", before, validation
+                )
+        placed = [_placed(stamp(), place)] if place is not None else []
+        change.append(event, *placed, *claims, *moved)
+        return make_report(change, before.task_id, before.agent_id, "updated", before, validation)
 
 
-def go_on(store: Store, now: datetime, agent: Agent, place: Placing) -> "AgentReport | None":
-    """An active agent is at work again, and there; None if it is not what it was when somebody looked."""
-    with store.change() as change:
-        if not records.still(change, agent):
+def resume_work(store: Store, now: datetime, agent: Agent, place: Placing) -> "AgentReport | None":
+    """Record that an active agent works again, and where; None if the agent changed since the caller read it."""
+    with store.change() as change, refuse_invalid_fields():
+        if not _is_unchanged(change, agent):
             return None
-        names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
-        event = records.made(AgentUpdated, now, names, status="working")
-        moved = records.transitions(change, event, agent)
-        change.append(event, records.placed(now, names, place), *moved)
-        return records.reported(change, agent, agent.task_id, agent.agent_id, "updated")
+        event = AgentUpdated(**stamp_of(agent, now), status="working")
+        moved = PendingCounts(change).transitions(event, agent)
+        change.append(event, _placed(stamp_of(agent, now), place), *moved)
+        return make_report(change, agent.task_id, agent.agent_id, "updated", agent)
 
 
 def give_up(store: Store, now: datetime, agent: Agent, why: str) -> None:
-    """An active agent of which nobody knows whether it lives counts no longer, if it is still what it was."""
-    with store.change() as change:
-        if records.still(change, agent):
-            names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
-            event = records.made(AgentUpdated, now, names, status="error", message=why)
-            change.append(event, *records.transitions(change, event, agent))
+    """Record an error for an active agent that may or may not live; does nothing if the agent changed since."""
+    with store.change() as change, refuse_invalid_fields():
+        if _is_unchanged(change, agent):
+            event = AgentUpdated(**stamp_of(agent, now), status="error", message=why)
+            change.append(event, *PendingCounts(change).transitions(event, agent))
 
 
-def settle(
+def settle_iteration(
     change: Change, now: datetime, run: str, iteration: int, status: AgentStatus, message: str
 ) -> None:
-    """What became of an iteration that was left waiting, for the agents that wait in it."""
+    """Record the outcome of a waiting iteration for the agents that wait in it."""
     overall = change.view(GLOBAL_REGISTRY)
     for agent in overall.agents if overall else ():
         if agent.status in ACTIVE and (agent.run, agent.iteration) == (run, iteration):
-            names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
-            told = {"status": status, "message": message, "run": run, "iteration": iteration}
-            event = records.made(AgentUpdated, now, names, **told)
-            change.append(event, *records.transitions(change, event, agent))
+            with refuse_invalid_fields():
+                event = AgentUpdated(
+                    **stamp_of(agent, now),
+                    status=status,
+                    message=message,
+                    run=run,
+                    iteration=iteration,
+                )
+            change.append(event, *PendingCounts(change).transitions(event, agent))
 
 
-def place(store: Store, now: datetime, agent: Agent, where: Placing) -> None:
-    """Record where an agent runs, if it is still the same agent."""
-    with store.change() as change:
-        names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
-        if records.still(change, agent):
-            change.append(records.placed(now, names, where))
+def record_place(store: Store, now: datetime, agent: Agent, place: Placing) -> None:
+    """Record where an agent runs, unless the agent changed since the caller read it."""
+    with store.change() as change, refuse_invalid_fields():
+        if _is_unchanged(change, agent):
+            change.append(_placed(stamp_of(agent, now), place))
 
 
-def end_detected(
+def record_end(
     store: Store, now: datetime, agent: Agent, detail: str, validation: CompletionValidation | None
 ) -> "AgentReport | None":
-    """Record the end of an agent whose session or process is gone; None if it has moved or ended otherwise meanwhile."""
-    with store.change() as change:
-        if not records.still(change, agent):
+    """Record the end of an agent whose session or process is gone; None if the agent changed since the caller read it."""
+    with store.change() as change, refuse_invalid_fields():
+        if not _is_unchanged(change, agent):
             return None
-        names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
-        event = records.made(AgentEndDetected, now, names, detail=detail)
-        judged = []
+        event = AgentEndDetected(**stamp_of(agent, now), detail=detail)
+        claims = []
         if validation is not None:
-            told = {"refused": False, "message": "", "validation": validation}
-            judged = [records.made(AgentClaimValidated, now, names, **told)]
-        change.append(event, *judged, *records.transitions(change, event, agent))
-        return records.reported(change, agent, agent.task_id, agent.agent_id, "ended", validation)
+            claims = [_claim(stamp_of(agent, now), validation, "", refused=False)]
+        change.append(event, *claims, *PendingCounts(change).transitions(event, agent))
+        return make_report(change, agent.task_id, agent.agent_id, "ended", agent, validation)
 
 
-def killed(store: Store, now: datetime, agent: Agent, reason: str, detail: str) -> "AgentReport":
-    """Record that an agent was ended; one that had ended before stays what it was."""
-    with store.change() as change:
-        before = records.known(change, agent.task_id, agent.agent_id)
-        names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
-        event = records.made(AgentKilled, now, names, reason=reason, detail=detail)
+def record_kill(
+    store: Store, now: datetime, agent: Agent, reason: str, detail: str
+) -> "AgentReport":
+    """Record that guard ended an agent; an agent that had ended before keeps its status."""
+    with store.change() as change, refuse_invalid_fields():
+        before = require_agent(change, agent.task_id, agent.agent_id)
+        event = AgentKilled(**stamp_of(agent, now), reason=reason, detail=detail)
         same = before.incarnation == agent.incarnation
         # The guard that runs an agent is ended with it, and says so first.
         was_killed = same and (before.status in ACTIVE or before.detected_by == "kill")
-        change.append(event, *records.transitions(change, event, before))
-        word: RecordedAs = "killed" if was_killed else "late"
-        return records.reported(change, before, agent.task_id, agent.agent_id, word)
+        change.append(event, *PendingCounts(change).transitions(event, before))
+        return make_report(
+            change, before.task_id, before.agent_id, "killed" if was_killed else "late", before
+        )
 
 
-def note(
-    store: Store,
-    now: datetime,
-    kind: type[AgentFindingRecorded] | type[AgentTested],
-    *,
+class AgentStamp(TypedDict):
+    """What every event about an agent has: its time and id, and the incarnation of the agent."""
+
+    at: datetime
+    id: str
+    task_id: str
+    agent_id: str
+    incarnation: int
+
+
+def make_stamp(now: datetime, task_id: str, agent_id: str, incarnation: int) -> AgentStamp:
+    return {
+        "at": now,
+        "id": new_id(),
+        "task_id": task_id,
+        "agent_id": agent_id,
+        "incarnation": incarnation,
+    }
+
+
+def stamp_of(agent: Agent, now: datetime) -> AgentStamp:
+    return make_stamp(now, agent.task_id, agent.agent_id, agent.incarnation)
+
+
+@contextmanager
+def refuse_invalid_fields() -> Iterator[None]:
+    """Turn an event with an invalid field into an error of usage that names the field."""
+    try:
+        yield
+    except ValidationError as error:
+        raise WrongUsage(
+            f"this cannot be recorded: {first_problem(error)}",
+            "see `guard agent --help` for what each command takes",
+        ) from None
+
+
+def find_agent(change: Change, task_id: str, agent_id: str) -> Agent | None:
+    check_id("a task id", task_id)
+    check_id("an agent id", agent_id)
+    # Both registries are read before anything is recorded, so that an unreadable one refuses the change.
+    change.fold(GLOBAL_REGISTRY)
+    return change.fold(AGENT_REGISTRY, task_id).agent(agent_id)
+
+
+def require_agent(change: Change, task_id: str, agent_id: str) -> Agent:
+    agent = find_agent(change, task_id, agent_id)
+    if agent is None:
+        raise unknown_agent(task_id, agent_id)
+    return agent
+
+
+def unknown_agent(task_id: str, agent_id: str) -> Refused:
+    return Refused(
+        f"task {task_id} has no agent {agent_id}",
+        f"register it first: `guard agent spawn --task {task_id} --agent {agent_id}`",
+    )
+
+
+def check_incarnation(agent: Agent, incarnation: int | None) -> int:
+    """Return which incarnation of the agent reports: the newest if None is given."""
+    if incarnation is None:
+        return agent.incarnation
+    if 1 <= incarnation <= agent.incarnation:
+        return incarnation
+    raise WrongUsage(
+        f"agent {agent.agent_id} of task {agent.task_id} has had {agent.incarnation} "
+        f"incarnations, and none with the number {incarnation}",
+        "give the number that `guard agent spawn` printed",
+    )
+
+
+class PendingCounts:
+    """The counts during one change: each event moves them before it is recorded."""
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self._tasks: dict[str, AgentCounts] = {}
+        self._overall = change.fold(GLOBAL_REGISTRY).counts()
+
+    def transitions(self, event: StatusEvent, before: Agent | None) -> Iterator[AgentTransitioned]:
+        """Yield the change of status that the event makes, if it makes one."""
+        task_id = event.task_id
+        task = self._tasks.get(task_id) or self._change.fold(AGENT_REGISTRY, task_id).counts()
+        moved = transition(event, new_id(), before, task, self._overall)
+        if moved is None:
+            return
+        new = isinstance(event, AgentSpawned | AgentImported)
+        self._tasks[task_id] = AgentCounts(
+            moved.active_count, moved.completed_count, task.spawned + new
+        )
+        self._overall = AgentCounts(
+            moved.active_agents, moved.completed_agents, self._overall.spawned + new
+        )
+        yield moved
+
+
+def retention_events(change: Change, now: datetime, keep: int) -> Iterator[RetentionSet]:
+    """Yield the event that sets how many finished agents are kept, if the setting changed."""
+    # The registries follow from the log alone, so a changed setting has to be an event too.
+    if keep != change.fold(GLOBAL_REGISTRY).keep_finished:
+        yield RetentionSet(at=now, id=new_id(), keep_finished=keep)
+
+
+def baseline_event(stamp: AgentStamp, ground: Ground) -> AgentBaselineRecorded:
+    return AgentBaselineRecorded(**stamp, root=ground.root, head=ground.head, dirty=ground.dirty)
+
+
+def _placed(stamp: AgentStamp, place: Placing) -> AgentPlaced:
+    where = place.where
+    return AgentPlaced(
+        **stamp,
+        host=where.host,
+        tmux_session=where.tmux_session,
+        tmux_socket=where.tmux_socket,
+        tmux_identity=where.tmux_identity,
+        pid=where.pid,
+        pid_start=where.pid_start,
+        keeper_pid=where.keeper_pid,
+        keeper_start=where.keeper_start,
+        boot_seconds=place.boot_seconds,
+    )
+
+
+def _claim(
+    stamp: AgentStamp, validation: CompletionValidation, message: str, *, refused: bool
+) -> AgentClaimValidated:
+    return AgentClaimValidated(**stamp, refused=refused, message=message, validation=validation)
+
+
+def _is_unchanged(change: Change, agent: Agent) -> bool:
+    """Tell whether the agent is still active, in the same incarnation and in the same place."""
+    now = find_agent(change, agent.task_id, agent.agent_id)
+    return (
+        now is not None
+        and now.status in ACTIVE
+        and (now.incarnation, now.whereabouts) == (agent.incarnation, agent.whereabouts)
+    )
+
+
+def make_report(
+    change: Change,
     task_id: str,
     agent_id: str,
-    incarnation: int | None = None,
-    **fields: Any,
+    recorded_as: "RecordedAs",
+    before: Agent | None,
+    validation: CompletionValidation | None = None,
 ) -> "AgentReport":
-    """Record a finding of an agent, or a run of tests."""
-    with store.change() as change:
-        before = records.known(change, task_id, agent_id)
-        names = records.names(task_id, agent_id, records.life(before, incarnation))
-        change.append(records.made(kind, now, names, **fields))
-        word: RecordedAs = "finding" if kind is AgentFindingRecorded else "test_run"
-        return records.reported(change, before, task_id, agent_id, word)
+    """Return the agent after a change, with all counts."""
+    from guard.core.agents.report import AgentReport
+
+    registry, overall = change.fold(AGENT_REGISTRY, task_id), change.fold(GLOBAL_REGISTRY)
+    agent, task, all_tasks = registry.agent(agent_id), registry.counts(), overall.counts()
+    assert agent
+    return AgentReport(
+        agent=agent,
+        previous_status=before.status if before else None,
+        recorded_as=recorded_as,
+        active_count=task.active,
+        completed_count=task.completed,
+        total_spawned=task.spawned,
+        active_agents=all_tasks.active,
+        completed_agents=all_tasks.completed,
+        total_agents_spawned=all_tasks.spawned,
+        completion_validation=validation,
+    )

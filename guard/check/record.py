@@ -6,7 +6,7 @@ from typing import Literal
 
 from guard import breaker
 from guard import team as teams
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.check.check import Check
 from guard.check.subject import CheckSubject
 from guard.context.ids import new_id
@@ -97,7 +97,9 @@ def _end_iteration(
     ends_as = BY_VERDICT.get(verdict.status)
     if ends_as is not None:
         with suppress(GuardError):  # A registry that cannot be read holds up no verdict.
-            agents.settle(change, now, iteration.run, iteration.number, ends_as, message)
+            registry.settle_iteration(
+                change, now, iteration.run, iteration.number, ends_as, message
+            )
 
 
 def _feed_breaker(change: Change, subject: CheckSubject, result: CheckResult) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
+from guard.context.invocation import Invocation
 from guard.core.agents.baseline import Ground
 from guard.core.base.paths import spell, unspell
 from guard.core.claims.evidence import WorkSinceBaseline
@@ -36,6 +37,19 @@ def read_ground(
     head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
     files = dirty(repository, environ, time_limit).files
     return Ground(spell(os.fsencode(repository.root)), head, files)
+
+
+def current_ground(guard: Invocation) -> Ground | None:
+    """Read the state of the invocation's repository; None without one: claims are then not measured."""
+    repository = guard.repository_if_any
+    if repository is None:
+        return None
+    limit = guard.users_config.settings.completion_check.git_timeout_seconds
+    try:
+        return read_ground(repository, guard.environ, limit)
+    except RepositoryProblem as error:
+        guard.output.warn(f"the state of the repository is not known: {error.message}")
+        return None
 
 
 def changes_since(

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from pydantic import ValidationError
 
-from guard.agents.report import ground_of
+from guard.claims.changes import current_ground
 from guard.context.ids import check_id, new_id
 from guard.context.invocation import Invocation
 from guard.coordinator.register_agents import Register
@@ -134,7 +134,7 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
         check_id("an event id", event_id)
     begins = request.kind is dispatch_developer
     terms = decision_terms(guard, event_id, looks=begins)
-    ground = ground_of(guard) if begins else None
+    ground = current_ground(guard) if begins else None
 
     def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
         if event_id is not None and (known := change.recorded(event_id)) is not None:
@@ -238,7 +238,7 @@ def run_tick(
     if not guard.workspace.path.exists():
         _require_plan(None)
     terms = decision_terms(guard, event_id, looks=fills)
-    ground = ground_of(guard) if fills else None
+    ground = current_ground(guard) if fills else None
     at_work: dict[str, bool] = {}
     unseen: dict[str, ActiveAgent] = {}
 

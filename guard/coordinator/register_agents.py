@@ -2,20 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 
-from guard.agents import records
-from guard.context.ids import new_id
+from guard.agents import registry
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
 from guard.core.agents.events import (
-    AgentBaselineRecorded,
     AgentLogEvent,
     AgentSpawned,
     AgentStatus,
     AgentUpdated,
 )
-from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.agents.roster import AgentCounts, Moving, transition
 from guard.core.coordinator.agent_events import (
     AgentCrashed,
     AgentDispatched,
@@ -46,8 +43,7 @@ class Register:
     def __init__(self, change: Change, now: datetime, ground: Ground | None, keep: int) -> None:
         self._change, self._now, self._ground = change, now, ground
         self._keep = keep
-        self._tasks: dict[str, AgentCounts] = {}
-        self._overall = change.fold(GLOBAL_REGISTRY).counts()
+        self._counts = registry.PendingCounts(change)
 
     def events(
         self, before: Coordinator, event: CoordinatorEvent, after: Coordinator
@@ -65,38 +61,25 @@ class Register:
         # The program that started the agent may have registered it already.
         if known is not None and known.status in ACTIVE:
             return
-        names = records.names(task_id, agent_id, known.incarnation + 1 if known else 1)
-        event = records.made(AgentSpawned, self._now, names, agent_type=kind)
-        yield from records.retention(self._change, self._now, self._keep)
+        incarnation = known.incarnation + 1 if known else 1
+        stamp = partial(registry.make_stamp, self._now, task_id, agent_id, incarnation)
+        with registry.refuse_invalid_fields():
+            event = AgentSpawned(**stamp(), agent_type=kind)
+        yield from registry.retention_events(self._change, self._now, self._keep)
         yield event
         if self._ground is not None:
-            yield records.made(AgentBaselineRecorded, self._now, names, **vars(self._ground))
-        yield from self._transition(event, known)
+            yield registry.baseline_event(stamp(), self._ground)
+        yield from self._counts.transitions(event, known)
 
     def _end(self, agent_id: str, task_id: str, status: AgentStatus) -> Iterator[AgentLogEvent]:
         known = self._known(task_id, agent_id)
         if known is not None and known.status in ACTIVE:
-            names = records.names(task_id, agent_id, known.incarnation)
-            event = records.made(AgentUpdated, self._now, names, status=status)
+            event = AgentUpdated(**registry.stamp_of(known, self._now), status=status)
             yield event
-            yield from self._transition(event, known)
+            yield from self._counts.transitions(event, known)
 
     def _known(self, task_id: str, agent_id: str) -> Agent | None:
-        return records.standing(self._change, task_id, agent_id)
-
-    def _transition(self, event: Moving, known: Agent | None) -> Iterator[AgentLogEvent]:
-        task_id = event.task_id
-        own = self._tasks.get(task_id) or self._change.fold(AGENT_REGISTRY, task_id).counts()
-        moved = transition(event, new_id(), known, own, self._overall)
-        if moved is not None:
-            new = isinstance(event, AgentSpawned)
-            self._tasks[task_id] = AgentCounts(
-                moved.active_count, moved.completed_count, own.spawned + new
-            )
-            self._overall = AgentCounts(
-                moved.active_agents, moved.completed_agents, self._overall.spawned + new
-            )
-            yield moved
+        return registry.find_agent(self._change, task_id, agent_id)
 
 
 def _started_agents(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str, str, str]]:

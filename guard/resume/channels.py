@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from guard.agents.liveness import look
-from guard.agents.report import age_of
+from guard.agents.liveness import look, seconds_since_placed
 from guard.core.activity.events import ResumeWay
 from guard.core.activity.settings import fill_patterns
 from guard.core.agents.agent import Agent
@@ -102,7 +101,9 @@ def _paste_into(place: tmux_pane.Pane, text: str) -> str:
 
 def _open_session(gathered: StalledAgent) -> OpenChannel:
     guard, agent, root = gathered.guard, gathered.agent, gathered.root
-    seen = look(agent.whereabouts, age_seconds=age_of(guard, agent), here=here())
+    seen = look(
+        agent.whereabouts, age_seconds=seconds_since_placed(agent, guard.clock), here=here()
+    )
     if seen.state == "alive":
         raise CannotDeliver(f"it runs, and a session has one process at a time: {seen.detail}")
     if root is None:

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 
 from guard.activity.known_agents import machine_gaps
 from guard.activity.survey import survey
-from guard.agents.liveness import processes_of
+from guard.agents.liveness import watched_processes
 from guard.context.invocation import Invocation
 from guard.coordinator.record import find_state
 from guard.core.activity.clocks import age
@@ -128,5 +128,5 @@ class Monitor:
         with suppress(GuardError, OSError):
             overall = self.guard.store.view(GLOBAL_REGISTRY)
             active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
-            places = processes_of([one.whereabouts for one in active], here=here())
+            places = watched_processes([one.whereabouts for one in active], here=here())
         return News([self.guard.workspace.path / LIVE], places)

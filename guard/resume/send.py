@@ -11,7 +11,7 @@ from typing import Any
 
 from guard.activity.assess import ResumeDecision, decide_resume, look
 from guard.activity.known_agents import KnownAgents, find_agent
-from guard.agents import records
+from guard.agents import registry
 from guard.context.invocation import Invocation
 from guard.coordinator.plan import claim_task, preview_task
 from guard.coordinator.record import find_state
@@ -199,15 +199,15 @@ class _Resume:
     def _record(self, way: OpenChannel, signals: tuple[Signal, ...]) -> None:
         """Under the lock, by what the log says then: of two that want to send the last prompt, one may."""
         agent = self.agent
-        names = records.names(agent.task_id, agent.agent_id, agent.incarnation)
-        with self.guard.writable_store.change() as change:
-            now = records.known(change, agent.task_id, agent.agent_id)
+        with self.guard.writable_store.change() as change, registry.refuse_invalid_fields():
+            now = registry.require_agent(change, agent.task_id, agent.agent_id)
             if _snapshot_of(now) != _snapshot_of(agent):
                 raise _NotSent("active", "it has reported since it was looked at")
             watched = change.view(WATCHED_AGENT, baseline_key(agent.task_id, agent.agent_id))
             self.stall = self._stall(watched, signals)
             _require_due(permission(self.stall, self.budget, self.now))
-            change.append(records.made(ResumeSent, self.now, names, **self._fields(way)))
+            stamp = registry.stamp_of(agent, self.now)
+            change.append(ResumeSent(**stamp, **self._fields(way)))
         self.stall = replace(self.stall, sent=self.stall.sent + 1)
 
     def _fields(self, way: OpenChannel) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
-from guard.agents import registry as agents
-from guard.agents.liveness import look
-from guard.agents.report import age_of, ground_of
-from guard.agents.whereabouts import place, surrounds
+from guard.agents import registry
+from guard.agents.liveness import is_inside, locate, look, seconds_since_placed
+from guard.claims.changes import current_ground
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, BY_VERDICT, Agent
 from guard.core.agents.events import AgentStatus
@@ -59,7 +58,7 @@ class RegistryEntry:
             with suppress(GuardError):
                 placing = Placing(told, self.guard.clock.boot())
                 store, now = self.guard.writable_store, self.guard.clock.now()
-                agents.place(store, now, self.agent, placing)
+                registry.record_place(store, now, self.agent, placing)
 
     def record_verdict(self, report: CheckReport) -> None:
         """What the verdict on the iteration says of the agent; one that waits or was limited goes on, with no guard over it
@@ -81,7 +80,7 @@ class RegistryEntry:
         if agent is not None and agent.incarnation == self.agent.incarnation:
             reason = shorten(f"guard was stopped: {valid(why)}", _LONGEST)
             store, now = self.guard.writable_store, self.guard.clock.now()
-            _tell(self.guard, agents.killed(store, now, agent, reason, "ended by its guard"))
+            _tell(self.guard, registry.record_kill(store, now, agent, reason, "ended by its guard"))
 
     def _report(
         self,
@@ -91,18 +90,18 @@ class RegistryEntry:
         run: str | None = None,
         iteration: int | None = None,
     ) -> None:
-        report = agents.update(
-            self.guard.writable_store,
-            self.guard.clock.now(),
-            task_id=self.agent.task_id,
-            agent_id=self.agent.agent_id,
-            status=status,
-            message=message,
-            incarnation=self.agent.incarnation,
-            place=Placing(where, self.guard.clock.boot()) if where is not None else None,
+        agent, clock = self.agent, self.guard.clock
+        update = registry.AgentUpdate(
+            agent.task_id,
+            agent.agent_id,
+            status,
+            message,
+            incarnation=agent.incarnation,
             run=run,
             iteration=iteration,
         )
+        place = Placing(where, clock.boot()) if where is not None else None
+        report = registry.update(self.guard.writable_store, clock.now(), update, place=place)
         _tell(self.guard, report)
 
 
@@ -141,8 +140,8 @@ def _names(kind: str) -> Iterator[str]:
 
 
 def _find_agent(guard: Invocation, task: str, name: str) -> Agent | None:
-    registry = guard.store.view(AGENT_REGISTRY, task)
-    return registry.agent(name) if registry else None
+    view = guard.store.view(AGENT_REGISTRY, task)
+    return view.agent(name) if view else None
 
 
 def _owner_of(guard: Invocation, known: Agent) -> tuple[EntryOwner, str]:
@@ -150,16 +149,16 @@ def _owner_of(guard: Invocation, known: Agent) -> tuple[EntryOwner, str]:
     where = known.whereabouts
     if known.status not in ACTIVE:
         return "ended", ""
-    if not where.known or _is_this_guard(where) or surrounds(where, guard.environ):
+    if not where.known or _is_this_guard(where) or is_inside(where, guard.environ):
         return "ours", ""
-    seen = look(where, age_seconds=age_of(guard, known), here=here())
+    seen = look(where, age_seconds=seconds_since_placed(known, guard.clock), here=here())
     if seen.state == "ended":
         return "ended", seen.detail
     return ("taken" if seen.state == "alive" else "unknown"), seen.detail
 
 
 def _this_guard() -> Whereabouts:
-    own, _ = place(None, None, os.getpid())
+    own, _ = locate(None, None, os.getpid())
     return Whereabouts(host=own.host, keeper_pid=own.pid, keeper_start=own.pid_start)
 
 
@@ -170,7 +169,7 @@ def _is_this_guard(where: Whereabouts) -> bool:
 def _without_guard(where: Whereabouts, environ: Mapping[str, str]) -> Whereabouts:
     """What others said of where it runs: without its guard, and without a process that guard itself started."""
     own = {"keeper_pid": None, "keeper_start": None}
-    if where.keeper_pid is not None and not surrounds(where, environ):
+    if where.keeper_pid is not None and not is_inside(where, environ):
         own |= {"pid": None, "pid_start": None}
     return where.model_copy(update=own)
 
@@ -189,16 +188,16 @@ def _join(
     if known is not None and owner == "ours":
         update = {name: getattr(own, name) for name in _KEEPER}
         where = _without_guard(known.whereabouts, guard.environ).model_copy(update=update)
-        return agents.go_on(store, now, known, Placing(where, guard.clock.boot()))
+        return registry.resume_work(store, now, known, Placing(where, guard.clock.boot()))
     if known is not None and known.status in ACTIVE and owner == "ended":
-        agents.end_detected(store, now, known, detail[:512], None)
+        registry.record_end(store, now, known, detail[:512], None)
         return None
     if known is not None and owner == "unknown":
         guard.output.warn(f"agent {name} of task {task} is taken over: {detail}")
-        agents.give_up(store, now, known, f"taken over by another run: {detail}"[:_LONGEST])
+        registry.give_up(store, now, known, f"taken over by another run: {detail}"[:_LONGEST])
         return None
     try:
-        return agents.spawn(
+        return registry.spawn(
             store,
             now,
             task_id=task,
@@ -206,7 +205,7 @@ def _join(
             agent_type=kind,
             keep_finished=guard.lenient_settings.registry.keep_finished,
             place=Placing(own, guard.clock.boot()),
-            ground=ground_of(guard),
+            ground=current_ground(guard),
         )
     except Refused:
         return None

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.agents.liveness import LivenessLook, look, look_all, processes_of
-from guard.agents.whereabouts import place
+from guard.agents.liveness import LivenessLook, locate, look, look_all, watched_processes
 from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import WrongUsage
 from guard.system.host import here
@@ -36,7 +35,7 @@ def seen(where: Whereabouts, age: float = OLD, host: Host = HERE) -> tuple[str, 
 
 
 def in_session(server: TmuxServer, name: str = "agent-1") -> Whereabouts:
-    where, warnings = place(name, server.socket, None)
+    where, warnings = locate(name, server.socket, None)
     assert warnings == []
     return where
 
@@ -49,7 +48,7 @@ def test_nothing_recorded_tells_nothing() -> None:
 
 def test_a_process_is_alive_until_it_ends() -> None:
     with ending(subprocess.Popen(PAUSE)) as process:
-        where, warnings = place(None, None, process.pid)
+        where, warnings = locate(None, None, process.pid)
         assert warnings == []
         assert seen(where) == ("alive", f"process {process.pid} runs")
     assert seen(where) == ("ended", f"process {process.pid} has ended")
@@ -57,7 +56,7 @@ def test_a_process_is_alive_until_it_ends() -> None:
 
 def test_a_process_that_nobody_waited_for_has_ended() -> None:
     with ending(subprocess.Popen(PAUSE)) as process:
-        where, _ = place(None, None, process.pid)
+        where, _ = locate(None, None, process.pid)
         process.send_signal(signal.SIGKILL)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert seen(where) == ("ended", f"process {process.pid} has ended")
@@ -84,11 +83,10 @@ def test_starts_told_by_different_sources_are_not_compared() -> None:
 REUSE = """
 import subprocess
 from guard.system.host import here
-from guard.agents.liveness import look
-from guard.agents.whereabouts import place
+from guard.agents.liveness import locate, look
 
 first = subprocess.Popen(["sleep", "600"])
-where, warnings = place(None, None, first.pid)
+where, warnings = locate(None, None, first.pid)
 assert not warnings
 print(look(where, age_seconds=0, here=here()).state)
 first.kill()
@@ -230,7 +228,7 @@ def test_a_renamed_session_is_the_same_one(server: TmuxServer) -> None:
     server.tell("rename-session", "-t", "=agent-1", "called-otherwise")
     assert seen(where) == ("alive", "tmux session called-otherwise exists")
     panes = server.get("called-otherwise").panes.values()
-    assert set(panes) <= {pid for pid, _ in processes_of([where], here=HERE)}
+    assert set(panes) <= {pid for pid, _ in watched_processes([where], here=HERE)}
     server.new("agent-1")
     assert seen(where) == ("alive", "tmux session called-otherwise exists")
     server.close("called-otherwise")
@@ -295,7 +293,7 @@ def test_a_session_of_dead_panes_has_ended(server: TmuxServer) -> None:
 def test_the_process_decides_where_a_shell_is_left_behind(server: TmuxServer) -> None:
     server.new("agent-1", "sh")
     with ending(subprocess.Popen(PAUSE)) as process:
-        where, warnings = place("agent-1", server.socket, process.pid)
+        where, warnings = locate("agent-1", server.socket, process.pid)
         assert warnings == []
         assert seen(where)[0] == "alive"
     assert seen(where) == ("ended", f"process {process.pid} has ended")
@@ -315,7 +313,7 @@ def test_the_session_decides_where_the_process_was_never_seen(server: TmuxServer
 
 @needs_tmux
 def test_a_session_that_comes_later_is_waited_for_and_learnt(server: TmuxServer) -> None:
-    where, warnings = place("agent-1", server.socket, None)
+    where, warnings = locate("agent-1", server.socket, None)
     assert warnings == [f"there is no tmux session agent-1 on {server.socket} yet"]
     assert seen(where, YOUNG) == ("unknown", "tmux session agent-1 was never seen yet")
     assert seen(where, OLD) == ("ended", "tmux session agent-1 was never seen")
@@ -330,18 +328,18 @@ def test_a_session_that_comes_later_is_waited_for_and_learnt(server: TmuxServer)
 @needs_tmux
 def test_a_session_that_comes_later_is_learnt_while_the_process_runs(server: TmuxServer) -> None:
     with ending(subprocess.Popen(PAUSE)) as process:
-        where, _ = place("agent-1", server.socket, process.pid)
+        where, _ = locate("agent-1", server.socket, process.pid)
         found = look(where, age_seconds=OLD, here=HERE)
         assert (found.state, found.learnt) == ("alive", None)
         server.new("agent-1")
         found = look(where, age_seconds=OLD, here=HERE)
         assert (found.state, found.detail) == ("alive", f"process {process.pid} runs")
-        assert found.learnt == place("agent-1", server.socket, process.pid)[0]
+        assert found.learnt == locate("agent-1", server.socket, process.pid)[0]
 
 
 @needs_tmux
 def test_how_long_a_session_is_waited_for_is_a_knob(server: TmuxServer) -> None:
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     for grace, state in ((10.0, "unknown"), (4.0, "ended")):
         assert look(where, age_seconds=5, here=HERE, start_grace=grace).state == state
 
@@ -355,7 +353,7 @@ def test_without_tmux_a_session_is_unknown(
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "/nowhere")
         assert seen(where) == ("unknown", "tmux is not installed")
-        unseen, warnings = place("agent-1", server.socket, None)
+        unseen, warnings = locate("agent-1", server.socket, None)
         assert warnings == ["tmux session agent-1 was not looked for: tmux is not installed"]
         assert unseen.tmux_identity is None
     assert seen(where)[0] == "alive"
@@ -367,7 +365,7 @@ def test_a_process_that_is_not_there_is_refused() -> None:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         for pid in (4000000, process.pid):
             with pytest.raises(WrongUsage, match=f"there is no process {pid}") as caught:
-                place(None, None, pid)
+                locate(None, None, pid)
             assert caught.value.hint == "give the pid of the running agent"
 
 
@@ -378,21 +376,21 @@ def test_a_process_whose_start_nobody_tells_is_recorded_with_a_warning(
         real = os.path.exists
         monkeypatch.setattr("os.path.exists", lambda p: p != "/proc/self/stat" and real(p))
         monkeypatch.setenv("PATH", "/nowhere")
-        where, warnings = place(None, None, process.pid)
+        where, warnings = locate(None, None, process.pid)
     assert (where.pid, where.pid_start) == (process.pid, None)
-    assert warnings == [f"nobody tells when process {process.pid} started"]
+    assert warnings == [f"the start time of process {process.pid} is not known"]
 
 
 @pytest.mark.parametrize("pid", [-1, 0, 1, 2**40])
 def test_a_number_that_cannot_be_an_agents_is_refused(pid: int) -> None:
     with pytest.raises(WrongUsage):
-        place(None, None, pid)
+        locate(None, None, pid)
 
 
 @pytest.mark.parametrize(("name", "socket"), [("a.b", None), ("a", "/" + "x" * 600)])
 def test_what_tmux_could_not_have_is_refused(name: str, socket: str | None) -> None:
     with pytest.raises(WrongUsage):
-        place(name, socket, None)
+        locate(name, socket, None)
 
 
 @needs_tmux
@@ -402,12 +400,12 @@ def test_the_processes_to_wait_for_are_the_server_and_those_of_the_panes(
     server.new("agent-1")
     where = in_session(server)
     with ending(subprocess.Popen(PAUSE)) as process:
-        other, _ = place(None, None, process.pid)
-        found = processes_of([where, where, other, Whereabouts()], here=HERE)
+        other, _ = locate(None, None, process.pid)
+        found = watched_processes([where, where, other, Whereabouts()], here=HERE)
     session = server.get("agent-1")
     assert [pid for pid, _ in found] == [*session.panes.values(), session.server_pid, process.pid]
     never_seen = where.model_copy(update={"pid": process.pid})
-    assert processes_of([never_seen], here=HERE) == found[:-1]
+    assert watched_processes([never_seen], here=HERE) == found[:-1]
 
 
 @needs_tmux
@@ -418,7 +416,7 @@ def test_the_end_of_a_server_is_waited_for_that_nobody_can_ask(
     where = in_session(server)
     pid = server.get("agent-1").server_pid
     monkeypatch.setenv("PATH", "/nowhere")
-    assert processes_of([where], here=HERE) == [(pid, start_time(pid))]
+    assert watched_processes([where], here=HERE) == [(pid, start_time(pid))]
 
 
 @needs_tmux
@@ -433,7 +431,7 @@ def test_a_thousand_agents_ask_each_server_once(
     program.write_text(f'#!/bin/sh\necho x >> "{asked}"\nexec {real} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    process, _ = place(None, None, os.getppid())
+    process, _ = locate(None, None, os.getppid())
     began = time.monotonic()
     found = look_all([(where, OLD), (process, OLD)] * 500, here=HERE)
     assert {one.state for one in found} == {"alive"}

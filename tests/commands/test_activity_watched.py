@@ -9,7 +9,7 @@ import pytest
 from guard.activity.assess import assess_activity
 from guard.activity.known_agents import CLOCK_SECONDS
 from guard.activity.survey import survey
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.context.invocation import Invocation
 from guard.core.activity.clocks import MACHINE_CLOCKS
 from guard.core.activity.events import ClocksRead, FalseAlarmLearned, ResumeSent
@@ -41,11 +41,11 @@ def lives(*minutes: float, name: str = "a1") -> None:
     """An agent that reported progress so many minutes before now."""
     store = at().writable_store
     begun = ago(max(minutes) + 1)
-    agents.spawn(store, begun, task_id="T1", agent_id=name)
+    registry.spawn(store, begun, task_id="T1", agent_id=name)
     for number in sorted(minutes, reverse=True):
         text = f"Step {number} of the form is done."
-        agents.update(
-            store, ago(number), task_id="T1", agent_id=name, status="working", message=text
+        registry.update(
+            store, ago(number), registry.AgentUpdate("T1", name, "working", message=text)
         )
 
 

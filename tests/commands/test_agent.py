@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.core.agents.agent import STATUSES, TERMINAL
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
@@ -87,7 +87,7 @@ def test_sentences_for_people(store: FileStore) -> None:
 def test_what_cannot_be_is_refused_and_recorded_nowhere(store: FileStore, workspace: Path) -> None:
     said = refused(run("agent", "update", *IDS, "--status", "working"))
     assert said == "guard: task T1 has no agent a1"
-    agents.spawn(store, MOMENT, task_id="T1", agent_id="a1")
+    registry.spawn(store, MOMENT, task_id="T1", agent_id="a1")
     before = (workspace / "events.jsonl").read_bytes()
     said = refused(run("agent", "spawn", *IDS))
     assert said == "guard: agent a1 of task T1 is active already (deployed)"
@@ -199,15 +199,17 @@ def three(store: FileStore) -> None:
         ("T1", "a2", "failed"),
         ("T2", "b1", "completed"),
     ):
-        agents.spawn(store, MOMENT, task_id=task, agent_id=name)
-        agents.update(
+        registry.spawn(store, MOMENT, task_id=task, agent_id=name)
+        registry.update(
             store,
             MOMENT,
-            task_id=task,
-            agent_id=name,
-            status=next(known for known in STATUSES if known == status),
-            message=f"I am {status}",
-            progress=50,
+            registry.AgentUpdate(
+                task,
+                name,
+                next(known for known in STATUSES if known == status),
+                message=f"I am {status}",
+                progress=50,
+            ),
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from guard.agents import registry as agents
-from guard.agents.import_file import MOST_BYTES
+from guard.agents.import_registry import MOST_BYTES
 from guard.core.agents.import_registry import MOST_AGENTS
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
@@ -303,7 +303,7 @@ def test_a_bad_file_is_refused_whole(
     problem, hint = result.err.splitlines()
     assert problem.startswith(f"guard: {file} cannot be imported: ")
     assert said in problem
-    assert hint == "hint: mend the file and import it again; nothing was recorded"
+    assert hint == "hint: fix the file and import it again; nothing was recorded"
     assert contents(workspace) == before
 
 

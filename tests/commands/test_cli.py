@@ -16,7 +16,7 @@ import pytest
 
 import guard.commands
 from guard import __version__
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.cli import COMMANDS
 from guard.errors import EXIT_CODES
 from guard.store.file_store import FileStore
@@ -189,7 +189,7 @@ def test_a_bug_is_exit_3_and_one_line_with_the_traceback_only_on_demand(verbose:
 def with_agents(workspace: Path, number: int, message: str = "") -> FileStore:
     store = FileStore(workspace)
     for count in range(number):
-        agents.spawn(store, MOMENT, task_id="T1", agent_id=f"a{count}", message=message)
+        registry.spawn(store, MOMENT, task_id="T1", agent_id=f"a{count}", message=message)
     return store
 
 

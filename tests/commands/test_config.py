@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.context import config
 from guard.core.config.resolve import knobs, value_of
 from guard.errors import ConfigProblem
@@ -323,8 +323,8 @@ def test_keep_finished_is_how_many_finished_agents_are_listed(
     keep: str, listed: int, store: FileStore, workspace: Path
 ) -> None:
     for name in ("a1", "a2", "a3"):
-        agents.spawn(store, MOMENT, task_id="T1", agent_id=name)
-        agents.update(store, MOMENT, task_id="T1", agent_id=name, status="completed")
+        registry.spawn(store, MOMENT, task_id="T1", agent_id=name)
+        registry.update(store, MOMENT, registry.AgentUpdate("T1", name, "completed"))
     env = {"GUARD_REGISTRY__KEEP_FINISHED": keep}
     words = ("agent", "spawn", "--task", "T2", "--agent", "b")
     assert run("--workspace", workspace, *words, env=env).code == 0
@@ -336,7 +336,7 @@ def test_keep_finished_is_how_many_finished_agents_are_listed(
 def test_lock_timeout_is_how_long_guard_waits_for_another(
     limit: str, store: FileStore, workspace: Path
 ) -> None:
-    agents.spawn(store, MOMENT, task_id="T1", agent_id="a1")
+    registry.spawn(store, MOMENT, task_id="T1", agent_id="a1")
     with open(workspace / "workspace.lock", "rb+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         words = ("--workspace", workspace, "agent", "spawn", "--task", "T1", "--agent", "a2")

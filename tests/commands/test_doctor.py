@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
 from tests.support import ROOT, TIME_LIMIT, Result, git, run, write
@@ -81,7 +81,7 @@ def test_the_text_has_a_mark_a_name_and_hints(repository: Path) -> None:
 def test_looking_leaves_nothing_behind(repository: Path, workspace: Path, home: Path) -> None:
     doctor()
     assert not (home / "state").exists()
-    agents.spawn(FileStore(workspace), datetime.now(UTC), task_id="T1", agent_id="a1")
+    registry.spawn(FileStore(workspace), datetime.now(UTC), task_id="T1", agent_id="a1")
     before = sorted(path.name for path in workspace.iterdir())
     doctor("--workspace", workspace)
     assert sorted(path.name for path in workspace.iterdir()) == before
@@ -149,7 +149,7 @@ def test_a_folder_that_cannot_be_written(repository: Path, home: Path) -> None:
 
 
 def test_a_workspace_that_another_holds(repository: Path, workspace: Path) -> None:
-    agents.spawn(FileStore(workspace), datetime.now(UTC), task_id="T1", agent_id="a1")
+    registry.spawn(FileStore(workspace), datetime.now(UTC), task_id="T1", agent_id="a1")
     with open(workspace / "workspace.lock", "rb+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         checks = doctor("--workspace", workspace)
@@ -158,7 +158,7 @@ def test_a_workspace_that_another_holds(repository: Path, workspace: Path) -> No
 
 
 def test_a_damaged_log(repository: Path, workspace: Path) -> None:
-    agents.spawn(FileStore(workspace), datetime.now(UTC), task_id="T1", agent_id="a1")
+    registry.spawn(FileStore(workspace), datetime.now(UTC), task_id="T1", agent_id="a1")
     log = workspace / "events.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"agent_id":"a1"', b'"agent_id":"a2"'))
     (workspace / "registry" / "GLOBAL_REGISTRY.json").unlink()
@@ -176,7 +176,7 @@ def test_a_stopped_clock(repository: Path) -> None:
 
 def test_a_clock_behind_the_state(repository: Path, workspace: Path) -> None:
     later = datetime(2199, 1, 1, tzinfo=UTC)
-    agents.spawn(FileStore(workspace), later, task_id="T1", agent_id="a1")
+    registry.spawn(FileStore(workspace), later, task_id="T1", agent_id="a1")
     checks = doctor("--workspace", workspace)
     assert checks["clock"]["state"] == "warning"
     assert "2199-01-01" in checks["clock"]["found"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.store.file_store import FileStore
 from tests.support import TIME_LIMIT, run
 from tests.support.events import MOMENT
@@ -20,7 +20,7 @@ EVIL = "a\x1b[2Jb\rc\u202ed\x9b31me\x07f\u2066g"
 @pytest.fixture(autouse=True)
 def agent(store: FileStore) -> None:
     """One agent, whose message is hostile."""
-    agents.spawn(store, MOMENT, task_id="T1", agent_id="a0", message=EVIL)
+    registry.spawn(store, MOMENT, task_id="T1", agent_id="a0", message=EVIL)
 
 
 def on_terminal(*words: str | Path, env: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.core.log.reports import Finding
 from guard.schemas.validate import check, validator
 from guard.store.file_store import FileStore
@@ -46,7 +46,7 @@ def with_history(workspace: Path) -> FileStore:
     with store.change() as change:
         change.append(run_started(), iteration_started(), iteration_ended())
     for agent in ("a1", "a2"):
-        agents.spawn(store, MOMENT, task_id="T1", agent_id=agent, message="x" * 5000)
+        registry.spawn(store, MOMENT, task_id="T1", agent_id=agent, message="x" * 5000)
     return store
 
 

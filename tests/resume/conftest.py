@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from guard.agents.report import spawned
+from guard.agents.report import PlaceOptions, spawn_agent
 from guard.context.invocation import Invocation
 from guard.core.resume.report import ResumeReport
 from guard.resume.send import ResumeRequest, resume
@@ -40,16 +40,10 @@ class Watcher:
         )
 
     def spawn(self, agent_id: str = "a1", **fields: Any) -> None:
-        spawned(
-            self.guard(),
-            **{
-                "task_id": "T1",
-                "agent_id": agent_id,
-                "agent_type": "builder",
-                "message": "",
-                **fields,
-            },
-        )
+        names = ("tmux_session", "tmux_socket", "pid")
+        place = PlaceOptions(**{name: fields.pop(name) for name in names if name in fields})
+        told = {"task_id": "T1", "agent_type": "builder", **fields}
+        spawn_agent(self.guard(), agent_id=agent_id, place=place, **told)
 
     def later(self, **passed: float) -> "Watcher":
         return replace(self, now=self.now + timedelta(**passed))

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from guard.agents.report import updated
+from guard.agents.registry import AgentUpdate
+from guard.agents.report import update_agent
 from guard.core.resume.report import ResumeReport
 from guard.resume.monitor import Monitor, resume_due
 from guard.resume.send import ResumeRequest
@@ -47,8 +48,8 @@ def test_those_that_are_due_get_one_and_the_others_none(watcher: Watcher, reposi
 
 
 def tells(watcher: Watcher, name: str, message: str, **fields: Any) -> None:
-    told = {"task_id": "T1", "agent_id": name, "status": "working", "progress": None, **fields}
-    updated(watcher.guard(), message=message, **told)
+    told = {"task_id": "T1", "agent_id": name, "status": "working", **fields}
+    update_agent(watcher.guard(), AgentUpdate(message=message, **told))
 
 
 def test_without_sending_it_shows_who_is_due(watcher: Watcher, inbox: Path) -> None:

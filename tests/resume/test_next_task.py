@@ -8,7 +8,8 @@ import pytest
 
 from guard.activity.assess import assess_activity
 from guard.activity.known_agents import KnownAgents, find_agent
-from guard.agents.report import updated
+from guard.agents.registry import AgentUpdate
+from guard.agents.report import update_agent
 from guard.cli import guard as command
 from guard.coordinator.plan import load_file
 from guard.coordinator.record import find_state, record
@@ -102,8 +103,7 @@ def test_the_task_in_which_it_is_registered_comes_first(planned: Watcher) -> Non
 
 def test_nothing_is_claimed_for_one_that_has_ended(planned: Watcher) -> None:
     planned.spawn()
-    told: dict[str, Any] = {"status": "completed", "progress": None, "message": "Done."}
-    updated(planned.guard(), task_id="T1", agent_id="a1", **told)
+    update_agent(planned.guard(), AgentUpdate("T1", "a1", "completed", "Done."))
     assert not planned.later(hours=2).send(sends=False, validates=False).claimed
     assert state(planned).active_developers == {}
 
@@ -141,8 +141,8 @@ def test_a_tick_sees_that_it_is_at_work(planned: Watcher, monkeypatch: pytest.Mo
     planned.spawn()
     later = planned.later(hours=2)
     later.send()
-    told: dict[str, Any] = {"status": "working", "progress": 5, "message": "It reads headers."}
-    updated(later.later(minutes=14).guard(), task_id="T1", agent_id="a1", **told)
+    update = AgentUpdate("T1", "a1", "working", "It reads headers.", progress=5)
+    update_agent(later.later(minutes=14).guard(), update)
     monkeypatch.setenv("GUARD_NOW", later.later(minutes=16).now.isoformat())
     words = ["--repo", str(planned.root), "--workspace", str(planned.workspace)]
     command([*words, "plan", "tick", "--no-fill"], standalone_mode=False)

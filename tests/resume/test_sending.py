@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from guard import generate_resume_prompt
-from guard.agents.report import found, updated
+from guard.agents.registry import AgentUpdate
+from guard.agents.report import record_finding, update_agent
 from guard.core.activity.events import ResumeSent
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.resume.prompt import prompt
@@ -23,8 +24,8 @@ from tests.support.sessions import ending, script, started, until
 
 
 def tells(watcher: Watcher, message: str, **fields: Any) -> None:
-    told = {"task_id": "T1", "agent_id": "a1", "status": "working", "progress": None, **fields}
-    updated(watcher.guard(), message=message, **told)
+    told = {"task_id": "T1", "agent_id": "a1", "status": "working", **fields}
+    update_agent(watcher.guard(), AgentUpdate(message=message, **told))
 
 
 def sent(watcher: Watcher) -> list[ResumeSent]:
@@ -48,8 +49,8 @@ def test_the_prompt_has_what_is_known(watcher: Watcher, repository: Path) -> Non
     write(repository / "before.py", "the user's\n")
     watcher.spawn()
     tells(watcher, "The parser reads headers.", progress=40)
-    told: dict[str, Any] = {"severity": "high", "file": "first.txt", "incarnation": None}
-    found(watcher.guard(), task_id="T1", agent_id="a1", text="It is never closed.", **told)
+    guard, text = watcher.guard(), "It is never closed."
+    record_finding(guard, "T1", "a1", text, severity="high", file="first.txt")
     tells(watcher, "OK, resuming now")
     write(repository / "parser.py", "code\n")
     write(repository / "guard.toml", "[resume]\npriorities = 'Tests first; no new dependencies'\n")

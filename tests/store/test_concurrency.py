@@ -245,7 +245,7 @@ def test_views_left_to_a_process_that_dies_are_written_by_the_next(
         pass
     assert store.verify().behind
     next_one = FileStore(workspace)
-    agents.update(next_one, MOMENT, task_id="T1", agent_id="a1", status="working")
+    agents.update(next_one, MOMENT, agents.AgentUpdate("T1", "a1", "working"))
     report = next_one.verify()
     assert (report.ok, report.behind) == (True, ())
 

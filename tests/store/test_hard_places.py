@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.store.file_store import FileStore
 from tests.support import Result, run, write
 from tests.support.events import MOMENT
@@ -45,8 +45,8 @@ def filled(workspace: Path) -> Path:
 
 def _fill(path: Path) -> None:
     store = FileStore(path)
-    agents.spawn(store, MOMENT, task_id="T1", agent_id="a1")
-    agents.update(store, MOMENT, task_id="T1", agent_id="a1", status="working", message="kept")
+    registry.spawn(store, MOMENT, task_id="T1", agent_id="a1")
+    registry.update(store, MOMENT, registry.AgentUpdate("T1", "a1", "working", message="kept"))
     write(path / "README.md", "")
 
 

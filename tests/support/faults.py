@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.context.ids import new_id
 from guard.core.agents.events import AgentSpawned, AgentUpdated
 from guard.core.iteration.events import RunStarted
@@ -124,15 +124,15 @@ def tried(scenario: str, library: Path, folder: Path) -> dict[str, dict[str, Any
 
 def _spawn(agent: str, task: str, label: str) -> Step:
     return Step(
-        lambda store: agents.spawn(store, MOMENT, task_id=task, agent_id=agent, message=label),
+        lambda store: registry.spawn(store, MOMENT, task_id=task, agent_id=agent, message=label),
         (label,),
     )
 
 
 def _update(agent: str, status: Any, label: str) -> Step:
     return Step(
-        lambda store: agents.update(
-            store, MOMENT, task_id="T1", agent_id=agent, status=status, message=label
+        lambda store: registry.update(
+            store, MOMENT, registry.AgentUpdate("T1", agent, status, message=label)
         ),
         (label,),
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from guard import spawn_agent, update_agent_progress
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.core.agents.agent import TERMINAL
 from guard.store.file_store import FileStore
 from tests.support import ROOT
@@ -38,7 +38,7 @@ def populate(workspace: Path) -> None:
     """The agents that all share."""
     for task in TASKS:
         for agent in SHARED:
-            agents.spawn(FileStore(workspace), MOMENT, task_id=task, agent_id=agent)
+            registry.spawn(FileStore(workspace), MOMENT, task_id=task, agent_id=agent)
 
 
 def _live(workspace: str, name: str, journal: str) -> None:

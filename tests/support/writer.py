@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from time import sleep
 
-from guard.agents import registry as agents
+from guard.agents import registry
 from guard.store.file_store import FileStore
 from tests.support import ROOT
 from tests.support.events import MOMENT, spawned
@@ -49,13 +49,8 @@ def _write(store: FileStore, name: str, updates: int, acknowledged: Path) -> Non
     notes = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for number in range(updates):
         task, agent = chosen.choice(AGENTS)
-        agents.update(
-            store,
-            MOMENT,
-            task_id=task,
-            agent_id=agent,
-            status="working",
-            message=f"{name}-{number}",
+        registry.update(
+            store, MOMENT, registry.AgentUpdate(task, agent, "working", message=f"{name}-{number}")
         )
         os.write(notes, f"{name}-{number}\n".encode())
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.agents.liveness import processes_of
-from guard.agents.whereabouts import place
+from guard.agents.liveness import locate, watched_processes
 from guard.system import file_events as bells
 from guard.system.host import here
 from guard.system.news import News
@@ -248,11 +247,11 @@ def test_the_end_of_a_tmux_server_is_heard_whose_panes_live_on(tmp_path: Path) -
     with tmux_server() as server:
         server.new("agent-1", *ignores)
         until((tmp_path / "p").exists, LONG)
-        where, _ = place("agent-1", server.socket, None)
+        where, _ = locate("agent-1", server.socket, None)
         session = server.get("agent-1")
         left = [*session.panes.values(), int((tmp_path / "p").read_text())]
         try:
-            with News([], processes_of([where], here=here())) as news:
+            with News([], watched_processes([where], here=here())) as news:
                 assert not news.wait(NO_TIME)
                 with later(lambda: os.kill(session.server_pid, signal.SIGKILL)):
                     assert news.wait(LONG)

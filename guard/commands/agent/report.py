@@ -1,7 +1,7 @@
 """`guard agent spawn`, `update`, `finding`, `test`, `kill` and `import`: the verbs that record."""
 
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -14,10 +14,13 @@ from guard.commands.options import (
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.agents.agent import STATUSES
-from guard.core.agents.events import AgentStatus, Severity
+from guard.core.agents.events import Severity
 from guard.core.agents.report import AgentReport, ImportReport, transition_line
 from guard.core.base.text import plural, visible
 from guard.errors import Refused
+
+if TYPE_CHECKING:
+    from guard.agents.report import PlaceOptions
 
 _WORDS = {
     "late": " (the report came after its end: kept, counts unchanged)",
@@ -42,6 +45,14 @@ _process_options = stack(
 )
 
 
+def _take_place(given: dict[str, Any]) -> "PlaceOptions":
+    """Take the values of the process options out of the given ones."""
+    from guard.agents.report import PlaceOptions
+
+    names = ("tmux_session", "tmux_socket", "pid")
+    return PlaceOptions(**{name: given.pop(name) for name in names})
+
+
 @click.command("spawn")
 @registered_agent_options
 @click.option(
@@ -56,7 +67,7 @@ _process_options = stack(
 @_process_options
 @format_option
 @click.pass_obj
-def spawn(guard: Invocation, /, form: str, **told: Any) -> None:
+def spawn(guard: Invocation, /, form: str, **given: Any) -> None:
     """Register an agent that has been started.
 
     Where the repository stands is recorded with it: a later claim of completion is measured from there. With a tmux session
@@ -64,9 +75,10 @@ def spawn(guard: Invocation, /, form: str, **told: Any) -> None:
 
     Refused (exit code 1) while an agent of that name is active in the task.
     """
-    from guard.agents.report import spawned
+    from guard.agents.report import spawn_agent
 
-    _print(guard, spawned(guard, **told), form)
+    place = _take_place(given)
+    _print(guard, spawn_agent(guard, place=place, **given), form)
 
 
 @click.command("update")
@@ -83,15 +95,17 @@ def spawn(guard: Invocation, /, form: str, **told: Any) -> None:
 )
 @format_option
 @click.pass_obj
-def update(guard: Invocation, /, status: str, form: str, **told: Any) -> None:
+def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
     """Record what an agent reports of itself.
 
     The counts move only when it goes from an active status to a terminal one; a report after that is kept and changes none.
     A report of completion is held against git and the log, and the answer says how far it is to be believed.
     """
-    from guard.agents.report import updated
+    from guard.agents.registry import AgentUpdate
+    from guard.agents.report import update_agent
 
-    report = updated(guard, status=cast(AgentStatus, status), **told)
+    place = _take_place(given)
+    report = update_agent(guard, AgentUpdate(**given), place, strict=strict)
     _print(guard, report, form)
     if report.recorded_as == "refused":
         raise Refused(
@@ -114,11 +128,11 @@ def update(guard: Invocation, /, status: str, form: str, **told: Any) -> None:
 @click.argument("text")
 @format_option
 @click.pass_obj
-def finding(guard: Invocation, /, form: str, **told: Any) -> None:
+def finding(guard: Invocation, /, form: str, **given: Any) -> None:
     """Record something that an agent has found out."""
-    from guard.agents.report import found
+    from guard.agents.report import record_finding
 
-    _print(guard, found(guard, **told), form)
+    _print(guard, record_finding(guard, **given), form)
 
 
 @click.command("test", context_settings={"ignore_unknown_options": True})
@@ -133,15 +147,15 @@ def finding(guard: Invocation, /, form: str, **told: Any) -> None:
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @format_option
 @click.pass_obj
-def test(guard: Invocation, /, form: str, **told: Any) -> None:
+def test(guard: Invocation, /, form: str, **given: Any) -> None:
     """Run an agent's tests, and record how they ended.
 
     What the command prints goes to stderr. A later claim that tests were run is held against this record.
     Exit code 0 if the tests passed, 1 if not.
     """
-    from guard.agents.report import ran_tests
+    from guard.agents.report import run_tests
 
-    report = ran_tests(guard, **told)
+    report = run_tests(guard, **given)
     _print(guard, report, form)
     last = report.agent.last_test
     if last is None or last.exit_code != 0:
@@ -183,9 +197,9 @@ def import_agents(guard: Invocation, file: Path, task_id: str | None, form: str)
     Agents that are registered here already are left as they are, so that a second import changes nothing. A file with
     anything wrong in it is refused whole.
     """
-    from guard.agents.import_registry import take_over
+    from guard.agents import import_registry
 
-    report = take_over(guard, file, task_id)
+    report = import_registry.import_agents(guard, file, task_id)
     for warning in report.warnings:
         guard.output.warn(warning)
     guard.output.document(report, form, _import_text)

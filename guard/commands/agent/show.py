@@ -19,9 +19,9 @@ def list_agents(
     guard: Invocation, task_id: str | None, everything: bool, no_look: bool, form: str
 ) -> None:
     """List the agents and their counts, and mark those whose session or process is gone."""
-    from guard.agents.monitor import listed
+    from guard.agents.monitor import list_agents
 
-    report = listed(guard, task_id, everything=everything, looks=not no_look)
+    report = list_agents(guard, task_id, everything=everything, looks=not no_look)
     guard.output.document(report, form, table)
 
 
@@ -31,9 +31,9 @@ def list_agents(
 @click.pass_obj
 def show(guard: Invocation, task_id: str, agent_id: str, form: str) -> None:
     """Show one agent: where it runs, its reports and findings, and its claim's score line by line."""
-    from guard.agents.monitor import detailed
+    from guard.agents.monitor import describe_agent
 
-    report = detailed(guard, task_id, agent_id)
+    report = describe_agent(guard, task_id, agent_id)
     guard.output.document(report, form, details)
 
 
@@ -52,14 +52,14 @@ def wait(ctx: click.Context, task_id: str, timeout: float | None, form: str) -> 
 
     Exit code 0 when all have ended, 11 if some are still active when the time is over, 1 if the task never had an agent.
     """
-    from guard.agents.monitor import still_active, wait_for
+    from guard.agents.monitor import active_agents, wait_for_agents
 
     guard: Invocation = ctx.obj
     live = guard.output.live()
     try:
-        report = wait_for(guard, task_id, timeout, live.say)
+        report = wait_for_agents(guard, task_id, timeout, live.say)
     finally:
         live.clear()
     guard.output.verdict(report, form, table)
-    if still_active(report):
+    if active_agents(report):
         ctx.exit(11)

@@ -200,12 +200,12 @@ class Roster:
         return {status: self.by_status[status] for status in STATUSES}
 
 
-Moving = AgentSpawned | AgentImported | AgentUpdated | AgentEndDetected | AgentKilled
+StatusEvent = AgentSpawned | AgentImported | AgentUpdated | AgentEndDetected | AgentKilled
 """Events that can give an agent another status."""
 
 
 def transition(
-    event: Moving, event_id: str, before: Agent | None, task: AgentCounts, overall: AgentCounts
+    event: StatusEvent, event_id: str, before: Agent | None, task: AgentCounts, overall: AgentCounts
 ) -> AgentTransitioned | None:
     """The change of status that the event will make; None if it makes none. Counts are those before the event."""
     new = isinstance(event, AgentSpawned | AgentImported)
@@ -215,7 +215,7 @@ def transition(
     status = _status(event)
     if status == previous:
         return None
-    active, completed = _moved(event, previous, status)
+    active, completed = _count_changes(event, previous, status)
     return AgentTransitioned(
         at=event.at,
         id=event_id,
@@ -233,11 +233,11 @@ def transition(
     )
 
 
-def _is_late(event: Moving, before: Agent) -> bool:
+def _is_late(event: StatusEvent, before: Agent) -> bool:
     return before.status not in ACTIVE or before.incarnation != event.incarnation
 
 
-def _status(event: Moving) -> AgentStatus:
+def _status(event: StatusEvent) -> AgentStatus:
     match event:
         case AgentSpawned():
             return "deployed"
@@ -251,7 +251,9 @@ def _status(event: Moving) -> AgentStatus:
             assert_never(event)
 
 
-def _moved(event: Moving, previous: AgentStatus | None, status: AgentStatus) -> tuple[int, int]:
+def _count_changes(
+    event: StatusEvent, previous: AgentStatus | None, status: AgentStatus
+) -> tuple[int, int]:
     """By how much the active and the completed ones change."""
     if previous is None:
         killed = isinstance(event, AgentImported) and event.killed

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from guard.agents import import_file as registry_files
+from guard.agents import import_registry
 from guard.errors import GuardError, StateProblem, WrongUsage
 from tests.support import write
 
 
 def test_a_document_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "AGENT_REGISTRY.json", '{"task_id": "T1", "agents": []}\n')
-    assert registry_files.read(path) == {"task_id": "T1", "agents": []}
+    assert import_registry.read_document(path) == {"task_id": "T1", "agents": []}
 
 
 def a_link(path: Path) -> None:
@@ -23,7 +23,7 @@ def a_link(path: Path) -> None:
 
 def a_large_file(path: Path) -> None:
     with path.open("wb") as file:
-        file.truncate(registry_files.MOST_BYTES + 1)
+        file.truncate(import_registry.MOST_BYTES + 1)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_cannot_be_read(
     path = tmp_path / "registry.json"
     make(path)
     with pytest.raises(kind) as told:
-        registry_files.read(path)
+        import_registry.read_document(path)
     assert words in told.value.message
     assert "\n" not in told.value.message
     assert str(path) in told.value.message
@@ -60,7 +60,7 @@ def test_what_cannot_be_read(
 
 def test_names_are_harmless_in_messages(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage) as told:
-        registry_files.read(tmp_path / "a\x1b[31m")
+        import_registry.read_document(tmp_path / "a\x1b[31m")
     assert "\x1b" not in told.value.message
     with pytest.raises(WrongUsage):
-        registry_files.read(Path("a\0b"))
+        import_registry.read_document(Path("a\0b"))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from guard.agents import end as ending_module
-from guard.agents.end import AgentEnd, end
-from guard.agents.whereabouts import place
+from guard.agents import kill
+from guard.agents.kill import AgentEnd, end_agent
+from guard.agents.liveness import locate
 from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import Refused
 from guard.system import process_tree, tmux
@@ -61,18 +61,18 @@ def is_gone(process: tuple[int, str]) -> bool:
 
 
 def ended(where: Whereabouts, grace: float = LONG) -> str:
-    return end(where, here=HERE, grace_seconds=grace, environ={}).how
+    return end_agent(where, here=HERE, grace_seconds=grace, environ={}).how
 
 
 def at_process(pid: int) -> Whereabouts:
-    where, warnings = place(None, None, pid)
+    where, warnings = locate(None, None, pid)
     assert warnings == []
     return where
 
 
 def test_a_willing_process_ends_when_asked() -> None:
     with ending(subprocess.Popen(PAUSE, process_group=0)) as process:
-        told = end(at_process(process.pid), here=HERE, grace_seconds=LONG)
+        told = end_agent(at_process(process.pid), here=HERE, grace_seconds=LONG)
         assert told == AgentEnd("asked", f"process {process.pid} ended when asked")
         assert process.wait(90) == -signal.SIGTERM
 
@@ -81,7 +81,7 @@ def test_a_process_that_ignores_sigterm_is_forced(tmp_path: Path) -> None:
     argv = stubborn(tmp_path / "pid", "SIGTERM")
     with ending(subprocess.Popen(argv, process_group=0)) as process:
         written(tmp_path / "pid")
-        told = end(at_process(process.pid), here=HERE, grace_seconds=SHORT)
+        told = end_agent(at_process(process.pid), here=HERE, grace_seconds=SHORT)
         detail = f"process {process.pid} did not end within 1 s and was killed"
         assert told == AgentEnd("forced", detail)
         assert process.wait(90) == -signal.SIGKILL
@@ -150,11 +150,11 @@ def test_what_has_ended_before_is_told_so() -> None:
     with ending(subprocess.Popen(PAUSE)) as process:
         where = at_process(process.pid)
         reused = where.model_copy(update={"pid_start": f"1@{HERE.boot_id}"})
-        told = end(reused, here=HERE)
+        told = end_agent(reused, here=HERE)
         assert told == AgentEnd("gone_before", f"process {process.pid} had ended before")
         assert process.poll() is None
     assert ended(where) == "gone_before"
-    assert end(Whereabouts(host=HERE), here=HERE).how == "nothing_recorded"
+    assert end_agent(Whereabouts(host=HERE), here=HERE).how == "nothing_recorded"
 
 
 def test_the_end_of_a_process_that_was_never_seen_is_not_told() -> None:
@@ -166,13 +166,13 @@ def test_nothing_of_a_restarted_machine_is_signalled() -> None:
         now = Host(name="a", machine="m", boot_id="new", pid_namespace="n")
         then = now.model_copy(update={"boot_id": "old"})
         where = at_process(process.pid).model_copy(update={"host": then})
-        assert end(where, here=now) == AgentEnd("gone_before", "the machine was restarted")
+        assert end_agent(where, here=now) == AgentEnd("gone_before", "the machine was restarted")
         assert process.poll() is None
 
 
 def refused(where: Whereabouts, because: str, **environ: str) -> None:
     with pytest.raises(Refused, match=because) as caught:
-        end(where, here=HERE, grace_seconds=SHORT, environ=environ)
+        end_agent(where, here=HERE, grace_seconds=SHORT, environ=environ)
     assert caught.value.hint
 
 
@@ -189,7 +189,7 @@ def test_what_is_not_provably_the_agents_is_refused() -> None:
 AS_NOBODY = """
 import os, sys
 from guard.core.agents.whereabouts import Whereabouts
-from guard.agents.end import end
+from guard.agents.kill import end_agent
 from guard.errors import Refused
 from guard.system.host import here
 where = Whereabouts.model_validate_json(sys.argv[1])
@@ -197,7 +197,7 @@ os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 try:
-    end(where, here=here())
+    end_agent(where, here=here())
 except Refused as error:
     print(error.message)
 """
@@ -227,13 +227,13 @@ def test_guard_does_not_end_where_it_comes_from() -> None:
 
 IN_PIPELINE = """
 import os, sys, time
-from guard.agents.end import end
+from guard.agents.kill import end_agent
 from guard.system.host import here
-from guard.agents.whereabouts import place
+from guard.agents.liveness import locate
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
-where, _ = place(None, None, os.getpgrp())
-print(where.pid != os.getpid(), end(where, here=here(), grace_seconds=1).how, flush=True)
+where, _ = locate(None, None, os.getpgrp())
+print(where.pid != os.getpid(), end_agent(where, here=here(), grace_seconds=1).how, flush=True)
 """
 
 
@@ -250,8 +250,8 @@ def test_a_group_that_guard_is_in_too_is_not_killed(tmp_path: Path) -> None:
 def test_a_session_is_closed_and_its_neighbours_stay(server: TmuxServer) -> None:
     server.new("agent-1")
     server.new("agent-1-long")
-    where, _ = place("agent-1", server.socket, None)
-    told = end(where, here=HERE, grace_seconds=LONG, environ={})
+    where, _ = locate("agent-1", server.socket, None)
+    told = end_agent(where, here=HERE, grace_seconds=LONG, environ={})
     assert told == AgentEnd("asked", "tmux session agent-1 ended when asked")
     assert server.find("agent-1") is None
     assert server.find("agent-1-long") is not None
@@ -266,7 +266,7 @@ def test_a_process_in_a_pane_that_ignores_the_hangup_is_forced(
     child = shlex.join(stubborn(tmp_path / "child", "SIGHUP", "SIGTERM"))
     server.new("agent-1", "sh", "-c", f"{how}{child} & wait")
     left = written(tmp_path / "child")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     assert ended(where, SHORT) == "forced"
     assert is_gone(left)
     assert server.find("agent-1") is None
@@ -278,7 +278,7 @@ def test_a_process_in_a_pane_that_hears_only_the_hangup_ends_when_asked(
 ) -> None:
     server.new("agent-1", *stubborn(tmp_path / "pid", "SIGTERM"))
     process = written(tmp_path / "pid")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     assert ended(where, 20) == "asked"
     assert is_gone(process)
 
@@ -288,7 +288,7 @@ def test_a_stopped_process_in_a_pane_ends_too(server: TmuxServer, tmp_path: Path
     server.new("agent-1", *stubborn(tmp_path / "pid", "SIGHUP"))
     process = written(tmp_path / "pid")
     os.kill(process[0], signal.SIGSTOP)
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     assert ended(where) == "asked"
     assert is_gone(process)
 
@@ -297,8 +297,8 @@ def test_a_stopped_process_in_a_pane_ends_too(server: TmuxServer, tmp_path: Path
 def test_a_process_and_its_session_end_together(server: TmuxServer) -> None:
     server.new("agent-1", "sh", "-c", "sleep 600; exec cat")
     with ending(subprocess.Popen(PAUSE, process_group=0)) as process:
-        where, _ = place("agent-1", server.socket, process.pid)
-        told = end(where, here=HERE, grace_seconds=LONG, environ={})
+        where, _ = locate("agent-1", server.socket, process.pid)
+        told = end_agent(where, here=HERE, grace_seconds=LONG, environ={})
         assert told.detail == f"process {process.pid} and tmux session agent-1 ended when asked"
         assert process.wait(90) == -signal.SIGTERM
     assert server.find("agent-1") is None
@@ -308,7 +308,7 @@ def test_a_process_and_its_session_end_together(server: TmuxServer) -> None:
 def test_a_session_whose_only_process_is_the_recorded_one_ends(server: TmuxServer) -> None:
     server.new("agent-1")
     pane = next(iter(server.get("agent-1").panes.values()))
-    where, _ = place("agent-1", server.socket, pane)
+    where, _ = locate("agent-1", server.socket, pane)
     assert ended(where) == "asked"
     assert server.find("agent-1") is None
 
@@ -318,7 +318,7 @@ def test_a_session_of_dead_panes_is_cleared_away(server: TmuxServer) -> None:
     server.new("other")
     server.tell("set-option", "-g", "remain-on-exit", "on")
     server.new("agent-1")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     os.kill(next(iter(server.get("agent-1").panes.values())), signal.SIGKILL)
     until(lambda: server.get("agent-1").all_dead, 90)
     assert ended(where) == "gone_before"
@@ -334,7 +334,7 @@ def test_a_stranger_that_got_the_number_of_a_dead_pane_is_left_alone(
     server.tell("set-option", "-g", "remain-on-exit", "on")
     server.new("agent-1")
     server.tell("split-window", "-d", "-t", "=agent-1:", "--", *PAUSE)
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     pane = next(iter(server.get("agent-1").panes.values()))
     os.kill(pane, signal.SIGKILL)
     until(lambda: server.tell("display-message", "-pt", "=agent-1:.0", "#{pane_dead}") == "1", 90)
@@ -351,7 +351,7 @@ def test_a_stranger_that_got_the_number_of_a_dead_pane_is_left_alone(
 def test_a_window_that_is_linked_into_another_session_is_left_alone(server: TmuxServer) -> None:
     server.new("stranger")
     server.new("agent-1")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     (own,), (others,) = server.get("agent-1").own, server.get("stranger").own
     known = [(pid, start_time(pid)) for pid in (own, others)]
     server.tell("link-window", "-d", "-s", "=stranger:0", "-t", "=agent-1:5")
@@ -363,11 +363,11 @@ def test_a_window_that_is_linked_into_another_session_is_left_alone(server: Tmux
 
 @needs_tmux
 def test_a_session_that_was_never_seen_is_refused(server: TmuxServer) -> None:
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     refused(where, "never seen")
     server.new("agent-1")
     with pytest.raises(Refused, match="not provably") as caught:
-        end(where, here=HERE, environ={})
+        end_agent(where, here=HERE, environ={})
     assert "guard agent list" in (caught.value.hint or "")
     assert server.find("agent-1") is not None
 
@@ -375,7 +375,7 @@ def test_a_session_that_was_never_seen_is_refused(server: TmuxServer) -> None:
 @needs_tmux
 def test_a_process_ends_whose_session_never_came(server: TmuxServer) -> None:
     with ending(subprocess.Popen(PAUSE, process_group=0)) as process:
-        where, _ = place("agent-1", server.socket, process.pid)
+        where, _ = locate("agent-1", server.socket, process.pid)
         server.new("agent-1")
         refused(where, "never seen")
         assert process.poll() is None
@@ -387,7 +387,7 @@ def test_a_process_ends_whose_session_never_came(server: TmuxServer) -> None:
 @needs_tmux
 def test_a_session_that_has_nothing_of_its_own_is_refused(server: TmuxServer) -> None:
     server.new("agent-1")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     server.tell("new-session", "-d", "-t", "=agent-1", "-s", "somebody-looks")
     refused(where, "is in another session, too")
     assert server.find("agent-1") is not None
@@ -397,7 +397,7 @@ def test_a_session_that_has_nothing_of_its_own_is_refused(server: TmuxServer) ->
 def test_a_session_made_anew_is_left_alone(server: TmuxServer) -> None:
     server.new("other")
     server.new("agent-1")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     server.close("agent-1")
     server.new("agent-1")
     assert ended(where) == "gone_before"
@@ -409,7 +409,7 @@ def test_a_renamed_session_is_ended_and_the_one_that_took_its_name_is_not(
     server: TmuxServer,
 ) -> None:
     server.new("agent-1")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     server.tell("rename-session", "-t", "=agent-1", "called-otherwise")
     server.new("agent-1")
     assert ended(where) == "asked"
@@ -423,14 +423,14 @@ def test_a_session_that_is_renamed_meanwhile_is_not_taken_for_closed(
 ) -> None:
     server.new("agent-1", "sh", "-c", "trap '' HUP TERM; sleep 600 & wait; exec sleep 600")
     server.tell("set-option", "-g", "remain-on-exit", "on")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
 
     def rename_instead(session: tmux.Session) -> None:
         if server.find("agent-1") is not None:
             server.tell("rename-session", "-t", session.session_id, "called-otherwise")
 
     monkeypatch.setattr(tmux, "ask", rename_instead)
-    monkeypatch.setattr(ending_module, "_CLOSING_SECONDS", 0.5)
+    monkeypatch.setattr(kill, "_CLOSING_SECONDS", 0.5)
     refused(where, "still exists")
 
 
@@ -440,7 +440,7 @@ def test_a_session_that_cannot_be_asked_for_is_refused_before_anything_is_signal
 ) -> None:
     server.new("agent-1")
     with ending(subprocess.Popen(PAUSE)) as process:
-        where, _ = place("agent-1", server.socket, process.pid)
+        where, _ = locate("agent-1", server.socket, process.pid)
         monkeypatch.setenv("PATH", "/nowhere")
         refused(where, "tmux is not installed")
         monkeypatch.undo()
@@ -457,20 +457,20 @@ def test_a_session_that_cannot_be_asked_for_is_refused_before_anything_is_signal
 @needs_tmux
 def test_the_callers_own_session_is_refused(server: TmuxServer, tmp_path: Path) -> None:
     server.new("agent-1")
-    where, _ = place("agent-1", server.socket, None)
+    where, _ = locate("agent-1", server.socket, None)
     found = server.get("agent-1")
     pane = next(iter(found.panes))
     inside = f"{server.socket},{found.server_pid},0"
     refused(where, "guard itself", TMUX=inside, TMUX_PANE=pane)
     assert server.find("agent-1") is not None
     code = f"""
-from guard.agents.end import end
+from guard.agents.kill import end_agent
 from guard.errors import Refused
 from guard.system.host import here
-from guard.agents.whereabouts import place
-where, _ = place("own", {server.socket!r}, None)
+from guard.agents.liveness import locate
+where, _ = locate("own", {server.socket!r}, None)
 try:
-    end(where, here=here(), environ={{}})
+    end_agent(where, here=here(), environ={{}})
 except Refused as error:
     open({str(tmp_path / "said")!r}, "w").write(error.message)
 import time; time.sleep(600)
