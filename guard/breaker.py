@@ -1,4 +1,4 @@
-"""The breaker of a work tree: load, decide, record."""
+"""Load the breaker of a work tree, decide, and record."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -55,14 +55,14 @@ class BreakerKey:
         return self.clock.moment()
 
     def head(self) -> str | None:
-        """The commit that is checked out, as far as git can tell: the breaker can do without."""
+        # The breaker can do without the commit that is checked out, where git cannot tell it.
         try:
             return head(RepositoryReader(self.repository, self.environ))
         except RepositoryProblem:
             return None
 
     def head_after(self, known: str | None) -> str | None:
-        """The commit that is checked out if others than the known one have come with it, else the known one."""
+        """The commit that is checked out if it brings commits beside the known one, else the known one."""
         now = self.head()
         if now is None or known is None or now == known:
             return known
@@ -112,12 +112,11 @@ def record_outcome(guard: Invocation, outcome: Outcome) -> None:
 
 
 def load(store: Store, worktree: str) -> Breaker:
-    """The breaker as it stands; closed if nothing ever touched it."""
     return store.view(BREAKER, worktree) or BreakerFold(worktree).document()
 
 
 def permission_now(place: BreakerKey, state: Breaker, heir: bool = False) -> BreakerPermission:
-    """Whether an iteration may begin now; nothing is claimed. An heir makes the trial of a process that started it."""
+    """Whether an iteration may begin now; claims nothing. An heir makes the trial of a process that started it."""
     seen = place.head_after(state.head) if state.state == "open" else None
     holder = state.trial.holder if state.trial else None
     living = holder is not None and alive.is_alive(holder.pid, holder.start)
@@ -139,9 +138,9 @@ def allow(
     holder: Process | None,
     heir: bool = False,
 ) -> BreakerPermission:
-    """Whether an iteration may begin; a trial is claimed for the holder, under the lock, by one process only.
+    """Decide whether an iteration may begin, and claim a trial for the holder, under the lock, for one process only.
 
-    `heir` is for the one who makes the trial: a claim of a process that started it is taken over.
+    `heir` is for the process that makes the trial: it takes over the claim of a process that started it.
     """
     before = load(store, place.worktree)
     found = permission_now(place, before, heir)
@@ -161,13 +160,12 @@ def allow(
 
 
 def find_process(pid: int) -> Process | None:
-    """The process that has this number now; None if nobody can tell when it started."""
+    """The process that has this pid now; None if its start time cannot be read."""
     start = alive.start_time(pid)
     return None if start is None else Process(pid=pid, start=start)
 
 
 def decide_outcome(change: Change, place: BreakerKey, outcome: Outcome) -> tuple[BreakerEvent, ...]:
-    """What the end of an iteration means for the breaker, to be appended together with that end."""
     status, reason = outcome.status, outcome.reason
     with _usable():
         return core.after_iteration(
@@ -191,7 +189,6 @@ def record(change: Change, place: BreakerKey, outcome: Outcome) -> Breaker:
 
 
 def trip(guard: Invocation, reason: str) -> Breaker:
-    """Open the breaker by hand."""
     place = BreakerKey.of(guard)
     seen, stamp = place.head(), Stamp(new_id())
     with guard.writable_store.change() as change, _usable():
@@ -203,7 +200,6 @@ def trip(guard: Invocation, reason: str) -> Breaker:
 
 
 def reset(guard: Invocation, reason: str) -> Breaker:
-    """Close the breaker by hand."""
     place = BreakerKey.of(guard)
     with guard.writable_store.change() as change, _usable():
         state, stamp = _current(change, place), Stamp(new_id())
@@ -212,7 +208,6 @@ def reset(guard: Invocation, reason: str) -> Breaker:
 
 
 def report(state: Breaker, found: BreakerPermission) -> BreakerReport:
-    """The breaker and a permission as one document."""
     past = state.retry_at if state.state == "open" else None
     return BreakerReport(
         worktree=state.worktree,
@@ -231,7 +226,7 @@ def report(state: Breaker, found: BreakerPermission) -> BreakerReport:
 
 
 def _in_one_line(fingerprint: str) -> str:
-    """The same error, told from every other however long it is."""
+    # Shortened with a digest, so that it differs from every other error, however long it is.
     return shorten(valid(" ".join(fingerprint.split())), _MOST_FINGERPRINT)
 
 

@@ -70,7 +70,7 @@ class Check:
 
     @property
     def waited_before(self) -> float:
-        """How many seconds the earlier checks of the iteration have waited for what is alive."""
+        """How many seconds the earlier checks of the iteration have waited."""
         return self.last.waited_seconds if self.last is not None else 0.0
 
     def make(self) -> CheckResult:
@@ -171,7 +171,7 @@ class Check:
             yield f"what the user had before is safe: {baseline.kept}"[:512]
 
     def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:
-        """Keep the look; of looks that led to a wait one after another only the newest."""
+        # Of looks that led to a wait one after another only the newest is kept.
         step = decision.action if isinstance(decision, Step) else "verdict"
         if self._looks and step == "wait" == self._last_step:
             self._looks.pop()
@@ -237,7 +237,7 @@ class Check:
         )
 
     def _save(self, verdict: Verdict, evidence: Evidence) -> Evidence:
-        """Take a snapshot of what is uncommitted before any verdict is given, and make the final rescue where it is due."""
+        # Before any verdict is given: a snapshot of what is uncommitted, and the final rescue where it is due.
         if evidence.work.lost_tips:
             self._keeper.keep_lost(evidence.work)
         if not evidence.uncommitted.any:

@@ -1,4 +1,4 @@
-"""What an iteration left uncommitted, turned into commits: by the user's own rescue program, or by guard's rescue."""
+"""Commit what an iteration left uncommitted: by the user's own rescue program, or by guard's rescue."""
 
 import os
 import shlex
@@ -36,7 +36,7 @@ class _NoProgram(Exception):
 
 @dataclass(frozen=True)
 class Leftovers:
-    """What an iteration left of all that is dirty; `held` are paths that are not the agent's alone, and why."""
+    """The files that an iteration left; `held` are the paths that are not the agent's alone, each with the reason."""
 
     subject: CheckSubject
     left: tuple[DirtyFile, ...]
@@ -52,7 +52,7 @@ class Leftovers:
         self.subject.guard.output.warn(message)
 
     def commit(self, *, dry: bool = False, on_branch: bool = False) -> Rescue:
-        """Commit it, or say why not."""
+        """Commit the files; the rescue says why not, where it commits nothing."""
         if self.settings.rescue.command and not dry and not on_branch:
             try:
                 return self._by_program(self._program())
@@ -63,7 +63,7 @@ class Leftovers:
         return self._by_guard(dry, on_branch)
 
     def only_keep(self, reason: str, why: str) -> Rescue:
-        """Commit nothing, and say why."""
+        """Take a snapshot and commit nothing."""
         return Rescue(
             commits=(),
             snapshot=take_snapshot(self.subject, "rescue"),
@@ -103,13 +103,13 @@ class Leftovers:
         return sorted(self.dirty.paths([one for one in self.left if one.path not in self.held]))
 
     def _held(self) -> tuple[HeldBack, ...]:
-        """To commit these would commit the user's work too."""
+        # To commit these would commit the user's work too.
         return tuple(
             HeldBack(path=fit_line(path), why=self.held[path]) for path in sorted(self.held)
         )
 
     def _task_file(self) -> bytes | None:
-        """The spec's task file, or the only one that there can be; below the work tree, not through a link."""
+        # The spec's task file, or the only one that there can be; below the work tree, not through a link.
         root = self.subject.repository.root
         path = find_task_file(root, self.subject.spec or "", self.settings)
         if path is None or path.resolve() != path or not path.is_relative_to(root):
@@ -117,7 +117,7 @@ class Leftovers:
         return os.fsencode(path.relative_to(root))
 
     def _planned_by_agent(self, changes: Sequence[Changed]) -> list[Group]:
-        """The agent's own plan, where it has one that is sound; else the rules'."""
+        """Ask the agent for its plan of the commits; the rules plan them where it has none that is sound."""
         from guard.probe import Topic, consult
 
         subject = self.subject
@@ -142,7 +142,7 @@ class Leftovers:
         return plan
 
     def _program(self) -> list[str]:
-        """The user's own program and its arguments; one that lies in the work tree is found only by its path."""
+        # A program that lies in the work tree is found only by its path.
         from guard.probe.environment import find_program, probe_environment
 
         root, command = self.subject.repository.root, self.settings.rescue.command
@@ -156,7 +156,7 @@ class Leftovers:
         return [program, *words]
 
     def _by_program(self, argv: list[str]) -> Rescue:
-        """The program is judged by its commits, held against a snapshot from before, and not by what it says."""
+        """Run the user's program; it is judged by its commits against a snapshot from before, not by what it prints."""
         subject, limit = self.subject, self.settings.rescue.time_limit_seconds
         expected = self._expected(limit)
         before = self._commits()
@@ -196,7 +196,7 @@ class Leftovers:
         return Foreign(*place, occasion, limits, time_limit).before(self._paths())
 
     def _commits(self) -> tuple[CommitLine, ...]:
-        """Those with work in them, the newest first; a program may mark its own as guard does."""
+        # Those with work in them, the newest first; a program may mark its own as guard does.
         subject, baseline = self.subject, self.subject.baseline
         others = subject.other_refs()
         facts = history(subject.repository, baseline, subject.environ, subject.git_limit, others)

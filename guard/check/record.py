@@ -50,7 +50,6 @@ def record(check: Check, result: CheckResult, feeds: Feeds) -> None:
 
 
 def record_rescue(subject: CheckSubject, rescue: Rescue) -> None:
-    """Record a rescue that the user asked for."""
     guard = subject.guard
     with guard.writable_store.change() as change:
         change.append(_rescue_event(subject, guard.clock.now(), rescue))

@@ -76,7 +76,6 @@ class WorkKeeper:
             self.warn(f"{plural(work.lost, 'commit')} lost by the iteration, kept by {ref}")
 
     def shared_with_user(self, left: tuple[DirtyFile, ...]) -> Mapping[str, str]:
-        """The paths of these files that are not shown to be the agent's alone, each with the reason."""
         subject = self.subject
         return shared_with_user(
             subject.repository, subject.baseline, left, subject.environ, subject.git_limit

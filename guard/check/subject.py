@@ -88,7 +88,6 @@ class CheckSubject:
                     yield spell(tree.branch)
 
     def question(self, most_seconds: float = inf, topic: "Topic | None" = None) -> "ProbeQuestion":
-        """The question to its agent: about the session's state, or about another topic."""
         from guard.probe import ProbeQuestion
 
         assert self.agent is not None

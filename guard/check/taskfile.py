@@ -1,4 +1,4 @@
-"""Task files on disk: where a spec's is, and how many of its boxes are open. What a box is, is in `core.taskfile`."""
+"""Find the task file of a spec, and count its open boxes."""
 
 import codecs
 from pathlib import Path
@@ -11,13 +11,13 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 
 def count_open_tasks(root: Path, spec: str | None, settings: Settings) -> int | None:
-    """How many boxes of a spec's task file are open; None if there is no task file, or none that can be read."""
+    """Count the open boxes of a spec's task file; None if there is no task file that can be read."""
     path = find_task_file(root, spec, settings)
     return count_open_boxes(path) if path is not None else None
 
 
 def count_open_boxes(path: Path) -> int | None:
-    """How many boxes of a task file are open; None if that cannot be told, because no box can be read there at all."""
+    """Count the open boxes of a task file; None if it has no box that can be read."""
     text = _text(path)
     if text is None or not boxes(text):
         return None
@@ -25,7 +25,7 @@ def count_open_boxes(path: Path) -> int | None:
 
 
 def _text(path: Path) -> str | None:
-    """What a regular file says, in UTF-8, or in UTF-16 if it begins with the mark of it."""
+    # In UTF-8, or in UTF-16 if the file begins with the mark of it.
     try:
         data = read_regular(path, _MOST_BYTES)
     except OSError:
@@ -39,7 +39,7 @@ def _text(path: Path) -> str | None:
 def find_task_file(root: Path, spec: str | None, settings: Settings) -> Path | None:
     """The task file of a spec, by the pattern in the settings, then `tasks.md`; None without a spec or a file.
 
-    A spec without a name has only the latter.
+    A spec with an empty name has only the latter.
     """
     if spec is None:
         return None

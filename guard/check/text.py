@@ -1,4 +1,4 @@
-"""Verdicts in words, for people."""
+"""Print verdicts for people."""
 
 from guard.context.output import colour
 from guard.core.base.text import plural, visible
@@ -15,7 +15,6 @@ _MOST_NAMES = 5
 
 
 def headline(report: CheckReport) -> str:
-    """The verdict in one line."""
     word = colour(report.status, _COLOURS.get(report.status, "warning"))
     said = f"{word}: {report.reason}"
     if report.detail:
@@ -26,7 +25,7 @@ def headline(report: CheckReport) -> str:
 
 
 def verdict_text(report: CheckReport) -> str:
-    """The verdict, what it rests on, and where what was left is safe."""
+    """The verdict, what it rests on, and where the work that was left is safe."""
     lines = [headline(report)]
     lines += [f"  {fact.source}: {visible(fact.fact)}" for fact in report.evidence]
     lines += [
@@ -56,7 +55,6 @@ def _left(report: CheckReport) -> list[str]:
 
 
 def summary_line(report: CheckReport) -> str:
-    """One iteration in one line, as a loop prints it."""
     parts = [f"iteration {report.iteration}", headline(report)]
     if report.rescued_commits:
         parts.append(plural(report.rescued_commits, "rescued commit"))

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 def check(guard: Invocation, terms: CheckTerms) -> CheckReport:
-    """Check the newest iteration, whether or not guard started its agent."""
     guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
     iteration = current_iteration(guard, terms)
     watch, output = watch_processes(guard, iteration), classify_kept_output(guard, iteration)
@@ -86,7 +85,7 @@ def stop(
 
 
 def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) -> "RescueReport":
-    """Commit what the newest iteration left, because the user asked for it."""
+    """Commit what the newest iteration left; for `guard rescue`."""
     from guard.core.rescue.report import RescueReport
 
     guard.prepare_workspace()  # A snapshot may be the first thing that goes there.
@@ -104,7 +103,7 @@ def rescue(guard: Invocation, terms: CheckTerms, *, dry: bool, on_branch: bool) 
 
 
 def _current_or_kept(guard: Invocation, terms: CheckTerms) -> Iteration:
-    """The newest iteration; where none is recorded, a snapshot keeps the work before the error is raised."""
+    # Where no iteration is recorded, a snapshot keeps the work before the error is raised.
     try:
         return current_iteration(guard, terms)
     except RepositoryProblem as error:
@@ -146,7 +145,7 @@ def _prepare(
     last: LastCheck | None,
     beat: Callable[[], None] | None = None,
 ) -> Iterator[Check]:
-    """A check that shows a live line; `beat` is called with each line, so that a later guard knows that this one watched."""
+    # `beat` is called with each line that is shown, so that a later guard knows that this one was watching.
     guard = subject.guard
     live = guard.output.live()
 

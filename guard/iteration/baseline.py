@@ -1,4 +1,4 @@
-"""The baseline of a work tree: taken from the repository, pinned, recorded, and found again."""
+"""Take the baseline of a work tree, pin it, and find it again."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -48,7 +48,6 @@ def take(
     carried: Sequence[DirtyFile] = (),
     like: Sequence[DirtyFile] = (),
 ) -> RepositoryStanding:
-    """What the repository is now; nothing is pinned yet."""
     git = RepositoryReader(repository, environ, time_limit)
     refs = read_refs(git)
     ordered = sorted(refs.names, key=lambda name: (not name.startswith(_BRANCHES), name))
@@ -80,7 +79,7 @@ def prepare(
     like: Sequence[DirtyFile] = (),
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> BaselineRecorded:
-    """Take a baseline and pin it; the event is for the caller to record, together with the start of the iteration.
+    """Take a baseline and pin it; the caller records the event together with the start of the iteration.
 
     `carried` are files that an earlier iteration left uncommitted: unchanged since, they are not taken for the user's. `like`
     is what the baseline before had listed.
@@ -104,7 +103,7 @@ def prepare(
 def _pin(
     git: RepositoryReader, found: RepositoryStanding, worktree: str, now: datetime
 ) -> dict[str, Any]:
-    """The pin of a baseline. A repository that cannot be written to, such as one that is only to be looked at, has none."""
+    # A repository that cannot be written to has a baseline without a pin.
     tips = [found.head, *found.refs.values(), *found.stash]
     known = [oid for oid in tips if oid is not None]
     if not known:
@@ -118,7 +117,6 @@ def _pin(
 
 
 def load(store: Store, worktree: str) -> Baseline | None:
-    """The newest baseline that was recorded for a work tree."""
     return store.view(BASELINE, worktree)
 
 
@@ -128,7 +126,7 @@ def from_revision(
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> Baseline:
-    """A baseline that is named afterwards: HEAD is compared with it, and everything dirty is the iteration's."""
+    """A baseline that the user names afterwards: HEAD is compared with it, and everything dirty is the iteration's."""
     git = RepositoryReader(repository, environ, time_limit)
     empty = revision == EMPTY or revision in EMPTY_TREES
     head = None if empty else commit_of(git, revision)
@@ -154,7 +152,7 @@ def from_revision(
 
 
 def move_to_revision(recorded: Baseline, named: Baseline) -> Baseline:
-    """The named revision as the baseline of the recorded iteration: what was dirty before stays the user's."""
+    """Make the named revision the baseline of the recorded iteration: what was dirty before stays the user's."""
     kept = ("run", "iteration", "at", "baseline", "dirty", "kept")
     return named.model_copy(update={name: getattr(recorded, name) for name in kept})
 
@@ -167,10 +165,7 @@ def keep_lost(
     now: datetime,
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> str | None:
-    """Pin the commits that no ref leads to any more; the ref, or None if there are none or it could not be made.
-
-    What was pinned there before stays pinned.
-    """
+    """Pin the commits that no ref leads to any more, beside those pinned before; the ref, or None without such commits."""
     if not work.lost_tips:
         return None
     git = RepositoryReader(repository, environ, time_limit)

@@ -1,4 +1,4 @@
-"""An iteration begins: with a baseline, with all that is there kept, and beside no other."""
+"""Begin an iteration: take its baseline, and keep what is in the work tree."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -45,9 +45,9 @@ def begin(
     refuse: Callable[[Run | None], None] = refuse_beside_another,
     over_since: datetime | None = None,
 ) -> Iteration:
-    """Take a baseline and open an iteration with it: of the run that goes on, or of a new one.
+    """Take a baseline and open an iteration with it, of the run that goes on or of a new one.
 
-    What an earlier iteration left, and nobody touched since, stays the agent's, whatever run it was. `refuse` raises if
+    What an earlier iteration left, and has not been touched since, stays the agent's, whatever run it was. `refuse` raises if
     nothing may begin beside what is open; `over_since` is when the session of an open iteration ended that no guard watched.
     """
     key, now = guard.worktree_key, guard.clock.now()
@@ -89,7 +89,7 @@ def begin(
 
 
 def _command_words(command: tuple[str, ...]) -> tuple[str, ...]:
-    """The command as the log has it: a prompt may be one of its words, and a pattern may have become thousands."""
+    # A prompt may be one of the words, and a pattern may have become thousands of them: the log has them shortened.
     words = [shorten(visible(word), _LONGEST_WORD) for word in command]
     rest = "\0".join(command[_MOST_WORDS:])
     return (*words[:_MOST_WORDS], *([shorten(visible(rest), _LONGEST_WORD)] if rest else []))
@@ -102,7 +102,7 @@ def _git_limit(guard: Invocation) -> float:
 def _left_before(
     guard: Invocation, run: Run | None, before: Baseline | None, over_since: datetime | None
 ) -> tuple[DirtyFile, ...]:
-    """What the last check saw the agent leave; of one whose guard or session ended without a check, all that it changed."""
+    """The files that the last check saw the agent leave; without a check at its end, all that the iteration changed."""
     opened = run.open_iteration if run is not None else None
     ended = opened is not None and (opened.supervisor is not None or over_since is not None)
     if not ended or before is None:
@@ -125,14 +125,14 @@ def _left_before(
 
 
 def _finish_rescues(guard: Invocation) -> None:
-    """What a killed rescue left half done would be taken for the user's."""
+    # What a killed rescue left half done would be taken for the user's.
     from guard.rescue import mended
 
     mended(guard.repository, guard.workspace.path, guard.environ, _git_limit(guard))
 
 
 def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:
-    """A snapshot before an agent may destroy anything: also what is uncommitted, ignored or stashed is the user's."""
+    # A snapshot before an agent may destroy anything: also what is uncommitted, ignored or stashed is the user's.
     try:
         taken = keep(guard, Occasion("baseline", recorded.at))
     except GuardError as error:
@@ -142,12 +142,11 @@ def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded
 
 
 def _goes_on(run: Run, command: tuple[str, ...], new_run: bool) -> bool:
-    """Whether the next iteration belongs to this run: it has not ended, and its agent is called in the same way."""
     return not new_run and run.ended_at is None and run.command == command
 
 
 def record_not_started(guard: Invocation, iteration: Iteration, why: str) -> None:
-    """End an iteration whose agent could not be started: nothing happened, and nothing counts."""
+    """End an iteration whose agent could not be started; it counts for nothing."""
     with guard.writable_store.change() as change:
         change.append(
             IterationEnded(
@@ -164,7 +163,6 @@ def record_not_started(guard: Invocation, iteration: Iteration, why: str) -> Non
 
 
 def baseline_report(begun: Iteration, worktree: str) -> BaselineReport:
-    """The beginning of an iteration as scripts read it."""
     found = begun.baseline
     return BaselineReport(
         baseline=found.baseline,

@@ -1,4 +1,4 @@
-"""An iteration: found again in the log, its processes watched."""
+"""Find the current iteration in the log, with its session, its last check and its processes."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from guard.system.process_identity import is_alive
 
 @dataclass(frozen=True)
 class CheckTerms:
-    """How an iteration is to be checked: what the caller asked for."""
+    """What the caller asked for: how an iteration is to be checked."""
 
     baseline: str | None = None
     spec: str | None = None
@@ -61,12 +61,12 @@ class Iteration:
 
     @property
     def mark(self) -> str:
-        """The value by which its processes are known."""
+        """The value of the variable by which its processes are known."""
         return f"{self.run}/{self.number}"
 
 
 def team_scope(guard: Invocation, session: str | None = None) -> Scope:
-    """Whose team is meant: the session that was named, else that of the iteration that is open in the work tree."""
+    """The scope of a session's team; without a session, of the iteration that is open in the work tree."""
     key = guard.worktree_key
     run = guard.store.view(RUN, key)
     opened = run.open_iteration if run is not None else None
@@ -76,7 +76,7 @@ def team_scope(guard: Invocation, session: str | None = None) -> Scope:
 
 
 def refuse_beside_another(run: Run | None) -> None:
-    """Nothing begins in a work tree while another guard watches over an iteration there."""
+    """Raise if another guard watches over an iteration in this work tree."""
     opened = run.open_iteration if run is not None else None
     if opened is not None and is_other_guard_alive(opened.supervisor):
         assert opened.supervisor is not None
@@ -88,14 +88,13 @@ def refuse_beside_another(run: Run | None) -> None:
 
 
 def is_other_guard_alive(supervisor: Process | None) -> bool:
-    """Whether a guard other than this one is watching."""
     if supervisor is None or supervisor.pid == os.getpid():
         return False
     return is_alive(supervisor.pid, supervisor.start)
 
 
 def has_agent_ended(iteration: Iteration) -> bool:
-    """Whether the agent that guard started for it is known to have ended; without a guard nobody knows."""
+    """Whether the agent that guard started is known to have ended; False for an agent that guard did not start."""
     opened = iteration.opened
     if opened is None or opened.supervisor is None:
         return False
@@ -105,7 +104,7 @@ def has_agent_ended(iteration: Iteration) -> bool:
 
 
 def current_iteration(guard: Invocation, terms: CheckTerms) -> Iteration:
-    """The newest iteration of the work tree; with `--baseline REV` one can do without a recorded baseline."""
+    """The newest iteration of the work tree; `--baseline REV` makes a recorded baseline unnecessary."""
     store, key = guard.store, guard.worktree_key
     recorded = baselines.load(store, key)
     if terms.baseline is not None:
@@ -136,10 +135,7 @@ def record_session(
     session: str | None,
     process: Process | None,
 ) -> Iteration:
-    """Record the agent's process or session, so that whoever comes after a crash can ask and wait.
-
-    An agent is at work: if it cannot be recorded, that is said, and nothing stops.
-    """
+    """Record the agent's process or session, so that after a crash the next guard can ask it and wait for it."""
     event = SessionSeen(
         at=guard.clock.now(),
         id=new_id(),
@@ -154,6 +150,7 @@ def record_session(
         with guard.writable_store.change() as change:
             change.append(event)
     except GuardError as error:
+        # An agent is at work: nothing stops for this.
         guard.output.warn(f"the agent's session could not be recorded: {error.message}")
     opened = iteration.opened
     return replace(iteration, opened=opened.with_session(event)) if opened else iteration
@@ -167,9 +164,9 @@ def note_session(
     mark: str | None = None,
     process: Process | None = None,
 ) -> None:
-    """Let the open iteration know its session, if it knows of none, and the process that the session lives in now.
+    """Record the session of the open iteration, if none is recorded, and the process that the session lives in now.
 
-    One that a guard watches over is told only by what bears its mark, and is of its agent; its process it knows itself.
+    An iteration that a guard watches over takes a session only from a caller with its mark and its agent.
     """
     run = guard.store.view(RUN, guard.worktree_key)
     opened = run.open_iteration if run is not None else None
@@ -177,7 +174,7 @@ def note_session(
         return
     news = opened.session is None
     if opened.supervisor is not None:
-        process = None
+        process = None  # A guard that watches knows the process itself.
         news = news and mark == f"{run.run}/{opened.number}" and opened.agent in (None, agent)
     elif opened.session == session:
         news = process not in (None, opened.process)
@@ -186,21 +183,19 @@ def note_session(
 
 
 def recorded_session(guard: Invocation, iteration: Iteration) -> str | None:
-    """The session of an open iteration, by whomever it was told meanwhile."""
     run = guard.store.view(RUN, guard.worktree_key)
     opened = run.find_open(iteration.run, iteration.number) if run is not None else None
     return opened.session if opened is not None else None
 
 
 def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:
-    """The newest check of this very iteration, if one was made."""
     last = guard.store.view(LAST_CHECK, guard.worktree_key)
     ours = last is not None and (last.run, last.iteration) == (iteration.run, iteration.number)
     return last if ours else None
 
 
 def watch_processes(guard: Invocation, iteration: Iteration) -> ProcessWatch:
-    """A watch over the iteration's processes, which goes on from what an earlier check of it saw."""
+    # The watch goes on from what an earlier check saw.
     opened = iteration.opened
     if opened is not None and opened.supervisor is not None:
         marked = ProcessMark(value=iteration.mark, agent=opened.process)

@@ -1,6 +1,6 @@
-"""What a guard that died leaves to the next one: what the agent printed, and until when somebody watched over it.
+"""Keep what the agent prints, and when guard last watched, for the next guard if this one dies.
 
-Both are in the files of `output.d` in the workspace: the output is what they hold, and their time is that of guard's last look.
+Both are in the files of `output.d` in the workspace: their content is the output, and their time is that of guard's last look.
 """
 
 import os
@@ -31,12 +31,11 @@ class KeptOutput:
 
     @classmethod
     def of(cls, guard: Invocation, iteration: Iteration) -> "KeptOutput":
-        """Where the output of this iteration is kept."""
         return cls(guard.workspace.path / FOLDER, f"{iteration.run}.{iteration.number:06d}")
 
     @contextmanager
     def open(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-        """The files for stdout and stderr; without room for them the agent runs all the same."""
+        """Open the files for stdout and stderr; where that fails, the agent runs without them."""
         with suppress(OSError):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             self._delete_oldest()
@@ -50,7 +49,6 @@ class KeptOutput:
                     file.close()
 
     def read(self, agent: str | None) -> "OutputReader | None":
-        """A reader that has read what was kept; None if nothing was."""
         if not self.is_kept():
             return None
         words = reader(agent)
@@ -61,16 +59,15 @@ class KeptOutput:
         return words
 
     def touch(self) -> None:
-        """Guard is watching: the time of the file says so, whatever becomes of guard."""
+        # The time of the file says that guard is watching, whatever becomes of guard.
         with suppress(OSError):
             os.utime(self._path("stdout"))
 
     def is_kept(self) -> bool:
-        """Whether guard has watched over this iteration, and not too many since."""
+        """Whether guard has watched over this iteration, and its files are not yet deleted."""
         return self._path("stdout").exists()
 
     def watched_until(self) -> float:
-        """When guard last was; the beginning of time if nothing tells."""
         try:
             return self._path("stdout").stat().st_mtime
         except OSError:
@@ -86,36 +83,34 @@ class KeptOutput:
 
 
 def classify_kept_output(guard: Invocation, iteration: Iteration) -> Classification | None:
-    """What the output means of an iteration that no guard watches over any more; None if one does, or none did.
-
-    A guard that saw the agent end has told more than the output alone can.
-    """
+    """What the output means of an iteration that no guard watches over any more; None if one does, or none did."""
     opened = iteration.opened
     if opened is None or opened.supervisor is None or is_other_guard_alive(opened.supervisor):
         return None
     last = last_check(guard, iteration)
     if last is not None and last.output is not None:
+        # The guard that saw the agent end knew more than the output alone can tell.
         return Classification.model_validate(last.output, strict=False)
     words = KeptOutput.of(guard, iteration).read(opened.agent)
     if words is None:
         return None
-    # Nobody saw how the process ended.
+    # No guard saw how the process ended.
     found = words.finish(None, guard.clock.now().astimezone())
     # The helpers of one that lives are open, not killed.
     return None if found.killed and not has_agent_ended(iteration) else found
 
 
 def helpers_in_kept_output(guard: Invocation, iteration: Iteration) -> tuple[str, ...]:
-    """The helpers that the output of an iteration told of, and no end of them."""
+    # Those that the output names without an end.
     agent = iteration.opened.agent if iteration.opened else None
     words = KeptOutput.of(guard, iteration).read(agent)
     return words.team.members if words is not None and words.team is not None else ()
 
 
 def unwatched_since(guard: Invocation, iteration: Iteration) -> float | None:
-    """When the guard that watched over an iteration was gone.
+    """When the guard that watched over an iteration was gone; None if none did, or one does.
 
-    None if none did, if one does, and if it left with the verdict that something goes on: then that is what changes files.
+    Also None if it left with the verdict that something goes on: then that is what changes files.
     """
     opened, kept = iteration.opened, KeptOutput.of(guard, iteration)
     if opened is not None and is_other_guard_alive(opened.supervisor):

@@ -1,8 +1,8 @@
-"""The processes of an iteration: found by the mark in their environment, watched for signs of work.
+"""Find the processes of an iteration by the mark in their environment, and watch them for signs of work.
 
-`guard run` gives the agent's process a variable of its own, and everything that the agent starts inherits it, whatever
-session or group it moves to. A check without `guard run` has no such mark: there, processes count that began in the work
-tree since the baseline. A sign of work is CPU time of more than a hundredth of the time passed, or any byte read or written.
+`guard run` gives the agent's process a variable of its own, and everything that the agent starts inherits it, whatever session
+or group it moves to. A check without `guard run` has no such mark: there, processes count that began in the work tree since
+the baseline. A sign of work is CPU time of more than a hundredth of the time passed, or any byte read or written.
 """
 
 import os
@@ -22,7 +22,7 @@ _LEAST_CPU_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class ProcessMark:
-    """How the processes of an iteration are told from others."""
+    """What tells the processes of an iteration from others."""
 
     value: str | None = None
     """What the mark says: run and iteration."""
@@ -51,7 +51,6 @@ class ProcessWatch:
     _seen: dict[tuple[int, str], _Seen] = field(default_factory=dict)
 
     def recall(self, living: Iterable[Living], seconds_ago: float) -> None:
-        """Go on from what an earlier check saw."""
         now = time.monotonic()
         for one in living:
             if one.process is not None:
@@ -60,7 +59,6 @@ class ProcessWatch:
                 self._seen[key] = _Seen(one.cpu_seconds, one.moved, now - idle)
 
     def look(self) -> tuple[Living, ...]:
-        """Everything of the iteration that is alive now, the busiest first."""
         now = time.monotonic()
         found = [self._living(stat, now) for stat in _processes(self.marked)]
         found.sort(key=lambda one: one.idle_seconds)
@@ -104,7 +102,7 @@ def _processes(marked: ProcessMark) -> list[Stat]:
 
 
 def _lineage(stats: dict[int, Stat], pid: int) -> set[int]:
-    """Guard itself and those that called it: they are not the agent's."""
+    # Guard itself and the programs that called it are not the agent's.
     line: set[int] = set()
     while pid in stats and pid not in line:
         line.add(pid)
@@ -113,7 +111,7 @@ def _lineage(stats: dict[int, Stat], pid: int) -> set[int]:
 
 
 def _descendants(stats: dict[int, Stat], agent: Process) -> set[int]:
-    """All that the agent has started, while it lives: also what forgot its environment."""
+    """All processes that the living agent has started, also those that dropped its environment."""
     known = stats.get(agent.pid)
     if known is None or known.start != agent.start:
         return set()
@@ -130,9 +128,9 @@ def _descendants(stats: dict[int, Stat], agent: Process) -> set[int]:
 
 
 def _readers(stats: list[Stat]) -> set[int]:
-    """Whoever reads what guard prints, as in `guard check | tee log`, and whoever reads that.
+    """The processes that read what guard prints, as in `guard check | tee log`, and those that read from them.
 
-    All processes are asked, because the line goes on through those that are not the iteration's.
+    All processes are searched, because such a line goes on through those that are not the iteration's.
     """
     pipes = {pipe_of(os.getpid(), 1), pipe_of(os.getpid(), 2)} - {None}
     readers: set[int] = set()

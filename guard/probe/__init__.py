@@ -1,7 +1,7 @@
-"""One question to the agent's own session about its state, without disturbing it.
+"""Ask the agent's own session about its state, without disturbing it.
 
-The session is always named: "the latest in this folder" may be somebody else's, and where there is none a new one would begin
-and invent an answer. Whatever goes wrong on the agent's side is a result, never an exception, and never "done".
+The session is always named: "the latest in this folder" may be another one, and where there is none a new one would begin and
+invent an answer. A failure on the agent's side is a result, never an exception, and never "done".
 """
 
 import re
@@ -41,7 +41,7 @@ def ask(question: ProbeQuestion) -> ProbeResult:
 
 
 def consult(question: ProbeQuestion) -> tuple[str | None, str]:
-    """Ask about the question's topic: the answer in the agent's words, or None and why there is none."""
+    """Ask about the question's topic; the answer in the agent's words, or None, and why there is none."""
     cli, began = _cli(question), monotonic()
     attempts: list[ProbeAttempt] = []
 
@@ -68,7 +68,7 @@ def _cli(question: ProbeQuestion) -> Cli:
 
 
 def _retry_overloaded(attempt: Callable[[], ProbeResult], time_limit: float) -> ProbeResult:
-    """The one retry policy: an overloaded or unreachable service, a second and then two later, while there is time."""
+    # The only retry policy: an overloaded or unreachable service, a second and then two later, while there is time.
     import tenacity
 
     def last_result(state: tenacity.RetryCallState) -> ProbeResult:

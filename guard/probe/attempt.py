@@ -1,4 +1,4 @@
-"""One call of an agent's CLI, in a private folder and under limits, and what came of it.
+"""Call an agent's CLI once, in a private folder and under limits, and read its answer.
 
 An answer counts only if the program ended well, its own report calls it a success, and exactly one object fits. Everything
 else is a failure with a name.
@@ -38,7 +38,7 @@ _KILLED = -15
 
 
 class ProbeAttempt:
-    """One attempt, with a nonce of its own; its time is counted from the first one's beginning."""
+    """One attempt, with a nonce of its own; its time counts from the beginning of the first one."""
 
     def __init__(self, cli: Cli, question: ProbeQuestion, began: float) -> None:
         self._cli = cli
@@ -50,7 +50,6 @@ class ProbeAttempt:
         """The answer to a question about something else than the session's state."""
 
     def result(self) -> ProbeResult:
-        """The answer, or why there is none."""
         try:
             with tempfile.TemporaryDirectory(
                 prefix="guard-probe-", ignore_cleanup_errors=True
@@ -157,7 +156,7 @@ def _short(text: str, length: int) -> str:
 def classify_failure(
     finished: Finished, agent: str, now: datetime
 ) -> tuple[ProbeFailure, str, datetime | None]:
-    """Why a program gave no answer, by the rules for an iteration's output: the failure, one line, and when it ends if known.
+    """Tell why a program gave no answer: the failure, a line about it, and when it ends if that is known.
 
     A program that did not end was killed, and what it printed before may tell why it took so long.
     """

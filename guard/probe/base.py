@@ -1,4 +1,4 @@
-"""What an agent's CLI has to know to be asked: how it is called, and where in its output the answer stands."""
+"""The description of an agent's CLI for probes: how to call it, and where the answer is in its output."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 @dataclass(frozen=True)
 class Topic:
-    """Something else to ask about than the session's state; the answer is taken as it is."""
+    """A question about something else than the session's state; the answer is taken as it is."""
 
     prompt: str
     schema: Mapping[str, object]
@@ -25,7 +25,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class ProbeQuestion:
-    """Whom to ask, and under which limits."""
+    """Which session to ask, and under which limits."""
 
     agent: str
     cwd: Path
@@ -42,7 +42,7 @@ class ProbeQuestion:
 
 @dataclass(frozen=True)
 class ProbeCall:
-    """One attempt to put the question."""
+    """One attempt to ask the question."""
 
     question: ProbeQuestion
     program: str
@@ -53,37 +53,33 @@ class ProbeCall:
 
     @cached_property
     def text(self) -> str:
-        """The prompt."""
         topic = self.question.topic
         return topic.prompt if topic else probe_question(self.nonce)
 
     @cached_property
     def schema(self) -> dict[str, object]:
-        """What the answer must look like."""
         topic = self.question.topic
         return dict(topic.schema) if topic else answer_schema(self.nonce)
 
     @property
     def session(self) -> str:
-        """The session's id, which was found to be one."""
+        """The session's id, for CLIs that need one."""
         assert self.question.session is not None
         return self.question.session
 
     def model(self, option: str, default: str | None = None) -> list[str]:
-        """The words that choose the model, if one is to be chosen."""
+        """The arguments that choose the model, if one is to be chosen."""
         model = self.question.model or default
         return [option, model] if model else []
 
     def home(self, variable: str, folder: str) -> Path:
-        """Where a CLI keeps its things: where a variable says, or in a folder of the home."""
+        """The folder of a CLI: the one that a variable names, or one in the user's home."""
         told = self.environ.get(variable)
         return Path(told) if told else Path(self.environ.get("HOME", "/nonexistent"), folder)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A program to run, and how."""
-
     argv: list[str]
     cwd: Path
     environ: Mapping[str, str]
@@ -92,7 +88,7 @@ class Call:
 
 @dataclass(frozen=True)
 class ProbeOutput:
-    """What an output amounts to: the words in which the answer is to be found, if it was a success, and what they cost."""
+    """The text that holds the answer, if the program reports a success, and what it cost."""
 
     text: bytes | None
     tokens: int | None = None
@@ -114,12 +110,11 @@ class Cli:
 
 
 def fixed_program(program: str) -> Callable[[ProbeQuestion], str]:
-    """A program that is always the same."""
     return lambda _question: program
 
 
 class CannotAsk(Exception):
-    """The question cannot be put at all."""
+    """The question cannot be asked at all."""
 
     def __init__(self, failure: ProbeFailure, detail: str) -> None:
         super().__init__(detail)
@@ -131,7 +126,10 @@ Event = Mapping[str, Any]
 
 
 def read_events(output: bytes) -> list[Event]:
-    """The objects in an output. Lines that are no objects are noise; one that begins like an object has to be whole."""
+    """The objects in an output: one document, a list of them, or one to a line.
+
+    Lines that are no objects are noise; a line that begins like an object has to be whole.
+    """
     try:
         whole = loads(output)
     except ValueError:
@@ -148,7 +146,6 @@ def _event(line: bytes) -> Event:
 
 
 def last_event(found: Iterable[Event], kind: str) -> Event:
-    """The last event of a type; an empty one if there is none."""
     return next((event for event in reversed(list(found)) if event.get("type") == kind), {})
 
 
@@ -161,18 +158,16 @@ def inner_object(event: Event, *names: str) -> Event:
 
 
 def encode_text(value: object) -> bytes | None:
-    """A text as it goes to extraction; None if it is no text."""
     return value.encode() if isinstance(value, str) else None
 
 
 def sum_counts(*values: object) -> int | None:
-    """The sum of those that are counts; None if none is."""
+    """The sum of the values that are counts; None if none is."""
     counts = [value for value in values if type(value) is int and value >= 0]
     return min(sum(counts), 2**53) if counts else None
 
 
 def sum_dollars(values: Iterable[object]) -> float | None:
-    """The sum of those that are amounts; None if none is."""
     amounts = [
         float(value)
         for value in values

@@ -29,7 +29,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def _servers(probe: ProbeCall) -> Iterator[str]:
-    """The tool servers that the user's settings and the project's name; one that cannot be switched off is refused."""
+    # The tool servers of the user's settings and the project's; one that cannot be switched off is refused.
     homes = (probe.home("CODEX_HOME", ".codex"), probe.question.cwd / ".codex")
     for file in (home / "config.toml" for home in homes):
         for name in _named_in(file):

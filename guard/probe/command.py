@@ -11,7 +11,6 @@ from guard.probe.base import Call, CannotAsk, Cli, ProbeCall, ProbeOutput, Probe
 
 
 def _words_of(question: ProbeQuestion) -> list[str]:
-    """The program and its arguments."""
     try:
         words = shlex.split(question.command or "")
     except ValueError as error:

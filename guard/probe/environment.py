@@ -1,7 +1,8 @@
-"""What a probe's program inherits, and where it is looked for.
+"""Prepare the environment of a probe's program, and find the program.
 
-A program in the work tree is the agent's to plant, so the search path loses its relative entries and those that lie in the
-work tree. The variables by which a session knows that it runs inside another are dropped; those that log in or configure stay.
+A program in the work tree may have been put there by the agent, so the search path loses its relative entries and those that
+lie in the work tree. The variables by which a session knows that it runs inside another are dropped; those that log in or
+configure stay.
 """
 
 import os
@@ -28,7 +29,6 @@ _OF_THE_USER = re.compile(
 
 
 def probe_environment(environ: Mapping[str, str], work_tree: Path) -> dict[str, str]:
-    """The caller's environment as a probe's program gets it."""
     kept = {
         name: value
         for name, value in environ.items()
@@ -51,7 +51,7 @@ def _lies_in(entry: str, folder: Path) -> bool:
 
 
 def find_program(program: str, environ: Mapping[str, str], work_tree: Path) -> str | None:
-    """The program of this name; a path that the user wrote is taken as it is, from the work tree on."""
+    """Find a program by its name; a path that the user wrote is taken as it is, from the work tree on."""
     if os.sep in program:
         return shutil.which(os.path.join(work_tree, program))
     return shutil.which(program, path=environ["PATH"])

@@ -43,7 +43,7 @@ def _call(probe: ProbeCall) -> Call:
 
 
 def _chat(home: Path, session: str) -> Path:
-    """The file of this session; a resumed one may have a second file, which is a stub."""
+    # A resumed session may have a second file, which is a stub.
     mark = re.compile(rb'"sessionId"\s*:\s*"%s"' % session.encode())
     chats = (
         path
@@ -57,7 +57,7 @@ def _chat(home: Path, session: str) -> Path:
 
 
 def _settings(home: Path) -> dict[str, object]:
-    """How the user logs in; the file may have comments, so it is searched rather than parsed."""
+    # The file may have comments, so it is searched rather than parsed.
     found = _AUTH_TYPE.search(_head(home / "settings.json", _SETTINGS_BYTES))
     security = {"security": {"auth": {"selectedType": found[1].decode()}}} if found else {}
     return {

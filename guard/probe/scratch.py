@@ -1,4 +1,4 @@
-"""A home of its own for a CLI that has no fork, or whose fork leaves a trace: copies of the session, links to the login.
+"""Make a private home for a CLI that cannot fork a session without a trace: copies of the session, links to the login.
 
 Credentials are linked and not copied, so that a guard that is killed leaves none behind.
 """
@@ -16,13 +16,11 @@ MOST_FILES = 20_000
 
 
 def make_folder(path: Path) -> Path:
-    """The folder, made."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 
 def link_files(source: Path, target: Path, *names: str) -> None:
-    """Links in one folder to those files of another that exist."""
     for name in names:
         if (source / name).is_file():
             (target / name).symlink_to(source / name)

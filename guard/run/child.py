@@ -1,8 +1,8 @@
-"""The agent as a child: in a process group of its own, its output passed on unchanged and read on the way.
+"""Run the agent as a child in a process group of its own, and pass its output on unchanged while reading it.
 
 What it prints is also kept, up to a cap, so that a guard that dies leaves enough for the next one to judge by. Signals that
-guard gets go to the agent's whole group. On a terminal guard stays in the foreground, so that Ctrl-C is known to have been
-pressed; an agent that wants to read keys is lent the terminal when it asks.
+guard gets go to the agent's whole group. On a terminal guard stays in the foreground, so that it sees Ctrl-C; an agent that
+wants to read keys is lent the terminal when it asks.
 """
 
 import os
@@ -57,7 +57,7 @@ class _Stopping:
 
 
 class AgentProcess:
-    """One agent process, from its start to its end: `with Supervised(...) as child: child.wait(...)`.
+    """One agent process, from its start to its end: `with AgentProcess(...) as child: child.wait(...)`.
 
     From before the start until the end of the block no signal ends guard alone, and an error ends the agent too.
     """
@@ -108,7 +108,6 @@ class AgentProcess:
 
     @property
     def process(self) -> Process:
-        """The agent's process, told from every other."""
         pid = self._process.pid
         return Process(pid=pid, start=start_time(pid) or f"ended@{pid}")
 
@@ -119,15 +118,13 @@ class AgentProcess:
 
     @property
     def session(self) -> str | None:
-        """The session's id, as soon as the output has told it."""
         return self.ask_reader(lambda reader: reader.session)
 
     def classify(self, exit_code: int | None, now: datetime) -> Classification:
-        """What the output and this exit code mean."""
         return self.ask_reader(lambda reader: reader.finish(exit_code, now))
 
     def ask_reader(self, question: Callable[[OutputReader], T]) -> T:
-        """What the reader of the output has to say, between two pieces of it."""
+        """Ask the reader of the output, between two pieces of it."""
         with self._lock:
             return question(self._reader)
 
@@ -142,28 +139,27 @@ class AgentProcess:
         return ChildExit(code, self._stopped_by(code))
 
     def end(self) -> None:
-        """End the agent, which has not asked for it: its group is told to, and forced after a while."""
+        """End the agent by SIGTERM to its group, and by SIGKILL after a while."""
         if self._stopping.deadline is None:
             self._stopping.deadline = time.monotonic() + _GRACE_SECONDS
             self._signal(signal.SIGTERM)
 
     @property
     def silent_seconds(self) -> float:
-        """How long ago it last printed something."""
         return time.monotonic() - self._printed
 
     @property
     def is_held_up(self) -> bool:
-        """Whether what it prints waits for whoever reads it."""
+        """Whether its output waits for the program that reads it."""
         return any(outlet.held_up for outlet in self._outlets)
 
     @property
     def may_read_terminal(self) -> bool:
-        """Whether a person may be at the keys: then it may wait for them as long as it likes."""
+        """Whether the user may be at the keys: then the agent may wait for them as long as it likes."""
         return self._stdin is None and self._terminal.is_there
 
     def _stopped_by(self, code: int) -> int | None:
-        """The signal that guard got; or Ctrl-C, if the agent had the terminal and died of it."""
+        # The signal that guard got; or Ctrl-C, if the agent had the terminal and died of it.
         died = self._terminal.lent and code in (-signal.SIGINT, 128 + signal.SIGINT)
         return self._stopping.first or (signal.SIGINT if died else None)
 
@@ -224,19 +220,19 @@ class AgentProcess:
                 outlet.put(data)
 
     def flush(self) -> None:
-        """Wait until whoever reads has taken all that was printed, or has gone."""
+        """Wait until all that was printed is read, or the reader has gone."""
         for outlet in self._outlets:
             outlet.flush()
 
     def _write_prompt(self, data: bytes) -> None:
-        """The prompt; an agent that does not read it to the end is its own affair."""
+        # It is no error if the agent does not read the prompt to its end.
         pipe = self._process.stdin
         assert pipe is not None
         with suppress(OSError), pipe:
             pipe.write(data)
 
     def _drain(self) -> None:
-        """What was printed before the end; a leftover process may hold the pipe open, and is not waited for."""
+        # A process that the agent left may hold the pipe open, and is not waited for.
         for outlet in self._outlets:
             outlet.take_the_rest()
         deadline = time.monotonic() + _DRAIN_SECONDS

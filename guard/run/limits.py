@@ -29,7 +29,6 @@ class RunLimits:
 
     @classmethod
     def of(cls, settings: RunSettings, most: float | None) -> "RunLimits":
-        """The limits of the settings, where 0 is none, and at most the seconds that the caller has left."""
         seconds = min(settings.max_seconds or inf, inf if most is None else most)
         return cls(seconds, settings.max_idle_seconds or inf)
 

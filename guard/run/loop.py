@@ -1,4 +1,4 @@
-"""Iterations until the work is done, a limit is reached, or a person is needed. What decides is in `core.looping`."""
+"""Run iterations until the work is done, a limit is reached, or the user is needed; `core.run.loop` decides."""
 
 import os
 import time
@@ -38,7 +38,7 @@ class LoopResult:
 
 @dataclass(frozen=True)
 class LoopPlan:
-    """What to do again and again, and until when."""
+    """What to run again and again, and until when."""
 
     order: RunOrder
     limits: LoopLimits
@@ -61,7 +61,6 @@ class Loop:
         self._code = 0
 
     def run(self) -> LoopResult:
-        """Iterations until one of the ends is reached."""
         fault = None
         try:
             with terminated_like_interrupted():
@@ -148,7 +147,7 @@ class Loop:
         self._tell(report)
 
     def _with_prompt(self) -> RunOrder:
-        """The order of the next iteration, with the prompt as its file says now."""
+        """The order of the next iteration, with the prompt that its file holds now."""
         order, file = self._plan.order, self._plan.prompt_file
         if file is None:
             return order
@@ -159,7 +158,6 @@ class Loop:
         return replace(order, argv=words, command=order.argv)
 
     def _sleep(self, seconds: float) -> None:
-        """Wait out a limit, as far as the loop's own time goes."""
         left, live = self._time_left(), self._guard.output.live()
         if left is not None:
             seconds = min(seconds, left)

@@ -1,4 +1,4 @@
-"""What to run: the command, how what it leaves is judged, and whether it can be started at all."""
+"""What to run, how to judge what it leaves, and whether it can be started at all."""
 
 import os
 import shutil
@@ -16,8 +16,6 @@ AGENT_PROGRAMS = frozenset(get_args(AgentCli)) - {"command"}
 
 @dataclass(frozen=True)
 class RunOrder:
-    """What to run, and how to judge it."""
-
     argv: tuple[str, ...]
     terms: CheckTerms
     command: tuple[str, ...] | None = None
@@ -38,7 +36,7 @@ class RunOrder:
 
 
 def agent_of_command(argv: Sequence[str]) -> str | None:
-    """The agent that a command names, if it is one that guard knows."""
+    """The agent that a command names, if guard knows it."""
     name = os.path.basename(argv[0])
     return name if name in AGENT_PROGRAMS else None
 
@@ -52,7 +50,6 @@ def check_program(argv: Sequence[str], environ: Mapping[str, str]) -> None:
 
 
 def current_folder() -> Path:
-    """Where the agent is started: here, if here still exists."""
     try:
         return Path.cwd()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""The agent of a run in the registries: there from the start of an iteration, with its end by the verdict.
+"""Keep the agent of a run in the registries, from the start of an iteration to its verdict.
 
-Where it runs is where guard runs: guard is there before the agent and after it, and ends with it.
+The agent's place is that of guard, which is there before the agent and after it.
 """
 
 import os
@@ -43,7 +43,7 @@ class RegistryEntry:
 
     @property
     def identity(self) -> dict[str, str]:
-        """The variables by which the agent can report of itself."""
+        """The variables by which the agent can report about itself."""
         return {
             "GUARD_TASK_ID": self.agent.task_id,
             "GUARD_AGENT_ID": self.agent.agent_id,
@@ -51,7 +51,7 @@ class RegistryEntry:
         }
 
     def record_process(self, process: Process | None) -> None:
-        """The agent's own process is there: if guard is killed, the agent may live on."""
+        """Record the agent's own process: if guard is killed, the agent may live on."""
         where = self.agent.whereabouts
         if process is not None and where.pid is None and where.tmux_session is None:
             told = where.model_copy(update={"pid": process.pid, "pid_start": process.start})
@@ -61,8 +61,7 @@ class RegistryEntry:
                 registry.record_place(store, now, self.agent, placing)
 
     def record_verdict(self, report: CheckReport) -> None:
-        """What the verdict on the iteration says of the agent; one that waits or was limited goes on, with no guard over it
-        unless guard goes on too."""
+        """Report the status that the verdict means for the agent."""
         status = BY_VERDICT.get(report.status, "working")
         message = f"iteration {report.iteration}: {report.status}, {report.reason}"
         left = status in ACTIVE and not self.in_loop
@@ -70,12 +69,12 @@ class RegistryEntry:
         self._report(status, message, where, report.run, report.iteration)
 
     def record_failure(self, why: str) -> None:
-        """Guard could not go on, and nobody knows what became of the agent's work: that is no longer an active agent."""
+        # Guard could not go on, and what became of the agent's work is not known: it is no longer an active agent.
         with suppress(GuardError):
             self._report("error", shorten(valid(why), _LONGEST), None)
 
     def record_stop(self, why: str) -> None:
-        """The agent was ended with its guard, by a person or by `guard agent kill`."""
+        """Record that the agent was ended with its guard, by the user or by `guard agent kill`."""
         agent = _find_agent(self.guard, self.agent.task_id, self.agent.agent_id)
         if agent is not None and agent.incarnation == self.agent.incarnation:
             reason = shorten(f"guard was stopped: {valid(why)}", _LONGEST)
@@ -108,10 +107,10 @@ class RegistryEntry:
 def enter_registry(
     guard: Invocation, task: str, agent_id: str | None, kind: str, *, in_loop: bool = False
 ) -> RegistryEntry:
-    """The agent works on the task from now on, again or for the first time.
+    """Register the agent as working on the task, again or for the first time.
 
-    One that goes on, because it waited or was limited, lives on. While another guard runs an agent, its name is taken: an
-    agent that was not named gets the next free one.
+    An agent that waited or was limited goes on with its life. While another guard runs an agent, its name is taken: an agent
+    that was not named gets the next free name.
     """
     for name in [agent_id] if agent_id else _names(kind):
         for _ in range(_MOST_ATTEMPTS):
@@ -145,7 +144,7 @@ def _find_agent(guard: Invocation, task: str, name: str) -> Agent | None:
 
 
 def _owner_of(guard: Invocation, known: Agent) -> tuple[EntryOwner, str]:
-    """Whose an agent is that is registered already: to go on with, to begin anew, or another's."""
+    """Tell who owns a registered agent: this guard, another one that lives, one that has ended, or an unknown one."""
     where = known.whereabouts
     if known.status not in ACTIVE:
         return "ended", ""
@@ -167,7 +166,7 @@ def _is_this_guard(where: Whereabouts) -> bool:
 
 
 def _without_guard(where: Whereabouts, environ: Mapping[str, str]) -> Whereabouts:
-    """What others said of where it runs: without its guard, and without a process that guard itself started."""
+    # What others reported of the place: without its guard, and without a process that guard itself started.
     own = {"keeper_pid": None, "keeper_start": None}
     if where.keeper_pid is not None and not is_inside(where, environ):
         own |= {"pid": None, "pid_start": None}
@@ -183,7 +182,7 @@ def _join(
     owner: EntryOwner,
     detail: str,
 ) -> AgentReport | None:
-    """The agent at work under this guard; None if it has to be looked at again, because it is not what it was."""
+    """Put the agent to work under this guard; None if the registry changed meanwhile and has to be read again."""
     store, now, own = guard.writable_store, guard.clock.now(), _this_guard()
     if known is not None and owner == "ours":
         update = {name: getattr(own, name) for name in _KEEPER}

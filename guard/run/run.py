@@ -1,7 +1,7 @@
-"""One iteration under guard's eyes: baseline, the agent as a child, the check, the breaker.
+"""Run one iteration: baseline, the agent as a child, the check, the breaker.
 
-An iteration that an earlier guard left open, because it was killed or because helpers were still at work, is finished
-first: it is judged by what is known of it, and nothing new begins beside something that is still alive.
+An iteration that an earlier guard left open, because it was killed or because helpers were still at work, is finished first:
+it is judged by what is known of it, and nothing new begins beside something that is still alive.
 """
 
 import os
@@ -35,7 +35,7 @@ from guard.system.signals import terminated_like_interrupted
 
 
 class StoppedByPerson(Exception):
-    """The iteration was ended by a signal; it is recorded, and the next run goes on."""
+    """The user ended the iteration by a signal; it is recorded, and the next run goes on."""
 
     def __init__(self, report: CheckReport) -> None:
         super().__init__(report.detail)
@@ -43,7 +43,6 @@ class StoppedByPerson(Exception):
 
 
 def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
-    """Run the agent once and say what became of it."""
     with terminated_like_interrupted():
         left = finish_open_iteration(guard, order.terms, order.goes_on)
         if left is not None and (order.goes_on or is_still_open(guard, left)):
@@ -56,7 +55,6 @@ def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
 
 
 def _warn_of_left(guard: Invocation, left: CheckReport) -> None:
-    """What became of an iteration that is not what was asked for."""
     guard.output.warn(f"iteration {left.iteration}: {left.status}: {left.reason} ({left.detail})")
     for held in left.rescue.held_back if left.rescue else ():
         guard.output.warn(f"held back: {held.path}: {held.why}")
@@ -65,7 +63,6 @@ def _warn_of_left(guard: Invocation, left: CheckReport) -> None:
 
 
 def _iterate_in_registry(guard: Invocation, order: RunOrder) -> CheckReport:
-    """The iteration, with its agent in the registries if it has a task there."""
     if order.task is None:
         return _iterate(guard, order)
     kind = order.terms.agent or agent_of_command(order.argv) or "agent"
@@ -113,7 +110,6 @@ def finish_open_iteration(
 
 
 def is_still_open(guard: Invocation, report: CheckReport) -> bool:
-    """Whether the iteration goes on after this report: something of it is waited for."""
     run = guard.store.view(RUN, guard.worktree_key)
     return run is not None and run.find_open(report.run, report.iteration) is not None
 

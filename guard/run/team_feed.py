@@ -1,4 +1,4 @@
-"""What an agent's output tells of its helpers while it runs, followed into the accounting of its team."""
+"""Record what an agent's output tells of its helpers while it runs."""
 
 from guard.context.invocation import Invocation
 from guard.core.classify import OutputReader
@@ -10,9 +10,9 @@ from guard.run.child import AgentProcess
 
 
 class TeamFeed:
-    """The helpers of one agent process, as its output tells of them. Output that tells of none costs nothing.
+    """Follows the helpers of one agent process; output that tells of none costs nothing.
 
-    The threads that pass the output on never wait for the store: what they read is fetched here, look by look.
+    The threads that pass the output on never wait for the store: this class fetches what they have read, look by look.
     """
 
     def __init__(
@@ -35,7 +35,6 @@ class TeamFeed:
             self._accounts.record(self._child.ask_reader(_news))
 
     def end(self, session: str | None) -> None:
-        """The agent's process has ended, and with it the helpers that it still had."""
         self._session = self._named or session
         self._accounts.host_ended(self._child.ask_reader(_news), self._child.ask_reader(_members))
 

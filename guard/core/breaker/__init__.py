@@ -1,4 +1,4 @@
-"""When to stop a run that goes nowhere, and when to let it try again.
+"""Decide when to stop a run that goes nowhere, and when to let it try again.
 
 Only a genuine stall counts: `timeout`, and `nothing_to_do` when it repeats. The same error, denied permissions and work that
 always has to be rescued have counts of their own. An open breaker allows one trial after its cooldown, or at once after a

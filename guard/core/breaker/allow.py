@@ -1,4 +1,4 @@
-"""Whether an iteration may begin, and the claim on the one that an open breaker allows."""
+"""Decide whether an iteration may begin, and claim the trial that an open breaker allows."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,9 +29,9 @@ def permission(
     holder_alive: bool,
     handed_over: bool = False,
 ) -> BreakerPermission:
-    """Whether an iteration may begin now; `head` is the commit that the work tree stands at, None if nobody looked.
+    """Decide whether an iteration may begin now; `head` is the commit of the work tree, None if it was not read.
 
-    `handed_over` says that the holder of the trial has started the one who asks, to make it.
+    `handed_over` says that the process which holds the trial has started the caller to make it.
     """
     if state.state == "closed":
         return BreakerPermission(True, False, "closed")
@@ -68,7 +68,6 @@ def claim(
     moment: Moment,
     stamp: Stamp,
 ) -> TrialClaimed:
-    """The claim on a trial that was allowed for this reason."""
     return TrialClaimed(
         at=moment.now,
         id=stamp.id,
@@ -90,7 +89,6 @@ def is_clock_set_back(state: Breaker, moment: Moment) -> bool:
 
 
 def restart(state: Breaker, *, moment: Moment, stamp: Stamp) -> CooldownRestarted:
-    """Count the cooldown from now on."""
     return CooldownRestarted(
         at=moment.now,
         id=stamp.id,

@@ -1,4 +1,4 @@
-"""What the end of an iteration, or a person, does to the breaker."""
+"""Decide what the end of an iteration, or the user, does to the breaker."""
 
 from guard.core.base.moment import Moment, Stamp
 from guard.core.breaker.events import (
@@ -29,7 +29,6 @@ def after_iteration(
     stamp: Stamp,
     head: str | None = None,
 ) -> tuple[BreakerEvent, ...]:
-    """What the end of an iteration means for the breaker."""
     recorded = BreakerRecorded(
         at=moment.now,
         id=stamp.id,
@@ -55,7 +54,7 @@ def after_iteration(
 
 
 def _risen(before: BreakerCounts, after: BreakerCounts) -> dict[str, int]:
-    """Each reason to open that this iteration gave, with its count now."""
+    # Each reason to open that this iteration gave, with its count now.
     counts = {
         "no_commits": (before.streak, after.streak),
         "same_error": (before.times(after.fingerprint), after.fingerprint_count),
@@ -66,7 +65,7 @@ def _risen(before: BreakerCounts, after: BreakerCounts) -> dict[str, int]:
 
 
 def _limit_reached(risen: dict[str, int], policy: BreakerPolicy) -> str | None:
-    """The first reason whose count is at its limit; a limit of 0 is never reached."""
+    # The first reason whose count is at its limit; a limit of 0 is never reached.
     limits = {
         "no_commits": policy.stall_limit,
         "same_error": policy.same_error_limit,
@@ -77,7 +76,7 @@ def _limit_reached(risen: dict[str, int], policy: BreakerPolicy) -> str | None:
 
 
 def _failed_again(state: Breaker, risen: dict[str, int]) -> str | None:
-    """Why a trial failed: it stalled, or it showed again what the breaker opened for."""
+    # A trial failed if it stalled, or showed again what the breaker opened for.
     if "no_commits" in risen:
         return "no_commits"
     again = state.reason in risen and (state.reason != "same_error" or risen["same_error"] > 1)
@@ -132,12 +131,11 @@ def trip(
     stamp: Stamp,
     head: str | None = None,
 ) -> BreakerOpened:
-    """Open it by hand; a breaker that is open already begins its cooldown again."""
+    """Open the breaker by hand; one that is open already begins its cooldown again."""
     return _opened(state, policy, reason, state.cooldown_seconds, moment, stamp, head)
 
 
 def reset(state: Breaker, *, reason: str, moment: Moment, stamp: Stamp) -> BreakerClosed:
-    """Close it by hand, and forget what was counted."""
     return BreakerClosed(
         at=moment.now,
         id=stamp.id,

@@ -1,4 +1,4 @@
-"""The breaker of a work tree as a view: its state, what it has counted, and how it came to be so.
+"""The view of a work tree's breaker: its state, its counts and its history.
 
 What an iteration does to the counts stands here once, in `tally`: the fold applies it, and the policy looks ahead with it.
 """
@@ -62,7 +62,6 @@ class BreakerCounts(NamedTuple):
     fingerprint_count: int = 0
 
     def times(self, fingerprint: str) -> int:
-        """How often this error has come."""
         return self.fingerprint_count if fingerprint == self.fingerprint else 0
 
 
@@ -99,7 +98,6 @@ class Breaker(ViewDocument):
 
     @property
     def counts(self) -> BreakerCounts:
-        """What it has counted."""
         return BreakerCounts(*(getattr(self, name) for name in BreakerCounts._fields))
 
 
@@ -132,14 +130,14 @@ def tally(before: BreakerCounts, event: BreakerRecorded) -> BreakerCounts:
 
 
 def _names_an_error(event: BreakerRecorded) -> bool:
-    """Whether an error is what it failed with: the reason of a stall is none, and a limit is nobody's error."""
+    # The reason of a stall is no error, and neither is a limit.
     if event.status == "timeout":
         return event.fingerprint not in ("", event.reason)
     return event.status == "error" and event.fingerprint != ""
 
 
 def add_seconds(at: datetime, seconds: float) -> datetime:
-    """That much later, or as late as a date can be."""
+    # As late as a date can be, if the sum is too large for one.
     try:
         return at + timedelta(seconds=seconds)
     except OverflowError:
@@ -147,7 +145,6 @@ def add_seconds(at: datetime, seconds: float) -> datetime:
 
 
 def clock_reading(event: BreakerOpened | CooldownRestarted | TrialClaimed) -> Reading:
-    """When it happened, by both clocks."""
     return Reading(at=event.at, boot_seconds=event.boot_seconds, boot_id=event.boot_id)
 
 

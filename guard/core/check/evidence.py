@@ -1,7 +1,7 @@
-"""What is known of an iteration at one look: facts from git, from processes, from output, and what probes answered.
+"""The evidence of one look at an iteration: git, processes, output, and the answers of probes.
 
-A look is a document of its own (`guard/evidence/1`), so that a verdict can be replayed from the log, by `guard judge`, or
-from a file that somebody wrote by hand.
+A look is a document of its own (`guard/evidence/1`), so that a verdict can be replayed from the log, by `guard judge`, or from
+a file that a user wrote by hand.
 """
 
 from typing import Annotated, Literal
@@ -36,7 +36,7 @@ class Living(Frozen):
 
 
 class TeamEvidence(Frozen):
-    """The team of this iteration, as its accounting has it."""
+    """The team of this iteration."""
 
     name: Line
     active: Count
@@ -85,6 +85,6 @@ class Evidence(Frozen):
 
     @property
     def own_commits(self) -> int:
-        """New commits that the agent made itself: not those of a rescue program."""
+        """How many new commits the agent made itself, without those of a rescue program."""
         made = set(self.rescue.commits) if self.rescue else set()
         return self.work.new_commits - sum(line.oid in made for line in self.work.commits)

@@ -1,8 +1,8 @@
-"""The completion check's decision: evidence in, a verdict or the next step out.
+"""Decide a completion check: evidence in, a verdict or the next step out.
 
-`RULES` is the order in which a check decides, to be read from top to bottom: the first rule that has something to
-say decides. A rule returns None when it has nothing to say, and the trail keeps what each was asked. Nothing here looks at
-the world; `guard check` gathers the evidence, does the step, and asks again.
+`RULES` is the order in which a check decides, to be read from top to bottom: the first rule that does not return None decides,
+and the trail names the rules that were asked. Nothing here looks at the world: `guard check` gathers the evidence, does the
+step, and asks again.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ Decision = Verdict | Step
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A decision with the rules that were asked on the way to it; the last one decided."""
+    """A decision and the rules that were asked on the way to it; the last one decided."""
 
     decision: Decision
     trail: tuple[str, ...]
@@ -129,7 +129,7 @@ def _probe_failed_for_good(seen: Evidence, _policy: Policy) -> Decision | None:
 
 
 def _waits_for_helper(seen: Evidence, policy: Policy) -> Decision | None:
-    """A claim to wait counts for nothing alone, and neither does an idle process; but the one bears out the other."""
+    # A claim to wait counts for nothing alone, and neither does an idle process; but the one bears out the other.
     asked = _probe_of_round(seen)
     answer = asked.answer if asked else None
     if answer is None or not (answer.agents_active or answer.reading() == "waiting"):
@@ -237,12 +237,11 @@ def _goes_on(seen: Evidence, policy: Policy, why: str) -> Verdict:
 
 
 def _probe_of_round(seen: Evidence) -> ProbeResult | None:
-    """This round's probe, if it was made."""
     return seen.probes[-1] if seen.probed and seen.probes else None
 
 
 def _has_hung(seen: Evidence) -> bool:
-    """Whether guard ended an agent that did nothing any more: what died with it had hung too, and is no interruption."""
+    # Guard ended an agent that did nothing any more: what died with it had hung too, and is no interruption.
     return seen.ended_by_guard == "idle"
 
 
@@ -271,7 +270,7 @@ def _has_doubt(seen: Evidence) -> bool:
 
 
 def _is_settled(seen: Evidence, policy: Policy) -> bool:
-    """Nobody to ask, and the only one who could have done anything has ended."""
+    # There is no session to ask, and the only process that could have done anything has ended.
     return seen.agent_ended and not seen.living and not (policy.probe and seen.can_ask)
 
 

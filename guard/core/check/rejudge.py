@@ -1,4 +1,4 @@
-"""Judgements made again: one evidence document under a policy, or the looks of a past check under another one."""
+"""Judge again: one evidence document under a policy, or the looks of a past check under other settings."""
 
 import json
 from collections.abc import Sequence
@@ -40,12 +40,12 @@ class JudgeReport(Report):
 
 
 def read_evidence(data: bytes) -> Evidence:
-    """The evidence in these bytes; a ValueError that names the place otherwise."""
+    """Read an evidence document; a ValueError names the place that does not fit."""
     return _read(Evidence, loads(data))
 
 
 def _read(model: type[M], document: object) -> M:
-    """Only what stands in JSON as its schema has it: a number in quotes is none."""
+    # Strict, as the schema has it: a number in quotes is no number.
     try:
         return model.model_validate_json(json.dumps(document))
     except ValidationError as error:
@@ -53,7 +53,7 @@ def _read(model: type[M], document: object) -> M:
 
 
 def apply_settings(policy: Policy, told: Sequence[str]) -> Policy:
-    """The policy with `name=value` settings in it; a ValueError that names the trouble otherwise."""
+    """The policy with `name=value` settings in it; a ValueError names the one that does not fit."""
     values: dict[str, Any] = policy.model_dump()
     for pair in told:
         name, equals, value = pair.partition("=")
@@ -68,12 +68,11 @@ def apply_settings(policy: Policy, told: Sequence[str]) -> Policy:
 
 
 def explain(evidence: Evidence, policy: Policy) -> JudgeReport:
-    """The judgement on one document."""
     return _report(judge(evidence, policy), policy, 1, 1, None)
 
 
 def replay_check(made: CheckMade, told: Sequence[str]) -> JudgeReport:
-    """What the looks of a past check come to under other settings: the first verdict, or where its evidence ends."""
+    """Judge the looks of a past check under other settings: the first verdict, or the step where its evidence ends."""
     policy = apply_settings(_read(Policy, made.policy), told)
     rulings = [judge(_read(Evidence, look), policy) for look in made.looks]
     if not rulings:

@@ -129,7 +129,7 @@ def check_report(
     session: str | None,
     missed: Iterable[str],
 ) -> CheckReport:
-    """The document of a check; `missed` are sentences about commits that came past guard's hooks in git."""
+    """Build the report; `missed` are sentences about commits that came past guard's hooks in git."""
     seen, verdict = result.evidence, result.verdict
     past_hooks = (Fact(source="git hooks", fact=sentence) for sentence in missed)
     return CheckReport(
@@ -161,7 +161,6 @@ def check_report(
 
 
 def facts(seen: Evidence) -> tuple[Fact, ...]:
-    """The evidence in words, one fact each."""
     return tuple(
         fact
         for found in (_git, _work_tree, _output, _processes, _team, _probes, _tasks, _rescue)

@@ -1,4 +1,4 @@
-"""The baseline of a work tree: the newest one that was recorded."""
+"""The view of the newest baseline of a work tree."""
 
 from typing import Any, Literal
 

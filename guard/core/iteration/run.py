@@ -1,4 +1,4 @@
-"""The run of a work tree: which one it is, which iteration is open, how the last one ended."""
+"""The view of the newest run of a work tree: its open iteration, and how the last one ended."""
 
 from typing import Any, Literal, assert_never, get_args
 
@@ -32,7 +32,6 @@ class OpenIteration(Frozen):
     process: Process | None = None
 
     def with_session(self, seen: SessionSeen) -> "OpenIteration":
-        """The same, with what became known of its agent."""
         news = {
             "agent": seen.agent or self.agent,
             "session": seen.session or self.session,
@@ -73,7 +72,7 @@ class Run(ViewDocument):
         return self.worktree
 
     def find_open(self, run: str, number: int) -> OpenIteration | None:
-        """This iteration, if it is of this run and open."""
+        """The iteration of this run and number, if it is open."""
         known = self.open_iteration if self.run == run else None
         return known if known is not None and known.number == number else None
 

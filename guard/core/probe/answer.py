@@ -1,8 +1,8 @@
-"""The status document that a session gives as its answer to a probe, how it is asked for, and what became of a probe.
+"""Write the question of a probe, and read the status document that a session answers with.
 
 An answer is never repaired: a repaired answer can turn "not done" into "done". The question carries a nonce that the answer
-repeats, so that an old answer, or one quoted from a file, is not taken for this one. For the same reason the question shows
-no example: a program that echoes its input would answer it.
+repeats, so that an old answer, or one quoted from a file, is not taken for this one. For the same reason the question shows no
+example: a program that echoes its input would answer it.
 """
 
 import json
@@ -47,7 +47,7 @@ class Answer(Frozen):
     next_action: _Sentence = ""
 
     def reading(self) -> Reading:
-        """What the status comes to beside the other fields: nobody is complete who has helpers or work left."""
+        """What the status means beside the other fields: a session with helpers or work left is not complete."""
         if self.status != "complete":
             return self.status
         if self.agents_active:
@@ -103,7 +103,7 @@ _MEANINGS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def probe_question(nonce: str) -> str:
-    """The prompt; it does not begin with a hyphen, so that no program takes it for an option."""
+    # The prompt does not begin with a hyphen, so that no program takes it for an option.
     keys = "\n".join(
         f"- {name} ({_kind(schema)}): {meaning}" for name, (schema, meaning) in _MEANINGS.items()
     )
@@ -134,7 +134,7 @@ def answer_schema(nonce: str) -> dict[str, Any]:
 
 
 def extract_answer(output: bytes, nonce: str, *, whole_may_omit_nonce: bool = False) -> Answer:
-    """The one answer to this probe in an output: plain, fenced or inside prose; BadAnswer if there is not exactly one."""
+    """Find the one answer to this probe in an output, plain, fenced or inside prose; BadAnswer if it is not exactly one."""
     text = _text(output)
     try:
         found = objects_in(text)
@@ -161,7 +161,7 @@ def _text(output: bytes) -> str:
 
 
 def _claims(text: str, nonce: str) -> int:
-    """How many answers there are, those that are cut off or broken included: they may have said otherwise."""
+    # Answers that are cut off or broken count too: they may have said otherwise.
     return len(re.findall(rf'"nonce"\s*:\s*"{re.escape(nonce)}"', text))
 
 

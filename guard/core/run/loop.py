@@ -1,4 +1,4 @@
-"""When a loop goes on, waits or ends: decided after each iteration from its verdict and the task file."""
+"""Decide after each iteration, from its verdict and the task file, whether a loop goes on, waits or ends."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -37,7 +37,7 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """Where a loop ends whatever the verdicts are."""
+    """The limits at which a loop ends, whatever the verdicts are."""
 
     max_iterations: int | None = None
     max_seconds: float | None = None
@@ -51,7 +51,7 @@ def before_iteration(
     last: int,
     unsaved: bool = False,
 ) -> Next | None:
-    """Whether the loop ends before the next iteration begins; `last` is the exit code of the newest verdict.
+    """Decide whether the loop ends before the next iteration; `last` is the exit code of the newest verdict.
 
     `unsaved` says that its iteration left work uncommitted: then the ticked boxes may be a claim, and its verdict stands.
     """
@@ -65,7 +65,7 @@ def before_iteration(
 
 
 def after_iteration(report: CheckReport, now: datetime, limited: int, has_tasks: bool) -> Next:
-    """What the verdict means for the loop; `limited` is how many verdicts in a row were limits."""
+    """Decide what the verdict means for the loop; `limited` is how many verdicts in a row were limits."""
     code = EXIT_OF[report.status]
     if report.status == "blocked":
         return Next("blocked", code)

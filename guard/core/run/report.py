@@ -1,4 +1,4 @@
-"""The result of a loop, as scripts read it."""
+"""The report of a loop, for scripts."""
 
 from typing import Literal
 
