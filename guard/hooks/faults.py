@@ -1,4 +1,4 @@
-"""What went wrong in a hook: nobody reads a hook's stderr, so it is also kept in a file beside the workspaces."""
+"""Keep what went wrong in a hook in a file beside the workspaces: agent CLIs do not show a hook's stderr."""
 
 import os
 import sys
@@ -16,16 +16,16 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def state_home(environ: "Mapping[str, str]") -> str | None:
-    """Where guard keeps its state, as `guard where` has it; None if the environment does not say."""
-    told, home = environ.get("XDG_STATE_HOME", ""), environ.get("HOME", "")
-    if os.path.isabs(told):
-        return os.path.join(told, "guard")
+    """Return the folder of guard's state, as `guard where` shows it; None if the environment does not say."""
+    state, home = environ.get("XDG_STATE_HOME", ""), environ.get("HOME", "")
+    if os.path.isabs(state):
+        return os.path.join(state, "guard")
     home = home or os.path.expanduser("~")
     return os.path.join(home, ".local", "state", "guard") if os.path.isabs(home) else None
 
 
 def note(environ: "Mapping[str, str]", text: str) -> None:
-    """Keep one line with the time. It never fails: there would be nobody left to tell."""
+    """Keep one line with the time. It never fails: there would be no place left to report that."""
     try:
         home = state_home(environ)
         if home is not None:
@@ -36,7 +36,7 @@ def note(environ: "Mapping[str, str]", text: str) -> None:
 
 
 def tell(environ: "Mapping[str, str]", text: str) -> None:
-    """Keep it, and say it where somebody may read it."""
+    """Keep a line, and write it to stderr as well."""
     note(environ, text)
     try:
         shown = text[:500].encode("unicode_escape").decode()
@@ -47,7 +47,7 @@ def tell(environ: "Mapping[str, str]", text: str) -> None:
 
 
 def read_lines(environ: "Mapping[str, str]") -> list[str]:
-    """What was noted, the newest last: each line begins with its moment. None where there is nothing to read."""
+    """Return the lines that were kept, the newest last; each begins with its time."""
     home = state_home(environ)
     try:
         descriptor = os.open(os.path.join(home or "", LOG), _READ)
@@ -81,7 +81,7 @@ def _append(path: str, line: bytes) -> None:
 
 
 def _halve(descriptor: int) -> None:
-    """Keep the newer half. Two that do so at once may lose lines, which are only for people."""
+    # Two processes that do so at once may lose lines, which only people read.
     size = os.fstat(descriptor).st_size
     kept = os.pread(descriptor, _MOST_BYTES // 2, max(0, size - _MOST_BYTES // 2))
     os.ftruncate(descriptor, 0)

@@ -1,6 +1,6 @@
-"""JSON by the interpreter's own scanner: importing `json` costs more than all else that an observing hook does.
+"""Read and write JSON by the interpreter's own scanner: importing `json` costs more than all else that an observing hook does.
 
-No hook goes by a number, and a very long one would be refused: each is read as 0.
+Hooks do not use numbers, and the scanner refuses very long ones, so each number is read as 0.
 """
 
 _SPACE = " \t\n\r"
@@ -13,7 +13,7 @@ def _zero(_written: str) -> int:
 
 
 class _Context:
-    """What the scanner asks for, by these names."""
+    """The attributes that the scanner asks for."""
 
     strict = False
     object_hook = None
@@ -24,14 +24,14 @@ class _Context:
 
 
 def parse(text: str) -> object:
-    """The value in the text; None if it is none."""
+    """Return the value in a text; None if it is not JSON."""
     try:
-        return _scanned(text.strip(_SPACE))
+        return _scan(text.strip(_SPACE))
     except _FAULTS:
         return None
 
 
-def _scanned(text: str) -> object:
+def _scan(text: str) -> object:
     try:
         from _json import make_scanner
 
@@ -51,25 +51,24 @@ def _scanned(text: str) -> object:
 
 
 def render(value: object) -> str:
-    """The value as JSON, in ASCII."""
     match value:
         case None:
             return "null"
         case bool():
             return "true" if value else "false"
         case str():
-            return _quoted(value)
+            return _quote(value)
         case dict():
             return (
-                f"{{{','.join([f'{_quoted(key)}:{render(one)}' for key, one in value.items()])}}}"
+                f"{{{','.join([f'{_quote(key)}:{render(item)}' for key, item in value.items()])}}}"
             )
         case list():
-            return f"[{','.join([render(one) for one in value])}]"
+            return f"[{','.join([render(item) for item in value])}]"
         case _:
             return repr(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     try:
         from _json import encode_basestring_ascii
     except ImportError:

@@ -1,7 +1,7 @@
-"""The spool: what observing hooks were told, one small file each, until somebody takes it in.
+"""The spool: each call of an observing hook is a small file, until the next command records it in the log.
 
-It lies in the state home, one folder for each work tree, and is found without asking git. A sign of life goes under one name
-for each session, helper and event, so that the newest replaces the one before: an agent at work fills no disk.
+It lies in the state home, one folder for each work tree, and is found without asking git. A sign of life has one file name for
+each session, helper and event, so that the newest replaces the one before: an agent at work fills no disk.
 """
 
 import os
@@ -32,33 +32,32 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NotSpooled(Exception):
-    """Why something could not be put into the spool."""
+    """A call could not be put into the spool."""
 
 
 def work_tree_key(root: str) -> str:
-    """What names a work tree here."""
     return _digest(os.fsencode(os.path.realpath(root)))
 
 
 def _digest(data: bytes) -> str:
-    """A name for these bytes. Who makes two that get the same harms only himself; `hashlib` costs more than all of this."""
+    # Loading `hashlib` costs more than all else here, and a user who makes two paths collide harms only their own spool.
     return f"{int.from_bytes(data, 'big') % _MODULUS:032x}"
 
 
-def put(environ: "Mapping[str, str]", heard: Document) -> str | None:
-    """Put one call of a hook into the spool of its work tree; its path. None outside of every work tree."""
+def put(environ: "Mapping[str, str]", call: Document) -> str | None:
+    """Put a hook call into the spool of its work tree and return the file's path; None outside of every work tree."""
     home = state_home(environ)
     if home is None:
-        raise NotSpooled("neither XDG_STATE_HOME nor HOME is a whole path")
-    root = find_root(home, str(heard["cwd"]))
+        raise NotSpooled("neither XDG_STATE_HOME nor HOME is an absolute path")
+    root = find_root(home, str(call["cwd"]))
     if root is None:
         return None
-    return write_document(os.path.join(home, FOLDER, work_tree_key(root)), _name(heard), heard)
+    return write_document(os.path.join(home, FOLDER, work_tree_key(root)), _name(call), call)
 
 
 def write_document(path: str, name: str, document: Document) -> str:
-    """Leave a document in a folder of this user's alone, under this name; its path."""
-    folder = _opened(path)
+    """Write a document into a folder that only this user may write to; return its path."""
+    folder = _open_folder(path)
     try:
         _refuse_too_many(folder, path)
         _write(folder, name, plain_json.render(document).encode())
@@ -68,12 +67,13 @@ def write_document(path: str, name: str, document: Document) -> str:
 
 
 def find_root(home: str, cwd: str) -> str | None:
-    """The nearest folder that has a `.git` of any kind, or had one: then it has a spool already, or guard knows it."""
+    """Return the nearest folder above that is a work tree, or was one: then it has a spool, or stands in guard's index."""
     here = os.path.realpath(cwd if os.path.isdir(cwd) else os.getcwd())
     while True:
         if os.path.lexists(os.path.join(here, ".git")):
             return here
-        if os.path.isdir(os.path.join(home, FOLDER, work_tree_key(here))) or _is_known(home, here):
+        has_spool = os.path.isdir(os.path.join(home, FOLDER, work_tree_key(here)))
+        if has_spool or find_workspace(home, here):
             return here
         above = os.path.dirname(here)
         if above == here:
@@ -81,19 +81,16 @@ def find_root(home: str, cwd: str) -> str | None:
         here = above
 
 
-def _is_known(home: str, folder: str) -> bool:
-    """Whether guard's index has this very folder as a work tree, as `guard.context.workspace` writes it."""
-    return bool(find_workspace(home, folder))
-
-
 def find_workspace(home: str, folder: str) -> str | None:
-    """Where the state of this very folder lies, by guard's index; empty if it is not in it, None if that is unclear."""
+    """Return the workspace of a work tree, by the index that `guard.context.workspace` writes.
+
+    Empty if the folder is not in the index, None if its entry cannot be read.
+    """
     index = os.path.join(home, INDEX)
     if not os.path.isdir(index):
         return ""
-    from hashlib import (
-        sha256,
-    )  # Only here, where a `.git` was not found at once: it takes its time to load.
+    # Loaded only where a `.git` was not found at once: it takes its time.
+    from hashlib import sha256
 
     try:
         path = os.path.join(index, f"{sha256(os.fsencode(folder)).hexdigest()}.json")
@@ -106,21 +103,22 @@ def find_workspace(home: str, folder: str) -> str | None:
         entry, status = json.loads(os.read(descriptor, _MOST_ENTRY)), os.stat(folder)
         if (entry["device"], entry["inode"]) != (status.st_dev, status.st_ino):
             return ""
-        return _path(str(entry["workspace"]))
+        return _path_of_uri(str(entry["workspace"]))
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     finally:
         os.close(descriptor)
 
 
-def _path(uri: str) -> str:
-    """The path of a `file:` URI; what is escaped in it stands for bytes."""
+def _path_of_uri(uri: str) -> str:
     first, *rest = uri.removeprefix("file://").encode().split(b"%")
-    return os.fsdecode(first + b"".join(bytes.fromhex(one[:2].decode()) + one[2:] for one in rest))
+    return os.fsdecode(
+        first + b"".join(bytes.fromhex(part[:2].decode()) + part[2:] for part in rest)
+    )
 
 
-def _opened(path: str) -> int:
-    """The folder, made if need be; one that is a link or somebody else's is refused."""
+def _open_folder(path: str) -> int:
+    """Open a folder, and make it if need be; refuse a link, and a folder that others may write to."""
     try:
         folder = os.open(path, _OPEN_FOLDER)
     except FileNotFoundError:
@@ -129,33 +127,33 @@ def _opened(path: str) -> int:
     status = os.fstat(folder)
     if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o022:
         os.close(folder)
-        raise NotSpooled(f"{path} is not the user's alone")
+        raise NotSpooled(f"{path} may be changed by other users")
     return folder
 
 
 def _refuse_too_many(folder: int, path: str) -> None:
-    """Nobody takes it in: it must not grow for ever. A folder that was large once stays so on some file systems."""
+    # A spool that no command records must not grow for ever. A folder that was large once stays so on some file systems.
     is_small = os.fstat(folder).st_size <= _MANY_BYTES
     if is_small and time.time_ns() // 1000 % _COUNTED_ANYWAY:
         return
     if len(os.listdir(folder)) >= MOST_FILES:
-        raise NotSpooled(f"{path} is full: `guard status` in the work tree takes it in")
+        raise NotSpooled(f"{path} is full: `guard status` in the work tree empties it")
 
 
-def _name(heard: Document) -> str:
-    if heard["kind"] in SIGNS_OF_LIFE:
-        who = [heard[part] for part in ("agent", "event", "session", "helper")]
+def _name(call: Document) -> str:
+    if call["kind"] in SIGNS_OF_LIFE:
+        who = [call[part] for part in ("agent", "event", "session", "helper")]
         return f"{ALIVE}{_digest(plain_json.render(who).encode())}.json"
     return next_name()
 
 
 def next_name() -> str:
-    """A name that nobody else has, and that comes after those of before."""
+    """Return a file name that is unique, and that sorts after the earlier ones."""
     return f"{time.time_ns():019d}-{os.getpid()}.json"
 
 
 def _write(folder: int, name: str, data: bytes) -> None:
-    """Whoever reads sees all of it or nothing. It is not synced: after a power loss the session has ended, too."""
+    # A reader sees all of it or nothing. It is not synced: after a power loss the session has ended, too.
     temporary = f".{time.time_ns():019d}-{os.getpid()}.tmp"
     descriptor = os.open(temporary, _NEW_FILE, 0o600, dir_fd=folder)
     try:

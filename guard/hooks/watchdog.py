@@ -1,6 +1,6 @@
-"""A limit to how long a hook takes: when it is over, what is under way is interrupted, and its programs are ended.
+"""Limit how long a hook takes: after that guard's work is interrupted, and the programs that it started are ended.
 
-Should even that take too long, the process leaves with nothing said: to every agent's program that means to go on.
+Should even that take too long, the process exits and prints nothing: to every agent CLI that means to go on.
 """
 
 import os
@@ -14,14 +14,14 @@ _MORE_SECONDS = 8.0
 
 
 class TimeIsUp(BaseException):
-    """Nothing that handles errors on the way may take it for one of its own."""
+    """The time limit of a hook is over. A BaseException: no handler of errors on the way may catch it."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"guard took longer than {seconds:g} s")
 
 
 class Watchdog:
-    """Inside, the time runs: in the main thread only, because no other one can be interrupted."""
+    """Raises TimeIsUp in its `with` block when the limit is over; in the main thread only: no other can be interrupted."""
 
     def __init__(self, seconds: float) -> None:
         self._begun = monotonic()
@@ -35,13 +35,12 @@ class Watchdog:
         return self
 
     def set_limit(self, seconds: float) -> None:
-        """The limit from the beginning on, once it is known."""
+        """Set the limit, counted from the beginning."""
         self._seconds = seconds
         if self._works:
             signal.setitimer(signal.ITIMER_REAL, max(0.001, self.seconds_left()))
 
     def seconds_left(self) -> float:
-        """How many seconds are left."""
         return self._begun + self._seconds - monotonic()
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
@@ -61,7 +60,7 @@ class Watchdog:
             self._restore(*self._timer)
 
     def _restore(self, seconds: float, interval: float) -> None:
-        """Whoever had set the timer gets it back."""
+        # The timer of the caller goes on.
         if seconds:
             left = seconds - (monotonic() - self._begun)
             signal.setitimer(signal.ITIMER_REAL, max(0.001, left), interval)

@@ -98,4 +98,4 @@ def test_too_many_files_hide_none_that_is_guards_by_its_name(
     assert check_staged(os.environ) == 1
     said = capsys.readouterr().err
     assert "keep_finished" in said
-    assert "2 of 4 staged JSON files were not looked at" in said
+    assert "2 of 4 staged JSON files were not checked" in said

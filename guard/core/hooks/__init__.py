@@ -1,1 +1,1 @@
-"""The hooks of the agents' own programs: what each event means, what helpers it tells of, and whether a session may stop."""
+"""Decide about hook calls: what each event means, which helpers it tells of, and whether a session may stop."""

@@ -1,6 +1,6 @@
-"""Which events the agents' programs call their hooks for, and what each of them means here.
+"""The events that agent CLIs and git call hooks for, and what each of them means to guard.
 
-An observing hook is called for every use of a tool, so this is plain data: it imports nothing.
+Every use of a tool calls an observing hook, and a commit waits for its hooks: so this is plain data, and imports nothing.
 """
 
 CLAUDE = {
@@ -61,36 +61,33 @@ KINDS = {
         "session.deleted": "session_ended",
     },
 }
-"""By agent and by the event's own name, what it means."""
+"""What an event means, by agent and by the event's own name."""
 PROBE = "GUARD_PROBE"
-"""The variable of a session that guard started to ask an agent: its hooks do nothing, and nothing in it probes in turn."""
+"""The variable of a session that guard started to probe an agent: its hooks do nothing, and it starts no probe in turn."""
 ANSWERED = ("session_started", "stopping")
-"""What is not only observed: the session's start takes a baseline, and its stop is decided."""
+"""The kinds that are not only observed: a session's start takes a baseline, and its stop is decided."""
 SIGNS_OF_LIFE = ("tool_starting", "tool_used", "tool_failed", "compacting", "other")
-"""What says no more than that somebody is at work: the newest of a helper is enough."""
+"""The kinds that say no more than that the agent or a helper is at work: the newest of each is enough."""
 STARTS = ("", "startup", "new", "clear")
-"""How a session starts that begins anew; some programs do not say."""
+"""The sources of a session that begins anew; some agent CLIs do not say."""
 RESTARTS = (*STARTS, "resume")
-"""The same, and one that was away: what changed before was not changed by it."""
-
-
+"""The sources after which the session did not make the changes from before: a new session, and one that was away."""
 GIT_HOOKS = ("pre-commit", "prepare-commit-msg", "post-commit", "post-rewrite", "pre-push")
-"""In the order in which git calls them."""
+"""The git hooks that guard has a part in, in the order in which git calls them."""
 CHECKED_FIRST = ("commit", "initial", "amend", "merge")
-"""How a commit can be made for which git calls `pre-commit` first, unless it is told not to."""
+"""The ways to make a commit for which git calls `pre-commit` first, unless the user passes `--no-verify`."""
 SKIP = "GUARD_SKIP"
-"""The variable that leaves guard's part out: `1` for all hooks, or some of their names, with commas."""
+"""The variable that skips guard's hooks: `1` for all, or the names of some, separated by commas."""
 REFUSAL = "GUARD_REFUSAL"
-"""The variable that says with which exit code to refuse. A Python that cannot even load guard ends with 1 as well."""
+"""The variable that sets the exit code of a refusal. A Python that cannot even load guard exits with 1 as well."""
 
 
-def is_skipped(event: str, told: str) -> bool:
-    """Whether the variable has this hook left out."""
-    names = told.replace(",", " ").split()
+def is_skipped(event: str, value: str) -> bool:
+    names = value.replace(",", " ").split()
     return event in names or "all" in names or "1" in names or "true" in names
 
 
-def refusal_code(told: str) -> int:
-    """The exit code that the variable asks for; 1 where it asks for none that a process can have."""
-    is_number = told.isascii() and told.isdecimal() and len(told) < 4
-    return int(told) if is_number and 0 < int(told) < 256 else 1
+def refusal_code(value: str) -> int:
+    """Return the exit code that the variable asks for; 1 if it is not one that a process can have."""
+    is_number = value.isascii() and value.isdecimal() and len(value) < 4
+    return int(value) if is_number and 0 < int(value) < 256 else 1

@@ -1,4 +1,4 @@
-"""Events of the agents' own hooks: what they were called for, and what was answered."""
+"""The events of agents' hooks: their calls, and guard's answers."""
 
 from typing import Annotated, Literal
 
@@ -27,7 +27,7 @@ StopReason = Literal[
 
 
 class Calls(Frozen):
-    """How often one hook was called since the last time that this was recorded."""
+    """How often one hook was called since the last record of it."""
 
     agent: HookAgent
     event: HookName
@@ -40,18 +40,18 @@ class _HookEvent(BaseEvent):
 
 
 class HooksFolded(_HookEvent):
-    """What observing hooks had spooled was taken in."""
+    """The spooled calls of observing hooks were recorded."""
 
     type: Literal["hooks_folded"] = "hooks_folded"
     spooled: tuple[SpoolName, ...]
-    """The names that it had in the spool: one that is still there was taken in all the same."""
+    """The names of the spool files: one that is still there was recorded all the same."""
     calls: tuple[Calls, ...]
     ended: tuple[Line, ...]
     """Sessions that have ended."""
 
 
 class _Answered(_HookEvent):
-    """With the clock that nobody sets, where it is known: by it one can tell that the other one was set."""
+    """An answer to a session, with the boot clock: it tells when the wall clock was set."""
 
     boot_seconds: BootSeconds | None = None
     boot_id: Line | None = None
@@ -66,12 +66,12 @@ class HookSessionStarted(_Answered):
     session: Line | None
     source: Line
     began: bool
-    """Whether an iteration began with it."""
+    """Whether an iteration began with the session."""
     detail: Line
 
 
 class StopDecided(_Answered):
-    """A session wanted to stop, and was asked to go on, or let go."""
+    """A session wanted to stop; guard asked it to go on, or let it stop."""
 
     type: Literal["stop_decided"] = "stop_decided"
     agent: HookAgent

@@ -1,4 +1,4 @@
-"""What an agent is told that is asked to go on, and what the user is told when it stops though something is left."""
+"""The words of a stop decision: for the agent that is asked to go on, and for the user when it stops with work left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,56 +13,56 @@ _LONGEST_DETAIL = 500
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """What is still to be done: helpers to wait for, files to commit."""
+    """What a session still has to do: helpers to wait for, files to commit."""
 
     members: tuple[Member, ...] = ()
     files: tuple[str, ...] = ()
 
 
 def go_on_text(agent: str, left: OpenWork) -> str:
-    """What is left, and what to do about it."""
+    """Tell the agent what is left, and what to do about it."""
     parts = []
     if left.members:
-        parts += [_of_members(left.members, "\n- "), _how_to_wait(agent)]
+        parts += [_describe_members(left.members, "\n- "), _how_to_wait(agent)]
     if left.files:
         parts += [
-            _of_files(left.files, "\n- "),
+            _describe_files(left.files, "\n- "),
             "Commit what belongs to your work, with a message that says what changed; or say why it is to stay uncommitted.",
         ]
     return "\n".join(["guard: this session is not done yet.", *parts])
 
 
 def let_go_text(left: OpenWork, asked: int) -> str:
-    """One line for the user: the session was asked often enough."""
+    """Tell the user, in one line, that the session stops after it was asked often enough."""
     times = "once" if asked == 1 else f"{asked} times"
     return f"guard lets the session stop after asking it to go on {times}: {summary(left)}"
 
 
 def summary(left: OpenWork) -> str:
-    """What is left, in one line."""
-    parts = [_of_members(left.members, " ")] if left.members else []
-    parts += [_of_files(left.files, " ")] if left.files else []
+    """Name what is left in one line."""
+    parts = [_describe_members(left.members, " ")] if left.members else []
+    parts += [_describe_files(left.files, " ")] if left.files else []
     line = "; ".join(parts)
     return line if len(line) <= _LONGEST_DETAIL else f"{line[: _LONGEST_DETAIL - 1]}…"
 
 
-def _of_members(members: Sequence[Member], mark: str) -> str:
+def _describe_members(members: Sequence[Member], mark: str) -> str:
     subject = "helper of the session is" if len(members) == 1 else "helpers of the session are"
-    names = [_named(one) for one in members]
-    return f"{len(members)} {subject} still at work:{_list(names, mark)}"
+    names = [_name(member) for member in members]
+    return f"{len(members)} {subject} still at work:{_join_names(names, mark)}"
 
 
-def _named(member: Member) -> str:
+def _name(member: Member) -> str:
     name = f"{member.kind.replace('_', ' ')} {member.member}"
     return f"{name} ({member.description})" if member.description else name
 
 
-def _of_files(files: Sequence[str], mark: str) -> str:
+def _describe_files(files: Sequence[str], mark: str) -> str:
     verb = "is" if len(files) == 1 else "are"
-    return f"{plural(len(files), 'file')} {verb} not committed:{_list(files, mark)}"
+    return f"{plural(len(files), 'file')} {verb} not committed:{_join_names(files, mark)}"
 
 
-def _list(names: Sequence[str], mark: str) -> str:
+def _join_names(names: Sequence[str], mark: str) -> str:
     shown = [shorten(visible(name), _LONGEST_NAME) for name in names[:_MOST_NAMED]]
     more = len(names) - len(shown)
     rest = [f"and {more} more"] if more else []

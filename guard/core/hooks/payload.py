@@ -1,4 +1,4 @@
-"""What a hook was told, in one form for all agents: as it is spooled, and as it is folded."""
+"""A hook call in one form for all agents, as it is spooled and recorded."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, ValidationError
 
 from guard.core.base.fields import BootSeconds, Frozen, Line, first_problem
+from guard.core.hooks.events import HookAgent, HookName
 from guard.core.team.events import MemberName
 
-Agent = Literal["claude", "codex", "gemini", "qwen", "copilot", "opencode"]
 CallKind = Literal[
     "session_started",
     "prompted",
@@ -26,12 +26,11 @@ CallKind = Literal[
     "session_ended",
     "other",
 ]
-EventName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z.]{0,63}$")]
 Folder = Annotated[str, StringConstraints(max_length=4096)]
 
 
 class Task(Frozen):
-    """One thing in the background, as the agent's program lists it."""
+    """One task in the background, as the agent CLI lists it."""
 
     id: MemberName
     kind: Literal["teammate", "subagent", "background_shell"]
@@ -40,18 +39,18 @@ class Task(Frozen):
 
 
 class Wakeup(Frozen):
-    """A time at which the agent's program will go on by itself."""
+    """A time at which the agent CLI will go on by itself."""
 
     id: MemberName
     description: Line
 
 
 class HookCall(Frozen):
-    """One call of a hook: the few fields of the document that guard goes by, shortened, and when it was."""
+    """One call of a hook: the few fields of its document that guard uses, shortened, and its time."""
 
     schema_: Literal["guard/heard/1"] = Field("guard/heard/1", alias="schema")
-    agent: Agent
-    event: EventName
+    agent: HookAgent
+    event: HookName
     kind: CallKind
     seconds: Annotated[float, Field(ge=0, le=2**37)]
     """Since the epoch."""
@@ -60,29 +59,29 @@ class HookCall(Frozen):
     cwd: Folder
     session: Line | None = None
     prompt: Line | None = None
-    """The id of the prompt or turn, where the agent's program tells one; else None."""
+    """The id of the prompt or turn; None if the agent CLI gives none."""
     helper: MemberName | None = None
-    """The helper that it is about, or in which it happened; None for the agent itself."""
+    """The helper that the call is about, or that it happened in; None for the agent itself."""
     helper_type: Line = ""
     teammate: Line | None = None
     team: Line | None = None
     tool: Line = ""
     in_background: bool = False
-    """Whether the tool was told to go on in the background."""
+    """Whether the tool was asked to run in the background."""
     source: Line = ""
     """How a session started: `startup`, `resume`, `compact`, `clear` and the like."""
     detail: Line = ""
-    """Why it ended or failed, where that is told."""
+    """Why the session ended or failed, if the agent CLI says so."""
     message: Line = ""
-    """The beginning of the agent's last message, where it is told; for a stop."""
+    """The beginning of the agent's last message, if the agent CLI gives it with a stop."""
     again: bool | None = None
-    """`stop_hook_active`: whether a hook has held this turn back before; None if the agent's program does not say."""
+    """`stop_hook_active`: whether a hook has held this turn back before; None if the agent CLI does not say."""
     tasks: tuple[Task, ...] | None = None
-    """All that is in the background; None if the agent's program does not say."""
+    """All tasks in the background; None if the agent CLI does not say."""
     tasks_unclear: bool = False
-    """Whether something in that list could not be understood: then what is not in it may still run."""
+    """Whether some of the list could not be understood: then a task that is not in it may still run."""
     wakeups: tuple[Wakeup, ...] | None = None
-    """All times at which it will go on by itself; None if the agent's program does not say."""
+    """All times at which the agent CLI will go on by itself; None if the agent CLI does not say."""
 
 
 def parse_call(document: Mapping[str, object]) -> HookCall:

@@ -1,4 +1,4 @@
-"""What the start of a session means: whether it is one, and whether the iteration that is open is over with its session."""
+"""Decide what the start of a session means: whether a session begins, and whether the open iteration is over."""
 
 from datetime import datetime
 
@@ -9,12 +9,12 @@ from guard.core.iteration.run import OpenIteration
 
 
 def is_new_session(call: HookCall) -> bool:
-    """Whether a session begins with it that can be known again: no helper's, and none that goes on."""
+    """Tell whether a session with an id begins with this call: not a helper's, and not one that goes on."""
     return call.session is not None and call.helper is None and call.source in STARTS
 
 
 def has_begun_iteration(opened: OpenIteration | None, known: HookSession | None) -> bool:
-    """Whether the open iteration began with this very session."""
+    """Tell whether the open iteration began with this very session."""
     return (
         opened is not None
         and opened.supervisor is None
@@ -28,9 +28,9 @@ def has_begun_iteration(opened: OpenIteration | None, known: HookSession | None)
 def session_end(
     opened: OpenIteration | None, hooks: HooksState | None, now: datetime, *, gone: bool = False
 ) -> datetime | None:
-    """When the session ended with which the open iteration began; None if that is not known to be over.
+    """Return when the session ended with which the open iteration began; None if it may still run.
 
-    It is if its end was call, and also if its program is `gone`: not every program tells an end, and none that is killed.
+    It has ended if a hook told so, and also if its agent CLI is `gone`: not every CLI reports an end, and none that is killed.
     """
     for known in hooks.sessions if hooks is not None else ():
         if has_begun_iteration(opened, known) and (known.ended or gone):
@@ -39,8 +39,8 @@ def session_end(
 
 
 def _last_heard(hooks: HooksState | None, known: HookSession) -> datetime | None:
-    """The newest end of any session of the agent, or where no end is told its newest word: this one ended no later."""
+    """Return when any session of the agent ended last, or was heard last: this one ended no later."""
     agent = known.agent
-    calls = [one for one in (hooks.calls if hooks is not None else ()) if one.agent == agent]
-    ends = [one.last_at for one in calls if KINDS[agent].get(one.event) == "session_ended"]
-    return max(ends if known.ended else [one.last_at for one in calls], default=None)
+    calls = [call for call in (hooks.calls if hooks is not None else ()) if call.agent == agent]
+    ends = [call.last_at for call in calls if KINDS[agent].get(call.event) == "session_ended"]
+    return max(ends if known.ended else [call.last_at for call in calls], default=None)

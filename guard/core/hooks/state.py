@@ -1,4 +1,4 @@
-"""The hooks of one work tree as a view: when each was last called, and how often each session was asked to go on."""
+"""The view of the agent hooks of one work tree: when each was last called, and how often each session was asked to go on."""
 
 from datetime import datetime
 from typing import Any, Literal, assert_never, get_args
@@ -22,12 +22,12 @@ from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_SESSIONS = 50
 MOST_HELD = 150
-"""Besides, of sessions that were asked to go on and have not ended: without its count one could be held back for ever."""
+"""How many more sessions that were asked to go on and have not ended: without its count one could be held back for ever."""
 MOST_ABSENCES = 8
 
 
 class Boot(Frozen):
-    """A moment by the clock that nobody sets."""
+    """A moment by the boot clock, which cannot be set."""
 
     seconds: BootSeconds
     id: Line
@@ -40,10 +40,10 @@ class Boot(Frozen):
 
 
 class Absence(Frozen):
-    """A time in which a session did nothing."""
+    """A time in which a session was not there."""
 
     since: Instant | None
-    """When it was heard last; None for all time before."""
+    """When a hook of the session was called last; None for all time before `until`."""
     until: Instant
 
 
@@ -53,25 +53,25 @@ class HookSession(Frozen):
     agent: HookAgent
     session: Line | None
     started_at: Instant | None
-    """When it was started or resumed last; None if that was not heard."""
+    """When the session was started or resumed last; None if no hook told so."""
     began: bool
-    """Whether an iteration began with it."""
+    """Whether an iteration began with the session."""
     ended: bool
     prompt: Line | None
-    """The newest that was told since it started or was resumed."""
+    """The id of the newest prompt since the session started or was resumed."""
     blocks: Count
-    """How often it was asked to go on for this prompt."""
+    """How often the session was asked to go on for this prompt."""
     decision: StopDecision | None
     reason: StopReason | None
     decided_at: Instant | None
     started_boot: Boot | None = None
-    """`started_at` by the other clock; None if that was not told."""
+    """`started_at` by the boot clock; None if it is not known."""
     decided_boot: Boot | None = None
-    """`decided_at` by the other clock; None if that was not told."""
+    """`decided_at` by the boot clock; None if it is not known."""
     seen_at: Instant | None = None
-    """When it started, wanted to stop or ended last."""
+    """When the session started, wanted to stop or ended last."""
     away: tuple[Absence, ...] = ()
-    """When it was not there: before its start, and before each time that it was resumed."""
+    """The times before its start, and before each time that it was resumed."""
 
 
 class HooksState(ViewDocument):
@@ -80,23 +80,22 @@ class HooksState(ViewDocument):
     schema_: Literal["guard/hooks/1"] = Field("guard/hooks/1", alias="schema")
     worktree: Id
     calls: tuple[Calls, ...]
-    """Each hook that was ever called, with how often and when last."""
+    """Each hook that was ever called, how often, and when last."""
     sessions: tuple[HookSession, ...]
-    """The newest last."""
+    """The sessions of agents, the newest last."""
     folded: tuple[SpoolName, ...]
-    """What was taken in last from the spool."""
+    """The spool files that were recorded last."""
 
     def key(self) -> str:
         return self.worktree
 
     def session(self, agent: str, session: str | None) -> HookSession | None:
-        """What is known of a session, if anything is."""
         name = _name(agent, session)
         return next((one for one in self.sessions if _name(one.agent, one.session) == name), None)
 
 
 def _name(agent: str, session: str | None) -> tuple[str, str]:
-    """What tells sessions apart. Copilot CLI calls the hooks of Claude Code, too: an id is one session, whoever told it."""
+    # Copilot CLI calls the hooks of Claude Code, too: an id is one session, for whichever agent it was given.
     return ("session", session) if session is not None else ("agent", agent)
 
 
@@ -120,42 +119,42 @@ class HooksFold(Fold[HooksState]):
             case HooksFolded():
                 self._folded = event.spooled
                 for calls in event.calls:
-                    self._called(calls)
-                at = _end_told(event)
+                    self._count(calls)
+                at = _end_of_session(event)
                 for session in tuple(self._sessions.values()):
                     if session.session in event.ended:
                         seen = {"seen_at": at or session.seen_at, "ended": True}
-                        self._known(session.model_copy(update=seen))
+                        self._keep(session.model_copy(update=seen))
             case HookSessionStarted():
-                self._called(_once(event))
-                known = self._session(event)
+                self._count(_single_call(event))
+                known = self._take_session(event)
                 # A session that is resumed has not ended; one that is compacted was there all the time.
                 news: dict[str, Any] = {"began": event.began, "ended": False, "seen_at": event.at}
                 if event.source in RESTARTS or known.started_at is None:
                     news |= {"started_at": event.at, "started_boot": Boot.of(event)}
-                    news["away"] = _away(known, event)
+                    news["away"] = _absences(known, event)
                 if event.source in RESTARTS:
-                    # Whoever resumes it prompts it anew, though perhaps in the same words.
+                    # The user who resumes it prompts it anew, though perhaps in the same words.
                     news |= {"prompt": None, "blocks": 0}
-                self._known(known.model_copy(update=news))
+                self._keep(known.model_copy(update=news))
             case StopDecided():
-                self._called(_once(event))
-                known = self._session(event)
+                self._count(_single_call(event))
+                known = self._take_session(event)
                 decided = {name: getattr(event, name) for name in _DECIDED}
                 # A document without a prompt, such as one that cannot be read, does not make the last one unknown.
                 decided |= {"prompt": event.prompt or known.prompt}
                 decided |= {"decided_at": event.at, "decided_boot": Boot.of(event)}
                 decided["seen_at"] = event.at
-                self._known(known.model_copy(update=decided))
+                self._keep(known.model_copy(update=decided))
             case _:
                 assert_never(event)
 
-    def _called(self, calls: Calls) -> None:
+    def _count(self, calls: Calls) -> None:
         key = (calls.agent, calls.event)
         count = self._calls[key].count if key in self._calls else 0
         self._calls[key] = calls.model_copy(update={"count": count + calls.count})
 
-    def _session(self, event: HookSessionStarted | StopDecided) -> HookSession:
+    def _take_session(self, event: HookSessionStarted | StopDecided) -> HookSession:
         key = _name(event.agent, event.session)
         return self._sessions.pop(key, None) or HookSession.model_construct(
             agent=event.agent,
@@ -174,13 +173,13 @@ class HooksFold(Fold[HooksState]):
             away=(),
         )
 
-    def _known(self, session: HookSession) -> None:
+    def _keep(self, session: HookSession) -> None:
         self._sessions[_name(session.agent, session.session)] = session
         if len(self._sessions) > MOST_SESSIONS:
             self._forget()
 
     def _forget(self) -> None:
-        """The oldest; of those that may still be held back fewer."""
+        # The oldest, and fewer of those that may still be held back.
         kinds: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
         for key, one in self._sessions.items():
             kinds[one.blocks > 0 and not one.ended].append(key)
@@ -199,18 +198,18 @@ class HooksFold(Fold[HooksState]):
 _DECIDED = ("blocks", "decision", "reason")
 
 
-def _once(event: HookSessionStarted | StopDecided) -> Calls:
+def _single_call(event: HookSessionStarted | StopDecided) -> Calls:
     return Calls.model_construct(agent=event.agent, event=event.event, count=1, last_at=event.at)
 
 
-def _end_told(event: HooksFolded) -> datetime | None:
-    """When the session ended, if it is the only one that did."""
+def _end_of_session(event: HooksFolded) -> datetime | None:
+    """Return when a session ended, if it is the only one that did."""
     ends = [one for one in event.calls if KINDS[one.agent].get(one.event) == "session_ended"]
     return ends[0].last_at if sum(one.count for one in ends) == 1 else None
 
 
-def _away(known: HookSession, event: HookSessionStarted) -> tuple[Absence, ...]:
-    """The absences of a session that starts or is resumed; of very many the oldest become one."""
+def _absences(known: HookSession, event: HookSessionStarted) -> tuple[Absence, ...]:
+    # Of very many the oldest become one.
     since = known.seen_at if event.source not in STARTS else None
     if since is None or since > event.at:
         return (Absence.model_construct(since=None, until=event.at),)

@@ -1,7 +1,7 @@
-"""What a call of a hook means for the team of its session.
+"""Decide what a hook call means for the team of its session.
 
-Hooks are call late and out of order now and then. A word that is older than what is known of a helper changes nothing; how
-old it is goes by the boot clock where both were of the same boot.
+Hook calls arrive late and out of order now and then. A call that is older than what is known of a helper changes nothing; the
+boot clock tells the order where both are of the same boot.
 """
 
 from collections.abc import Sequence
@@ -17,70 +17,69 @@ _HELPERS: tuple[Kind, ...] = ("subagent", "teammate")
 
 
 def call_moment(call: HookCall) -> Moment:
-    """When it was, by both clocks."""
     at = datetime.fromtimestamp(call.seconds, UTC)
     return Moment(at, call.boot_seconds, call.boot_id)
 
 
 def sort_calls(calls: Sequence[HookCall]) -> list[HookCall]:
-    """The same as they happened: within one boot of the machine by the clock that does not jump."""
+    """Sort calls as they happened: within one boot of the machine by the clock that does not jump."""
     began: dict[str | None, float] = {}
-    for one in calls:
-        began[one.boot_id] = min(one.seconds, began.get(one.boot_id, one.seconds))
-    return sorted(calls, key=lambda one: (began[one.boot_id], one.boot_seconds))
+    for call in calls:
+        began[call.boot_id] = min(call.seconds, began.get(call.boot_id, call.seconds))
+    return sorted(calls, key=lambda call: (began[call.boot_id], call.boot_seconds))
 
 
 def team_changes(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
-    """What it tells of the helpers of its session, on the team as it is known so far."""
+    """Return what a call changes in the team of its session, as the team is known so far."""
     match call.kind:
         case "helper_started":
-            return _started(call, state)
+            return _start(call, state)
         case "helper_ended":
-            return _ended(call, state)
+            return _end(call, state)
         case "teammate_idle":
             return _idle(call, state)
         case "session_ended":
-            return _all_killed(call, state)
+            return _kill_all(call, state)
         case "stop_failed":
             return ()
         case _ if call.helper is not None:
-            return _sign(call, _known(call.helper, state))
+            return _sign_of_life(call, _find_member(call.helper, state))
         case _ if call.tasks is not None or call.wakeups is not None:
-            return (_running(call, state),)
+            return (_listed_members(call, state),)
         case _:
             return ()
 
 
-def _known(helper: str | None, state: TeamState | None) -> Member | None:
+def _find_member(helper: str | None, state: TeamState | None) -> Member | None:
     return state.member(helper) if state is not None and helper is not None else None
 
 
-def _started(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
-    """A teammate that was idle is started again for every message: it is the same life."""
-    helper, member = call.helper, _known(call.helper, state)
+def _start(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
+    # A teammate that was idle is started again for every message: it is the same life.
+    helper, member = call.helper, _find_member(call.helper, state)
     if helper is None:
         return ()
     if member is not None and may_live(member):
-        return _sign(call, member)
+        return _sign_of_life(call, member)
     if member is not None and member.left_at is not None and call_moment(call).now < member.left_at:
         return ()
     return (Joined(helper, "subagent", call.helper_type, call.team),)
 
 
-def _ended(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
-    """Of a teammate this says that its turn has ended: it becomes idle next."""
-    member = _known(call.helper, state)
+def _end(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
+    # Of a teammate this says that its turn has ended: it becomes idle next.
+    member = _find_member(call.helper, state)
     if member is None or _is_of_an_earlier_life(call, member):
         return ()
     if member.kind == "teammate":
-        return _sign(call, member)
+        return _sign_of_life(call, member)
     return (MemberLeft(member.member, "ended", member.incarnation),)
 
 
 def _idle(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
-    """Only now is it known for a teammate: it was started like any subagent, and so was its turn's end told."""
+    # Only now it is known for a teammate: its start, and the end of its turn, look like those of any subagent.
     name = call.helper or call.teammate
-    member = _known(name, state)
+    member = _find_member(name, state)
     if name is None or (member is not None and _is_old(call, member)):
         return ()
     idle = Alive(name, idle=True)
@@ -89,8 +88,8 @@ def _idle(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     return (Joined(name, "teammate", call.teammate or call.helper_type, call.team), idle)
 
 
-def _all_killed(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
-    """Nothing that its program has started outlives it."""
+def _kill_all(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
+    # Nothing that an agent CLI has started outlives it.
     members = state.members if state is not None else ()
     return tuple(
         MemberLeft(one.member, "killed", one.incarnation)
@@ -99,15 +98,14 @@ def _all_killed(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
     )
 
 
-def _sign(call: HookCall, member: Member | None) -> tuple[Change, ...]:
-    """A sign of life of whoever is known; none that is older than the last."""
+def _sign_of_life(call: HookCall, member: Member | None) -> tuple[Change, ...]:
     if member is None or _is_old(call, member):
         return ()
     return (Alive(member.member),)
 
 
 def _is_old(call: HookCall, member: Member) -> bool:
-    """Whether it was call before the last sign of life. A clock that was set back by more than the lease proves nothing."""
+    """Tell whether the call came before the last sign of life. A clock set back by more than the lease proves nothing."""
     return -member.lease_seconds < quiet_seconds(member.seen, call_moment(call)) < 0
 
 
@@ -115,24 +113,24 @@ def _is_of_an_earlier_life(call: HookCall, member: Member) -> bool:
     return _is_old(call, member) and call_moment(call).now < member.joined_at
 
 
-def _running(call: HookCall, state: TeamState | None) -> Running:
+def _listed_members(call: HookCall, state: TeamState | None) -> Running:
     running = [one for one in call.tasks or () if one.running]
     teammates = {one.id for one in running if one.kind == "teammate"}
-    if _others_are_known(teammates, state):
+    if _has_other_teammates(teammates, state):
         running = [one for one in running if one.id not in teammates]
     members = [Joined(one.id, one.kind, one.description) for one in running]
     members += [Joined(one.id, "scheduled_wakeup", one.description) for one in call.wakeups or ()]
-    return Running(tuple(members), frozenset(_proven(call)))
+    return Running(tuple(members), frozenset(_listed_kinds(call)))
 
 
-def _others_are_known(teammates: set[str], state: TeamState | None) -> bool:
-    """The list has teammates by other names than their hooks: with those call they would count twice, and never be idle."""
+def _has_other_teammates(teammates: set[str], state: TeamState | None) -> bool:
+    # The list has teammates by other names than their hooks: they would count twice, and never be idle.
     living = [one for one in state.members if may_live(one)] if state is not None else []
     return any(one.kind in _HELPERS and one.member not in teammates for one in living)
 
 
-def _proven(call: HookCall) -> list[Kind]:
-    """The kinds of which whatever is not in the lists has ended."""
+def _listed_kinds(call: HookCall) -> list[Kind]:
+    """Return the kinds of members that have ended unless they are in the lists."""
     proven: list[Kind] = ["scheduled_wakeup"] if call.wakeups is not None else []
     if call.tasks is None or call.tasks_unclear:
         return proven

@@ -1,5 +1,5 @@
-"""How guard lives inside the sessions of agents: what their hooks are called for is taken in, and their stop is decided.
+"""Handle the hook calls of agent CLIs: observe what happens in a session, and decide whether it may stop.
 
-An observing hook is called for every use of a tool, so what it needs (`call`, `document`, `spool`, `faults`, `plain_json`)
-imports next to nothing.
+An observing hook is called for every use of a tool, so the modules that it needs (`call`, `agent.payload`, `spool`, `faults`,
+`plain_json`) import next to nothing.
 """

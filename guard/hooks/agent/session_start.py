@@ -1,4 +1,4 @@
-"""The start of a session: its id becomes known, and a baseline is taken if an iteration begins with it."""
+"""Record the start of a session, and take a baseline if an iteration begins with it."""
 
 from datetime import datetime
 
@@ -18,18 +18,18 @@ from guard.iteration.begin import begin
 from guard.iteration.current import note_session
 from guard.iteration.process_watch import MARK
 
-_LONGEST = 400
+_MOST_DETAIL = 400
 
 
 def record_session_start(guard: Invocation, call: HookCall) -> None:
-    """Record the start; what kept the baseline from being taken is recorded with it, and raised."""
+    """Record the start of a session; an error that kept the baseline from being taken is recorded, and raised again."""
     if call.helper is not None:
         return  # A helper's: the session has started before.
     moment, hooks = guard.clock.moment(), guard.store.view(HOOKS, guard.worktree_key)
     trouble: GuardError | OSError | TimeIsUp | None = None
     detail, began = "", False
     try:
-        detail, began = _begun(guard, call, hooks, moment.now)
+        detail, began = _begin_iteration(guard, call, hooks, moment.now)
     except (GuardError, OSError, TimeIsUp) as error:
         trouble, detail = error, str(error)
     if call.session is not None:
@@ -40,10 +40,10 @@ def record_session_start(guard: Invocation, call: HookCall) -> None:
         raise trouble
 
 
-def _begun(
+def _begin_iteration(
     guard: Invocation, call: HookCall, hooks: HooksState | None, at: datetime
 ) -> tuple[str, bool]:
-    """What was done at the start, and whether an iteration began."""
+    """Begin an iteration if a session begins; return what was done, and whether one began."""
     if not is_new_session(call):
         return "no session begins with it", False
 
@@ -87,7 +87,7 @@ def _record(
                 session=call.session,
                 source=call.source,
                 began=began or has_begun_iteration(opened, known),
-                detail=shorten(valid(detail), _LONGEST),
+                detail=shorten(valid(detail), _MOST_DETAIL),
                 boot_seconds=moment.boot_seconds,
                 boot_id=moment.boot_id,
             )

@@ -1,1 +1,1 @@
-"""What git calls its hooks for: commits noted, staged files checked, a push held back."""
+"""Handle git's hook calls: note commits, check staged files, hold a push back."""

@@ -1,7 +1,7 @@
-"""What git's observing hooks leave: one small file for each commit, until somebody takes it in.
+"""Note commits for guard: git's observing hooks leave one small file for each, until the next command records it.
 
 The files lie in the state home, one folder for each work tree. That `pre-commit` has passed is a file there, too, named after
-the git process: it is the same one that calls `post-commit`, if the commit was not made past its checks.
+the git process: the same process calls `post-commit`, unless the commit was made past its checks.
 """
 
 import os
@@ -22,7 +22,7 @@ FOLDER = "commits.d"
 MARK = "GUARD_ITERATION"
 PASSED = "passed-"
 SEEN = "pre-commit.seen"
-"""Its time is when `pre-commit` was last called here: only where it is called can it be missed."""
+"""Its time is when `pre-commit` was last called here: only where it is called can a commit be made past it."""
 SEEN_SECONDS = 14 * 86400.0
 MOST_REWRITES = 500
 _MOST_LINE = 512
@@ -37,61 +37,61 @@ _BEGINNINGS = ("cherry-pick", "revert", "rebase", "pull", "am")
 
 
 def note_commit(environ: "Mapping[str, str]") -> None:
-    """Note the commit that HEAD stands at."""
-    home, place = locate(environ)
-    if home is None or place is None:
+    """Note the commit that HEAD points to."""
+    home, work_tree = locate(environ)
+    if home is None or work_tree is None:
         return
-    oid, branch = place.head()
+    oid, branch = work_tree.head()
     if oid is None:
-        oid = _asked(environ)
+        oid = _ask_head(environ)
     if oid is None:
         return
-    move = place.last_move()
+    move = work_tree.last_move()
     previous, how = (move[0], _how(move[2])) if move and move[1] == oid else (None, "other")
-    folder = os.path.join(home, FOLDER, spool.work_tree_key(place.root))
-    told = _note(environ, "post-commit")
-    told |= {"oid": oid, "branch": _line(branch), "how": how}
-    told["previous"] = previous if previous and previous.strip("0") else None
-    told["verified"] = _is_verified(folder, how)
-    spool.write_document(folder, spool.next_name(), told)
+    folder = os.path.join(home, FOLDER, spool.work_tree_key(work_tree.root))
+    note = _note(environ, "post-commit")
+    note |= {"oid": oid, "branch": _line(branch), "how": how}
+    note["previous"] = previous if previous and previous.strip("0") else None
+    note["verified"] = _is_verified(folder, how)
+    spool.write_document(folder, spool.next_name(), note)
 
 
 def note_rewrites(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
-    """Note which commits took the place of which, as git tells on standard input."""
-    home, place = locate(environ)
-    if home is None or place is None:
+    """Note which commits were replaced by which, from the lines that git writes to standard input."""
+    home, work_tree = locate(environ)
+    if home is None or work_tree is None:
         return
     lines = (line.split(" ") for line in data.decode("ascii", "replace").splitlines())
     pairs = [
         [words[0], words[1]] for words in lines if len(words) > 1 and all(map(is_oid, words[:2]))
     ]
     if not pairs:
-        return  # Some programs that call hooks keep git's words to themselves.
-    told = _note(environ, "post-rewrite")
-    told |= {"command": _line(command) or "", "count": len(pairs)}
-    told["rewrites"] = pairs[-MOST_REWRITES:]
-    folder = os.path.join(home, FOLDER, spool.work_tree_key(place.root))
-    spool.write_document(folder, spool.next_name(), told)
+        return  # Some programs that call hooks do not pass git's lines on.
+    note = _note(environ, "post-rewrite")
+    note |= {"command": _line(command) or "", "count": len(pairs)}
+    note["rewrites"] = pairs[-MOST_REWRITES:]
+    folder = os.path.join(home, FOLDER, spool.work_tree_key(work_tree.root))
+    spool.write_document(folder, spool.next_name(), note)
 
 
 def note_passed_checks(environ: "Mapping[str, str]") -> None:
-    """Note that the commit which is being made has come through guard's checks."""
-    home, place = locate(environ)
-    if home is not None and place is not None:
-        expect_checks(home, place.root)
+    """Note that the commit which is being made has passed guard's checks."""
+    home, work_tree = locate(environ)
+    if home is not None and work_tree is not None:
+        expect_checks(home, work_tree.root)
         git = calling_git()
         if git is not None:
-            folder = os.path.join(home, FOLDER, spool.work_tree_key(place.root))
+            folder = os.path.join(home, FOLDER, spool.work_tree_key(work_tree.root))
             spool.write_document(folder, PASSED + git, {})
 
 
 def expect_checks(home: str, root: str) -> None:
-    """From now on a commit without `pre-commit` is one that was made past it."""
+    """Note that `pre-commit` is called here: from now on a commit without it was made past it."""
     spool.write_document(os.path.join(home, FOLDER, spool.work_tree_key(root)), SEEN, {})
 
 
 def locate(environ: "Mapping[str, str]") -> tuple[str | None, HookWorkTree | None]:
-    """The state home, and the work tree that the hook was called for, from whichever folder of it."""
+    """Return the state home, and the work tree that git called the hook for."""
     home = state_home(environ)
     root = spool.find_root(home, os.getcwd()) if home is not None else None
     return home, open_work_tree(environ, root) if root is not None else None
@@ -110,11 +110,11 @@ def _how(words: str) -> str:
     action = words.partition(":")[0]
     if action in _HOWS:
         return _HOWS[action]
-    return next((one for one in _BEGINNINGS if action.split(" ")[0] == one), "other")
+    return next((word for word in _BEGINNINGS if action.split(" ")[0] == word), "other")
 
 
 def _is_verified(folder: str, how: str) -> bool | None:
-    """Whether `pre-commit` came first; None where it would not have, or nobody can tell."""
+    """Tell whether `pre-commit` came first; None where git would not call it, or nothing tells."""
     git = calling_git()
     if git is not None:
         try:
@@ -131,8 +131,8 @@ def _is_verified(folder: str, how: str) -> bool | None:
     return False if time.time() - seen <= SEEN_SECONDS else None
 
 
-def _asked(environ: "Mapping[str, str]") -> str | None:
-    """Where refs are no plain files, git has to be asked."""
+def _ask_head(environ: "Mapping[str, str]") -> str | None:
+    # Where refs are no plain files, git has to be asked.
     from guard.hooks.git.work_tree import ask_git
 
     oid = (ask_git(environ, "rev-parse", "--verify", "--quiet", "HEAD") or b"").decode().strip()
@@ -140,5 +140,5 @@ def _asked(environ: "Mapping[str, str]") -> str | None:
 
 
 def _line(text: str | None) -> str | None:
-    """Shortened, and without the halves of characters that no file can hold."""
+    # Shortened, and without lone surrogates, which no file can hold.
     return None if text is None else text[:_MOST_LINE].encode("utf-8", "replace").decode()

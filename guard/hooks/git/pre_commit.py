@@ -1,7 +1,7 @@
-"""`pre-commit`: guard's own files are checked as they would be committed, not as they lie in the work tree.
+"""`pre-commit`: check guard's own files as they would be committed, not as they are in the work tree.
 
-Most commits have none of them. Which files are staged is asked of git in the hook's own surroundings, because a commit with
-`-a` or of single paths has an index of its own.
+Most commits have none of them. Git is asked for the staged files in the hook's own environment, because a commit with `-a` or
+of single paths has an index of its own.
 """
 
 import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAMED = (b"guard.toml", b"pyproject.toml", b"AGENT_REGISTRY.json", b"GLOBAL_REGISTRY.json")
-"""What is guard's by its name; other documents say themselves that they are."""
+"""Files that are guard's by their name; other documents name their schema."""
 _MAY_BE = (b".json", b".jsonl")
 _STAGED = ("diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", "--no-ext-diff", "--")
 _MOST_FILES = 2000
@@ -23,7 +23,7 @@ _BYPASS = "skip it once: git commit --no-verify, or GUARD_SKIP=pre-commit"
 
 
 def check_staged(environ: "Mapping[str, str]") -> int:
-    """Refuse the commit if a staged file of guard's does not fit its schema."""
+    """Return 1, which refuses the commit, if a staged file of guard's does not fit its schema."""
     listed = ask_git(environ, *_STAGED)
     if listed is None:
         return 0
@@ -31,8 +31,8 @@ def check_staged(environ: "Mapping[str, str]") -> int:
     names.sort(key=lambda name: not _is_named(name))
     findings = _findings(environ, names[:_MOST_FILES]) if names else []
     if len(names) > _MOST_FILES:
-        left = f"{len(names) - _MOST_FILES} of {len(names)} staged JSON files were not looked at"
-        sys.stderr.write(f"guard: {left}; later: guard validate FILE\n")
+        left = f"{len(names) - _MOST_FILES} of {len(names)} staged JSON files were not checked"
+        sys.stderr.write(f"guard: {left}; check them with: guard validate FILE\n")
     for line in findings:
         sys.stderr.write(f"guard: {line}\n")
     if findings:

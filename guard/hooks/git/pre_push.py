@@ -1,4 +1,4 @@
-"""`pre-push`: the state of the work tree and of the run, looked at without changing anything."""
+"""`pre-push`: refuse a push while work is uncommitted, held back, or left alone on a rescue branch."""
 
 import os
 import sys
@@ -22,53 +22,20 @@ from guard.hooks.git.note import locate
 from guard.iteration.current import team_scope
 from guard.system.startup import prepare
 
-_OLDEST_SECONDS = 86400.0
-
-
-def has_hidden_changes(environ: Mapping[str, str], now: float) -> bool:
-    """Whether a program that called this hook has put unstaged changes aside."""
-    if not environ.get("PRE_COMMIT"):
-        return False
-    pids = {str(pid) for pid, _, _ in ancestors()}
-    return any(
-        name.removesuffix(".patch").rpartition("-")[2] in pids and now - since < _OLDEST_SECONDS
-        for name, since in _patches(environ)
-    )
-
-
-def is_committing(environ: Mapping[str, str]) -> bool:
-    """Whether a commit is being made: what is staged is about to be committed, and the rest may be hidden."""
-    stage = environ.get("PREK_HOOK_STAGE")
-    return stage == "pre-commit" or (stage is None and "GIT_INDEX_FILE" in environ)
-
-
-def _patches(environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    cache = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
-    pre_commit = environ.get("PRE_COMMIT_HOME") or os.path.join(cache, "pre-commit")
-    prek = environ.get("PREK_HOME") or os.path.join(cache, "prek")
-    for folder in (pre_commit, os.path.join(prek, "patches")):
-        try:
-            with os.scandir(folder) as entries:
-                yield from (
-                    (entry.name, entry.stat().st_mtime)
-                    for entry in entries
-                    if "patch" in entry.name
-                )
-        except OSError:
-            continue
-
-
+_OLDEST_PATCH_SECONDS = 86400.0
 _BYPASS = "skip it once: git push --no-verify, or GUARD_SKIP=pre-push"
 _RESCUES = "refs/heads/guard/rescue/"
 
 
-def check_push(told: bytes, environ: Mapping[str, str]) -> int:
-    """Refuse the push if something speaks against it."""
-    _, place = locate(environ)
-    if _only_deletes(told) or place is None:
+def check_push(lines: bytes, environ: Mapping[str, str]) -> int:
+    """Return 1, which refuses the push, if there is a finding against it; `lines` are what git writes to its hook."""
+    _, work_tree = locate(environ)
+    if _is_deletion(lines) or work_tree is None:
         return 0
     prepare()
-    found = findings(read_push_state(Invocation(repo=Path(place.root), environ=environ), environ))
+    found = findings(
+        read_push_state(Invocation(repo=Path(work_tree.root), environ=environ), environ)
+    )
     for finding in found:
         line = visible(f"{finding.found} (to do: {finding.hint})")
         sys.stderr.write(f"guard: {line}\n")
@@ -78,7 +45,7 @@ def check_push(told: bytes, environ: Mapping[str, str]) -> int:
 
 
 def read_push_state(guard: Invocation, environ: Mapping[str, str]) -> PushState:
-    """What is there to be seen. `environ` is the hook's own."""
+    """Read the state of the work tree and of the run, and change nothing; `environ` is the hook's own."""
     hidden = _hidden(environ)
     seen = PushState(
         uncommitted=() if hidden else _uncommitted(guard),
@@ -88,9 +55,30 @@ def read_push_state(guard: Invocation, environ: Mapping[str, str]) -> PushState:
     try:
         return _with_state(guard, seen)
     except GuardError as error:
-        # What git tells counts all the same.
-        faults.tell(environ, f"guard hook git pre-push: the state was not looked at: {error}")
+        # The findings from git count all the same.
+        faults.tell(environ, f"guard hook git pre-push: the state could not be read: {error}")
         return seen
+
+
+def has_hidden_changes(environ: Mapping[str, str], now: float) -> bool:
+    """Tell whether pre-commit or prek, calling this hook, has put unstaged changes aside.
+
+    Both keep them in a patch file that is named after their own process, which is one above the hook.
+    """
+    if not environ.get("PRE_COMMIT"):
+        return False
+    pids = {str(pid) for pid, _, _ in ancestors()}
+    return any(
+        name.removesuffix(".patch").rpartition("-")[2] in pids
+        and now - since < _OLDEST_PATCH_SECONDS
+        for name, since in _patches(environ)
+    )
+
+
+def is_committing(environ: Mapping[str, str]) -> bool:
+    """Tell whether a commit is being made: then the staged changes are in it, and the others may be put aside."""
+    stage = environ.get("PREK_HOOK_STAGE")
+    return stage == "pre-commit" or (stage is None and "GIT_INDEX_FILE" in environ)
 
 
 def _with_state(guard: Invocation, seen: PushState) -> PushState:
@@ -110,9 +98,9 @@ def _with_state(guard: Invocation, seen: PushState) -> PushState:
     )
 
 
-def _only_deletes(told: bytes) -> bool:
-    """Whether nothing is pushed but the deletion of refs: `local-ref local-oid remote-ref remote-oid`."""
-    lines = [line.split(b" ") for line in told.splitlines() if line]
+def _is_deletion(text: bytes) -> bool:
+    """Tell whether the push only deletes refs; each line is `local-ref local-oid remote-ref remote-oid`."""
+    lines = [line.split(b" ") for line in text.splitlines() if line]
     return bool(lines) and all(len(line) > 1 and not line[1].strip(b"0") for line in lines)
 
 
@@ -124,14 +112,30 @@ def _hidden(environ: Mapping[str, str]) -> str | None:
     return None
 
 
+def _patches(environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    cache = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
+    pre_commit = environ.get("PRE_COMMIT_HOME") or os.path.join(cache, "pre-commit")
+    prek = environ.get("PREK_HOME") or os.path.join(cache, "prek")
+    for folder in (pre_commit, os.path.join(prek, "patches")):
+        try:
+            with os.scandir(folder) as entries:
+                yield from (
+                    (entry.name, entry.stat().st_mtime)
+                    for entry in entries
+                    if "patch" in entry.name
+                )
+        except OSError:
+            continue
+
+
 def _uncommitted(guard: Invocation) -> tuple[str, ...]:
-    """As the check has it: also what git was told not to look at, and what is left in submodules."""
+    # As a check counts it: also files that git is told to ignore changes of, and those in submodules.
     found = dirty(guard.repository, guard.environ)
     return tuple(map(os.fsdecode, found.paths(found.files)))
 
 
 def _rescues(git: RepositoryReader) -> tuple[str, ...]:
-    """Rescue branches with commits that no other branch has."""
+    """Return the rescue branches with commits that no other branch has."""
     refs = git.ask("for-each-ref", "--format=%(refname)", _RESCUES).decode(errors="replace").split()
     return tuple(
         ref.removeprefix("refs/heads/") for ref in refs if ref.isprintable() and _is_alone(git, ref)

@@ -152,7 +152,7 @@ def test_a_link_or_a_folder_open_to_others_is_refused(repository: Path, tmp_path
     assert path is not None
     folder, elsewhere = path.parent, tmp_path / "elsewhere"
     folder.chmod(0o777)
-    with pytest.raises(NotSpooled, match="not the user's alone"):
+    with pytest.raises(NotSpooled, match="may be changed by other users"):
         put("claude", "SubagentStart", repository)
     folder.chmod(0o700)
     folder.rename(elsewhere)
@@ -164,7 +164,7 @@ def test_a_link_or_a_folder_open_to_others_is_refused(repository: Path, tmp_path
 
 def test_without_a_state_home_it_says_so(repository: Path) -> None:
     heard = payload.read_payload("claude", "Stop", b"{}", {})
-    with pytest.raises(NotSpooled, match="whole path"):
+    with pytest.raises(NotSpooled, match="absolute path"):
         spool.put({"XDG_STATE_HOME": "relative", "HOME": "also"}, heard)
 
 

@@ -126,7 +126,7 @@ def test_state_that_cannot_be_read_hides_nothing_of_the_work_tree(
     log = Path(run("where").out.strip()) / "events.jsonl"
     log.write_bytes(b"x" * 10)
     pushed = tried(hooked, "push", "-q", remote, "main")
-    assert (pushed.returncode, "the state was not looked at" in pushed.stderr) == (0, True)
+    assert (pushed.returncode, "the state could not be read" in pushed.stderr) == (0, True)
     write(hooked / "left.txt", "left")
     refused = tried(hooked, "push", "-q", remote, "main:other")
     assert refused.returncode != 0

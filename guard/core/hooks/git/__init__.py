@@ -1,1 +1,1 @@
-"""Commits as git's hooks tell of them, and what they should have told of."""
+"""Decide about git's hook calls: to which iteration a commit belongs, and what speaks against a push."""

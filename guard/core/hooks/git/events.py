@@ -1,4 +1,4 @@
-"""Events of git's own hooks: commits that were made, and commits that took the place of others."""
+"""The events of git's hooks: commits that were made, and commits that replaced others."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ How = Literal[
 
 
 class Rewrite(Frozen):
-    """One commit that took the place of another."""
+    """One commit that replaced another."""
 
     old: Oid
     new: Oid
@@ -30,30 +30,30 @@ class Rewrite(Frozen):
 class _CommitEvent(BaseEvent):
     worktree: Id
     spooled: SpoolName
-    """The name that it had in the spool: a file that is still there was taken in all the same."""
+    """The name of the spool file: one that is still there was recorded all the same."""
 
 
 class CommitRecorded(_CommitEvent):
-    """A commit was made; run and iteration are those in which it was, if it was in one."""
+    """A commit was made, in this run and iteration if it was in one."""
 
     type: Literal["commit_recorded"] = "commit_recorded"
     oid: Oid
     previous: Oid | None
-    """Where HEAD stood before: the parent, or what was amended."""
+    """The commit that HEAD pointed to before: the parent, or the amended commit."""
     branch: Line | None
     how: How
     verified: bool | None
-    """Whether guard's `pre-commit` hook came first; None where it would not have, or nobody can tell."""
+    """Whether guard's `pre-commit` hook came first; None where git would not call it, or nothing tells."""
 
 
 class CommitsRewritten(_CommitEvent):
-    """Commits took the place of others, by an amend or a rebase."""
+    """Commits replaced others, by an amend or a rebase."""
 
     type: Literal["commits_rewritten"] = "commits_rewritten"
     command: Line
     count: Count
     rewrites: tuple[Rewrite, ...]
-    """The newest of them."""
+    """The newest replacements."""
 
 
 CommitEvent = CommitRecorded | CommitsRewritten

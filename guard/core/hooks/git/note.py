@@ -1,4 +1,4 @@
-"""What a hook of git left in the spool: a commit, or commits that took the place of others."""
+"""A note that a git hook left in the spool, and the iteration that its commit belongs to."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ from guard.core.iteration.run import Run
 
 
 class HookNote(Frozen):
-    """One call of a hook."""
+    """One call of a git hook: a commit, or commits that replaced others."""
 
     schema_: Literal["guard/noted-commit/1"] = Field("guard/noted-commit/1", alias="schema")
     event: Literal["post-commit", "post-rewrite"]
@@ -20,7 +20,7 @@ class HookNote(Frozen):
     boot_seconds: BootSeconds
     boot_id: Line | None
     mark: Line | None
-    """The run and the iteration of the process that made the commit, as guard marks those that it starts."""
+    """The run and the iteration that guard marked the process with which made the commit."""
     oid: Oid | None = None
     previous: Oid | None = None
     branch: Line | None = None
@@ -38,25 +38,23 @@ IterationName = tuple[str, int] | None
 
 
 def iteration_of(run: Run | None, mark: str | None, at: datetime) -> IterationName:
-    """The run and the iteration; None if it was made outside of every one.
-
-    What guard started bears its mark. Where a guard watches over the iteration, a commit without it is somebody else's.
-    """
+    """Return the run and the iteration in which a commit was made; None outside of every iteration."""
     if run is None:
         return None
-    marked = _marked(mark)
+    # What guard started bears its mark. While a guard supervises the iteration, a commit without it is not the agent's.
+    marked = _parse_mark(mark)
     if marked is not None:
         return marked if marked[0] == run.run else None
     opened, ended = run.open_iteration, run.last_iteration
     if opened is not None and opened.started_at <= at:
         return (run.run, opened.number) if opened.supervisor is None else None
     if ended is not None and ended.started_at is not None:
-        within = ended.started_at <= at <= ended.ended_at
-        return (run.run, ended.number) if within else None
+        is_within = ended.started_at <= at <= ended.ended_at
+        return (run.run, ended.number) if is_within else None
     return None
 
 
-def _marked(mark: str | None) -> IterationName:
+def _parse_mark(mark: str | None) -> IterationName:
     name, _, number = (mark or "").partition("/")
     is_number = number.isascii() and number.isdecimal() and len(number) < 10
     return (name, int(number)) if is_id(name) and is_number and int(number) > 0 else None

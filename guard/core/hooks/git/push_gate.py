@@ -1,4 +1,4 @@
-"""What speaks against a push: decided from what was seen, each finding with what to do about it."""
+"""Decide what speaks against a push; each finding says what to do about it."""
 
 from dataclasses import dataclass
 from shlex import quote
@@ -12,20 +12,20 @@ class PushState:
 
     uncommitted: tuple[str, ...] = ()
     unverifiable: str | None = None
-    """Why nobody can tell whether all is committed; None if one can."""
+    """Why guard cannot tell whether all is committed; None if it can."""
     breaker_open: str | None = None
-    """Why the breaker is open; None if it is not."""
+    """Why the breaker is open; None if it is closed."""
     rescues: tuple[str, ...] = ()
     """Branches with rescued work that no other branch has."""
     refused_rescue: str | None = None
-    """Where work lies that a rescue could not commit; None if there is none."""
+    """The work that a rescue could not commit; None if there is none."""
     held_by: tuple[str, int] | None = None
-    """The team that holds a completion back, and how many of it count."""
+    """The team that holds a completion back, and how many of its members count."""
 
 
 @dataclass(frozen=True, slots=True)
 class PushFinding:
-    """One reason to wait, and the next thing to do."""
+    """One reason against the push, and what to do about it."""
 
     code: str
     found: str
@@ -36,7 +36,6 @@ _SHOWN = 3
 
 
 def findings(seen: PushState) -> tuple[PushFinding, ...]:
-    """Everything that speaks against it."""
     found: list[PushFinding] = []
     if seen.unverifiable is not None:
         hint = "have guard-check run at pre-push, where nothing is hidden"

@@ -1,4 +1,4 @@
-"""The commits of one work tree as a view: those that git's hooks told of, the newest last."""
+"""The view of the commits that git's hooks noted in one work tree, and which commits came past the hooks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MOST_NAMES = 500
 
 
 class KnownCommit(Frozen):
-    """One commit that a hook told of."""
+    """One commit that a hook noted."""
 
     at: Instant
     oid: Oid
@@ -37,19 +37,19 @@ class Commits(ViewDocument):
     schema_: Literal["guard/commits/1"] = Field("guard/commits/1", alias="schema")
     worktree: Id
     total: Count
-    """How many there ever were."""
+    """How many commits hooks ever noted."""
     commits: tuple[KnownCommit, ...]
     rewrites: tuple[Rewrite, ...]
     folded: tuple[SpoolName, ...]
-    """What was taken in last from the spool."""
+    """The spool files that were recorded last."""
 
     def key(self) -> str:
         return self.worktree
 
     def known_oids(self) -> frozenset[str]:
-        """Every commit that a hook told of, by whichever."""
-        told = (one.oid for one in self.commits)
-        return frozenset((*told, *(one.new for one in self.rewrites)))
+        """Return every commit that a hook noted, as made or as rewritten."""
+        made = (commit.oid for commit in self.commits)
+        return frozenset((*made, *(rewrite.new for rewrite in self.rewrites)))
 
 
 class CommitsFold(Fold[Commits]):
@@ -110,17 +110,16 @@ _SHOWN, _SHORT = 3, 10
 
 @dataclass(frozen=True, slots=True)
 class MissedCommits:
-    """What the hooks tell of some commits that were made here."""
+    """Commits that did not come the usual way."""
 
     unverified: tuple[str, ...] = ()
-    """Made past guard's `pre-commit` hook, as by `--no-verify`."""
+    """Made past guard's `pre-commit` hook, as with `--no-verify`."""
     unrecorded: tuple[str, ...] = ()
-    """No hook told of them."""
+    """Noted by no hook."""
 
     def sentences(self) -> tuple[str, ...]:
-        """In words, for people; none if there is nothing to say."""
         return tuple(
-            f"{plural(len(oids), 'commit')} {how}: {_listed(oids)}"
+            f"{plural(len(oids), 'commit')} {how}: {_short_list(oids)}"
             for oids, how in (
                 (self.unverified, "made past the pre-commit hook (--no-verify)"),
                 (self.unrecorded, "made past every hook"),
@@ -132,12 +131,12 @@ class MissedCommits:
 def find_missed(
     view: Commits | None, made: Sequence[str], *, recorded_before: bool
 ) -> MissedCommits:
-    """What is odd about commits that were made here, oldest first.
-
-    Only what came after the first that a hook told of can have been missed, unless the hooks were there before all of them.
-    """
+    """Find the missed ones among commits that were made here, oldest first."""
+    # Only a commit after the first that a hook noted can have been missed, unless hooks were installed before all of them.
     known = view.known_oids() if view is not None else frozenset()
-    unverified = {one.oid for one in view.commits if one.verified is False} if view else set()
+    unverified = (
+        {commit.oid for commit in view.commits if commit.verified is False} if view else set()
+    )
     first = next((place for place, oid in enumerate(made) if oid in known), len(made))
     expected = made if recorded_before else made[first:]
     return MissedCommits(
@@ -146,6 +145,6 @@ def find_missed(
     )
 
 
-def _listed(oids: Sequence[str]) -> str:
+def _short_list(oids: Sequence[str]) -> str:
     more = " …" if len(oids) > _SHOWN else ""
     return ", ".join(oid[:_SHORT] for oid in oids[:_SHOWN]) + more
