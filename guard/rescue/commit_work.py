@@ -19,19 +19,16 @@ from guard.core.snapshots.snapshot import (
     list_held_back,
 )
 from guard.errors import RepositoryProblem, StoreUnavailable
-from guard.rescue.commits import (
-    Committer,
+from guard.rescue.changes import (
     PathChange,
-    Proven,
-    changes,
+    describe_changes,
     empty_tree,
-    prove,
-    put_into_index,
-    tree_of,
-    written_tree,
+    list_changes,
+    update_index,
+    write_tree,
 )
-from guard.rescue.describe import described
-from guard.rescue.move_branch import IndexLocked, with_index
+from guard.rescue.commits import Committer, Proven, prove, tree_of
+from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
 from guard.rescue.repo_hooks import HookRefused, RepositoryHooks
 from guard.rescue.select import CommitSelection, Planner
@@ -102,7 +99,7 @@ class CommitAttempt:
         if is_mass_deletion(len(plan.delete) - plan.moved, len(before)):
             return self._only_snapshot("mass_deletion")
         tree = tree_of(own, plan) if plan.add or plan.delete else None
-        changed = changes(own, head, tree) if tree else []
+        changed = list_changes(own, head, tree) if tree else []
         if tree is None or not changed:
             return self._nothing(own, state, head, plan, tree)
         prove(own, self._shadow, self._taken, plan, changed)
@@ -132,7 +129,7 @@ class CommitAttempt:
     def _group(self, own: Project, proven: Proven, what: str | None) -> None:
         """In commits of one thought each; boxes are ticked only where the work is."""
         before = proven.head or empty_tree(own)
-        self._groups = untangled(self._orders.grouping(described(own, before, proven.tree)))
+        self._groups = untangled(self._orders.grouping(describe_changes(own, before, proven.tree)))
         if self._orders.tasks is None or what is not None:
             return
         self._ticks = ticks(
@@ -192,8 +189,8 @@ class CommitAttempt:
         commits = self._chain(own, committer, proven)
         changed = self._with_ticks(own, committer, proven, commits)
         try:
-            with committer.moving(branch, commits[-1], proven.head) as words:
-                trouble = with_index(self._project, proven.head, changed, words)
+            with committer.branch_update(branch, commits[-1], proven.head) as words:
+                trouble = move_with_index(self._project, proven.head, changed, words)
         except (RepositoryProblem, IndexLocked) as error:
             if self._ticks is not None:
                 self._ticks.take_back(self._project)
@@ -213,7 +210,7 @@ class CommitAttempt:
         """Commits that add up to what was proven; nothing names them yet."""
         messages = self._messages[: len(self._groups)]
         commits = committer.chain(self._groups, proven.changed, proven.head, messages)
-        if written_tree(own) != proven.tree:
+        if write_tree(own) != proven.tree:
             raise RepositoryProblem("the commits do not add up to what was proven", "try again")
         if committer.unsigned:
             self._notes.append(f"not signed: {committer.unsigned}")
@@ -226,9 +223,9 @@ class CommitAttempt:
         ticks = self._ticks
         if ticks is None:
             return proven.changed
-        put_into_index(own, [ticks.change])
+        update_index(own, [ticks.change])
         message = (*self._messages[len(self._groups) :], committer.message(ticks.group))[0]
-        commit = committer.commit(written_tree(own), commits[-1], message)
+        commit = committer.commit(write_tree(own), commits[-1], message)
         if not ticks.write(self._project):
             self._notes.append("the task file was changed meanwhile: nothing is ticked in it")
             self._ticks = None
@@ -257,9 +254,9 @@ class CommitAttempt:
         differing = self._project.call("diff-index", "--cached", "-z", "--name-only", head)
         behind = set(plan.add) & set(differing.split(b"\0"))
         if behind:
-            there = [change for change in changes(own, None, tree) if change.path in behind]
+            there = [change for change in list_changes(own, None, tree) if change.path in behind]
             with suppress(IndexLocked):
-                with_index(self._project, head, there, ("rev-parse", "--git-dir"))
+                move_with_index(self._project, head, there, ("rev-parse", "--git-dir"))
 
     def _only_snapshot(self, what: str) -> Rescue:
         return self._result(f"not_plain:{what}", f"{_words(what)}: kept in the snapshot only")

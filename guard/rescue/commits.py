@@ -5,8 +5,9 @@ user's own. The project's index is told afterwards, and only of the paths that w
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,27 +16,63 @@ from guard.core.base.paths import path_line
 from guard.core.rescue.commit_message import commit_message
 from guard.core.rescue.groups import Group
 from guard.errors import RepositoryProblem
+from guard.git.run import users_config_value
+from guard.rescue.changes import PathChange, update_index, write_tree
+from guard.rescue.move_branch import ref_update
 from guard.rescue.select import CommitSelection, listed
-from guard.rescue.signing import Signing, signing
-from guard.rescue.stale_locks import noted
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import Taken
+from guard.system.processes import run
+
+_PROGRAMS = {
+    "openpgp": ("gpg.openpgp.program", "gpg.program"),
+    "ssh": ("gpg.ssh.program",),
+    "x509": ("gpg.x509.program",),
+}
+_USUAL = {"openpgp": "gpg", "ssh": "ssh-keygen", "x509": "gpgsm"}
+_KEY_SECONDS = 10.0
+
+
+class Signing(NamedTuple):
+    """What git has to be told: options of its own, and the key; without one nothing can be signed."""
+
+    settings: tuple[str, ...]
+    key: str
+
+
+def signing(environ: Mapping[str, str], committer: str) -> Signing | None:
+    """How the user signs; None if the user does not."""
+    with suppress(RepositoryProblem, OSError, ValueError):
+        if users_config_value("commit.gpgSign", environ, "bool") != "true":
+            return None
+        form = users_config_value("gpg.format", environ) or "openpgp"
+        if form not in _PROGRAMS:
+            return None
+        key = users_config_value("user.signingKey", environ) or _usual_key(form, environ, committer)
+        told = (users_config_value(name, environ) for name in _PROGRAMS[form])
+        program = os.path.expanduser(next(filter(None, told), _USUAL[form]))
+        options = {"gpg.format": form, **dict.fromkeys(_PROGRAMS[form], program)}
+        settings = (word for name, value in options.items() for word in ("-c", f"{name}={value}"))
+        return Signing(tuple(settings), key or "")
+    return None
+
+
+def _usual_key(form: str, environ: Mapping[str, str], committer: str) -> str | None:
+    """What git takes where no key is set: the committer's, or for ssh what the user's own command says."""
+    if form != "ssh":
+        return committer
+    command = users_config_value("gpg.ssh.defaultKeyCommand", environ)
+    if command is None:
+        return None
+    done = run(shlex.split(command), environ=environ, time_limit=_KEY_SECONDS, leaves_nothing=True)
+    line = done.stdout.decode(errors="replace").partition("\n")[0].strip()
+    return line if done.code == 0 and line.startswith(("key::", "ssh-", "ecdsa-", "sk-")) else None
+
 
 _LINK = b"120000"
 _MOST_BRANCHES = 50
 _SIGNING_SHARE = 0.4
-
-
-class PathChange(NamedTuple):
-    """One path that is changed."""
-
-    letter: str
-    mode: bytes
-    oid: str
-    path: bytes
-    old_mode: bytes = b""
-    old_oid: str = ""
 
 
 class Proven(NamedTuple):
@@ -53,29 +90,7 @@ def tree_of(project: Project, plan: CommitSelection) -> str:
     if plan.add:
         words = ("update-index", "--add", "--replace", "-z", "--stdin")
         project.call(*words, stdin=listed(plan.add))
-    return written_tree(project)
-
-
-def written_tree(project: Project) -> str:
-    """The tree in the index; blobs that the last commit names and a partial clone has not are none of ours."""
-    return project.line("write-tree", "--missing-ok")
-
-
-def changes(project: Project, head: str | None, tree: str) -> list[PathChange]:
-    """What a tree changes against the last commit."""
-    before = head or empty_tree(project)
-    fields = project.call("diff-tree", "-r", "-z", "--no-renames", before, tree).split(b"\0")[:-1]
-    found = []
-    for about, path in zip(fields[::2], fields[1::2], strict=True):
-        old_mode, mode, old, oid, letter = about.split()
-        old_mode = old_mode.removeprefix(b":")
-        found.append(PathChange(letter.decode(), mode, oid.decode(), path, old_mode, old.decode()))
-    return found
-
-
-def empty_tree(project: Project) -> str:
-    """What to compare the first commit with."""
-    return project.line("hash-object", "-t", "tree", "--stdin")
+    return write_tree(project)
 
 
 def prove(
@@ -142,9 +157,9 @@ class Committer:
         made: list[str] = []
         for group, message in zip(groups, messages, strict=True):
             named = [path for one in group.changes for path in (one.old_path, one.path) if path]
-            put_into_index(self._project, [by_path[path] for path in named])
+            update_index(self._project, [by_path[path] for path in named])
             parent = made[-1] if made else head
-            made.append(self.commit(written_tree(self._project), parent, message))
+            made.append(self.commit(write_tree(self._project), parent, message))
         return made
 
     def message(self, group: Group) -> bytes:
@@ -169,18 +184,16 @@ class Committer:
 
     def advance(self, branch: str, commit: str, head: str | None) -> None:
         """Move the branch, if it still is where it was."""
-        with self.moving(branch, commit, head) as words:
+        with self.branch_update(branch, commit, head) as words:
             self._project.call(*words)
 
-    @contextmanager
-    def moving(self, branch: str, commit: str, head: str | None) -> Iterator[Sequence[str]]:
+    def branch_update(
+        self, branch: str, commit: str, head: str | None
+    ) -> AbstractContextManager[Sequence[str]]:
         """The command that moves the branch; the locks that it makes are noted meanwhile."""
         old = head or "0" * len(commit)
         reason = f"guard: rescue {self._run}/{self._iteration}"
-        repository = self._project.repository
-        locks = (repository.common_dir / f"{branch}.lock", repository.git_dir / "HEAD.lock")
-        with noted(self._notes, locks, commit):
-            yield "update-ref", "-m", reason, branch, commit, old
+        return ref_update(self._project, self._notes, branch, commit, old, reason)
 
     def new_branch(self, commit: str) -> str:
         """A rescue branch at the commit; a name that is taken is never moved."""
@@ -196,15 +209,3 @@ class Committer:
             else:
                 return name
         raise RepositoryProblem(f"there is no free name like {name}", "delete old rescue branches")
-
-
-def put_into_index(project: Project, changed: Sequence[PathChange]) -> None:
-    """These changes in an index, deletions first: a file may have become a folder."""
-    ordered = sorted(changed, key=lambda change: change.letter != "D")
-    lines = (b"%s %s\t%s\0" % _info(change) for change in ordered)
-    project.call("update-index", "-z", "--index-info", stdin=b"".join(lines))
-
-
-def _info(change: PathChange) -> tuple[bytes, bytes, bytes]:
-    mode = b"0" if change.letter == "D" else change.mode
-    return mode, change.oid.encode(), change.path

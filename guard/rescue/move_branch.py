@@ -1,9 +1,9 @@
-"""The branch and the project's index, brought to new commits in one go.
+"""Move a branch and the project's index to new commits in one go: the engine of rescue and rollback.
 
-The new index is made beside the old one, and takes git's own lock before the branch moves: whoever commits at that moment is
-told so, instead of committing the old index upon our commits. All of this is done by a program of its own, which goes on when
-guard is killed. Should it be killed too, its lock is a second name of a file that is called ours, and that nobody holds any
-more: so it can be told from anybody else's.
+The new index is made beside the old one, in a file of guard's own; git's lock on the index is a second name of that file.
+It is taken before the branch moves, so that a commit made by another git at that moment fails, instead of putting the old
+index upon guard's commits. A program of its own moves branch and index, and goes on when guard is killed. Should it be killed
+too, its lock can be told from any other: it is a second name of a file that is called guard's, and that no process holds.
 """
 
 import errno
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from guard.core.base.text import visible
 from guard.errors import RepositoryProblem
-from guard.rescue.commits import PathChange, put_into_index
+from guard.rescue.changes import PathChange, update_index
+from guard.rescue.stale_locks import noted
 from guard.snapshots.project import Project
 from guard.system.private_files import close
 from guard.system.processes import run
@@ -27,7 +28,7 @@ _PATIENCE_SECONDS = 2.0
 _PAUSE = 0.05
 _LEFT_SECONDS = 3600.0
 _LOCKED, _CHANGED, _NOT_MOVED = 90, 91, 92
-_SCRIPT = f"""
+_LOCK_AND_MOVE = f"""
 new=$1 old=$2 index=$3
 shift 3
 ln "$new" "$index.lock" || exit {_LOCKED}
@@ -37,18 +38,42 @@ fi
 "$@" || {{ code=$?; rm -f "$index.lock"; exit "$code"; }}
 mv -f "$index.lock" "$index" || {{ rm -f "$index.lock"; exit {_NOT_MOVED}; }}
 """
+# A lock that guard holds stays if git fails: the work tree is put back before it goes.
+_MOVE_UNDER_LOCK = """
+index=$1
+shift
+"$@" || exit $?
+mv -f "$index.lock" "$index"
+"""
 
 
 class IndexLocked(Exception):
-    """Somebody else holds the index."""
+    """The index cannot be locked; the message says why."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
-def with_index(
+@contextmanager
+def ref_update(
+    project: Project, notes: Path, ref: str, commit: str, old: str, reason: str
+) -> Iterator[Sequence[str]]:
+    """The git command that moves a branch, or a detached HEAD; the locks that git makes for it are noted meanwhile."""
+    repository = project.repository
+    is_detached = ref == "HEAD"
+    locks = [] if is_detached else [repository.common_dir / f"{ref}.lock"]
+    where = ("--no-deref", ref) if is_detached else (ref,)
+    with noted(notes, [*locks, repository.git_dir / "HEAD.lock"], commit):
+        yield "update-ref", "-m", reason, *where, commit, old
+
+
+def move_with_index(
     project: Project, head: str | None, changed: Sequence[PathChange], words: Sequence[str]
 ) -> str | None:
-    """Run this git command, which moves the branch, and put the changes into the index; why not the latter.
+    """Run this git command, which moves the branch, and put the changes into the index; return why the index was not changed.
 
-    An index that is missing is left so: one with these paths alone would show all others as deleted.
+    An index that is missing stays so: one with these paths alone would show all others as deleted.
     """
     index = project.repository.git_dir / "index"
     if os.path.islink(index) or (head is not None and not os.path.lexists(index)):
@@ -56,9 +81,11 @@ def with_index(
         return "there is no index"
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
+        new = index.with_name(new_index_name())
         try:
-            with _prepared(project, index, changed) as (new, held):
-                code, said = _moved(project, index, new, held, words)
+            with _prepare_index(project, index, new, changed) as held:
+                paths = (new, _old_of(new), index)
+                code, said = _run(project, _LOCK_AND_MOVE, paths, words, (held,))
         except (OSError, RepositoryProblem) as error:
             project.call(*words)
             return error.message if isinstance(error, RepositoryProblem) else f"{error.strerror}"
@@ -70,89 +97,143 @@ def with_index(
             project.call(*words)
             return said
         if time.monotonic() > deadline:
-            raise IndexLocked
+            raise IndexLocked("another git process holds the index")
         time.sleep(_PAUSE)
 
 
 @contextmanager
-def _prepared(
-    project: Project, index: Path, changed: Sequence[PathChange]
-) -> Iterator[tuple[Path, int]]:
-    """The new index in a file of ours, held for as long as anybody of ours is at work on it."""
-    new = index.with_name(f"{_NAME}{os.urandom(6).hex()}")
+def hold_index(project: Project, name: str, changed: Sequence[PathChange]) -> Iterator[int]:
+    """Hold git's lock on the index, with the new index ready under this name; yield the descriptor that holds it."""
+    index = project.repository.git_dir / "index"
+    new = index.with_name(name)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        with _prepare_index(project, index, new, changed) as held:
+            why = _take_lock(index, new)
+            if why is None:
+                try:
+                    yield held
+                finally:
+                    _settle_lock(index, new, moved=False)
+                return
+        if time.monotonic() > deadline:
+            raise IndexLocked(why, "try again when it is done")
+        time.sleep(_PAUSE)
+
+
+def move_under_lock(project: Project, words: Sequence[str], lends: Sequence[int]) -> str | None:
+    """Run this git command, which moves the branch, and put the index that guard holds in its place; return why not."""
+    index = project.repository.git_dir / "index"
+    code, said = _run(project, _MOVE_UNDER_LOCK, (index,), words, lends)
+    return None if code == 0 else said
+
+
+def new_index_name() -> str:
+    """A name in the git directory that `sweep_index` knows as guard's."""
+    return f"{_NAME}{os.urandom(6).hex()}"
+
+
+@contextmanager
+def _prepare_index(
+    project: Project, index: Path, new: Path, changed: Sequence[PathChange]
+) -> Iterator[int]:
+    """Make the new index; yield the descriptor that holds it for as long as guard, or its program, is at work on it."""
     held = -1
     try:
         with suppress(FileNotFoundError):
             shutil.copy2(index, new)
             shutil.copy2(new, _old_of(new))
-        put_into_index(project.with_variables(GIT_INDEX_FILE=os.fspath(new)), changed)
+        update_index(project.with_variables(GIT_INDEX_FILE=os.fspath(new)), changed)
         held = os.open(new, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield new, held
+        yield held
     finally:
-        for left in (new, _old_of(new), _lock_of(new)):
-            with suppress(OSError):
-                os.unlink(left)
+        _remove(new)
         if held >= 0:
             close(held)
 
 
-def _moved(
-    project: Project, index: Path, new: Path, held: int, words: Sequence[str]
+def _take_lock(index: Path, new: Path) -> str | None:
+    """Lock the index; return why it cannot be locked yet."""
+    lock = _lock_of(index)
+    try:
+        os.link(new, lock)
+    except FileExistsError:
+        return "another git process holds the index"
+    except OSError as error:
+        raise IndexLocked(f"{index} cannot be locked: {error.strerror}") from None
+    with suppress(OSError):
+        if _old_of(new).read_bytes() == index.read_bytes():
+            return None
+    os.unlink(lock)
+    return "another process keeps changing the index"
+
+
+def _run(
+    project: Project,
+    script: str,
+    paths: Sequence[Path],
+    words: Sequence[str],
+    lends: Sequence[int],
 ) -> tuple[int | None, str]:
     argv, environ = project.command(*words)
     done = run(
-        [
-            "sh",
-            "-c",
-            _SCRIPT,
-            "sh",
-            os.fspath(new),
-            os.fspath(_old_of(new)),
-            os.fspath(index),
-            *argv,
-        ],
+        ["sh", "-c", script, "sh", *map(os.fspath, paths), *argv],
         environ=environ,
         time_limit=project.deadline.left(),
         cwd=project.repository.root,
-        lends=(held,),
+        lends=tuple(lends),
     )
     said = visible("; ".join(done.stderr.decode(errors="replace").splitlines()))
     return done.code, said or f"exit code {done.code}"
 
 
-def _old_of(new: Path) -> Path:
-    return new.with_name(f"{new.name}.old")
-
-
-def _lock_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}.lock")
-
-
 def sweep_index(git_dir: Path, moved: bool = False) -> list[str]:
-    """Take away what a killed rescue left there; the lock, if it was ours.
+    """Remove what killed processes left beside the index; return the locks that went.
 
     If the branch has `moved` by then, the index that belongs to it is put in its place instead.
     """
-    lock = _lock_of(git_dir / "index")
+    index = git_dir / "index"
     gone = []
     for left in sorted(git_dir.glob(f"{_NAME}*")):
         with suppress(OSError), _unheld(left):
-            if _is_same(left, lock):
-                if moved:
-                    os.rename(lock, git_dir / "index")
-                else:
-                    os.unlink(lock)
-                gone.append(os.fspath(lock))
+            if _settle_lock(index, left, moved=moved):
+                gone.append(os.fspath(_lock_of(index)))
                 os.unlink(left)
             elif time.time() - os.lstat(left).st_mtime > _LEFT_SECONDS:
                 os.unlink(left)
     return gone
 
 
+def settle_index(git_dir: Path, name: str, *, moved: bool) -> None:
+    """After a rollback that was killed: put its index in place if the branch has moved, else remove its lock."""
+    index = git_dir / "index"
+    new = index.with_name(name)
+    _settle_lock(index, new, moved=moved)
+    _remove(new)
+
+
+def _settle_lock(index: Path, new: Path, *, moved: bool) -> bool:
+    """Turn the lock into the index, or remove it; return whether the lock was guard's own."""
+    lock = _lock_of(index)
+    if not _is_same(new, lock):
+        return False
+    if moved:
+        os.rename(lock, index)
+    else:
+        os.unlink(lock)
+    return True
+
+
+def _remove(new: Path) -> None:
+    for left in (new, _old_of(new), _lock_of(new)):
+        with suppress(OSError):
+            os.unlink(left)
+
+
 @contextmanager
 def _unheld(path: Path) -> Iterator[None]:
-    """For as long as nobody has it; an error if somebody has."""
+    """Hold a file that no other process holds; an OSError if one does."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -168,3 +249,11 @@ def _is_same(one: Path, other: Path) -> bool:
         if error.errno == errno.ENOENT:
             return False
         raise
+
+
+def _old_of(new: Path) -> Path:
+    return new.with_name(f"{new.name}.old")
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")

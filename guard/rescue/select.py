@@ -2,9 +2,10 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from guard.core.base.paths import path_line, spell
 from guard.core.base.text import fit_line
@@ -20,13 +21,121 @@ from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.paths import GITLINK, folders_above, is_refused_by_git, is_relative
 from guard.core.snapshots.snapshot import HeldBack
 from guard.errors import RepositoryProblem
-from guard.rescue.ignore_rules import Hidden, hidden
-from guard.rescue.moves import half_moves
 from guard.snapshots.fast_import import Listing
 from guard.snapshots.objects import blobs
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
+from guard.snapshots.stat_cache import CachedFiles
 from guard.snapshots.take import Taken
+
+_MOST_ASKED = 5000
+_NEW_RULE = "ignored: by a rule of this iteration"
+
+
+class Hidden(NamedTuple):
+    """Files that were written since the baseline and are ignored."""
+
+    by_new_rules: dict[bytes, str]
+    """Those that nobody would have ignored before, and why they are held back."""
+    others: int
+
+
+def hidden(
+    project: Project,
+    kept: CachedFiles,
+    known: Collection[bytes],
+    changed: Collection[bytes],
+    since: datetime | None,
+) -> Hidden:
+    """What was written since then, is in the snapshot, is neither committed nor among the `known`, and is ignored."""
+    if since is None:
+        return Hidden({}, 0)
+    written = kept.written_since(int(since.timestamp() * 1e9))
+    asked = [path for path in written if path not in known][:_MOST_ASKED]
+    found, others = {}, 0
+    for source, path in _rules(project, asked):
+        if _is_new(project, source, changed, since):
+            found[path] = _NEW_RULE
+        else:
+            others += 1
+    return Hidden(found, others)
+
+
+def _rules(project: Project, paths: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """For each path that is ignored, the file that has the rule."""
+    if not paths:
+        return
+    asking = project.with_variables(GIT_LITERAL_PATHSPECS="0")
+    asked = b"".join(b"./" + path + b"\0" for path in paths)
+    words = ("check-ignore", "--verbose", "-z", "--stdin")
+    fields = asking.call(*words, stdin=asked, codes=(0, 1)).split(b"\0")[:-1]
+    for source, pattern, path in zip(fields[::4], fields[2::4], fields[3::4], strict=True):
+        if not pattern.startswith(b"!"):
+            yield source, path.removeprefix(b"./")
+
+
+def _is_new(project: Project, source: bytes, changed: Collection[bytes], since: datetime) -> bool:
+    if source in changed:
+        return True
+    inside = not os.path.isabs(source) and not source.startswith(b".git/")
+    place = os.path.join(os.fsencode(project.repository.root), source)
+    try:
+        return not inside and os.stat(place).st_ctime > since.timestamp()
+    except OSError:
+        return False
+
+
+_MOST_COMPARED = 50
+_MOST_BYTES = 256 * 1024
+_ALIKE = 0.5
+
+
+def half_moves(
+    project: Project,
+    shadow: Shadow,
+    taken: Taken,
+    committed: Listing,
+    deleted: Sequence[bytes],
+    added: Collection[bytes],
+    held: Mapping[bytes, str],
+) -> dict[bytes, str]:
+    """Deleted paths whose content now stands where it is not committed, and where that is."""
+    if not deleted:
+        return {}
+    there = {taken.kept[path].oid for path in added}
+    lost = {committed[path][1]: path for path in deleted if committed[path][1] not in there}
+    found = {}
+    for path in taken.kept if lost else ():
+        if path not in committed and path not in added and taken.kept[path].oid in lost:
+            found[lost[taken.kept[path].oid]] = path
+    found |= dict(_edited(project, shadow, taken, lost, held))
+    return {
+        gone: f"moved: to {path_line(path)}, which is not committed" for gone, path in found.items()
+    }
+
+
+def _edited(
+    project: Project,
+    shadow: Shadow,
+    taken: Taken,
+    lost: Mapping[str, bytes],
+    held: Mapping[bytes, str],
+) -> Iterator[tuple[bytes, bytes]]:
+    """Moved and edited: most lines are the same."""
+    new = {taken.kept[path].oid: path for path in list(held)[:_MOST_COMPARED] if path in taken.kept}
+    after = dict(blobs(shadow.call, list(new), _MOST_BYTES)) if lost and new else {}
+    before = blobs(project.call, list(lost)[:_MOST_COMPARED], _MOST_BYTES) if after else ()
+    for oid, old in before:
+        for other, data in after.items():
+            if _is_alike(old, data):
+                yield lost[oid], new[other]
+
+
+def _is_alike(one: bytes, other: bytes) -> bool:
+    lines, others = set(one.splitlines()), set(other.splitlines())
+    most = max(len(lines), len(others))
+    return most > 0 and len(lines & others) >= _ALIKE * most
+
 
 _ENCODING = "working-tree-encoding"
 _LINK = b"120000"

@@ -9,7 +9,8 @@ from guard.core.base.text import plural
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group
 from guard.core.rescue.tick_boxes import ticked
-from guard.rescue.commits import PathChange, Proven, is_as_kept
+from guard.rescue.changes import PathChange
+from guard.rescue.commits import Proven, is_as_kept
 from guard.rescue.select import NO_FILTER
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow

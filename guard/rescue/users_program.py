@@ -8,7 +8,8 @@ from guard.core.base.paths import path_line
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.snapshot import HeldBack, Occasion, Snapshot
 from guard.git.locate import Repository
-from guard.rescue.commits import PathChange, is_as_kept
+from guard.rescue.changes import PathChange
+from guard.rescue.commits import is_as_kept
 from guard.rescue.select import CommitSelection, Planner
 from guard.snapshots.fast_import import Listing
 from guard.snapshots.project import Project

@@ -4,22 +4,23 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from pathlib import Path
 
 from guard.core.base.paths import path_line, spell
 from guard.core.rollback.journal import REFS, RollbackJournal
 from guard.core.snapshots.snapshot import Snapshot
 from guard.rescue.commits import Committer
-from guard.rescue.stale_locks import noted
-from guard.rollback.errors import Stopped
-from guard.rollback.move_branch import index_held, index_name, move
+from guard.rescue.move_branch import (
+    IndexLocked,
+    hold_index,
+    move_under_lock,
+    new_index_name,
+    ref_update,
+)
 from guard.rollback.place import RollbackPlace
-from guard.rollback.preflight import BranchPosition
-from guard.rollback.prepare import PreparedRevert, RevertOrder, prepared
+from guard.rollback.prepare import BranchPosition, PreparedRevert, RevertOrder, Stopped, prepared
 from guard.rollback.recover import settle, work_tree
 from guard.rollback.revert import revert_message
-from guard.rollback.stage import StagedRollback, begin, stage
-from guard.rollback.work_tree_files import Meanwhile, bring
+from guard.rollback.stage import Meanwhile, StagedRollback, begin, bring, stage
 from guard.snapshots.project import Project
 
 Keep = Callable[[], Snapshot]
@@ -84,7 +85,7 @@ class _Making:
             ref=spell(os.fsencode(self._ready.standing.ref)),
             head=head,
             to_sha=commit,
-            index=index_name(),
+            index=new_index_name(),
             snapshot=snapshot,
             paths=tuple(map(spell, paths)),
             new_folders=tuple(map(spell, self._new_folders(paths))),
@@ -124,9 +125,11 @@ def _carry_out(
     with ExitStack() as stack:
         try:
             project = place.project()
-            held = stack.enter_context(index_held(project, staged.journal.index, ready.changed))
+            held = stack.enter_context(hold_index(project, staged.journal.index, ready.changed))
             _refuse_moved(project, ready.standing)
             trouble = _brought(place, project, staged, ready.standing, (held, lock))
+        except IndexLocked as error:
+            raise Stopped("not_ready", f"{error}", error.hint) from None
         except Meanwhile as error:
             raise Stopped("changed_meanwhile", f"{error}", "try again") from None
         finally:
@@ -145,23 +148,12 @@ def _brought(
     with closing(work_tree(place)) as target:
         bring(staged, target)
     journal = staged.journal
-    with noted(place.shadow, _locks(place, standing), journal.to_sha):
-        return move(project, _moving(standing, journal), lends)
+    reason = f"guard: rollback {journal.task_id}"
+    moving = (standing.ref, journal.to_sha, journal.head, reason)
+    with ref_update(project, place.shadow, *moving) as words:
+        return move_under_lock(project, words, lends)
 
 
 def _refuse_moved(project: Project, standing: BranchPosition) -> None:
     if project.commit_of(standing.ref) != standing.head:
         raise Stopped("changed_meanwhile", "somebody committed meanwhile", "try again")
-
-
-def _moving(standing: BranchPosition, journal: RollbackJournal) -> Sequence[str]:
-    where = ("--no-deref", "HEAD") if standing.ref == "HEAD" else (standing.ref,)
-    reason = f"guard: rollback {journal.task_id}"
-    return "update-ref", "-m", reason, *where, journal.to_sha, journal.head
-
-
-def _locks(place: RollbackPlace, standing: BranchPosition) -> list[Path]:
-    head = place.repository.git_dir / "HEAD.lock"
-    if standing.ref == "HEAD":
-        return [head]
-    return [place.repository.common_dir / f"{standing.ref}.lock", head]

@@ -11,7 +11,7 @@ from pathlib import Path
 from guard.errors import StoreUnavailable
 from guard.git.locate import Repository
 from guard.git.search_path import outside
-from guard.rollback.journals import JOURNALS
+from guard.rollback.settle_first import JOURNALS
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import NAME as SHADOW
 from guard.system.deadline import Deadline

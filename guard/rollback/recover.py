@@ -3,37 +3,20 @@
 import os
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from guard.core.base.paths import unspell
-from guard.core.rollback.journal import REFS, RollbackJournal
+from guard.core.rollback.journal import REFS, RollbackJournal, Settled
 from guard.errors import RepositoryProblem
 from guard.git.locate import at
-from guard.rescue.commits import PathChange, changes, put_into_index
+from guard.rescue.changes import PathChange, list_changes, update_index
+from guard.rescue.move_branch import settle_index
 from guard.rescue.stale_locks import sweep_locks
-from guard.rollback.move_branch import settle_index
 from guard.rollback.place import RollbackPlace
-from guard.rollback.stage import StagedRollback, under_way
-from guard.rollback.work_tree_files import take_back, tidy
+from guard.rollback.stage import StagedRollback, take_back, tidy, under_way
 from guard.snapshots.project import Project
 from guard.snapshots.restore import identities
 from guard.snapshots.safe_writer import SafeFolder
-
-
-@dataclass(frozen=True)
-class Settled:
-    """What became of a rollback."""
-
-    task_id: str
-    head: str
-    to_sha: str
-    moved: bool
-    """Whether the revert is on the branch; else all is as it was."""
-    left: tuple[str, ...] = ()
-    """Files that somebody changed since, and that are as they were left."""
-    snapshot: str | None = None
-    """The work tree as it was before, where that is known."""
 
 
 def settle_all(place: RollbackPlace) -> list[Settled]:
@@ -117,14 +100,14 @@ def _committed_since(project: Project, journal: RollbackJournal) -> frozenset[by
     tip = project.commit_of("HEAD")
     if tip is None or tip == journal.head:
         return frozenset()
-    return frozenset(change.path for change in changes(project, journal.head, tip))
+    return frozenset(change.path for change in list_changes(project, journal.head, tip))
 
 
 def _mend_index(project: Project, journal: RollbackJournal) -> None:
     """Where the index was not swapped, the paths in it that still are as before get what the revert has."""
-    behind = list(_behind(project, changes(project, journal.head, journal.to_sha)))
+    behind = list(_behind(project, list_changes(project, journal.head, journal.to_sha)))
     if behind:
-        put_into_index(project, behind)
+        update_index(project, behind)
 
 
 def _behind(project: Project, changed: list[PathChange]) -> Iterator[PathChange]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from guard.core.base.text import plural, visible
 from guard.errors import RepositoryProblem
-from guard.rescue.commits import empty_tree
+from guard.rescue.changes import empty_tree
 from guard.snapshots.project import Project
 
 TRAILER = "Guard-Rollback"

@@ -21,20 +21,25 @@ from guard.core.coordinator.requests import Draft
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
-from guard.core.rollback.report import RollbackReport, RolledBackTask
+from guard.core.rollback.journal import Settled
+from guard.core.rollback.report import (
+    RollbackReport,
+    RolledBackTask,
+    aborted,
+    finished_now,
+    refused,
+    repeated,
+    taken_back,
+)
 from guard.core.snapshots.snapshot import MOST_NAMED, Occasion, Snapshot
 from guard.errors import GuardError, Refused
 from guard.git.reader import RepositoryReader
 from guard.rollback.carry_out import RolledBack, roll_back
-from guard.rollback.errors import Stopped
-from guard.rollback.journals import announced
-from guard.rollback.outcome import end_of, outcome
+from guard.rollback.history import attempts, commits_of_task, end_of, outcome
 from guard.rollback.place import RollbackPlace, alone
-from guard.rollback.prepare import RevertOrder, prepared
-from guard.rollback.recover import Settled, settle_all
-from guard.rollback.report import aborted, finished_now, refused, repeated, taken_back
-from guard.rollback.retry import attempts
-from guard.rollback.task_commits import commits_of_task
+from guard.rollback.prepare import RevertOrder, Stopped, prepared
+from guard.rollback.recover import settle_all
+from guard.rollback.settle_first import announced
 from guard.snapshots.take import keep
 from guard.store import Change
 

@@ -10,8 +10,8 @@ import pytest
 from guard.errors import RepositoryProblem
 from guard.git.locate import find
 from guard.rescue import mended
-from guard.rescue.commits import PathChange
-from guard.rescue.move_branch import sweep_index, with_index
+from guard.rescue.changes import PathChange
+from guard.rescue.move_branch import move_with_index, sweep_index
 from guard.rescue.stale_locks import noted, sweep_locks
 from guard.snapshots.project import Project
 from guard.system.deadline import Deadline
@@ -162,10 +162,10 @@ def test_nobody_commits_the_old_index_while_the_branch_moves(repository: Path) -
     change = PathChange("A", b"100644", blob, b"new.txt")
     commits = ("-c", "alias.commits=!git commit -q --allow-empty -m theirs", "commits")
     with pytest.raises(RepositoryProblem, match=r"index\.lock"):
-        with_index(project, head, [change], commits)
+        move_with_index(project, head, [change], commits)
     assert git(repository, "rev-parse", "HEAD").strip() == head
     assert git(repository, "ls-files", "new.txt") == ""
-    assert with_index(project, head, [change], ("rev-parse", "HEAD")) is None
+    assert move_with_index(project, head, [change], ("rev-parse", "HEAD")) is None
     assert git(repository, "ls-files", "new.txt") == "new.txt\n"
     assert sorted(path.name for path in (repository / ".git").glob("*index*")) == ["index"]
 
@@ -177,5 +177,5 @@ def test_what_others_have_staged_stays_staged(repository: Path) -> None:
     git(repository, "add", "theirs.txt")
     blob = git(repository, "rev-parse", ":theirs.txt").strip()
     change = PathChange("A", b"100644", blob, b"ours.txt")
-    assert with_index(project, head, [change], ("rev-parse", "HEAD")) is None
+    assert move_with_index(project, head, [change], ("rev-parse", "HEAD")) is None
     assert git(repository, "ls-files", "ours.txt", "theirs.txt") == "ours.txt\ntheirs.txt\n"

@@ -11,8 +11,9 @@ import pytest
 from guard.errors import RepositoryProblem
 from guard.git.locate import find
 from guard.rescue import rescue
-from guard.rescue.commits import Committer, PathChange, changes, prove, tree_of
-from guard.rescue.move_branch import IndexLocked, with_index
+from guard.rescue.changes import PathChange, list_changes
+from guard.rescue.commits import Committer, prove, tree_of
+from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
 from guard.rescue.select import CommitSelection
 from guard.snapshots.project import Project
@@ -279,7 +280,7 @@ def test_an_index_that_is_locked_meanwhile_is_not_waited_for_long(repository: Pa
     )
     words = ("update-ref", "refs/heads/other", head)
     with pytest.raises(IndexLocked):
-        with_index(project_of(repository), head, [change], words)
+        move_with_index(project_of(repository), head, [change], words)
     assert git(repository, "branch", "--list", "other") == ""
     assert (repository / ".git/index.lock").exists()
     assert not list((repository / ".git").glob("guard-index*"))
@@ -307,7 +308,7 @@ def test_a_commit_that_is_not_proven_is_refused(
         own.call("read-tree", head)
         tree = tree_of(own, CommitSelection((b"new.txt",), (), ()))
         with pytest.raises(RepositoryProblem, match=why):
-            prove(own, shadow, taken, plan, changes(own, head, tree))
+            prove(own, shadow, taken, plan, list_changes(own, head, tree))
 
 
 def test_rescues_at_once_do_each_other_no_harm(repository: Path, workspace: Path) -> None:

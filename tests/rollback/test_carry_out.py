@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.rollback.errors import Stopped
+from guard.rollback.prepare import Stopped
 from tests.support import commit, git, write
 from tests.support.rescuing import contents
 from tests.support.rolling_back import rolled_back, state

@@ -7,8 +7,8 @@ import pytest
 
 from guard.git.locate import find
 from guard.git.reader import RepositoryReader
-from guard.rollback.errors import Stopped
-from guard.rollback.task_commits import commits_of_task
+from guard.rollback.history import commits_of_task
+from guard.rollback.prepare import Stopped
 from tests.support import commit, git
 
 

@@ -4,12 +4,13 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from guard.core.rollback.journal import Settled
 from guard.core.snapshots.snapshot import Snapshot
 from guard.git.locate import find
 from guard.rollback.carry_out import RolledBack, roll_back
 from guard.rollback.place import RollbackPlace, alone
 from guard.rollback.prepare import RevertOrder
-from guard.rollback.recover import Settled, settle_all
+from guard.rollback.recover import settle_all
 from tests.support import TIME_LIMIT, git
 from tests.support.rescuing import Contents, contents, take_snapshot
 

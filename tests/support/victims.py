@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from guard.git import run as call
-from guard.rollback import move_branch as swapping
+from guard.rescue import move_branch
 from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.rescuing import attempt_rescue, take_snapshot
 from tests.support.rolling_back import rolled_back
 
 _SUBREAPER = 36
 _WRITES = (
-    (swapping, "run"),
+    (move_branch, "run"),
     *((os, name) for name in ("link", "mkdir", "rename", "rmdir", "symlink", "unlink")),
 )
 Order = dict[str, Any]

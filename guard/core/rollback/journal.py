@@ -1,5 +1,6 @@
 """What is known of a rollback that is under way, kept on disk so that whoever comes next can finish or undo it."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -32,3 +33,18 @@ class RollbackJournal(Frozen):
     paths: tuple[Spelled, ...]
     new_folders: tuple[Spelled, ...]
     """Folders that are not there before, the outer ones first."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of a rollback."""
+
+    task_id: str
+    head: str
+    to_sha: str
+    moved: bool
+    """Whether the revert is on the branch; else all is as it was."""
+    left: tuple[str, ...] = ()
+    """Files that somebody changed since, and that are as they were left."""
+    snapshot: str | None = None
+    """The work tree as it was before, where that is known."""

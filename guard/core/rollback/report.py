@@ -1,10 +1,17 @@
 """What `guard rollback` prints."""
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from guard.core.base.fields import Frozen, Id, Line, Oid, Report
+from guard.core.base.text import fit_line
+from guard.core.coordinator.entries import TaskCommit
+from guard.core.coordinator.state import Coordinator
+from guard.core.coordinator.upkeep_events import RollbackStarted
+from guard.core.rollback.journal import Settled
+from guard.core.snapshots.snapshot import MOST_NAMED
 
 
 class RolledBackTask(Frozen):
@@ -41,3 +48,95 @@ class RollbackReport(Report):
     """Tasks in progress that were built on it."""
     paths: tuple[Line, ...]
     """Files that change, or that stand against it."""
+
+
+def refused(state: Coordinator, fields: Mapping[str, object], *, dry: bool) -> RollbackReport:
+    """What the plan does not allow, from the event that says so."""
+    dependents = fields.get("dependents", ())
+    return RollbackReport(
+        done=False,
+        dry_run=dry,
+        reason=str(fields["reason"]),
+        dependents=dependents if isinstance(dependents, tuple) else (),
+        task_id=str(fields["task_id"])[:128],
+        tasks=(),
+        aborted=(),
+        paths=(),
+        detail=_sentence(state, fields),
+    )
+
+
+def _sentence(state: Coordinator, fields: Mapping[str, object]) -> str:
+    task, dependents = state.task_name(str(fields["task_id"])), fields.get("dependents", ())
+    words = {
+        "unknown_task": f"the plan has no task {task}",
+        "not_completed": f"{task} is not completed, so there is nothing to roll back",
+        "no_commit_recorded": f"no commit of {task} was recorded when it passed its audit",
+    }
+    first = dependents[:10] if isinstance(dependents, tuple) else ()
+    named = ", ".join(state.task_name(one) for one in first)
+    built = f"completed tasks depend on {task}: {named}; --cascade rolls them back first"
+    return fit_line(words.get(str(fields["reason"]), built))
+
+
+def taken_back(
+    task_id: str,
+    commit: TaskCommit,
+    commits: Sequence[str],
+    to_sha: str | None = None,
+    snapshot: str | None = None,
+) -> RolledBackTask:
+    """One task, with what is reverted of it."""
+    return RolledBackTask(
+        task_id=task_id,
+        commit=commit.commit_sha,
+        commits=tuple(commits[:MOST_NAMED]),
+        files=tuple(fit_line(path) for path in commit.files_modified[:MOST_NAMED]),
+        to_sha=to_sha,
+        snapshot=snapshot,
+    )
+
+
+def finished_now(
+    before: Coordinator, now: Coordinator, found: Settled, *, dry: bool
+) -> RollbackReport:
+    """A rollback that was killed, and is finished: whoever asks for it again has what they want."""
+    commit, begun = before.task_commits.get(found.task_id), before.rollback_in_progress
+    commits = begun.commits if begun is not None else ()
+    tasks = (
+        (taken_back(found.task_id, commit, commits, found.to_sha, found.snapshot),)
+        if commit is not None
+        else ()
+    )
+    return RollbackReport(
+        done=True,
+        dry_run=dry,
+        task_id=found.task_id,
+        reason="finished",
+        detail="a rollback of it that was killed is finished now",
+        tasks=tasks,
+        dependents=(),
+        aborted=aborted(before, now),
+        paths=(),
+    )
+
+
+def repeated(begun: RollbackStarted, *, dry: bool) -> RollbackReport:
+    """It was done before, under the same id: nothing happens, whatever became of the task since."""
+    return RollbackReport(
+        done=True,
+        dry_run=dry,
+        task_id=begun.task_id,
+        reason="repeated",
+        detail=f"rolled back before under this id, at {begun.at:%Y-%m-%d %H:%M} UTC",
+        tasks=(),
+        dependents=(),
+        aborted=(),
+        paths=(),
+    )
+
+
+def aborted(before: Coordinator, now: Coordinator | None) -> tuple[str, ...]:
+    """Tasks that were in progress, and are not any more because what they were built on is gone."""
+    still = {one.task_id for one in now.in_progress_tasks} if now else set()
+    return tuple(one.task_id for one in before.in_progress_tasks if one.task_id not in still)

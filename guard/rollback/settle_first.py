@@ -1,4 +1,4 @@
-"""What tells of a rollback that has not ended: its journal, and the plan. Every command asks, so it loads next to nothing."""
+"""A rollback that was killed half-way is seen to by the next command: finished or undone, if there is one."""
 
 import os
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ from guard.context.invocation import Invocation
 
 if TYPE_CHECKING:
     from guard.core.coordinator.entries import Rollback
+
 
 JOURNALS = "rollbacks.d"
 
@@ -26,3 +27,21 @@ def announced(guard: Invocation) -> "Rollback | None":
 
     state = find_state(guard)
     return state.rollback_in_progress if state is not None else None
+
+
+def see_to_killed(guard: Invocation) -> None:
+    """Finish or undo a rollback that was killed: its half-swapped files are nobody's work."""
+    if guard.repository_if_any is not None and has_journals(guard):
+        _finish_or_undo(guard)
+
+
+def see_to_unrecorded(guard: Invocation) -> None:
+    """The same for what reads or changes the plan: also one that only lacks the record of its end."""
+    if guard.repository_if_any is not None and (has_journals(guard) or announced(guard)):
+        _finish_or_undo(guard)
+
+
+def _finish_or_undo(guard: Invocation) -> None:
+    from guard.rollback.rollback import finish_or_undo
+
+    finish_or_undo(guard)

@@ -1,0 +1,128 @@
+"""How a rollback ended that was announced, and of which nobody recorded the end: the repository tells."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from guard.coordinator.record import reused_id_error
+from guard.core.coordinator.entries import Rollback
+from guard.core.coordinator.requests import Draft, numbered_id
+from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
+from guard.core.rescue.state import full_ref
+from guard.core.rollback.journal import Settled
+from guard.errors import RepositoryProblem
+from guard.git.gitdir_files import heads
+from guard.git.reader import RepositoryReader
+from guard.git.refs import missing
+from guard.rollback.place import RollbackPlace
+from guard.rollback.prepare import Stopped
+from guard.rollback.recover import has_revert
+from guard.store import Store
+
+INTERRUPTED = "interrupted"
+
+
+def outcome(place: RollbackPlace, begun: Rollback, settled: Sequence[Settled]) -> Settled:
+    """By its journal, which was settled where it happened; without one by what it moves."""
+    known = next((one for one in settled if one.to_sha == begun.to_sha), None)
+    if known is not None:
+        return known
+    return Settled(begun.task_id, begun.head, begun.to_sha, _has_moved(place, begun))
+
+
+def _has_moved(place: RollbackPlace, begun: Rollback) -> bool:
+    """A branch is the same in all work trees. A detached HEAD is that of one, and it is not recorded of which: the revert was
+    made for it alone, so whichever has it is the one."""
+    project = place.project()
+    ref = full_ref(begun.branch)
+    if ref is not None:
+        return has_revert(project, ref, begun.to_sha)
+    for head, _path in heads(place.repository):
+        with suppress(RepositoryProblem):
+            if has_revert(project, head, begun.to_sha):
+                return True
+    return False
+
+
+def end_of(begun: Rollback, found: Settled) -> Draft:
+    """The event that is to be recorded."""
+    if not found.moved:
+        return partial(RollbackFailed, task_id=begun.task_id, reason=INTERRUPTED)
+    return partial(
+        TaskRolledBack,
+        task_id=begun.task_id,
+        from_sha=begun.head,
+        to_sha=begun.to_sha,
+        reason=begun.reason,
+    )
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """The rollbacks of one id, of which at most the last has succeeded."""
+
+    next_id: str
+    """The id of the one that comes next: the id itself is the first one's."""
+    done: RollbackStarted | None = None
+
+
+def attempts(store: Store, task_id: str, event_id: str) -> Attempts:
+    """All that the log tells of this id; refused if something else was recorded under it."""
+    count, next_id = 1, event_id
+    begun: RollbackStarted | None = None
+    for entry in store.entries():
+        event = entry.event
+        if event.id == next_id:
+            if not isinstance(event, RollbackStarted) or event.task_id != task_id:
+                raise reused_id_error(event, event_id)
+            begun, count = event, count + 1
+            next_id = numbered_id(event_id, count)
+        elif begun is not None and isinstance(event, TaskRolledBack | RollbackFailed):
+            # There is one rollback at a time: the next end is its end.
+            if isinstance(event, TaskRolledBack):
+                return Attempts(next_id, begun)
+            begun = None
+    return Attempts(next_id)
+
+
+MOST_COMMITS = 10_000
+
+
+def commits_of_task(
+    git: RepositoryReader, base_sha: str | None, commit_sha: str, earlier: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The commits of a task, the newest first: those after its base, by first parents, up to where it ended.
+
+    `earlier` are the commits at which other tasks had ended before: what those lead to is theirs. Without a base it is the last
+    commit alone.
+    """
+    _refuse_missing(git, [oid for oid in (base_sha, commit_sha) if oid])
+    if base_sha is None:
+        return (commit_sha,)
+    if git.line("merge-base", base_sha, commit_sha) != base_sha:
+        raise _rewritten(base_sha)
+    known = set(missing(git, earlier)) if earlier else set()
+    without = [base_sha, *(oid for oid in earlier if oid not in known)]
+    stdin = "".join([f"{commit_sha}\n", *(f"^{oid}\n" for oid in without)]).encode()
+    words = ("rev-list", "--first-parent", "--topo-order", f"--max-count={MOST_COMMITS + 1}")
+    found = tuple(git.ask(*words, "--stdin", stdin=stdin).decode().split())
+    if len(found) > MOST_COMMITS:
+        raise RepositoryProblem(
+            f"the task has more than {MOST_COMMITS} commits", "revert them with `git revert`"
+        )
+    return found
+
+
+def _refuse_missing(git: RepositoryReader, oids: Sequence[str]) -> None:
+    gone = missing(git, oids)
+    if gone:
+        raise _rewritten(gone[0])
+
+
+def _rewritten(oid: str) -> Stopped:
+    return Stopped(
+        "not_in_history",
+        f"{oid[:12]}, between which and its end the task's commits were, is not in its history",
+        "`git log` and `git reflog` show what became of it; revert that with `git revert`",
+    )
