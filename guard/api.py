@@ -174,8 +174,8 @@ def generate_resume_prompt(
     """The prompt that brings a stalled agent back; None if it is at work, or has ended. Nothing is sent."""
     from guard.resume.send import ResumeRequest, resume
 
-    wish = ResumeRequest(task_id, lookback_minutes, claim_task, validates=validate_activity)
-    return resume(_invocation(workspace, repo), agent_id, wish).prompt
+    request = ResumeRequest(task_id, lookback_minutes, claim_task, check_activity=validate_activity)
+    return resume(_invocation(workspace, repo), agent_id, request).prompt
 
 
 def is_resumer_prompt(message: str) -> bool:

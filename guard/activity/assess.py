@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from guard.activity.collect import CollectedSigns, collect
 from guard.activity.known_agents import KnownAgents, find_agent
 from guard.activity.subject import AgentSubject
-from guard.context.ids import new_id
+from guard.agents.registry import refuse_invalid_fields, stamp_of
 from guard.context.invocation import Invocation
 from guard.core.activity.assess import assess
 from guard.core.activity.events import ActivityForgotten, FalseAlarmLearned
@@ -174,17 +174,13 @@ def _mark_false_alarm(guard: Invocation, agent: Agent, reason: str) -> None:
 
 
 def _forget_lessons(guard: Invocation, agent: Agent, reason: str) -> bool:
-    with guard.writable_store.change() as change:
+    with guard.writable_store.change() as change, refuse_invalid_fields():
         watched = change.view(WATCHED_AGENT, baseline_key(agent.task_id, agent.agent_id))
         if watched is None or watched.learned_lookback_minutes is None:
             return False
         change.append(
             ActivityForgotten(
-                at=guard.clock.now(),
-                id=new_id(),
-                task_id=agent.task_id,
-                agent_id=agent.agent_id,
-                incarnation=agent.incarnation,
+                **stamp_of(agent, guard.clock.now()),
                 reason=valid(reason)[:512],
             )
         )
@@ -193,17 +189,13 @@ def _forget_lessons(guard: Invocation, agent: Agent, reason: str) -> bool:
 
 def _record_lesson(guard: Invocation, agent: Agent, lesson: Lesson) -> WatchedAgent:
     key = baseline_key(agent.task_id, agent.agent_id)
-    with guard.writable_store.change() as change:
+    with guard.writable_store.change() as change, refuse_invalid_fields():
         known = change.fold(WATCHED_AGENT, key).document()
         # Another guard may have learned the same a moment ago.
         if not any(one.at == lesson.resumed_at and one.false_alarm for one in known.resumes):
             change.append(
                 FalseAlarmLearned(
-                    at=guard.clock.now(),
-                    id=new_id(),
-                    task_id=agent.task_id,
-                    agent_id=agent.agent_id,
-                    incarnation=agent.incarnation,
+                    **stamp_of(agent, guard.clock.now()),
                     resumed_at=lesson.resumed_at,
                     proof=lesson.proof,
                     silence_minutes=lesson.silence_minutes,

@@ -64,13 +64,13 @@ def command(
 
     guard: Invocation = ctx.obj
     _check_words(agent, task, everyone, send, by, watch)
-    wish = ResumeRequest(task, lookback, not no_claim, send, by, not no_activity_check)
+    request = ResumeRequest(task, lookback, not no_claim, send, by, not no_activity_check)
     if agent is not None:
         ingest_hooks(guard)
-        report = resume(guard, agent, wish)
+        report = resume(guard, agent, request)
         guard.output.verdict(report, form, resume_text)
         ctx.exit(report.exit_code)
-    ctx.exit(_all(guard, wish, form, watch))
+    ctx.exit(_all(guard, request, form, watch))
 
 
 def _check_words(
@@ -88,7 +88,7 @@ def _check_words(
         raise WrongUsage("--by says how to send, and nothing is sent", "add --send")
 
 
-def _all(guard: Invocation, wish: "ResumeRequest", form: str, watch: bool) -> int:
+def _all(guard: Invocation, request: "ResumeRequest", form: str, watch: bool) -> int:
     from guard.resume.monitor import Monitor, resume_due
 
     def tell(report: ResumeReport) -> None:
@@ -96,10 +96,10 @@ def _all(guard: Invocation, wish: "ResumeRequest", form: str, watch: bool) -> in
         guard.output.result(line)
 
     if watch:
-        Monitor(guard, wish, tell).watch()
+        Monitor(guard, request, tell).watch()
         return 0
     codes = set()
-    for report in resume_due(guard, wish):
+    for report in resume_due(guard, request):
         tell(report)
         codes.add(report.exit_code)
     return next((code for code in (1, 14, 13) if code in codes), 0)

@@ -1,1 +1,1 @@
-"""Bringing stalled agents back: the evidence gathered, the prompt delivered, and a monitor that does so for all."""
+"""Bring a stalled agent back: gather the evidence, write the prompt, and send it through a channel that is proved open."""

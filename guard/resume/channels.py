@@ -1,4 +1,4 @@
-"""The ways by which a prompt reaches an agent, each proved possible before anything is recorded or sent."""
+"""The channels by which a prompt reaches an agent, each proved open before anything is recorded or sent."""
 
 import os
 import shlex
@@ -26,62 +26,60 @@ _MOST_OUTPUT = 1024 * 1024
 
 
 class CannotDeliver(Exception):
-    """Nothing was sent; the text is a sentence that says why."""
+    """Nothing was sent; the message says why."""
 
 
 class MayHaveArrived(Exception):
-    """Something was sent, and it did not end as it should."""
+    """Something was sent, but delivery did not end as it should."""
 
 
 @dataclass(frozen=True)
 class OpenChannel:
-    """One way that is open now."""
+    """A channel that is open now."""
 
     way: ResumeWay
     deliver: Callable[[str], str]
-    """Sends the prompt, and says in a few words where it went."""
+    """Sends the prompt, and returns in a few words where it went."""
 
 
-def open_channel(gathered: StalledAgent, by: str) -> OpenChannel:
-    """The way that was asked for, or the first that is open; CannotDeliver if there is none.
-
-    A session is resumed only where that was asked for: it starts a program.
-    """
+def open_channel(stalled: StalledAgent, by: str) -> OpenChannel:
+    """Open the requested channel, or with `auto` the first possible one; CannotDeliver if there is none."""
+    # `auto` never resumes a session: that starts a program.
     refused = []
     for way in _AUTOMATIC if by == "auto" else (by,):
         try:
-            return _WAYS[way](gathered)
+            return _WAYS[way](stalled)
         except CannotDeliver as error:
             refused.append(f"{way}: {error}")
     raise CannotDeliver("; ".join(refused))
 
 
-def _open_tmux(gathered: StalledAgent) -> OpenChannel:
-    agent = gathered.agent
+def _open_tmux(stalled: StalledAgent) -> OpenChannel:
+    agent = stalled.agent
     if agent.tmux_session is None:
         raise CannotDeliver("no tmux session of it is recorded")
     if same_place(agent.host, here()) != "here":
         raise CannotDeliver("it runs on another machine")
     try:
-        server = tmux.server(agent.tmux_socket or tmux.socket_path(None, gathered.guard.environ))
+        server = tmux.server(agent.tmux_socket or tmux.socket_path(None, stalled.guard.environ))
         session = server.find(agent.tmux_session, agent.tmux_identity)
         if session is None or agent.tmux_identity is None:
             raise CannotDeliver(
                 f"the tmux session {agent.tmux_session} that was recorded is not there"
             )
-        place = tmux_pane.find_pane(session, _recorded_process(gathered))
+        place = tmux_pane.find_pane(session, _recorded_process(stalled))
     except (tmux.TmuxUnknown, tmux_pane.CannotPaste) as error:
         raise CannotDeliver(str(error)) from None
     return OpenChannel("tmux", lambda text: _paste_into(place, text))
 
 
-def _recorded_process(gathered: StalledAgent) -> tuple[int, str]:
-    """The process that was recorded with its start: its own, or that of the iteration which its guard runs."""
-    agent = gathered.agent
+def _recorded_process(stalled: StalledAgent) -> tuple[int, str]:
+    """The agent's own recorded process, or that of the iteration that its guard runs."""
+    agent = stalled.agent
     if agent.pid is not None and agent.pid_start is not None:
         return agent.pid, agent.pid_start
     keeper = (agent.keeper_pid, agent.keeper_start)
-    for one in gathered.guard.store.views(RUN).values() if agent.keeper_pid else ():
+    for one in stalled.guard.store.views(RUN).values() if agent.keeper_pid else ():
         opened = one.open_iteration
         watch = opened.supervisor if opened is not None else None
         if opened and opened.process and watch and (watch.pid, watch.start) == keeper:
@@ -99,13 +97,15 @@ def _paste_into(place: tmux_pane.Pane, text: str) -> str:
     return f"pasted into the pane {place.pane_id}"
 
 
-def _open_session(gathered: StalledAgent) -> OpenChannel:
-    guard, agent, root = gathered.guard, gathered.agent, gathered.root
+def _open_session(stalled: StalledAgent) -> OpenChannel:
+    guard, agent, root = stalled.guard, stalled.agent, stalled.root
     seen = look(
         agent.whereabouts, age_seconds=seconds_since_placed(agent, guard.clock), here=here()
     )
     if seen.state == "alive":
-        raise CannotDeliver(f"it runs, and a session has one process at a time: {seen.detail}")
+        raise CannotDeliver(
+            f"it is running, and a session has one process at a time: {seen.detail}"
+        )
     if root is None:
         raise CannotDeliver("its work tree is not known")
     try:
@@ -123,9 +123,9 @@ def _open_session(gathered: StalledAgent) -> OpenChannel:
     return OpenChannel("session", deliver)
 
 
-def _open_inbox(gathered: StalledAgent) -> OpenChannel:
-    agent, root = gathered.agent, gathered.root
-    patterns = gathered.guard.config.settings.resume.inbox_folders
+def _open_inbox(stalled: StalledAgent) -> OpenChannel:
+    agent, root = stalled.agent, stalled.root
+    patterns = stalled.guard.config.settings.resume.inbox_folders
     levels = find_inbox(root, patterns, agent.agent_id, agent.task_id) if root else None
     if root is None or levels is None:
         raise CannotDeliver("it has no inbox: none of `resume.inbox_folders` exists")
@@ -134,7 +134,7 @@ def _open_inbox(gathered: StalledAgent) -> OpenChannel:
         digest = sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
         try:
             name = put_in_inbox(
-                root, levels, f"resume-{gathered.now:%Y%m%dT%H%M%SZ}-{digest}.md", text
+                root, levels, f"resume-{stalled.now:%Y%m%dT%H%M%SZ}-{digest}.md", text
             )
         except OSError as error:
             raise CannotDeliver(f"its inbox takes no file: {error.strerror or error}") from None
@@ -143,19 +143,19 @@ def _open_inbox(gathered: StalledAgent) -> OpenChannel:
     return OpenChannel("inbox", deliver)
 
 
-def _open_command(gathered: StalledAgent) -> OpenChannel:
-    settings = gathered.guard.config.settings.resume
+def _open_command(stalled: StalledAgent) -> OpenChannel:
+    settings = stalled.guard.config.settings.resume
     try:
         words = shlex.split(settings.command)
     except ValueError as error:
         raise CannotDeliver(f"`resume.command` cannot be split into words: {error}") from None
     if not words:
         raise CannotDeliver("`resume.command` is not set")
-    if shutil.which(words[0], path=gathered.guard.environ.get("PATH")) is None:
+    if shutil.which(words[0], path=stalled.guard.environ.get("PATH")) is None:
         raise CannotDeliver(f"there is no program {words[0]}")
 
     def deliver(text: str) -> str:
-        environ = {**gathered.guard.environ, **_ids(gathered.agent)}
+        environ = {**stalled.guard.environ, **_ids(stalled.agent)}
         limit, data = settings.command_seconds, valid(text).encode()
         try:
             done = run(
@@ -172,23 +172,22 @@ def _open_command(gathered: StalledAgent) -> OpenChannel:
             why = "printed too much" if done.overflowed else f"took longer than {limit:g} s"
             raise MayHaveArrived(f"{words[0]} {why}, and was ended")
         if done.code != 0:
-            said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
-            raise MayHaveArrived(f"{words[0]} ended with {done.code}: {said}")
+            stderr = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+            raise MayHaveArrived(f"{words[0]} ended with {done.code}: {stderr}")
         return f"{words[0]} has taken it"
 
     return OpenChannel("command", deliver)
 
 
 def _ids(agent: Agent) -> dict[str, str]:
-    """By which a program finds the agent."""
-    told = {
+    values = {
         "GUARD_TASK_ID": agent.task_id,
         "GUARD_AGENT_ID": agent.agent_id,
         "GUARD_AGENT_INCARNATION": str(agent.incarnation),
         "GUARD_AGENT_TMUX_SESSION": agent.tmux_session,
         "GUARD_AGENT_PID": str(agent.pid) if agent.pid is not None else None,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 _WAYS: dict[str, Callable[[StalledAgent], OpenChannel]] = {
@@ -206,7 +205,7 @@ _MOST_NAMES = 100
 
 
 def find_inbox(root: Path, patterns: str, agent: str, task: str) -> tuple[str, ...] | None:
-    """The first of these folders that exists below the work tree, by the names on the way; None if none does."""
+    """The first inbox folder that exists below the work tree, as path levels; None if there is none."""
     for levels in fill_patterns(patterns, agent, task):
         with suppress(OSError, ValueError), _open_folder(root, levels):
             return levels
@@ -214,7 +213,7 @@ def find_inbox(root: Path, patterns: str, agent: str, task: str) -> tuple[str, .
 
 
 def put_in_inbox(root: Path, levels: tuple[str, ...], name: str, text: str) -> str:
-    """Write a new file; its name, which is another where that is taken. An OSError if it cannot be written."""
+    """Write a new file, whole or not at all, and return its name, which differs from `name` if that is taken."""
     with _open_folder(root, levels) as folder:
         temporary = f".{name}.{os.getpid()}.tmp"
         descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
@@ -230,7 +229,7 @@ def put_in_inbox(root: Path, levels: tuple[str, ...], name: str, text: str) -> s
 
 
 def _link_new(folder: int, temporary: str, name: str) -> str:
-    """Give the file its name: a link, unlike a rename, never replaces what is there."""
+    # A link, unlike a rename, never replaces an existing file.
     stem, dot, ending = name.rpartition(".")
     for number in range(_MOST_NAMES):
         tried = f"{stem}-{number}{dot}{ending}" if number else name
@@ -243,7 +242,7 @@ def _link_new(folder: int, temporary: str, name: str) -> str:
 
 @contextmanager
 def _open_folder(root: Path, levels: tuple[str, ...]) -> Iterator[int]:
-    """The folder, reached from the work tree one name at a time."""
+    # One level at a time, so that no link is followed on the way.
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for level in levels:

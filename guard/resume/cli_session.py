@@ -1,6 +1,6 @@
-"""An agent's own CLI, started again with its recorded session and a prompt; never with "the latest" session.
+"""Start an agent CLI again with its recorded session and a prompt; never with "the latest" session.
 
-It runs under `guard run`, detached: so it is registered, watched, judged and stopped by the breaker like every other
+It runs detached under `guard run`, so it is registered, watched, judged and stopped by the breaker like every other
 iteration. The CLI has the rights that the user's own settings give it, and no more.
 """
 
@@ -29,10 +29,10 @@ _started: list[subprocess.Popen[bytes]] = []
 
 @dataclass(frozen=True)
 class ResumableCli:
-    """One CLI: what it is called with, after its name."""
+    """How one agent CLI is called to resume a session."""
 
     words: Callable[[str, str], list[str]]
-    """From the session's id and the prompt."""
+    """The arguments after its name, from the session's id and the prompt."""
     sessions: re.Pattern[str] = UUID
     by_stdin: bool = False
 
@@ -48,15 +48,15 @@ CLIS: dict[str, ResumableCli] = {
         by_stdin=True,
     ),
 }
-"""Gemini CLI is not among them: resuming by id can make it delete the session."""
+# Gemini CLI is not among them: resuming by id can make it delete the session.
 
 
 class NoSession(Exception):
-    """The agent's session cannot be resumed; the text is a sentence that says why."""
+    """The agent's session cannot be resumed; the message says why."""
 
 
 def find_session(guard: Invocation, agent: Agent) -> tuple[str, str]:
-    """Which CLI it runs, and the id of its session there; NoSession if that was not recorded, or cannot be resumed."""
+    """The CLI that the agent runs and the id of its session; NoSession if none is recorded, or it cannot be resumed."""
     for name, session in _recorded_sessions(guard, agent):
         if name not in CLIS:
             raise NoSession(f"a session of {name} cannot be resumed by its id")
@@ -67,7 +67,7 @@ def find_session(guard: Invocation, agent: Agent) -> tuple[str, str]:
 
 
 def _recorded_sessions(guard: Invocation, agent: Agent) -> Iterator[tuple[str, str]]:
-    """Of its own run, or of the iteration that has its process."""
+    """The sessions of the agent's own run, or of the iteration that has its process."""
     for run in guard.store.views(RUN).values():
         opened, ended = run.open_iteration, run.last_iteration
         process = opened.process if opened is not None else None
@@ -80,7 +80,7 @@ def _recorded_sessions(guard: Invocation, agent: Agent) -> Iterator[tuple[str, s
 def start_session(
     guard: Invocation, agent: Agent, root: Path, known: tuple[str, str], text: str
 ) -> None:
-    """Start it and do not wait for it; NoSession if there is no such program, an OSError if it cannot be started."""
+    """Start the CLI without waiting for it; NoSession if it is not installed, OSError if it cannot be started."""
     name, session = known
     cli = CLIS[name]
     environ = probe_environment(guard.environ, root)
@@ -108,5 +108,5 @@ def _start_detached(argv: list[str], root: Path, environ: Mapping[str, str], std
             cwd=os.fspath(root),
             start_new_session=True,
         )
-    # Whoever goes on, as the monitor does, has to wait for those that have ended.
+    # A process that goes on, as the monitor does, has to reap the children that have ended.
     _started[:] = [one for one in _started if one.poll() is None] + [process]

@@ -1,6 +1,6 @@
-"""The evidence for a prompt: from the registries, the last check, the breaker, the team, the findings, and git.
+"""Gather the evidence for a prompt: from the registries, the last check, the breaker, the team, the findings, and git.
 
-What cannot be found out is left out and said on stderr: a prompt with less in it is better than none.
+Evidence that cannot be read is left out with a warning: a prompt with less in it is better than none.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ _MOST_NAMES = 1000
 
 @dataclass
 class StalledAgent:
-    """One agent, and where it works."""
+    """A stalled agent, and what is recorded about it."""
 
     guard: Invocation
     agent: Agent
@@ -53,7 +53,6 @@ class StalledAgent:
     def evidence(
         self, report: ActivityReport | None, task: NextTask | None, number: int, of: int
     ) -> ResumeEvidence:
-        """All that is known."""
         findings = self._findings
         return ResumeEvidence(
             agent=self.agent,
@@ -73,13 +72,12 @@ class StalledAgent:
 
     @cached_property
     def retry_at(self) -> datetime | None:
-        """Until when the agent cannot work, if a limit says so."""
+        """Until when a usage limit keeps the agent from working, if one does."""
         limits = [one.retry_at for one in self.failures if one.kind == "limited" and one.retry_at]
         return max((one for one in limits if one > self.now), default=None)
 
     @cached_property
     def failures(self) -> tuple[Failure, ...]:
-        """How its last iteration went wrong, and what stopped its run."""
         return (*self._failed_check(), *self._open_breaker())
 
     @cached_property
@@ -98,8 +96,8 @@ class StalledAgent:
     def _is_alone(self) -> bool:
         return self._known.is_alone(self.agent)
 
-    def _is_its(self, run: str | None) -> bool:
-        """Whether what was recorded for a run is this agent's."""
+    def _is_own(self, run: str | None) -> bool:
+        # An agent without a run of its own owns what is recorded in its work tree if it is alone there.
         return self._is_alone if self.agent.run is None else run == self.agent.run
 
     def _silence(self, report: ActivityReport | None) -> Silence:
@@ -115,20 +113,20 @@ class StalledAgent:
         if agent.message.strip() and not is_noise(agent.message):
             return Mission(agent.message, agent.updated_at, agent.progress)
         for one in reversed(self._known.reports_of(agent)):
-            # A finding is told by itself.
+            # Findings have a section of their own.
             is_report = one.detail.startswith("reported")
             if is_report and one.message.strip() and not is_noise(one.message):
-                said = datetime.fromtimestamp(one.seconds, self.now.tzinfo)
-                return Mission(one.message, said, agent.progress)
+                at = datetime.fromtimestamp(one.seconds, self.now.tzinfo)
+                return Mission(one.message, at, agent.progress)
         return None
 
     def _failed_check(self) -> Iterator[Failure]:
         check = self.guard.store.view(LAST_CHECK, self._key) if self._key else None
-        if check is None or check.status in _FINE or not self._is_its(check.run):
+        if check is None or check.status in _FINE or not self._is_own(check.run):
             return
-        meant = check.output or {}
-        said = meant.get("reason") if meant.get("outcome") not in (None, "ok") else None
-        detail = str(said or check.detail)
+        output = check.output or {}
+        reason = output.get("reason") if output.get("outcome") not in (None, "ok") else None
+        detail = str(reason or check.detail)
         yield Failure(f"{check.status}: {check.reason}", check.status, detail, check.retry_at)
 
     def _open_breaker(self) -> Iterator[Failure]:
@@ -144,7 +142,7 @@ class StalledAgent:
         for team in self.guard.store.views(TEAM).values():
             for one in team.members if team.worktree == self._key else ():
                 since = one.left_at is not None and one.joined_at >= self.agent.spawned_at
-                if since and one.left_because in _LOST and self._is_its(one.run):
+                if since and one.left_because in _LOST and self._is_own(one.run):
                     why = one.left_detail or one.description
                     yield LostHelper(
                         one.member, one.kind, f"{one.left_because}{f': {why}' if why else ''}"
@@ -166,7 +164,7 @@ class StalledAgent:
         try:
             names = self._dirty(at(self.root))
         except GuardError as error:
-            self.guard.output.warn(f"what is uncommitted could not be found out: {error.message}")
+            self.guard.output.warn(f"cannot list uncommitted files for the prompt: {error.message}")
             return None
         return (
             LeftFiles(names[:MOST_FILES], max(0, len(names) - MOST_FILES), self._is_alone)
@@ -175,7 +173,7 @@ class StalledAgent:
         )
 
     def _dirty(self, repository: Repository) -> tuple[str, ...]:
-        """What is uncommitted, without what was so when the agent began, where that is known."""
+        """The uncommitted files, without those that were uncommitted when the agent began."""
         agent = self.agent
         begun = self.guard.store.view(AGENT_BASELINE, baseline_key(agent.task_id, agent.agent_id))
         before = begun.dirty if begun is not None and begun.incarnation == agent.incarnation else ()

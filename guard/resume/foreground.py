@@ -1,7 +1,7 @@
-"""Who would read what is typed on a terminal: told by the kernel, not by names that tmux shows.
+"""Prove which process would read text typed on a terminal, as the kernel reports it and not by names that tmux shows.
 
-A terminal has one foreground process group, and only that reads from it. A shell that an agent left behind is in the foreground
-as soon as the agent has ended, so what is not proved is refused.
+A terminal has one foreground process group, and only that reads from it. A shell that an agent left behind is in the
+foreground as soon as the agent has ended, so a case that is not proved is refused.
 """
 
 import os
@@ -26,7 +26,7 @@ _PS_LINE = re.compile(r"\s*(\d+)\s+(\d+)\s+(-?\d+)\s+(\S)\S*\s+(\S+)\s+(.*)")
 
 
 class NotInForeground(Exception):
-    """It is not proved that the process would read what is typed; the text is a sentence that says why."""
+    """It is not proved that the process would read typed text; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TerminalProcess:
     pid: int
     group: int
     foreground: int
-    """The group that reads from its terminal now."""
+    """The process group that reads from its terminal now."""
     state: str
     name: str
     terminal: str
@@ -44,7 +44,7 @@ class TerminalProcess:
 
 
 def require_foreground(pid: int, start: str, terminal: str) -> None:
-    """Raise NotInForeground unless this process, and no other of that number, reads from this terminal now."""
+    """Raise NotInForeground unless this process, with this start time, reads from this terminal now."""
     if start_time(pid) != start:
         raise NotInForeground(f"process {pid} has ended, or is another one now")
     found = {one.pid: one for one in terminal_processes()}
@@ -60,7 +60,7 @@ def require_foreground(pid: int, start: str, terminal: str) -> None:
         raise NotInForeground(
             f"nothing but a shell ({own.name}) is in the foreground: it would run the text"
         )
-    # A number that was given away while the processes were listed would show here.
+    # A pid that was reused while the processes were listed shows here.
     if start_time(pid) != start:
         raise NotInForeground(f"process {pid} has ended")
 
@@ -70,11 +70,10 @@ def _is_reader(one: TerminalProcess, other: TerminalProcess) -> bool:
 
 
 def _name_processes(found: Iterable[TerminalProcess]) -> str:
-    return ", ".join(f"{one.pid} ({one.name})" for one in found) or "nobody"
+    return ", ".join(f"{one.pid} ({one.name})" for one in found) or "no process"
 
 
 def terminal_processes() -> Iterator[TerminalProcess]:
-    """Every living process that has a terminal."""
     if os.path.exists("/proc/self/stat"):
         for name in os.listdir("/proc"):
             found = _from_proc(name) if name.isdecimal() else None
@@ -102,7 +101,7 @@ def _from_proc(pid: str) -> TerminalProcess | None:
 
 
 def processes_from_ps() -> Iterator[TerminalProcess]:
-    """The same from `ps`, where there is no `/proc`."""
+    """The living processes that have a terminal, as `ps` lists them where there is no `/proc`."""
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     argv = ("ps", "-axo", "pid=,pgid=,tpgid=,stat=,tty=,comm=")
     try:
@@ -123,7 +122,6 @@ def processes_from_ps() -> Iterator[TerminalProcess]:
 
 
 def _device_names(terminal: str) -> set[str]:
-    """How a process may name the terminal at this path."""
     try:
         device = os.stat(terminal).st_rdev
     except (OSError, ValueError):
@@ -132,10 +130,9 @@ def _device_names(terminal: str) -> set[str]:
 
 
 def _shells() -> frozenset[str]:
-    """The programs that run what they read, as far as they are known or this machine names them."""
     try:
         listed = Path("/etc/shells").read_bytes()[:65536].decode(errors="replace").splitlines()
     except OSError:
         listed = []
-    told = [os.environ.get("SHELL", ""), *(line for line in listed if line.startswith("/"))]
-    return _SHELLS | {os.path.basename(path.strip()) for path in told if path}
+    paths = [os.environ.get("SHELL", ""), *(line for line in listed if line.startswith("/"))]
+    return _SHELLS | {os.path.basename(path.strip()) for path in paths if path}

@@ -1,6 +1,6 @@
-"""The monitor: finds the agents that have fallen silent, looks at each again, and sends within the budgets.
+"""Monitor all agents: survey them, look again at each one that has fallen silent, and send prompts within the budgets.
 
-One round surveys all agents. Between rounds it waits for news of the log and of the agents' processes, or for its timer.
+Between rounds the monitor waits for changes of the log, for agents' processes to end, or for its timer.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,19 +27,20 @@ from guard.system.host import here
 from guard.system.news import News
 
 _SHORTEST_ROUND = 2.0
-"""A log that is written all the time is looked at no more often."""
+"""Even if the log changes all the time, rounds start no more often."""
 
 
 def resume_due(
-    guard: Invocation, wish: ResumeRequest, outages: dict[datetime, Outage] | None = None
+    guard: Invocation, request: ResumeRequest, outages: dict[datetime, Outage] | None = None
 ) -> Iterator[ResumeReport]:
-    """Every agent that is due, and what became of it; one that fails does not stop the others.
+    """Resume every agent that is due, and report each; one that fails does not stop the others.
 
-    Those that fell silent together are left alone while that explains it; `outages` are remembered from round to round, for
-    those that lie silent when the others are back. Who awaits an audit or an answer has nothing to go on with.
+    Agents in an outage are left alone while it explains their silence; the caller keeps `outages` from round to round, for
+    agents that are still silent when the others are back. An agent that waits for an audit or an answer has nothing to go on
+    with.
     """
-    looks = wish.validates and guard.config.settings.resume.validate_activity
-    lookback = wish.lookback_minutes or guard.config.settings.activity.lookback_minutes
+    looks = request.check_activity and guard.config.settings.resume.validate_activity
+    lookback = request.lookback_minutes or guard.config.settings.activity.lookback_minutes
     found = survey(guard, activity=looks)
     known, now = {} if outages is None else outages, guard.clock.now()
     _remember(guard, found.outage, known, now)
@@ -51,20 +52,20 @@ def resume_due(
         if _is_in_outage(agent, known.values(), now):
             continue
         try:
-            yield resume(guard, agent.agent_id, replace(wish, task_id=agent.task_id))
+            yield resume(guard, agent.agent_id, replace(request, task_id=agent.task_id))
         except (GuardError, OSError) as error:
             guard.output.warn(f"agent {agent.agent_id} of task {agent.task_id}: {error}")
 
 
 def _remember(
-    guard: Invocation, down: Outage | None, known: dict[datetime, Outage], now: datetime
+    guard: Invocation, outage: Outage | None, known: dict[datetime, Outage], now: datetime
 ) -> None:
-    """Those that explain nothing any more are forgotten; one that is new is said."""
+    # Forget outages that explain nothing any more, and report a new one.
     for since in [since for since, one in known.items() if one.until <= now]:
         del known[since]
-    if down is not None and down.since not in known:
-        guard.output.warn(f"{down.summary}: nobody is sent a prompt for it")
-        known[down.since] = down
+    if outage is not None and outage.since not in known:
+        guard.output.warn(f"{outage.summary}: no prompts are sent while it lasts")
+        known[outage.since] = outage
 
 
 def _is_in_outage(agent: SurveyedAgent, outages: Iterable[Outage], now: datetime) -> bool:
@@ -73,10 +74,10 @@ def _is_in_outage(agent: SurveyedAgent, outages: Iterable[Outage], now: datetime
 
 
 def is_due(agent: SurveyedAgent, lived_minutes: float, lookback_minutes: float) -> bool:
-    """Whether it is not at work, and has been there for so long that this means something.
+    """Whether an agent is not at work, and has lived long enough for that to mean something.
 
-    An agent that has just begun has shown nothing yet. That it has said something lately does not spare it: had that been
-    more than noise, it would count as at work. Where nobody looked at its activity, only the age of its last word counts.
+    A recent report does not spare it: were that more than noise, the agent would count as at work. If its activity was not
+    assessed, only the age of its last report counts.
     """
     if agent.status not in ACTIVE or agent.liveness == "ended" or agent.is_active:
         return False
@@ -87,16 +88,15 @@ def is_due(agent: SurveyedAgent, lived_minutes: float, lookback_minutes: float) 
 
 @dataclass
 class Monitor:
-    """Rounds without end; each agent is told of when what became of it differs from the last time."""
+    """Run rounds without end, and report an agent whenever its outcome differs from the last time."""
 
     guard: Invocation
-    wish: ResumeRequest
-    tell: Callable[[ResumeReport], None]
-    _told: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
+    request: ResumeRequest
+    report: Callable[[ResumeReport], None]
+    _reported: dict[tuple[str, str], tuple[object, ...]] = field(default_factory=dict)
     _outages: dict[datetime, Outage] = field(default_factory=dict)
 
     def watch(self) -> None:
-        """Go on until interrupted, or until nobody reads what it tells."""
         seconds = self.guard.config.settings.resume.watch_seconds
         with suppress(KeyboardInterrupt, ReaderGone):
             while True:
@@ -108,20 +108,20 @@ class Monitor:
 
     def _round(self) -> None:
         try:
-            for report in resume_due(self.guard, self.wish, self._outages):
-                self._tell_news(report)
+            for report in resume_due(self.guard, self.request, self._outages):
+                self._report_change(report)
         except (GuardError, OSError) as error:
-            self.guard.output.warn(f"this round is given up, and the next one tries again: {error}")
+            self.guard.output.warn(f"this round failed, the next one tries again: {error}")
 
-    def _tell_news(self, report: ResumeReport) -> None:
+    def _report_change(self, report: ResumeReport) -> None:
         key = (report.task_id, report.agent_id)
         state = (report.outcome, report.way, report.sent_in_stall, report.status)
-        if report.outcome == "sent" or self._told.get(key) != state:
-            self._told[key] = state
-            self.tell(report)
+        if report.outcome == "sent" or self._reported.get(key) != state:
+            self._reported[key] = state
+            self.report(report)
 
     def _news(self) -> News:
-        """Made before the round, so that what happens in it is news."""
+        # Made before the round, so that a change during the round wakes the monitor.
         from guard.core.agents.registry import GLOBAL_REGISTRY
 
         places = []

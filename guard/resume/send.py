@@ -1,13 +1,12 @@
-"""One agent brought back: looked at, the prompt written, and sent within the budget of its silence.
+"""Bring one agent back: assess it, write the prompt, and send it within the budget of its silence.
 
-A prompt is recorded before it is sent: a guard that dies in between has lost a prompt, and none is ever sent twice or beyond
-the budget, however many monitors there are.
+A prompt is recorded before it is sent: a guard that dies in between loses a prompt, but no prompt is sent twice or beyond the
+budget, however many monitors run.
 """
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
 
 from guard.activity.assess import ResumeDecision, decide_resume, look
 from guard.activity.known_agents import KnownAgents, find_agent
@@ -31,63 +30,27 @@ from guard.resume.evidence import StalledAgent
 from guard.system.process_identity import boot_id
 from guard.system.signals import deferred
 
-
-def next_task(guard: Invocation, agent: Agent, *, claims: bool) -> NextTask | None:
-    """None where there is no plan, or nothing in it for the agent. Who has something to do goes on with that."""
-    if _is_busy(guard, agent):
-        return _own_task(guard, agent)
-    claimed = claim_task(guard, agent) if claims else None
-    if claimed is not None:
-        return NextTask(claimed, claimed=True)
-    if _is_busy(guard, agent):  # Another guard claimed it for the agent a moment ago.
-        return _own_task(guard, agent)
-    free = preview_task(guard, agent)
-    return NextTask(free, claimed=False) if free is not None else None
-
-
-def _is_busy(guard: Invocation, agent: Agent) -> bool:
-    """Whether the coordinator has it at work, as what ever, or waiting for the verdict on its task."""
-    state = find_state(guard)
-    return state is not None and (
-        agent.agent_id in state.active_agents
-        or any(one.developer_id == agent.agent_id for one in state.in_progress_tasks)
-    )
-
-
-def _own_task(guard: Invocation, agent: Agent) -> NextTask | None:
-    """The task that it develops."""
-    state = find_state(guard)
-    mine = (
-        one.task_id
-        for one in (state.in_progress_tasks if state is not None else ())
-        if one.developer_id == agent.agent_id
-    )
-    found = next(mine, None)
-    task = state.task(found) if state is not None and found is not None else None
-    return NextTask(task, claimed=True) if task is not None else None
-
-
 _LONGEST_LOOKBACK = 43200.0
-_NOT_LOOKED_AT = ResumeDecision(True, "its activity was not looked at")
+_NOT_ASSESSED = ResumeDecision(True, "its activity was not looked at")
 
 
 @dataclass(frozen=True)
 class ResumeRequest:
-    """What the caller wants."""
+    """How the caller wants an agent to be brought back."""
 
     task_id: str | None = None
     lookback_minutes: float | None = None
-    claims: bool = True
-    """Whether the next task may be claimed for the agent, if the settings say so too."""
-    sends: bool = False
+    may_claim: bool = True
+    """Whether the next task may be claimed for the agent, if the settings allow it too."""
+    send: bool = False
     by: str | None = None
-    validates: bool = True
+    check_activity: bool = True
 
 
-def resume(guard: Invocation, agent_id: str, wish: ResumeRequest) -> ResumeReport:
-    """Write the prompt, and send it if that is wished; the report says what became of it."""
-    agent = find_agent(guard, agent_id, wish.task_id)
-    return _Resume(guard, agent, wish, guard.clock.now()).go()
+def resume(guard: Invocation, agent_id: str, request: ResumeRequest) -> ResumeReport:
+    """Write the prompt for an agent, send it if requested, and report the outcome."""
+    agent = find_agent(guard, agent_id, request.task_id)
+    return _Resume(guard, agent, request, guard.clock.now()).run()
 
 
 class _NotSent(Exception):
@@ -101,11 +64,11 @@ class _NotSent(Exception):
 class _Resume:
     guard: Invocation
     agent: Agent
-    wish: ResumeRequest
+    request: ResumeRequest
     now: datetime
-    decision: ResumeDecision = _NOT_LOOKED_AT
+    decision: ResumeDecision = _NOT_ASSESSED
     stall: Stall | None = None
-    way: OpenChannel | None = None
+    channel: OpenChannel | None = None
     task: NextTask | None = None
     text: str | None = None
 
@@ -114,22 +77,22 @@ class _Resume:
         self.budget = Budget(
             self.settings.max_per_stall, timedelta(minutes=self.settings.pause_minutes)
         )
-        self.gathered = StalledAgent(self.guard, self.agent, self.now)
+        self.stalled = StalledAgent(self.guard, self.agent, self.now)
 
-    def go(self) -> ResumeReport:
+    def run(self) -> ResumeReport:
         try:
-            self._validate()
-            signals = self._signals_since_the_last()
+            self._require_stalled()
+            signals = self._signals_since_last_prompt()
             self.stall = self._stall(self._watched(), signals)
-            if self.wish.sends:
-                self._may_send()
-                self.way = open_channel(self.gathered, self.wish.by or self.settings.by)
-            self._write()
-            if self.way is None:
+            if self.request.send:
+                self._require_permission()
+                self.channel = open_channel(self.stalled, self.request.by or self.settings.by)
+            self._write_prompt()
+            if self.channel is None:
                 return self._report("written", self.decision.reason)
-            self._record(self.way, signals)
+            self._record(self.channel, signals)
             with deferred():
-                return self._report("sent", self.way.deliver(self.text or ""))
+                return self._report("sent", self.channel.deliver(self.text or ""))
         except _NotSent as refused:
             return self._report(refused.outcome, str(refused), refused.retry_at)
         except CannotDeliver as error:
@@ -137,14 +100,14 @@ class _Resume:
         except MayHaveArrived as error:
             return self._report("failed", str(error))
 
-    def _validate(self) -> None:
-        if not (self.wish.validates and self.settings.validate_activity):
+    def _require_stalled(self) -> None:
+        if not (self.request.check_activity and self.settings.validate_activity):
             return
         self.decision = decide_resume(
             self.guard,
             self.agent.agent_id,
             task_id=self.agent.task_id,
-            lookback_minutes=self.wish.lookback_minutes,
+            lookback_minutes=self.request.lookback_minutes,
         )
         if not self.decision.allowed:
             ended = self.agent.status not in ACTIVE
@@ -154,8 +117,7 @@ class _Resume:
         key = baseline_key(self.agent.task_id, self.agent.agent_id)
         return self.guard.store.view(WATCHED_AGENT, key)
 
-    def _signals_since_the_last(self) -> tuple[Signal, ...]:
-        """What was seen of the agent since it was sent a prompt, however long ago that was."""
+    def _signals_since_last_prompt(self) -> tuple[Signal, ...]:
         watched = self._watched()
         own = (
             [one for one in watched.resumes if one.incarnation == self.agent.incarnation]
@@ -178,52 +140,51 @@ class _Resume:
         sent = watched.resumes if watched is not None else ()
         return current_stall(self.agent.incarnation, since, sent, signals, self.now)
 
-    def _may_send(self) -> None:
-        if self.agent.status not in ACTIVE and (self.wish.by or self.settings.by) != "session":
+    def _require_permission(self) -> None:
+        if self.agent.status not in ACTIVE and (self.request.by or self.settings.by) != "session":
             raise _NotSent("ended", f"it has ended: {self.agent.status}")
         assert self.stall is not None
         _require_due(permission(self.stall, self.budget, self.now))
-        until = self.gathered.retry_at
+        until = self.stalled.retry_at
         if until is not None:
             raise _NotSent("limited", f"a limit holds it until {until:%Y-%m-%d %H:%M} UTC", until)
 
-    def _write(self) -> None:
-        # A prompt that is only shown brings nobody back who has ended.
-        returns = self.agent.status in ACTIVE or self.way is not None
-        claims = returns and self.wish.claims and self.settings.auto_claim_tasks
-        self.task = next_task(self.guard, self.agent, claims=claims)
+    def _write_prompt(self) -> None:
+        # A prompt that is only shown does not bring back an agent that has ended.
+        comes_back = self.agent.status in ACTIVE or self.channel is not None
+        may_claim = comes_back and self.request.may_claim and self.settings.auto_claim_tasks
+        self.task = _next_task(self.guard, self.agent, may_claim=may_claim)
         number = self.stall.sent + 1 if self.stall else 1
         of = max(number, self.budget.max_per_stall)
-        self.text = prompt(self.gathered.evidence(self.decision.report, self.task, number, of))
+        self.text = prompt(self.stalled.evidence(self.decision.report, self.task, number, of))
 
-    def _record(self, way: OpenChannel, signals: tuple[Signal, ...]) -> None:
-        """Under the lock, by what the log says then: of two that want to send the last prompt, one may."""
+    def _record(self, channel: OpenChannel, signals: tuple[Signal, ...]) -> None:
+        # Permission is checked again under the lock: of two guards that want to send the last prompt, one may.
         agent = self.agent
         with self.guard.writable_store.change() as change, registry.refuse_invalid_fields():
             now = registry.require_agent(change, agent.task_id, agent.agent_id)
-            if _snapshot_of(now) != _snapshot_of(agent):
+            if _state_of(now) != _state_of(agent):
                 raise _NotSent("active", "it has reported since it was looked at")
             watched = change.view(WATCHED_AGENT, baseline_key(agent.task_id, agent.agent_id))
             self.stall = self._stall(watched, signals)
             _require_due(permission(self.stall, self.budget, self.now))
-            stamp = registry.stamp_of(agent, self.now)
-            change.append(ResumeSent(**stamp, **self._fields(way)))
+            change.append(self._event(channel, self.stall))
         self.stall = replace(self.stall, sent=self.stall.sent + 1)
 
-    def _fields(self, way: OpenChannel) -> dict[str, Any]:
-        assert self.stall is not None
+    def _event(self, channel: OpenChannel, stall: Stall) -> ResumeSent:
         report, settings = self.decision.report, self.guard.config.settings.activity
         text = (self.text or "").encode(errors="backslashreplace")
-        return {
-            "way": way.way,
-            "stall": self.stall.name,
-            "last_activity": report.last_activity if report else None,
-            "lookback_minutes": report.lookback_minutes if report else settings.lookback_minutes,
-            "prompt": sha256(text).hexdigest(),
-            "reason": valid(self.decision.reason)[:512],
-            "boot_seconds": self.guard.clock.boot(),
-            "boot_id": boot_id(),
-        }
+        return ResumeSent(
+            **registry.stamp_of(self.agent, self.now),
+            way=channel.way,
+            stall=stall.name,
+            last_activity=report.last_activity if report else None,
+            lookback_minutes=report.lookback_minutes if report else settings.lookback_minutes,
+            prompt=sha256(text).hexdigest(),
+            reason=valid(self.decision.reason)[:512],
+            boot_seconds=self.guard.clock.boot(),
+            boot_id=boot_id(),
+        )
 
     def _report(
         self, outcome: Outcome, reason: str, retry_at: datetime | None = None
@@ -237,7 +198,7 @@ class _Resume:
             outcome=outcome,
             reason=valid(reason)[:512],
             prompt=self.text,
-            way=self.way.way if self.way is not None else None,
+            way=self.channel.way if self.channel is not None else None,
             sent_in_stall=self.stall.sent if self.stall is not None else 0,
             max_per_stall=self.budget.max_per_stall,
             next_task=self.task.task if self.task is not None else None,
@@ -246,10 +207,44 @@ class _Resume:
         )
 
 
-def _snapshot_of(agent: Agent) -> tuple[object, ...]:
+def _state_of(agent: Agent) -> tuple[object, ...]:
     return agent.incarnation, agent.status, agent.updates, agent.whereabouts
 
 
 def _require_due(found: ResumePermission) -> None:
     if found.answer != "due":
         raise _NotSent(found.answer, found.reason)
+
+
+def _next_task(guard: Invocation, agent: Agent, *, may_claim: bool) -> NextTask | None:
+    """The agent's own task, else one claimed for it, else the next free one; None if the plan has nothing for it."""
+    if _is_busy(guard, agent):
+        return _own_task(guard, agent)
+    claimed = claim_task(guard, agent) if may_claim else None
+    if claimed is not None:
+        return NextTask(claimed, claimed=True)
+    if _is_busy(guard, agent):  # Another guard has just claimed a task for the agent.
+        return _own_task(guard, agent)
+    free = preview_task(guard, agent)
+    return NextTask(free, claimed=False) if free is not None else None
+
+
+def _is_busy(guard: Invocation, agent: Agent) -> bool:
+    # In any role, or waiting for the verdict on its task.
+    state = find_state(guard)
+    return state is not None and (
+        agent.agent_id in state.active_agents
+        or any(one.developer_id == agent.agent_id for one in state.in_progress_tasks)
+    )
+
+
+def _own_task(guard: Invocation, agent: Agent) -> NextTask | None:
+    state = find_state(guard)
+    mine = (
+        one.task_id
+        for one in (state.in_progress_tasks if state is not None else ())
+        if one.developer_id == agent.agent_id
+    )
+    found = next(mine, None)
+    task = state.task(found) if state is not None and found is not None else None
+    return NextTask(task, claimed=True) if task is not None else None

@@ -1,9 +1,9 @@
-"""A prompt pasted into the tmux pane of an agent: only while its recorded process reads there.
+"""Paste a prompt into the tmux pane of an agent, only while its recorded process reads there.
 
-The process (number and start) is proved before anything is sent, again right before the paste, and again before the Enter key;
-that the pane is alive, in no mode, synchronised with no other and open to input, the server itself compares in the step of the
-paste. What is left is the moment between the last look and the read: a process that ends just then leaves the text to whoever
-reads next. It is one bracketed paste there, and the Enter key that would run it is not sent.
+The process (pid and start time) is proved before anything is sent, again right before the paste, and again before the Enter
+key. That the pane is alive, in no mode, not synchronised and open to input, the tmux server itself compares in the step of
+the paste. What is left is the moment between the last look and the read: if the process ends just then, the next reader gets
+the text, as one bracketed paste and without the Enter key that would run it.
 """
 
 import os
@@ -15,7 +15,7 @@ from guard.resume.foreground import NotInForeground, require_foreground
 from guard.system import tmux
 
 _SETTLE_SECONDS = 0.3
-"""A program that gets the key together with the paste may take it for a part of that."""
+"""A program that gets the key together with the paste may take it for part of the text."""
 _STATE = (
     "pid",
     "start_time",
@@ -29,18 +29,18 @@ _STATE = (
 _BRACKETS = "#{bracket_paste_flag}"
 _WRONG = {
     "pane_dead": "it is dead",
-    "pane_in_mode": "somebody reads in it (copy mode)",
-    "pane_synchronized": "what is typed there goes to other panes, too (synchronize-panes)",
+    "pane_in_mode": "a user reads in it (copy mode)",
+    "pane_synchronized": "typed text would go to other panes, too (synchronize-panes)",
     "pane_input_off": "it takes no input",
 }
 
 
 class CannotPaste(Exception):
-    """Nothing was typed; the text is a sentence that says why."""
+    """Nothing was typed; the message says why."""
 
 
 class EnterNotSent(Exception):
-    """The text went there, and the key that sends it did not."""
+    """The text was pasted, but the Enter key was not sent."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Pane:
 
     socket_path: str
     state: tuple[str, ...]
-    """As it has to be when something is typed: the server compares it."""
+    """The state that the server compares before it types."""
     process: tuple[int, str]
 
     @property
@@ -77,9 +77,9 @@ def find_pane(session: tmux.Session, process: tuple[int, str]) -> Pane:
 
 
 def _require_usable(session: tmux.Session, state: tuple[str, ...]) -> None:
-    told = dict(zip(_STATE, state, strict=True))
-    wrong = [why for name, why in _WRONG.items() if told[name] != "0"]
-    pane = f"the pane {told['pane_id']} of session {session.name}"
+    values = dict(zip(_STATE, state, strict=True))
+    wrong = [why for name, why in _WRONG.items() if values[name] != "0"]
+    pane = f"the pane {values['pane_id']} of session {session.name}"
     if wrong:
         raise CannotPaste(f"{pane} is left alone: {wrong[0]}")
     if list(state[:2]) != session.identity.split("/")[:2]:
@@ -91,23 +91,23 @@ def _require_usable(session: tmux.Session, state: tuple[str, ...]) -> None:
 
 
 def _clearest_reason(refused: list[str]) -> str:
-    """Of several panes, what was said of the one that the process runs in."""
-    told = [one for one in refused if "does not run on" not in one]
-    return told[-1] if len(told) > 1 else refused[-1]
+    # The reason for the pane that the process runs in, if it runs in one.
+    others = [one for one in refused if "does not run on" not in one]
+    return others[-1] if len(others) > 1 else refused[-1]
 
 
 def _read_state(socket_path: str, pane: str) -> tuple[str, ...]:
     words = "\t".join(f"#{{{name}}}" for name in _STATE)
     done = tmux.call(socket_path, "display-message", "-p", "-t", pane, words)
-    told = tuple(done.stdout.decode(errors="replace").rstrip("\n").split("\t"))
-    if done.code != 0 or len(told) != len(_STATE) or told[2] != pane:
-        raise CannotPaste(f"tmux does not tell how the pane {pane} is")
-    # An empty answer is what an old tmux gives for a name that it does not know.
-    return tuple(one or "0" for one in told)
+    values = tuple(done.stdout.decode(errors="replace").rstrip("\n").split("\t"))
+    if done.code != 0 or len(values) != len(_STATE) or values[2] != pane:
+        raise CannotPaste(f"tmux does not report the state of the pane {pane}")
+    # An old tmux gives an empty answer for a name that it does not know.
+    return tuple(value or "0" for value in values)
 
 
 def paste(pane: Pane, text: str) -> None:
-    """Type the text as one bracketed paste, then the Enter key. CannotPaste: nothing was typed. HalfPasted: no key."""
+    """Type the text as one bracketed paste, then the Enter key; CannotPaste or EnterNotSent say how far it came."""
     name = f"guard-{os.getpid()}-{monotonic_ns()}"
     data = valid(text).rstrip("\n").encode()
     loaded = tmux.call(pane.socket_path, "load-buffer", "-b", name, "-", stdin=data)
@@ -136,9 +136,9 @@ def _require_foreground(pane: Pane) -> None:
 
 
 def _run_if_unchanged(pane: Pane, command: str) -> None:
-    """The server does it if it and the pane are what they were, and else says so."""
-    told = "/".join(f"#{{?{name},#{{{name}}},0}}" for name in _STATE)
-    condition = f"#{{==:{told},{'/'.join(pane.state)}}}"
+    # The server itself compares the state, in the same step as the command.
+    fields = "/".join(f"#{{?{name},#{{{name}}},0}}" for name in _STATE)
+    condition = f"#{{==:{fields},{'/'.join(pane.state)}}}"
     done = tmux.call(
         pane.socket_path,
         "if-shell",
@@ -150,4 +150,4 @@ def _run_if_unchanged(pane: Pane, command: str) -> None:
         "display-message -p changed",
     )
     if done.code != 0 or done.stdout.strip() or done.stderr.strip():
-        raise CannotPaste("the pane has changed while it was looked at")
+        raise CannotPaste("the pane has changed in the meantime")

@@ -52,7 +52,7 @@ class Watcher:
         self, agent_id: str = "a1", environ: dict[str, str] | None = None, **wish: Any
     ) -> ResumeReport:
         return resume(
-            self.guard(**(environ or {})), agent_id, ResumeRequest(**{"sends": True, **wish})
+            self.guard(**(environ or {})), agent_id, ResumeRequest(**{"send": True, **wish})
         )
 
 

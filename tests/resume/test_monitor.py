@@ -18,7 +18,7 @@ from tests.resume.conftest import Watcher
 from tests.support import write
 from tests.support.sessions import ending, started, until
 
-SENDS = ResumeRequest(sends=True)
+SENDS = ResumeRequest(send=True)
 
 
 def inboxes(root: Path, *names: str) -> None:
@@ -61,7 +61,7 @@ def test_without_sending_it_shows_who_is_due(watcher: Watcher, inbox: Path) -> N
 @pytest.mark.usefixtures("inbox")
 def test_by_age_alone_only_the_oldest_are_due(watcher: Watcher) -> None:
     watcher.spawn()
-    wish = ResumeRequest(sends=True, validates=False)
+    wish = ResumeRequest(send=True, check_activity=False)
     assert outcomes(watcher.later(hours=11), wish) == {}
     assert outcomes(watcher.later(hours=13), wish) == {"a1": "sent"}
 
@@ -173,7 +173,7 @@ def test_a_round_that_cannot_look_is_given_up(
     log = watcher.workspace / "events.jsonl"
     log.write_bytes(b"{}\n" + log.read_bytes())
     Monitor(watcher.guard(), SENDS, lambda _report: None)._round()
-    assert "this round is given up" in capsys.readouterr().err
+    assert "this round failed" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("inbox")

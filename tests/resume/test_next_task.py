@@ -47,12 +47,12 @@ def registrations(watcher: Watcher) -> set[tuple[str, str]]:
 
 
 def outcomes(watcher: Watcher) -> list[tuple[str, str, str]]:
-    found = resume_due(watcher.guard(), ResumeRequest(sends=True))
+    found = resume_due(watcher.guard(), ResumeRequest(send=True))
     return [(one.task_id, one.agent_id, one.outcome) for one in found]
 
 
 @pytest.mark.parametrize(
-    ("wish", "setting"), [({"claims": False}, ""), ({}, "auto_claim_tasks = false")]
+    ("wish", "setting"), [({"may_claim": False}, ""), ({}, "auto_claim_tasks = false")]
 )
 def test_a_task_that_may_not_be_claimed_is_shown(
     planned: Watcher, wish: dict[str, Any], setting: str
@@ -89,14 +89,14 @@ def test_it_keeps_its_task_and_the_budget_is_one(planned: Watcher, inbox: Path) 
 def test_a_prompt_that_was_only_shown_does_not_make_it_active(planned: Watcher) -> None:
     planned.spawn()
     later = planned.later(hours=2)
-    assert later.send(sends=False).claimed
+    assert later.send(send=False).claimed
     assert later.send().outcome == "sent"
 
 
 def test_the_task_in_which_it_is_registered_comes_first(planned: Watcher) -> None:
     planned.spawn(task_id="P2")
     later = planned.later(hours=2)
-    later.send(sends=False)
+    later.send(send=False)
     assert [one.task_id for one in state(planned).in_progress_tasks] == ["P2"]
     assert later.send().outcome == "sent"
 
@@ -104,7 +104,7 @@ def test_the_task_in_which_it_is_registered_comes_first(planned: Watcher) -> Non
 def test_nothing_is_claimed_for_one_that_has_ended(planned: Watcher) -> None:
     planned.spawn()
     update_agent(planned.guard(), AgentUpdate("T1", "a1", "completed", "Done."))
-    assert not planned.later(hours=2).send(sends=False, validates=False).claimed
+    assert not planned.later(hours=2).send(send=False, check_activity=False).claimed
     assert state(planned).active_developers == {}
 
 
@@ -163,7 +163,7 @@ def test_an_audit_that_fails_makes_no_second_one(planned: Watcher) -> None:
 def test_of_two_registrations_the_one_at_work_is_meant(planned: Watcher) -> None:
     planned.spawn()
     record(planned.guard(), dispatch_developer(task_id="P1", agent_id="a1"))
-    assert planned.later(hours=2).send(sends=False).task_id == "P1"
+    assert planned.later(hours=2).send(send=False).task_id == "P1"
 
 
 def test_who_awaits_an_audit_is_left_alone_and_prompted_for_its_next_task_only(

@@ -41,7 +41,7 @@ def test_an_active_agent_gets_none_unless_nobody_looks(watcher: Watcher, inbox: 
     assert (report.outcome, report.exit_code, report.prompt) == ("active", 1, None)
     assert "TELEMETRY_EVENT" in report.reason
     assert list(inbox.iterdir()) == []
-    report = soon.send(validates=False)
+    report = soon.send(check_activity=False)
     assert (report.outcome, report.way, report.exit_code) == ("sent", "inbox", 0)
 
 
@@ -54,7 +54,7 @@ def test_the_prompt_has_what_is_known(watcher: Watcher, repository: Path) -> Non
     tells(watcher, "OK, resuming now")
     write(repository / "parser.py", "code\n")
     write(repository / "guard.toml", "[resume]\npriorities = 'Tests first; no new dependencies'\n")
-    report = watcher.later(hours=3).send(sends=False)
+    report = watcher.later(hours=3).send(send=False)
     assert report.outcome == "written"
     text = report.prompt or ""
     for words in (
@@ -209,9 +209,9 @@ class TestBudget:
         now = datetime.now(UTC)
         Watcher(repository, workspace, now - timedelta(hours=9)).spawn()
         watcher = Watcher(repository, workspace, now)
-        assert watcher.send(validates=False).outcome == "sent"
-        assert watcher.later(minutes=16).send(validates=False).sent_in_stall == 2
-        assert watcher.later(minutes=40).send(validates=False).outcome == "spent"
+        assert watcher.send(check_activity=False).outcome == "sent"
+        assert watcher.later(minutes=16).send(check_activity=False).sent_in_stall == 2
+        assert watcher.later(minutes=40).send(check_activity=False).outcome == "spent"
 
     @pytest.mark.usefixtures("inbox")
     def test_a_new_life_begins_anew(self, watcher: Watcher) -> None:
@@ -258,7 +258,7 @@ class TestBudget:
         watcher.spawn()
         tells(watcher, "Done.", status="completed")
         assert watcher.later(hours=2).send().outcome == "ended"
-        assert watcher.later(hours=2).send(validates=False).outcome == "ended"
+        assert watcher.later(hours=2).send(check_activity=False).outcome == "ended"
 
 
 @pytest.mark.usefixtures("inbox")
@@ -328,9 +328,9 @@ class TestSession:
     def test_it_is_resumed_by_its_id_when_its_process_is_gone(
         self, crashed: Watcher, tmp_path: Path
     ) -> None:
-        alive = crashed.send(by="session", validates=False)
+        alive = crashed.send(by="session", check_activity=False)
         assert alive.outcome == "undeliverable"
-        assert "it runs" in alive.reason
+        assert "it is running" in alive.reason
         registry = crashed.guard().store.view(AGENT_REGISTRY, "T1")
         assert registry is not None
         known = registry.agent("a1")
@@ -338,7 +338,7 @@ class TestSession:
         assert known.pid is not None
         os.kill(known.pid, signal.SIGKILL)
         write(tmp_path / "again", "")
-        report = crashed.send(by="session", validates=False)
+        report = crashed.send(by="session", check_activity=False)
         assert (report.outcome, report.way) == ("sent", "session"), report.reason
         calls = tmp_path / "calls"
         until(lambda: "[stall-recovery] guard to agent a1" in calls.read_text(), 90)

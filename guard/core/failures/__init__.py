@@ -1,1 +1,1 @@
-"""Failures of past audits: their kinds and causes, and warnings for tasks like them."""
+"""Learn from failed audits: their kinds and causes, and warnings for similar tasks."""

@@ -1,4 +1,4 @@
-"""The type of failure that a report tells of: by the words that compilers, checkers and test runners use."""
+"""Tell the kind and the cause of a failure from its report, by the words of compilers, checkers and test runners."""
 
 import re
 from collections.abc import Sequence
@@ -8,14 +8,13 @@ OTHER = "other"
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
-    """Whichever of the patterns comes first, in any case; `^` is the beginning of a line."""
+    # In any case; `^` is the beginning of a line.
     joined = "|".join(f"(?:{pattern})" for pattern in patterns)
     return re.compile(joined, re.IGNORECASE | re.MULTILINE)
 
 
 def _tail(details: str) -> str:
-    """What is read of a report: its end, where the tools sum up."""
-    return details[-MOST_CHARACTERS:]
+    return details[-MOST_CHARACTERS:]  # The tools sum up at the end.
 
 
 _KINDS: Sequence[tuple[str, re.Pattern[str]]] = (
@@ -121,7 +120,7 @@ KINDS = (*(kind for kind, _ in _KINDS), OTHER)
 
 
 def failure_kind(details: str) -> str:
-    """The type of the failure, one of KINDS."""
+    """The kind of the failure, one of KINDS."""
     text = _tail(details)
     return next((kind for kind, pattern in _KINDS if pattern.search(text)), OTHER)
 
@@ -267,7 +266,7 @@ _CAUSES: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 def failure_cause(details: str) -> str | None:
-    """The cause that a report of a failure names, in words that are the same for the same cause."""
+    """The cause that a report names, in the same words for the same cause; None if it names none."""
     text = _tail(details)
     for pattern, cause in _CAUSES:
         found = pattern.search(text)

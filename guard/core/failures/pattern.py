@@ -1,4 +1,4 @@
-"""What is kept of failures that recur."""
+"""The record of failures that recur."""
 
 from guard.core.base.fields import Count, Frozen, Id, Line, Text
 from guard.core.base.text import shorten
@@ -7,17 +7,17 @@ MOST_CAUSES = 20
 
 
 class FailurePattern(Frozen):
-    """What is known of one kind of failure."""
+    """What is known about one kind of failure."""
 
     count: Count = 0
     tasks: tuple[Id, ...] = ()
-    """Each task once, in the order in which it first happened to them."""
+    """Each task once, in the order in which it first failed so."""
     common_causes: tuple[Line, ...] = ()
     suggested_prevention: Text | None = None
 
 
 class FailureWarning(Frozen):
-    """What a prompt says of a kind of failure that recurs."""
+    """A warning of one kind of failure that recurs."""
 
     type: Line
     message: Line
@@ -27,7 +27,7 @@ class FailureWarning(Frozen):
 
 
 def recorded(pattern: FailurePattern, task: str, cause: str | None) -> FailurePattern:
-    """The pattern after one more occurrence. The causes that were found last are kept."""
+    """The pattern after one more occurrence, with the causes found last."""
     causes = pattern.common_causes
     if cause and cause not in causes:
         causes = (*causes, shorten(cause, 400))[-MOST_CAUSES:]

@@ -1,4 +1,4 @@
-"""What `guard failures` prints."""
+"""The reports of `guard failures`, as documents and as text."""
 
 from typing import Literal
 
@@ -10,24 +10,23 @@ from guard.core.failures.pattern import FailurePattern, FailureWarning
 
 
 class FailuresReport(Report):
-    """What went wrong in audits, by kind."""
+    """The failures of audits, by kind."""
 
     schema_: Literal["guard/failures/1"] = Field("guard/failures/1", alias="schema")
     failure_patterns: dict[Id, FailurePattern]
 
 
 class FailureWarningsReport(Report):
-    """What a task is to be warned of."""
+    """The warnings for one task."""
 
     schema_: Literal["guard/failure-warnings/1"] = Field("guard/failure-warnings/1", alias="schema")
     task_id: Id
     warnings: tuple[FailureWarning, ...]
     text: str
-    """The same for a prompt; empty if there is nothing to warn of."""
+    """The warnings as text for a prompt; empty if there are none."""
 
 
 def failures_text(report: FailuresReport) -> str:
-    """For people, the most frequent first."""
     patterns = sorted(report.failure_patterns.items(), key=lambda one: (-one[1].count, one[0]))
     if not patterns:
         return "no failure was recorded"

@@ -1,4 +1,4 @@
-"""Learning from failures: what recurs, which tasks it concerns, and how they are warned of it."""
+"""Warn a task of failures that recur in work like it."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,12 +33,11 @@ _PREVENTIONS = {
 
 
 def prevention_of(kind: str, pattern: FailurePattern) -> str | None:
-    """What was suggested against it, or what is always good against a failure of this kind."""
     return pattern.suggested_prevention or _PREVENTIONS.get(kind)
 
 
 def keywords(text: str) -> frozenset[str]:
-    """The words that tell what a text is about: in small letters, in the singular, without those that stand everywhere."""
+    """The words that tell what a text is about: casefolded, in the singular, without common words."""
     found: dict[str, None] = {}
     for word in _WORD.finditer(_INNER_WORD.sub(" ", text[:_MOST_READ])):
         stem = _singular(word[0].casefold())
@@ -61,10 +60,7 @@ def is_relevant(
     words: Collection[str],
     titles: Mapping[str, str] | None = None,
 ) -> bool:
-    """Whether a failure of this kind concerns a task with these keywords.
-
-    It does if they share a word with the kind, with a cause, or with the title of a task to which it happened.
-    """
+    """Whether a failure concerns a task: it shares a word with the kind, a cause, or the title of an affected task."""
     known = titles or {}
     texts = (kind, *pattern.common_causes, *(known.get(task, "") for task in pattern.tasks))
     return any(not keywords(text).isdisjoint(words) for text in texts)
@@ -75,10 +71,7 @@ def warnings_for(
     patterns: Mapping[str, FailurePattern],
     titles: Mapping[str, str] | None = None,
 ) -> tuple[FailureWarning, ...]:
-    """What this task is to be warned of, the most frequent first. What happened to the task itself always concerns it.
-
-    `titles` has the titles of the tasks of the plan, by id: similar work is known by them.
-    """
+    # A failure of the task itself always concerns it.
     words = keywords(f"{task.name} {task.title}")
     concerned = [
         (kind, pattern)
@@ -103,7 +96,6 @@ def _warn_of(kind: str, pattern: FailurePattern) -> FailureWarning:
 
 
 def warnings_text(warnings: Sequence[FailureWarning]) -> str:
-    """The block for a prompt; empty without warnings. What others wrote stays in its line."""
     if not warnings:
         return ""
     lines = ["What went wrong before in work like this:", ""]

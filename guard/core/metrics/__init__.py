@@ -1,1 +1,1 @@
-"""Figures that tell how well the completion check works."""
+"""Measure from the log how well the completion check works."""

@@ -1,8 +1,8 @@
-"""How well it goes: the figures of the completion check, counted from the log, with the targets they are held to.
+"""Count the figures of the completion check from the log, with their targets.
 
 An abort is a breaker that opened because of what iterations did; one tripped by hand is none. It was false if something was
 alive: a check of the iteration that opened it, at its verdict or later, saw a process or a helper at work, or found commits
-that had come after the verdict. A rescue is a success if it made commits. A rate of nothing is no rate, and not zero.
+that had come after the verdict. A rescue succeeds if it makes commits. A rate of nothing is None, not zero.
 """
 
 from collections import Counter
@@ -22,9 +22,9 @@ FALSE_ABORTS_BELOW = 0.05
 PROBES_AT_MOST = 2.0
 _MOST_REASONS = 20
 _MOST_DOLLARS = 1e6
-"""More than any probe costs: what a CLI says beyond that is no figure."""
+"""More than any probe costs: a higher figure of a CLI is ignored."""
 _NOT_TRIED = ("nothing", "alive")
-"""Reasons of a rescue by hand that had nothing to do, or was asked for too early: it neither failed nor succeeded."""
+"""Reasons of a manual rescue that neither failed nor succeeded: nothing to do, or the agent was still alive."""
 _Key = tuple[str, str | None, int | None]
 
 
@@ -52,7 +52,6 @@ class Metrics:
     _open: set[str] = field(default_factory=set)
 
     def feed(self, event: BaseEvent) -> None:
-        """Take in one event."""
         self.since = self.since or event.at
         self.until = event.at
         match event:
@@ -105,7 +104,6 @@ class Metrics:
             self._aborts[_key(event)] = _Abort(check.new_commits, check.alive > 0)
 
     def report(self) -> MetricsReport:
-        """The figures so far."""
         count, ended = self._counts, self._statuses.total()
         false = sum(abort.is_false for abort in self._aborts.values())
         false_abort_rate = _rate(false, count["aborts"])

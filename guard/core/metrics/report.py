@@ -1,4 +1,4 @@
-"""What `guard metrics` prints."""
+"""The report of `guard metrics`, as a document and in Prometheus' text format."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class MetricTarget(Frozen):
-    """What a figure is held to."""
+    """The target of one figure."""
 
     name: str
     target: str
@@ -23,7 +23,7 @@ class MetricTarget(Frozen):
 
 
 class MetricsReport(Report):
-    """How well it goes, by the log. A rate is a fraction of one, and null where there is nothing to divide by."""
+    """How well the completion check works. A rate is a fraction of one, and null if there is nothing to divide by."""
 
     schema_: Literal["guard/metrics/1"] = Field("guard/metrics/1", alias="schema")
     since: Instant | None
@@ -41,7 +41,7 @@ class MetricsReport(Report):
     checks: Count
     probes: Count
     probe_cost_usd: Amount | None
-    """What the probes cost, as far as the agents' CLIs told."""
+    """What the probes cost, as far as the agent CLIs reported it."""
     rescues: Count
     rescues_with_commits: Count
     rescued_commits: Count
@@ -50,9 +50,9 @@ class MetricsReport(Report):
     breaker_trials: Count
     open_breakers: Count
     aborts: Count
-    """Openings that iterations brought about."""
+    """Breakers that opened because of what iterations did."""
     false_aborts: Count
-    """Those of them at which something was alive."""
+    """Aborts at which something was still alive."""
 
 
 Sample = tuple[str, float | None]
@@ -60,7 +60,7 @@ Family = tuple[str, str, str, list[Sample]]
 
 
 def prometheus_text(report: MetricsReport) -> str:
-    """The whole text, ready to be scraped."""
+    """The figures in Prometheus' text format, for a textfile collector; a rate of nothing is NaN."""
     return "".join(line + "\n" for family in _families(report) for line in _lines(family))
 
 
@@ -121,5 +121,5 @@ def _lines(family: Family) -> Iterator[str]:
 
 
 def _escape(text: str) -> str:
-    """A label's value: what could drive a terminal is spelled out before the format's own escapes."""
+    # Control characters are spelled out before the format's own escapes.
     return visible(text).replace("\\", "\\\\").replace('"', '\\"')

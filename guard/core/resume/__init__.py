@@ -1,1 +1,1 @@
-"""What to tell an agent that has fallen silent, and how often: the prompt from evidence, and the budget of one stall."""
+"""Decide whether a stalled agent gets a prompt, and write it: the evidence, the budget of a silence, the text."""

@@ -1,4 +1,4 @@
-"""What is known of an agent that is to be brought back: facts with their origin, each of which may be missing."""
+"""The evidence about a stalled agent that a prompt is written from; any part of it may be missing."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,25 +9,25 @@ from guard.core.plan.model import PlanTask
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """How long nothing was seen of the agent, and by what that is known."""
+    """How long no sign of the agent was seen, and how that is known."""
 
     minutes: float | None
-    """None if nothing was ever seen of it."""
+    """None if no sign was ever seen."""
     known_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NextTask:
-    """The task of the plan that is the agent's to do next."""
+    """The task of the plan that the agent is to do next."""
 
     task: PlanTask
     claimed: bool
-    """Whether it is the agent's now, or only the next that is free."""
+    """Whether it is claimed for the agent, or only the next free one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mission:
-    """What the agent last said of its work that means something."""
+    """The agent's last meaningful words about its work."""
 
     said: str
     at: datetime
@@ -41,7 +41,7 @@ class LeftFiles:
     names: tuple[str, ...]
     more: int = 0
     own: bool = True
-    """Whether they are known to be the agent's: nobody else works there, and they changed since it began."""
+    """Whether they are known to be the agent's: it works alone there, and they changed since it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class LostHelper:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How its last iteration, or the run it is in, went wrong."""
+    """How the agent's last iteration, or its run, went wrong."""
 
     what: str
-    """The verdict in its own words, as `limited: usage limit`."""
+    """The verdict and its reason, as `limited: usage limit`."""
     kind: str
     """The status of the check, or `breaker`."""
     detail: str = ""
@@ -67,7 +67,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
-    """Something that the agent had found out."""
+    """A finding that the agent had reported."""
 
     severity: str
     text: str
@@ -76,7 +76,7 @@ class ReportedFinding:
 
 @dataclass(frozen=True, slots=True)
 class ResumeEvidence:
-    """All that a prompt is made from."""
+    """All that a prompt is written from."""
 
     agent: Agent
     now: datetime
@@ -90,6 +90,6 @@ class ResumeEvidence:
     findings: tuple[ReportedFinding, ...] = ()
     findings_more: int = 0
     number: int = 1
-    """The how manieth prompt of this silence it is,"""
+    """Which prompt of this silence it is."""
     of: int = 1
-    """and how many there are."""
+    """How many prompts one silence may get."""

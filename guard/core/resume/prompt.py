@@ -1,7 +1,7 @@
-"""The prompt that brings a stalled agent back: evidence in sections, and a section without evidence is absent.
+"""Write the prompt that brings a stalled agent back, in sections; a section without evidence is left out.
 
-What comes from messages and files is quoted on one line each, shortened, and without control characters: it can neither begin a
-section nor end the paste that it travels in. The first line marks the prompt, so that nobody takes it for activity.
+Text from messages and files is quoted on one line each, shortened, and without control characters: it can neither begin a
+section nor end the paste that it travels in. The first line marks the prompt, so that guard does not take it for activity.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from guard.core.resume.evidence import (
 )
 
 MARK = "[stall-recovery]"
-"""One of the words by which `is_resumer_prompt` knows a prompt."""
+"""One of the words by which `is_resumer_prompt` recognises a prompt."""
 MOST_FILES = 20
 MOST_LINES = 10
 _LONGEST_QUOTED = 300
@@ -61,7 +61,7 @@ _UPDATE = "guard agent update --task {task} --agent {agent}"
 
 
 def prompt(evidence: ResumeEvidence) -> str:
-    """The whole text; the same evidence gives the same text."""
+    """The whole prompt; the same evidence gives the same text."""
     agent = evidence.agent
     head = f"{MARK} guard to agent {agent.agent_id}, task {agent.task_id}"
     sections = [
@@ -77,7 +77,7 @@ def prompt(evidence: ResumeEvidence) -> str:
 
 
 def quote(text: str, most: int = _LONGEST_QUOTED) -> str:
-    """Somebody else's words on one line."""
+    """Text of others on one line, shortened."""
     line = visible(" ".join(text.split()))
     return f"{line[: most - 1]}…" if len(line) > most else line
 
@@ -175,7 +175,7 @@ def _closing_line(evidence: ResumeEvidence) -> str:
 
 
 def actions(evidence: ResumeEvidence) -> Iterator[str]:
-    """What to do, in order."""
+    """What the agent is to do, in order, by its status and by what went wrong last."""
     yield from (_fill_command(line, evidence.agent) for line in actions_for(evidence.agent.status))
     yield from dict.fromkeys(_actions_on(evidence.failures))
     if evidence.lost and not any(one.kind == "interrupted" for one in evidence.failures):
@@ -188,7 +188,6 @@ def actions(evidence: ResumeEvidence) -> Iterator[str]:
 
 
 def actions_for(status: AgentStatus) -> tuple[str, ...]:
-    """The recovery actions of a state of the lifecycle."""
     return ACTIONS_BY_STATUS.get(status, _ENDED)
 
 

@@ -1,4 +1,4 @@
-"""What `guard resume` prints: the prompt, or what became of it."""
+"""The report of `guard resume`, as a document and as text."""
 
 from typing import Literal
 
@@ -14,11 +14,11 @@ Outcome = Literal[
     "written", "sent", "active", "ended", "limited", "paused", "spent", "undeliverable", "failed"
 ]
 EXIT_CODES: dict[Outcome, int] = {"written": 0, "sent": 0, "limited": 13, "spent": 14}
-"""Every other outcome is a refusal: 1."""
+"""Every other outcome is a refusal and exits with 1."""
 
 
 class ResumeReport(Report):
-    """One agent that was to be brought back."""
+    """The outcome of one attempt to bring an agent back."""
 
     schema_: Literal["guard/resume/1"] = Field("guard/resume/1", alias="schema")
     at: Instant
@@ -30,14 +30,14 @@ class ResumeReport(Report):
     """Why the prompt was written or sent, or why not."""
     prompt: Text | None
     way: ResumeWay | None
-    """How it was sent."""
+    """The channel by which it was sent."""
     sent_in_stall: Count
-    """How many prompts went to the agent in this silence, with this one;"""
+    """How many prompts were sent to the agent in this silence, including this one."""
     max_per_stall: Count
-    """how many may."""
+    """How many prompts may be sent in one silence."""
     next_task: PlanTask | None
     claimed: bool
-    """Whether that task is the agent's now."""
+    """Whether that task is now claimed for the agent."""
     retry_at: Instant | None
 
     @property
@@ -46,14 +46,13 @@ class ResumeReport(Report):
 
 
 def resume_text(report: ResumeReport) -> str:
-    """The prompt if it was only asked for, else one line."""
+    """The prompt if it was only written, else one line."""
     if report.outcome == "written" and report.prompt is not None:
         return report.prompt.rstrip("\n")
     return resume_line(report)
 
 
 def resume_line(report: ResumeReport) -> str:
-    """What became of one agent."""
     by = f" by {report.way}" if report.way is not None else ""
     return visible(
         f"{report.agent_id} of {report.task_id} ({report.status}): {report.outcome}{by}: {report.reason}"

@@ -1,7 +1,7 @@
-"""One silence of an agent: what names it, and how many prompts it is worth.
+"""Tell one silence of an agent (a stall) from the next, and decide whether it may get one more prompt.
 
 A stall goes on from prompt to prompt until the agent is seen at work again. The prompt itself leaves traces (the terminal
-echoes it, the process reads it, a file appears in the inbox): those are not the agent's, and begin no new stall.
+echoes it, the process reads it, a file appears in the inbox): those are not the agent's work, and begin no new stall.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 MAX_PER_STALL = 2
 PAUSE_MINUTES = 15.0
 ECHO = timedelta(minutes=2)
-"""How long after a prompt the signs that it causes by itself may come."""
+"""For how long after a prompt such traces may appear."""
 _NO_ECHO: frozenset[SourceName] = frozenset(
     {"TELEMETRY_EVENT", "GIT_COMMIT", "CONTRACT_CLAIMED", "TEST_EXECUTION", "DEVLOG_CREATED"}
 )
-"""What no prompt brings about by itself, however soon after it."""
+"""Sources whose signs no prompt causes by itself, however soon after it."""
 
 BudgetAnswer = Literal["due", "paused", "spent"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """One silence."""
+    """One silence of an agent."""
 
     name: str
-    """A digest: of which life of the agent it is, and what was last seen of that."""
+    """A digest of the agent's incarnation and of its last sign."""
     sent: int
-    """How many prompts went to the agent in it."""
+    """How many prompts were sent in it."""
     last_sent: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How often, and how soon again, an agent is sent a prompt in one silence."""
+    """How many prompts one silence may get, and how far apart."""
 
     max_per_stall: int = MAX_PER_STALL
     pause: timedelta = timedelta(minutes=PAUSE_MINUTES)
@@ -63,13 +63,10 @@ def current_stall(
     signals: Iterable[Signal],
     now: datetime,
 ) -> Stall:
-    """The silence that the agent is in, which began at the latest with its last sign before it, or with its life.
-
-    `signals` are those since the last prompt, or all that are known.
-    """
+    """The silence that the agent is in, by its signs since the last prompt, or by all that are known."""
     own = [one for one in sent if one.incarnation == incarnation]
     last = own[-1] if own else None
-    newest = max((one.at for one in signals if _is_its_own(one, last, now)), default=None)
+    newest = max((one.at for one in signals if _is_own_work(one, last, now)), default=None)
     name = _digest(incarnation, newest or since)
     if last is not None and newest is None:
         name = last.stall
@@ -77,8 +74,8 @@ def current_stall(
     return Stall(name, len(ours), ours[-1] if ours else None)
 
 
-def _is_its_own(sign: Signal, last: "SentResume | None", now: datetime) -> bool:
-    """Whether it shows work of the agent's after the last prompt, and is not what the prompt itself caused."""
+def _is_own_work(sign: Signal, last: "SentResume | None", now: datetime) -> bool:
+    # A weak sign, or one in the future, shows no work after the last prompt.
     if sign.tier == 3 or sign.at > now + CLOCK_SKEW:
         return False
     if last is None:
@@ -91,11 +88,10 @@ def _digest(incarnation: int, seen: datetime) -> str:
 
 
 def permission(stall: Stall, budget: Budget, now: datetime) -> ResumePermission:
-    """Whether one more prompt may go to the agent in this silence."""
     if stall.sent >= budget.max_per_stall:
-        told = f"{plural(stall.sent, 'prompt')} did not bring it back"
-        return ResumePermission("spent", f"{told}, and no more are sent: a person is needed")
-    # A clock that was set back far must not hold for ever what only a pause is to hold.
+        sent = f"{plural(stall.sent, 'prompt')} did not bring it back"
+        return ResumePermission("spent", f"{sent}, and no more are sent: a person is needed")
+    # Without `abs`, a clock that was set back far would hold prompts back for ever.
     if stall.last_sent is not None and abs(now - stall.last_sent) < budget.pause:
         until = stall.last_sent + budget.pause
         return ResumePermission(
