@@ -152,6 +152,9 @@ def _kind(document: type[BaseModel]) -> str:
 
 def generate() -> dict[str, str]:
     """The text of every schema file, by file name."""
+    # Views and events are loaded on first use; only loaded models get their descriptions.
+    event_types()
+    list(view_kinds())
     describe_all()
     return {f"{kind}{_SUFFIX}": _text(kind, adapter) for kind, adapter in adapters().items()}
 
