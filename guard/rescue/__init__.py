@@ -1,7 +1,7 @@
-"""No work is lost: a snapshot of the work tree in the shadow repository first, then, where that is safe, a commit.
+"""Save uncommitted work: a snapshot of the work tree in the shadow repository first, then, where that is safe, a commit.
 
-The snapshot never touches the project. The commit appears on the branch by one compare-and-swap, or not at all, and in a
-state that is not plain (an operation in progress, another branch than at the baseline) on a branch of its own.
+The snapshot never touches the project. The commit appears on the branch by one compare-and-swap, or not at all. In a state
+that is not plain (an operation in progress, another branch than at the baseline) it goes to a branch of its own.
 """
 
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ def mended(
     environ: Mapping[str, str],
     time_limit: float,
 ) -> None:
-    """Finish or take back what a rescue that was killed left half done, before anybody counts what there is."""
+    """Finish or take back what a killed rescue left half done, before uncommitted work is counted."""
     if (workspace_path / SHADOW / "guard.locks").is_dir() and repository.git_dir_exists:
         project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
         _mend(project, Shadow(workspace_path / SHADOW, environ, project.deadline))

@@ -24,12 +24,10 @@ class PathChange(NamedTuple):
 
 
 def empty_tree(project: Project) -> str:
-    """The id of the tree that the first commit is compared with."""
     return project.line("hash-object", "-t", "tree", "--stdin")
 
 
 def write_tree(project: Project) -> str:
-    """Write the tree in the index, and return its id."""
     # Blobs that the last commit names may be missing: a partial clone does not have them.
     return project.line("write-tree", "--missing-ok")
 

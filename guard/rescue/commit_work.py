@@ -1,4 +1,4 @@
-"""From a snapshot that is safe to commits, as far as the state of the repository allows them."""
+"""Turn a snapshot into commits, as far as the state of the repository allows them."""
 
 import os
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ from guard.snapshots.walk import SPECIAL
 
 
 class Rewritten(Exception):
-    """A hook rewrote what was to be committed: it takes a new snapshot to go on."""
+    """A hook rewrote what was to be committed: the rescue goes on from a new snapshot."""
 
     def __init__(self, before: Snapshot) -> None:
         super().__init__(before.id)
@@ -49,7 +49,7 @@ class Rewritten(Exception):
 
 
 class CommitAttempt:
-    """One try at committing what a snapshot has; whatever stops it, the snapshot is named."""
+    """One attempt to commit what a snapshot has; if it is stopped, the result names the snapshot."""
 
     def __init__(
         self, project: Project, shadow: Shadow, taken: Taken, orders: Orders, last: bool = True
@@ -63,7 +63,7 @@ class CommitAttempt:
         self._notes: list[str] = []
 
     def commit(self) -> Rescue:
-        """What became of it; `Rewritten` if a hook made another attempt necessary, and this is not the last one."""
+        """Return what became of it; raise `Rewritten` if a hook needs another attempt, unless this is the last one."""
         try:
             state = self._project.state(self._orders.baseline_branch)
         except RepositoryProblem as error:
@@ -118,7 +118,7 @@ class CommitAttempt:
         return self._put_on_branch(own, proven, branch)
 
     def _not_saved(self, plan: CommitSelection) -> list[HeldBack]:
-        """What could not be read: git does not see what is in it either."""
+        """Name what could not be read: git does not see what is in it either."""
         named = {one.path for one in plan.held_back}
         return [
             HeldBack(path=path_line(path), why=fit_line(f"not_saved: {why}"))
@@ -127,7 +127,7 @@ class CommitAttempt:
         ]
 
     def _group(self, own: Project, proven: Proven, what: str | None) -> None:
-        """In commits of one thought each; boxes are ticked only where the work is."""
+        """Group the changes in commits of one thought each; boxes are ticked only on the branch that has the work."""
         before = proven.head or empty_tree(own)
         self._groups = untangled(self._orders.grouping(describe_changes(own, before, proven.tree)))
         if self._orders.tasks is None or what is not None:
@@ -144,7 +144,7 @@ class CommitAttempt:
     def _asked_hooks(
         self, own: Project, plan: CommitSelection, proven: Proven, folder: Path
     ) -> str | None:
-        """Whether the repository's hooks refuse; one that rewrites files is asked once more with what it wrote."""
+        """Return why the repository's hooks refuse. One that rewrites files is asked once more with what it wrote."""
         own.call("update-index", "-q", "--refresh", codes=(0, 1))
         hooks = RepositoryHooks(own, folder / "index")
         refused = None
@@ -161,7 +161,7 @@ class CommitAttempt:
         return self._after_hooks(own, plan, proven) or refused
 
     def _after_hooks(self, own: Project, plan: CommitSelection, proven: Proven) -> str | None:
-        """Whether what was to be committed is still there; what a hook deleted is not committed as deleted."""
+        """Return why the files can no longer be committed; what a hook deleted is not committed as deleted."""
         root = os.fsencode(self._project.repository.root)
         gone = [path for path in plan.add if not os.path.lexists(os.path.join(root, path))]
         if gone:
@@ -207,7 +207,7 @@ class CommitAttempt:
         return Committer(own, self._shadow.path, self._orders.run, self._orders.iteration)
 
     def _chain(self, own: Project, committer: Committer, proven: Proven) -> list[str]:
-        """Commits that add up to what was proven; nothing names them yet."""
+        """Make commits that add up to the proven tree; no ref names them yet."""
         messages = self._messages[: len(self._groups)]
         commits = committer.chain(self._groups, proven.changed, proven.head, messages)
         if write_tree(own) != proven.tree:
@@ -219,7 +219,7 @@ class CommitAttempt:
     def _with_ticks(
         self, own: Project, committer: Committer, proven: Proven, commits: list[str]
     ) -> Sequence[PathChange]:
-        """One more commit, if boxes can be ticked; first in the work tree, so that a guard that is killed unticks none."""
+        """Add a commit if boxes can be ticked. The work tree is ticked first, so that a killed guard unticks none."""
         ticks = self._ticks
         if ticks is None:
             return proven.changed
@@ -250,7 +250,7 @@ class CommitAttempt:
         return self._result("held_back", "nothing else to commit")
 
     def _mend_index(self, own: Project, head: str, plan: CommitSelection, tree: str) -> None:
-        """A rescue that was killed after its commit left the index behind, which shows the work as deleted."""
+        """Repair the index that a rescue left behind when it was killed after its commit: it shows the work as deleted."""
         differing = self._project.call("diff-index", "--cached", "-z", "--name-only", head)
         behind = set(plan.add) & set(differing.split(b"\0"))
         if behind:
@@ -283,7 +283,6 @@ class CommitAttempt:
         )
 
     def _plan(self) -> tuple[PlannedCommit, ...]:
-        """What each commit says and has."""
         return tuple(
             PlannedCommit(
                 subject=fit_line(group.subject),

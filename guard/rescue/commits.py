@@ -1,7 +1,7 @@
-"""Commits made by plumbing, in an index of our own: invisible until one `update-ref`, and proven before it.
+"""Make commits by plumbing, in an index of guard's own: invisible until one `update-ref`, and proven before it.
 
 Nothing that the project can configure has a part in it: no hook unless the user wants it, no filter, no signature but the
-user's own. The project's index is told afterwards, and only of the paths that were committed.
+user's own. The project's index gets the committed paths afterwards, and no others.
 """
 
 import os
@@ -35,14 +35,18 @@ _KEY_SECONDS = 10.0
 
 
 class Signing(NamedTuple):
-    """What git has to be told: options of its own, and the key; without one nothing can be signed."""
+    """The options that git needs to sign, and the key; without a key nothing can be signed."""
 
     settings: tuple[str, ...]
     key: str
 
 
 def signing(environ: Mapping[str, str], committer: str) -> Signing | None:
-    """How the user signs; None if the user does not."""
+    """Return how the user signs commits, or None if the user does not.
+
+    The user's own configuration decides, never the repository's: a program that signs is a program that runs, and the
+    repository's configuration is the agent's to edit. So the key is always named: git would ask the repository for it.
+    """
     with suppress(RepositoryProblem, OSError, ValueError):
         if users_config_value("commit.gpgSign", environ, "bool") != "true":
             return None
@@ -59,7 +63,7 @@ def signing(environ: Mapping[str, str], committer: str) -> Signing | None:
 
 
 def _usual_key(form: str, environ: Mapping[str, str], committer: str) -> str | None:
-    """What git takes where no key is set: the committer's, or for ssh what the user's own command says."""
+    """The key that git takes where none is set: the committer's, or for ssh what the user's own command prints."""
     if form != "ssh":
         return committer
     command = users_config_value("gpg.ssh.defaultKeyCommand", environ)
@@ -84,7 +88,6 @@ class Proven(NamedTuple):
 
 
 def tree_of(project: Project, plan: CommitSelection) -> str:
-    """The tree in the index with the planned changes, written as objects that nothing refers to yet."""
     if plan.delete:
         project.call("update-index", "--force-remove", "-z", "--stdin", stdin=listed(plan.delete))
     if plan.add:
@@ -100,7 +103,7 @@ def prove(
     plan: CommitSelection,
     changed: Sequence[PathChange],
 ) -> None:
-    """Refuse a commit that has anything but the planned paths, each with git's own conversion of the snapshot's bytes."""
+    """Refuse a tree that changes anything but the planned paths, each to git's own conversion of the snapshot's bytes."""
     add, delete = frozenset(plan.add), frozenset(plan.delete)
     for change in changed:
         deleted = change.letter == "D"
@@ -111,7 +114,7 @@ def prove(
 
 
 def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: PathChange) -> bool:
-    """Whether a blob is git's own conversion of what the snapshot has under its path."""
+    """Tell whether a blob is git's own conversion of what the snapshot has under its path."""
     if change.path not in taken.kept:
         return False
     kept = taken.kept[change.path]
@@ -134,7 +137,7 @@ def _unproven(change: PathChange, why: str) -> RepositoryProblem:
 
 
 class Committer:
-    """Puts proven trees on a branch."""
+    """Makes commits of proven trees, and puts them on a branch."""
 
     def __init__(self, project: Project, notes: Path, run: str, iteration: int) -> None:
         self._project, self._run, self._iteration = project, run, iteration
@@ -150,7 +153,7 @@ class Committer:
         head: str | None,
         messages: Sequence[bytes] = (),
     ) -> list[str]:
-        """One commit for each group, the first upon the last commit; no ref names them yet."""
+        """Make one commit for each group, the first upon `head`; no ref names them yet."""
         by_path = {change.path: change for change in changed}
         messages = messages or [self.message(group) for group in groups]
         self._project.call("read-tree", head or "--empty")
@@ -163,11 +166,10 @@ class Committer:
         return made
 
     def message(self, group: Group) -> bytes:
-        """What a commit says."""
         return commit_message(group.subject, group.body, self._run, self._iteration)
 
     def commit(self, tree: str, parent: str | None, message: bytes) -> str:
-        """A commit, signed if the user signs and it can be done without asking."""
+        """Make a commit, signed if the user signs and no program has to ask for that; return its id."""
         words = ("commit-tree", *(("-p", parent) if parent else ()), "-F", "-")
         if self._signing is not None and not self.unsigned:
             try:
@@ -177,13 +179,12 @@ class Committer:
         return self._project.line(*words, "--no-gpg-sign", tree, stdin=message)
 
     def _signed(self, how: Signing, words: Sequence[str], tree: str, message: bytes) -> str:
-        """A program that waits for a person, who is not there, must leave time for a commit without it."""
+        # A program that waits for a person, who is not there, must leave time for a commit without it.
         project = replace(self._project, deadline=self._project.deadline.part(_SIGNING_SHARE))
         sign = f"--gpg-sign={how.key}"
         return project.line(*how.settings, *words, sign, tree, stdin=message)
 
     def advance(self, branch: str, commit: str, head: str | None) -> None:
-        """Move the branch, if it still is where it was."""
         with self.branch_update(branch, commit, head) as words:
             self._project.call(*words)
 
@@ -196,7 +197,7 @@ class Committer:
         return ref_update(self._project, self._notes, branch, commit, old, reason)
 
     def new_branch(self, commit: str) -> str:
-        """A rescue branch at the commit; a name that is taken is never moved."""
+        """Put a rescue branch at the commit; a branch that has the name already is never moved."""
         name = f"guard/rescue/{self._run}-{self._iteration}"
         for number in range(2, _MOST_BRANCHES):
             try:

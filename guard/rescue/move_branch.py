@@ -129,7 +129,6 @@ def move_under_lock(project: Project, words: Sequence[str], lends: Sequence[int]
 
 
 def new_index_name() -> str:
-    """A name in the git directory that `sweep_index` knows as guard's."""
     return f"{_NAME}{os.urandom(6).hex()}"
 
 

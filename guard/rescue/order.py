@@ -15,7 +15,7 @@ Grouping = Callable[[Sequence[Changed]], list[Group]]
 
 @dataclass(frozen=True)
 class Orders:
-    """Whose work it is, which paths, and how they are to be committed."""
+    """The iteration whose work it is, which paths, and how they are to be committed."""
 
     run: str
     iteration: int

@@ -1,4 +1,4 @@
-"""The repository's own hooks, where the user lets them have a say: `pre-commit` once, `commit-msg` for each commit."""
+"""Run the repository's own hooks where the user allows it: `pre-commit` once, `commit-msg` for each commit."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,22 +15,21 @@ _MOST_MESSAGE = 64 * 1024
 
 
 class HookRefused(Exception):
-    """A hook said no; its words are the argument."""
+    """A hook said no; the message has what it printed."""
 
 
 class RepositoryHooks:
-    """Asked about what is in an index of our own; the project's index is not theirs to add to."""
+    """Asks the hooks about an index of guard's own; they cannot add to the project's index."""
 
     def __init__(self, project: Project, index: Path) -> None:
         self._project, self._index = project, index
         self.ran: list[str] = []
 
     def allow(self) -> None:
-        """Ask `pre-commit`."""
         self._run("pre-commit")
 
     def worded(self, messages: Sequence[bytes], mark: str) -> list[bytes]:
-        """Ask `commit-msg` about each message; as it leaves them, unless that takes guard's own mark away."""
+        """Ask `commit-msg` about each message; return them as the hook leaves them, unless that removes guard's own mark."""
         path = self._index.with_name("COMMIT_EDITMSG")
         found = []
         for message in messages:

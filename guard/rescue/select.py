@@ -1,4 +1,4 @@
-"""Which of the paths that an iteration left may be committed, and why the others may not."""
+"""Select which of the paths that an iteration left may be committed, and say why the others may not."""
 
 import os
 from collections import defaultdict
@@ -36,7 +36,7 @@ class Hidden(NamedTuple):
     """Files that were written since the baseline and are ignored."""
 
     by_new_rules: dict[bytes, str]
-    """Those that nobody would have ignored before, and why they are held back."""
+    """Those that no rule ignored before, and why they are held back."""
     others: int
 
 
@@ -47,7 +47,10 @@ def hidden(
     changed: Collection[bytes],
     since: datetime | None,
 ) -> Hidden:
-    """What was written since then, is in the snapshot, is neither committed nor among the `known`, and is ignored."""
+    """Find files written since then that are in the snapshot, neither committed nor among the `known`, and ignored.
+
+    Ignore rules that were there before are the user's; new ones may be the agent's.
+    """
     if since is None:
         return Hidden({}, 0)
     written = kept.written_since(int(since.timestamp() * 1e9))
@@ -62,7 +65,7 @@ def hidden(
 
 
 def _rules(project: Project, paths: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """For each path that is ignored, the file that has the rule."""
+    """Yield, for each ignored path, the file that has the rule."""
     if not paths:
         return
     asking = project.with_variables(GIT_LITERAL_PATHSPECS="0")
@@ -99,7 +102,11 @@ def half_moves(
     added: Collection[bytes],
     held: Mapping[bytes, str],
 ) -> dict[bytes, str]:
-    """Deleted paths whose content now stands where it is not committed, and where that is."""
+    """Find deleted paths whose content now stands where it is not committed, and say where that is.
+
+    Such a deletion is one half of a move: it is not committed while the other half is held back, and it is no sign of
+    destruction.
+    """
     if not deleted:
         return {}
     there = {taken.kept[path].oid for path in added}
@@ -121,7 +128,7 @@ def _edited(
     lost: Mapping[str, bytes],
     held: Mapping[bytes, str],
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Moved and edited: most lines are the same."""
+    """Find files that were moved and edited: most lines are the same."""
     new = {taken.kept[path].oid: path for path in list(held)[:_MOST_COMPARED] if path in taken.kept}
     after = dict(blobs(shadow.call, list(new), _MOST_BYTES)) if lost and new else {}
     before = blobs(project.call, list(lost)[:_MOST_COMPARED], _MOST_BYTES) if after else ()
@@ -144,7 +151,7 @@ NO_FILTER = (b"unspecified", b"unset", b"set", b"")
 
 @dataclass(frozen=True)
 class CommitSelection:
-    """What a commit would add or change, what it would delete, and what it leaves out."""
+    """What a commit adds or changes, what it deletes, and what is held back."""
 
     add: tuple[bytes, ...]
     delete: tuple[bytes, ...]
@@ -173,7 +180,7 @@ class Planner:
         self._roots: dict[bytes, bool] = {}
 
     def plan(self, paths: Sequence[bytes]) -> CommitSelection:
-        """Every path in one of three places, but for those that have vanished and were never committed."""
+        """Put every path in one of three places, but for those that have vanished and were never committed."""
         named = self._files_of(paths)
         held = {path: why for path in named if (why := self._obvious(path))}
         gone = self._taken.absent | self._taken.folders
@@ -261,7 +268,7 @@ class Planner:
         return {path[len(b"./") :]: "ignored" for path in found.split(b"\0")[:-1]}
 
     def _converted(self, paths: Sequence[bytes]) -> dict[bytes, str]:
-        """What a program of the user's would have to convert, or git itself cannot."""
+        """Hold back what a program of the user's would have to convert, or git itself cannot."""
         if not paths:
             return {}
         words = ("check-attr", "-z", "--stdin", "filter", _ENCODING)
@@ -277,7 +284,7 @@ class Planner:
         return held
 
     def _can_be_encoded(self, path: bytes) -> bool:
-        """Git says no only when it is to write the object."""
+        """Git refuses an encoding only when it is to write the object."""
         kept = self._taken.kept[path]
         data = self._shadow.call("cat-file", "blob", kept.oid)
         try:
@@ -315,5 +322,4 @@ class Planner:
 
 
 def listed(paths: Iterable[bytes]) -> bytes:
-    """Paths for the input of a git command."""
     return b"".join(path + b"\0" for path in paths)

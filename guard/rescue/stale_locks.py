@@ -1,8 +1,8 @@
-"""Locks of git's that a killed rescue left in the project: taken away only where they are provably its own.
+"""Remove git's locks that a killed rescue left in the project, only where they are provably guard's own.
 
-Git locks a ref by a file that stays if git is killed, and that blocks everybody's git from then on. So before git is asked to
-move a branch, a note says which locks it will make and what they will hold. A note whose guard is gone, and a lock that was
-made in its time, that has what it should have and that no process has open: nobody else can have made that.
+Git locks a ref by a file that stays if git is killed, and that blocks every git from then on. So before git is asked to move a
+branch, a note says which locks it will make and what they will hold. If the guard that wrote the note is gone, and a lock was
+made in its time, holds what it should hold and is open in no process, then no other program can have made it.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ class _Note(NamedTuple):
 
 @contextmanager
 def noted(shadow: Path, locks: Sequence[Path], oid: str) -> Iterator[None]:
-    """While git makes these locks; a note that cannot be written is no reason to rescue nothing."""
+    """Note the locks while git makes them; a note that cannot be written does not stop the rescue."""
     note = _Note(time.time_ns(), oid, tuple(map(os.fspath, locks)))
     descriptor, path = -1, shadow / _FOLDER / f"{os.urandom(8).hex()}.json"
     with suppress(OSError, GuardError):
@@ -54,7 +54,6 @@ def noted(shadow: Path, locks: Sequence[Path], oid: str) -> Iterator[None]:
 
 
 def unfinished(shadow: Path) -> set[str]:
-    """The commits to which killed rescues were about to move a branch."""
     found = set()
     for path in (shadow / _FOLDER).glob("*.json"):
         with suppress(OSError):
@@ -64,7 +63,6 @@ def unfinished(shadow: Path) -> set[str]:
 
 
 def sweep_locks(shadow: Path) -> list[str]:
-    """Take away what killed rescues left; the locks that went."""
     try:
         notes = sorted(path for path in (shadow / _FOLDER).iterdir() if path.suffix == ".json")
     except OSError:
@@ -91,7 +89,7 @@ def _swept(path: Path) -> list[str]:
 
 
 def _read(data: bytes) -> _Note | None:
-    """A note that was cut short was written by nobody who got as far as a lock."""
+    """Parse a note. One that was cut short is None: its guard was killed before git made a lock."""
     with suppress(ValueError, TypeError):
         began, oid, locks = json.loads(data)
         return _Note(int(began), str(oid), tuple(map(str, locks)))
@@ -112,7 +110,7 @@ def _is_ours(lock: str, note: _Note) -> bool:
 
 
 def _holds(lock: str, status: os.stat_result, oid: str) -> bool:
-    """Whether it still is what it was, has nothing in it but ours, and is open to no process."""
+    """Tell whether the lock is still the same file, holds nothing but guard's commit, and is open in no process."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -128,7 +126,7 @@ def _holds(lock: str, status: os.stat_result, oid: str) -> bool:
 
 
 def _is_open(path: str) -> bool:
-    """Whether a process of ours has it open, where the system can tell."""
+    """Tell whether a process of this user has it open, where the system can tell."""
     for folder in Path("/proc").glob("[0-9]*/fd"):
         with suppress(OSError):
             for entry in folder.iterdir():

@@ -1,4 +1,4 @@
-"""The boxes of a task file that a rescue may tick, committed with the work that they are about."""
+"""Tick the boxes of a task file in the same rescue that commits the work that they are about."""
 
 import os
 from contextlib import suppress
@@ -33,17 +33,15 @@ class Ticks:
 
     @property
     def group(self) -> Group:
-        """The commit for it."""
         changed = Changed("M", self.change.path)
         body = "\n".join(f"- {task}" for task in self.tasks[:50])
         return Group(f"docs(tasks): tick {plural(len(self.tasks), 'task')}", body, (changed,))
 
     def write(self, project: Project) -> bool:
-        """Put it into the work tree, if nobody wrote there since."""
+        """Tick the boxes in the work tree, unless the file was written to since; return whether they were ticked."""
         return _replaced(self._path(project), self.before, self.after)
 
     def take_back(self, project: Project) -> None:
-        """Nothing came of the commit: the boxes are as they were."""
         _replaced(self._path(project), self.after, self.before)
 
     def _path(self, project: Project) -> bytes:
@@ -51,7 +49,7 @@ class Ticks:
 
 
 def _replaced(path: bytes, before: bytes, after: bytes) -> bool:
-    """Write a file that still has these bytes; whether it had."""
+    """Write a file that still has these bytes; return whether it had."""
     beside = path + b".guard-%s" % os.urandom(4).hex().encode()
     try:
         descriptor = os.open(path, _FILE_FLAGS)
@@ -78,9 +76,9 @@ def _replaced(path: bytes, before: bytes, after: bytes) -> bool:
 def ticks(
     project: Project, own: Project, shadow: Shadow, taken: Taken, proven: Proven, path: bytes
 ) -> Ticks | None:
-    """The boxes whose named files are all in these changes; None if there are none.
+    """Find the boxes whose named files are all in these changes; None if there are none.
 
-    None too if the file is not as it would be committed, in the work tree or in the index: somebody has plans for it.
+    None too if the file is not as it would be committed, in the work tree or in the index: the user has plans for it.
     """
     here = _entry(own.call("ls-tree", "-z", "--full-tree", proven.tree, "--", os.fsdecode(path)))
     if here is None or path not in taken.kept or path in taken.trouble or _is_filtered(own, path):
@@ -115,7 +113,7 @@ def _entry(listed: bytes) -> tuple[bytes, str] | None:
 
 
 def _is_filtered(project: Project, path: bytes) -> bool:
-    """Whether git would run a program to convert it."""
+    """Tell whether git would run a program to convert it."""
     words = ("check-attr", "-z", "--stdin", "filter")
     return project.call(*words, stdin=path + b"\0").split(b"\0")[2] not in NO_FILTER
 

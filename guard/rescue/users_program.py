@@ -1,4 +1,4 @@
-"""A rescue by somebody else's program: a snapshot before it, and its commits held against that afterwards."""
+"""Rescue by the user's own program: a snapshot before it, and its commits compared with that afterwards."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _BY = "by the rescue command"
 
 @dataclass(frozen=True)
 class Foreign:
-    """What such a program has to do."""
+    """What the program has to do."""
 
     repository: Repository
     workspace: Path
@@ -32,7 +32,6 @@ class Foreign:
     time_limit: float
 
     def before(self, paths: Sequence[bytes]) -> "Expected":
-        """Keep the work tree, and find out what may be committed of it."""
         project = self._project()
         with ready(project, self.workspace, self.occasion) as shadow:
             wanted = sorted({path.rstrip(b"/") for path in paths})
@@ -47,7 +46,7 @@ class Foreign:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the commits must have."""
+    """What the program's commits must have."""
 
     by: Foreign
     taken: Taken
@@ -55,18 +54,16 @@ class Expected:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The work tree as it was before."""
         return self.taken.snapshot
 
     def missing(self, ref: str) -> tuple[HeldBack, ...]:
-        """What this ref does not have as it was, and what it should not have."""
+        """List what this ref does not have as it was, and what it should not have."""
         project = self.by._project()
         with ready(project, self.by.workspace, self.by.occasion) as shadow:
             tree = project.tree(project.commit_of(ref))
             return tuple(self._missing(project, shadow, tree))
 
     def settle(self) -> None:
-        """All of it is committed."""
         with ready(self.by._project(), self.by.workspace, self.by.occasion) as shadow:
             promote(shadow, self.snapshot)
 

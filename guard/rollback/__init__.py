@@ -1,1 +1,1 @@
-"""A completed task's commits reverted: before or after, and never between, whenever guard is killed."""
+"""Revert the commits of a completed task: done or not done, and never half done, whenever guard is killed."""

@@ -1,4 +1,4 @@
-"""A revert carried out: put ready, announced, brought into the work tree, and made part of the branch as the last thing."""
+"""Carry out a revert: stage it, announce it, bring it into the work tree, and move the branch as the last step."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ Announce = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class RolledBack:
-    """A task that is reverted."""
+    """A reverted task."""
 
     task_id: str
     head: str
@@ -46,9 +46,9 @@ class RolledBack:
 def roll_back(
     place: RollbackPlace, order: RevertOrder, lock: int, keep: Keep, announce: Announce
 ) -> RolledBack:
-    """Revert a task's commits; `Stopped`, with everything as it was, if that cannot be.
+    """Revert a task's commits; raise `Stopped`, with everything as it was, if that cannot be done.
 
-    Whoever calls it has the lock of all rollbacks, and has seen to those that were killed.
+    The caller has the lock of all rollbacks, and has settled those that were killed.
     """
     with prepared(place, [order], dry=False) as ready:
         head = ready.standing.head
@@ -65,7 +65,7 @@ def roll_back(
 
 
 class _Making:
-    """The revert as a commit, and its files in a folder."""
+    """Makes the commit of a revert, and stages its files in a folder."""
 
     def __init__(self, place: RollbackPlace, order: RevertOrder, ready: PreparedRevert) -> None:
         self._place, self._order, self._ready = place, order, ready
@@ -93,7 +93,7 @@ class _Making:
         return begin(folder, journal)
 
     def _commit(self, project: Project) -> str:
-        """Pinned at once, so that nobody's `git gc` takes it away."""
+        """Make the commit and pin it at once, so that no `git gc` removes it."""
         order, ready = self._order, self._ready
         committer = Committer(
             project.with_index(project.repository.git_dir / "index"),
@@ -120,7 +120,7 @@ class _Making:
 def _carry_out(
     place: RollbackPlace, staged: StagedRollback, ready: PreparedRevert, lock: int
 ) -> None:
-    """Whatever happens, it is settled while the index is still held, so that nobody commits what is half done."""
+    """Bring the revert in. It is always settled while the index is held, so that no git commits what is half done."""
     trouble: str | None = None
     with ExitStack() as stack:
         try:

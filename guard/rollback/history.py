@@ -1,4 +1,4 @@
-"""How a rollback ended that was announced, and of which nobody recorded the end: the repository tells."""
+"""Read from the log and the repository which commits are a task's, and how earlier rollbacks of it ended."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ INTERRUPTED = "interrupted"
 
 
 def outcome(place: RollbackPlace, begun: Rollback, settled: Sequence[Settled]) -> Settled:
-    """By its journal, which was settled where it happened; without one by what it moves."""
+    """How an announced rollback ended: by its settled journal, or without one by whether its branch has moved."""
     known = next((one for one in settled if one.to_sha == begun.to_sha), None)
     if known is not None:
         return known
@@ -32,12 +32,13 @@ def outcome(place: RollbackPlace, begun: Rollback, settled: Sequence[Settled]) -
 
 
 def _has_moved(place: RollbackPlace, begun: Rollback) -> bool:
-    """A branch is the same in all work trees. A detached HEAD is that of one, and it is not recorded of which: the revert was
-    made for it alone, so whichever has it is the one."""
+    """Tell whether the revert is on the branch, which is the same in all work trees."""
     project = place.project()
     ref = full_ref(begun.branch)
     if ref is not None:
         return has_revert(project, ref, begun.to_sha)
+    # A detached HEAD is that of one work tree, and it is not recorded of which. The revert was made for it alone, so the
+    # work tree that has it is the one.
     for head, _path in heads(place.repository):
         with suppress(RepositoryProblem):
             if has_revert(project, head, begun.to_sha):
@@ -46,7 +47,6 @@ def _has_moved(place: RollbackPlace, begun: Rollback) -> bool:
 
 
 def end_of(begun: Rollback, found: Settled) -> Draft:
-    """The event that is to be recorded."""
     if not found.moved:
         return partial(RollbackFailed, task_id=begun.task_id, reason=INTERRUPTED)
     return partial(
@@ -60,7 +60,7 @@ def end_of(begun: Rollback, found: Settled) -> Draft:
 
 @dataclass(frozen=True)
 class Attempts:
-    """The rollbacks of one id, of which at most the last has succeeded."""
+    """The rollbacks under one request id, of which at most the last has succeeded."""
 
     next_id: str
     """The id of the one that comes next: the id itself is the first one's."""
@@ -68,7 +68,10 @@ class Attempts:
 
 
 def attempts(store: Store, task_id: str, event_id: str) -> Attempts:
-    """All that the log tells of this id; refused if something else was recorded under it."""
+    """Find the rollbacks that were begun under a request id: an interrupted script repeats its request.
+
+    Refused if another event was recorded under the id.
+    """
     count, next_id = 1, event_id
     begun: RollbackStarted | None = None
     for entry in store.entries():
@@ -92,7 +95,7 @@ MOST_COMMITS = 10_000
 def commits_of_task(
     git: RepositoryReader, base_sha: str | None, commit_sha: str, earlier: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The commits of a task, the newest first: those after its base, by first parents, up to where it ended.
+    """List the commits of a task, the newest first: those after its base, by first parents, up to where it passed its audit.
 
     `earlier` are the commits at which other tasks had ended before: what those lead to is theirs. Without a base it is the last
     commit alone.

@@ -34,30 +34,27 @@ class RollbackPlace:
 
     @property
     def journals(self) -> Path:
-        """The folder of what is under way."""
         return self.workspace / JOURNALS
 
     @property
     def shadow(self) -> Path:
-        """The repository of the snapshots, which also has the notes of locks."""
+        """The shadow repository, which also has the notes of locks."""
         return self.workspace / SHADOW
 
     def project(self) -> Project:
-        """The repository, to be asked; no filter of its own runs."""
         safely = outside(self.environ, self.repository.root)
         return Project(self.repository, safely, Deadline(self.time_limit)).unfiltered()
 
     def at(self, repository: Repository) -> "RollbackPlace":
-        """The same workspace, and another work tree."""
         return replace(self, repository=repository)
 
 
 @contextmanager
 def alone(workspace: Path) -> Iterator[int]:
-    """While nobody else rolls back anything here; the descriptor is for children that must be waited for.
+    """Hold the lock of all rollbacks of a workspace; yield the descriptor, for children that must be waited for.
 
-    A lock that a child was lent is held until the child has ended, whatever becomes of guard: so whoever has it knows that
-    nothing of a killed rollback is still at work.
+    A lock that a child was lent is held until the child has ended, even if guard is killed: so the process that gets it knows
+    that nothing of a killed rollback is still at work.
     """
     path = workspace / _LOCK
     try:

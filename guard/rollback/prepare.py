@@ -1,4 +1,4 @@
-"""A revert, worked out and checked, before anything is touched."""
+"""Work out a revert and check that the repository is ready for it, before anything is touched."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ Why = Literal[
 
 
 class Stopped(Refused):
-    """A word for scripts, a sentence for people, and the paths that it is about."""
+    """A rollback that was not made, with nothing changed: a word for scripts, a sentence for people, and the paths."""
 
     def __init__(
         self, why: Why, message: str, hint: str | None = None, paths: Sequence[str] = ()
@@ -54,7 +54,7 @@ _GO_ON = "finish or abort it; `git status` says how"
 
 
 class BranchPosition(NamedTuple):
-    """What a rollback moves: a branch by its full name, or HEAD; and where that stands."""
+    """What a rollback moves (a branch by its full name, or HEAD), and where that stands."""
 
     ref: str
     head: str
@@ -88,7 +88,7 @@ def _words(what: str, state: RepositoryState, branch: str | None) -> str:
 
 
 def obstacles(project: Project, own: Project, changed: Sequence[PathChange]) -> Mapping[bytes, str]:
-    """Why the files that are to change may not: each is named that is not as the last commit has it, or that git hides.
+    """Say which of the files that are to change may not: those that are not as the last commit has them, or that git hides.
 
     `own` has an index with the revert in it.
     """
@@ -160,7 +160,7 @@ def _above(path: bytes) -> Iterator[bytes]:
 
 
 def _inside(root: Path, folder: Path) -> Iterator[bytes]:
-    """Every file below a folder, and every folder with nothing in it, by the path from the root."""
+    """Every file below a folder, and every link, by the path from the root."""
     top = os.fsencode(root)
     for here, folders, files in os.walk(os.fsencode(folder)):
         links = [name for name in folders if os.path.islink(os.path.join(here, name))]
@@ -187,7 +187,7 @@ class RevertOrder:
 
 @dataclass(frozen=True)
 class PreparedRevert:
-    """A revert that nothing stands against; without changes there is nothing to be done."""
+    """A revert that nothing forbids; without changes there is nothing to be done."""
 
     standing: BranchPosition
     tree: str
@@ -198,9 +198,9 @@ class PreparedRevert:
 def prepared(
     place: RollbackPlace, orders: Sequence[RevertOrder], *, dry: bool
 ) -> Iterator[PreparedRevert]:
-    """What becomes of the tree when these tasks are taken back one after the other; `Stopped` if anything stands against it.
+    """Work out the tree without these tasks, taken back one after the other; `Stopped` if anything forbids it.
 
-    Dry, not even an object is written to the repository.
+    In a dry run not even an object is written to the repository.
     """
     with scratch(place.workspace) as folder:
         project = place.project()
@@ -232,7 +232,7 @@ def _prepared(project: Project, own: Project, orders: Sequence[RevertOrder]) -> 
 
 
 def _refuse_rewritten(own: Project, order: RevertOrder, head: str) -> None:
-    """A commit that the branch does not have any more has nothing on it that could be taken back."""
+    """Refuse a commit that the branch does not have any more: nothing of it can be taken back."""
     if not order.commits:
         return
     stdin = "".join(f"{oid}\n" for oid in order.commits).encode() + f"^{head}\n".encode()

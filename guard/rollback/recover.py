@@ -1,4 +1,4 @@
-"""What a rollback left, whole or killed anywhere: finished if the branch has moved, else undone."""
+"""Settle a rollback, whole or killed anywhere: finish it if the branch has moved, else undo it."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from guard.snapshots.safe_writer import SafeFolder
 
 
 def settle_all(place: RollbackPlace) -> list[Settled]:
-    """See to every rollback that was killed; whoever calls it has the lock of all rollbacks."""
+    """Settle every rollback that was killed; the caller has the lock of all rollbacks."""
     found = under_way(place.journals)
     settled = [settle(_place_of(place, staged.journal), staged) for staged in found]
     _sweep_pins(place)
@@ -28,7 +28,7 @@ def settle_all(place: RollbackPlace) -> list[Settled]:
 
 
 def _sweep_pins(place: RollbackPlace) -> None:
-    """Reverts that were pinned, and whose rollback was killed before it was under way."""
+    """Unpin reverts whose rollback was killed before it was under way."""
     with suppress(RepositoryProblem):
         git = place.project()
         for ref in git.line("for-each-ref", "--format=%(refname)", REFS).splitlines():
@@ -36,7 +36,7 @@ def _sweep_pins(place: RollbackPlace) -> None:
 
 
 def _place_of(place: RollbackPlace, journal: RollbackJournal) -> RollbackPlace:
-    """It may have been in another work tree of the repository."""
+    """A killed rollback may have been in another work tree of the repository."""
     root = Path(os.fsdecode(unspell(journal.worktree)))
     if root == place.repository.root:
         return place
@@ -50,7 +50,6 @@ def _place_of(place: RollbackPlace, journal: RollbackJournal) -> RollbackPlace:
 
 
 def settle(place: RollbackPlace, staged: StagedRollback) -> Settled:
-    """Finish it or undo it, and forget it."""
     journal = staged.journal
     if (place.shadow / "guard.locks").is_dir():
         sweep_locks(place.shadow)
@@ -74,14 +73,13 @@ def settle(place: RollbackPlace, staged: StagedRollback) -> Settled:
 
 
 def work_tree(place: RollbackPlace) -> SafeFolder:
-    """The files of the work tree, to be changed."""
     repository = place.repository
     forbidden = identities([place.workspace, repository.git_dir, repository.common_dir])
     return SafeFolder(repository.root, forbidden=forbidden, durable=True)
 
 
 def has_revert(project: Project, ref: str, to_sha: str) -> bool:
-    """Whether the revert is on the branch, whatever came after it."""
+    """Tell whether the revert is on the branch, also below later commits."""
     tip = project.commit_of(ref)
     if tip is None:
         return False
@@ -96,7 +94,7 @@ def _has_moved(project: Project, journal: RollbackJournal) -> bool:
 
 
 def _committed_since(project: Project, journal: RollbackJournal) -> frozenset[bytes]:
-    """Paths that the branch has otherwise by now: somebody committed them as they are."""
+    """Paths that the branch has otherwise by now, because they were committed as they are."""
     tip = project.commit_of("HEAD")
     if tip is None or tip == journal.head:
         return frozenset()
@@ -104,7 +102,7 @@ def _committed_since(project: Project, journal: RollbackJournal) -> frozenset[by
 
 
 def _mend_index(project: Project, journal: RollbackJournal) -> None:
-    """Where the index was not swapped, the paths in it that still are as before get what the revert has."""
+    """Where the index was not swapped, give the paths in it that still are as before what the revert has."""
     behind = list(_behind(project, list_changes(project, journal.head, journal.to_sha)))
     if behind:
         update_index(project, behind)

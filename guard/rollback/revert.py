@@ -1,8 +1,8 @@
-"""What the tree is without a task's commits, worked out in git's objects alone: no file, no index and no ref is touched.
+"""Work out the tree without a task's commits, in git's objects alone: no file, no index and no ref is touched.
 
 A revert is a merge: what the commits made of their parent is taken back from what is there now. Git merges two commits over
-their common ancestor, so three commits that nothing refers to stand for the three trees. The merge drivers that the
-repository's settings name are programs of the agent's: where one is asked for, there is a conflict instead.
+their common ancestor, so three commits that no ref names stand for the three trees. The merge drivers that the repository's
+settings name are programs of the agent's: where one is asked for, there is a conflict instead.
 """
 
 import os
@@ -38,14 +38,14 @@ _MOST_LISTED = 100
 
 @dataclass(frozen=True)
 class Reverted:
-    """The tree without the commits, or the paths that stand against it."""
+    """The tree without the commits, or the paths that conflict."""
 
     tree: str
     conflicts: tuple[bytes, ...] = ()
 
 
 def reverted(project: Project, tree: str, commits: Sequence[str]) -> Reverted:
-    """The tree without what these commits did, the newest first; of a merge, what it brought to its first parent."""
+    """Take these commits, the newest first, out of the tree; of a merge, what it brought to its first parent."""
     merging = replace(project, settings={**project.settings, **_SETTINGS, **_no_drivers(project)})
     for newest, before in _runs(project, commits):
         answer = _merged(merging, base=newest, ours=tree, theirs=before)
@@ -56,12 +56,11 @@ def reverted(project: Project, tree: str, commits: Sequence[str]) -> Reverted:
 
 
 def tree_of(project: Project, commit: str) -> str:
-    """The tree of a commit."""
     return project.line("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}")
 
 
 def _runs(project: Project, commits: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The trees before and after each row of commits in which one is the parent of the next; taken back in one go."""
+    """Yield the trees after and before each row of commits in which one is the parent of the next; a row goes at once."""
     parents = _first_parents(project, commits)
     at = 0
     while at < len(commits):
@@ -84,7 +83,7 @@ def _first_parents(project: Project, commits: Sequence[str]) -> Mapping[str, str
 
 
 def _merged(project: Project, base: str, ours: str, theirs: str) -> Reverted:
-    """Their changes since the base, made to ours."""
+    """Apply their changes since the base to ours."""
     root = _stand_in(project, base, None)
     sides = [_stand_in(project, tree, root) for tree in (ours, theirs)]
     codes = (0, 1, _UNKNOWN_OPTION)
@@ -104,7 +103,7 @@ def _stand_in(project: Project, tree: str, parent: str | None) -> str:
 
 
 def _no_drivers(project: Project) -> dict[str, str]:
-    """Settings by which every merge driver that the repository's settings name fails, which git takes for a conflict."""
+    """Settings by which every configured merge driver fails, which git takes for a conflict."""
     words = ("config", "--null", "--name-only", "--get-regexp", r"^merge\..*\.driver$")
     names = sorted(set(project.call(*words, codes=(0, 1)).split(b"\0")[:-1]))
     if len(names) > _MOST_DRIVERS:
@@ -116,7 +115,7 @@ def _no_drivers(project: Project) -> dict[str, str]:
 
 
 def revert_message(task_id: str, name: str, title: str, commits: Sequence[str]) -> bytes:
-    """What the revert says: the task, its commits, and a trailer that marks it as guard's."""
+    """The message of a revert: the task, its commits, and a trailer that marks it as guard's."""
     subject = visible(f"Revert task {name}: {title}" if title else f"Revert task {name}")
     subject = " ".join(subject.split())
     if len(subject) > _LONGEST_SUBJECT:

@@ -1,4 +1,4 @@
-"""A task rolled back: what the plan allows, carried out in the repository, and recorded."""
+"""Roll back a task: what the plan allows, carried out in the repository, and recorded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -84,14 +84,13 @@ def rollback(
 
 
 def finish_or_undo(guard: Invocation) -> None:
-    """See to a rollback that was killed: `pending` knows whether there is one."""
+    """Settle a rollback that was killed; `settle_first` knows whether there is one."""
     place = place_of(guard)
     with alone(place.workspace):
         _settled(guard, place)
 
 
 def place_of(guard: Invocation) -> RollbackPlace:
-    """Where this call of guard would roll back."""
     # Its folder has the lock.
     guard.prepare_workspace()
     limit = guard.config.settings.rescue.time_limit_seconds
@@ -99,7 +98,7 @@ def place_of(guard: Invocation) -> RollbackPlace:
 
 
 def _id_of(state: Coordinator, told: str) -> str:
-    """A task may be called as the plan spells it, and one that the plan has no more by its id."""
+    """Find a task by the name that the plan spells, or by its id, which the plan may not have any more."""
     found = next((task.id for task in state.tasks if told in (task.id, task.name)), told)
     if not is_id(found):
         hint = "`guard plan show` lists what there is"
@@ -144,7 +143,7 @@ def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> Non
 def _refused(
     guard: Invocation, state: Coordinator, draft: partial[Any], *, dry: bool
 ) -> RollbackReport:
-    """What the plan does not allow is recorded as well, unless somebody only asks."""
+    """Report what the plan does not allow; it is recorded, unless this is a dry run."""
     if not dry:
         _append(guard, draft)
     return refused(state, draft.keywords, dry=dry)
@@ -152,7 +151,7 @@ def _refused(
 
 @dataclass
 class _Run:
-    """One or several tasks, one after the other."""
+    """Rolls back one or several tasks, one after the other."""
 
     guard: Invocation
     place: RollbackPlace
@@ -164,7 +163,7 @@ class _Run:
     done: list[RolledBackTask] = field(default_factory=list)
 
     def all(self, state: Coordinator, tasks: Sequence[str], tell: Tell) -> RollbackReport:
-        """Nothing is begun unless all of them can be taken back."""
+        """Roll back all of them, or begin with none."""
         orders: list[RevertOrder] = []
         try:
             orders += [self._order(state, task) for task in tasks]
@@ -230,7 +229,7 @@ class _Run:
         self.done.append(self._told(state, order, made))
 
     def _stopped(self, task_id: str, at: str, error: GuardError) -> RollbackReport:
-        """Stopped by the repository: a result with its word; anything else is an error, once it is recorded.
+        """Report why the repository stopped it; anything else is an error, once it is recorded.
 
         After an error in the middle the branch may have moved: the next command looks, and records the end.
         """

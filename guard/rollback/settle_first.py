@@ -1,4 +1,4 @@
-"""A rollback that was killed half-way is seen to by the next command: finished or undone, if there is one."""
+"""Settle a killed rollback before another command runs. Every command asks, so this module imports next to nothing."""
 
 import os
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ JOURNALS = "rollbacks.d"
 
 
 def has_journals(guard: Invocation) -> bool:
-    """Whether a rollback has begun here, and not ended."""
     try:
         with os.scandir(guard.workspace.path / JOURNALS) as entries:
             return next(entries, None) is not None
@@ -30,13 +29,13 @@ def announced(guard: Invocation) -> "Rollback | None":
 
 
 def see_to_killed(guard: Invocation) -> None:
-    """Finish or undo a rollback that was killed: its half-swapped files are nobody's work."""
+    """Finish or undo a killed rollback: its half-swapped files are not the agent's work."""
     if guard.repository_if_any is not None and has_journals(guard):
         _finish_or_undo(guard)
 
 
 def see_to_unrecorded(guard: Invocation) -> None:
-    """The same for what reads or changes the plan: also one that only lacks the record of its end."""
+    """Settle, for a command that reads or changes the plan, also a rollback that only lacks the record of its end."""
     if guard.repository_if_any is not None and (has_journals(guard) or announced(guard)):
         _finish_or_undo(guard)
 

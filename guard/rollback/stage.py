@@ -1,7 +1,7 @@
-"""Every file that a revert changes, as it is and as it is to be, put ready in a folder of guard's own.
+"""Stage every file that a revert changes, as it is and as it is to be, and exchange them with the work tree.
 
-What is to be is checked out there by git itself, so that line ends, links and modes are as git would have them. What is, is
-copied byte for byte.
+Git itself checks out what is to be, so that line ends, links and modes are as git would have them. What is, is copied byte
+for byte. Each file comes in whole, and none that changed since it was staged.
 """
 
 import os
@@ -31,7 +31,7 @@ _MOST_BYTES = 256 * 1024**2
 
 @dataclass(frozen=True)
 class StagedRollback:
-    """A rollback put ready."""
+    """A rollback whose files are ready."""
 
     folder: Path
     journal: RollbackJournal
@@ -49,7 +49,7 @@ class StagedRollback:
         return self.folder / "after"
 
     def forget(self) -> None:
-        """The journal first: without it the rest means nothing."""
+        """Remove the folder, the journal first: without it the rest means nothing."""
         with suppress(FileNotFoundError):
             os.unlink(self.folder / _JOURNAL)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -58,7 +58,6 @@ class StagedRollback:
 def stage(
     project: Project, folder: Path, paths: Sequence[bytes], to_sha: str, target: SafeFolder
 ) -> None:
-    """Put both versions of these paths into the folder."""
     (folder / "before").mkdir(parents=True, mode=0o700)
     with closing(SafeFolder(folder / "before", durable=True)) as aside:
         for path in paths:
@@ -67,14 +66,14 @@ def stage(
 
 
 def copy_over(source: SafeFolder, target: SafeFolder, path: bytes, like: str) -> None:
-    """The same file or link in another folder that has none; nothing if there is none."""
+    """Copy a file or link to another folder that has none; nothing if there is none."""
     there = seen(source, path, like)
     if there is not None:
         put(source, target, path, there, None)
 
 
 def seen(target: SafeFolder, path: bytes, like: str) -> There | None:
-    """What stands there; None for what is neither file nor link, which only stands in the way."""
+    """What stands at a path; None for what is neither file nor link, which only stands in the way."""
     try:
         return target.look(path, like)
     except PathRefused:
@@ -84,7 +83,6 @@ def seen(target: SafeFolder, path: bytes, like: str) -> There | None:
 def put(
     source: SafeFolder, target: SafeFolder, path: bytes, what: There, before: There | None
 ) -> None:
-    """Bring a path from one folder to another, in place of what was there."""
     if what.mode == LINK:
         text = source.read(path, _LONGEST_LINK)
         assert text is not None
@@ -97,7 +95,7 @@ def put(
 
 
 def _check_out(project: Project, folder: Path, paths: Sequence[bytes], to_sha: str) -> None:
-    """By git, with the settings of the repository and the attributes of the revert."""
+    """Check out the revert with the settings of the repository and the attributes of the revert."""
     (folder / "after").mkdir(mode=0o700)
     there = replace(project.repository, root=folder / "after")
     own = replace(project, repository=there).with_variables(
@@ -122,7 +120,7 @@ def _sync(folder: Path) -> None:
 
 
 def begin(folder: Path, journal: RollbackJournal) -> StagedRollback:
-    """From here on it is under way."""
+    """Write the journal: from here on the rollback is under way."""
     opened = Folder.open(os.fspath(folder))
     assert opened is not None
     with opened:
@@ -132,13 +130,12 @@ def begin(folder: Path, journal: RollbackJournal) -> StagedRollback:
 
 @contextmanager
 def both(staged: StagedRollback) -> Iterator[tuple[SafeFolder, SafeFolder]]:
-    """The two versions, open."""
     with closing(SafeFolder(staged.before)) as before, closing(SafeFolder(staged.after)) as after:
         yield before, after
 
 
 def under_way(journals: Path) -> list[StagedRollback]:
-    """What was begun and not ended; what never began is deleted."""
+    """List rollbacks that were begun and not ended; folders of those that never began are deleted."""
     found = []
     try:
         folders = sorted(journals.iterdir())
@@ -174,7 +171,7 @@ class _Step:
 
 
 def bring(staged: StagedRollback, target: SafeFolder) -> None:
-    """Make the work tree what the revert has; `Meanwhile` for the first file that is not as it was put ready."""
+    """Make the work tree what the revert has; `Meanwhile` for the first file that changed since it was staged."""
 
     def changed(path: bytes, why: str) -> None:
         raise Meanwhile(f"{path_line(path)}: {why}")
@@ -184,7 +181,7 @@ def bring(staged: StagedRollback, target: SafeFolder) -> None:
 
 
 def take_back(staged: StagedRollback, target: SafeFolder, keep: frozenset[bytes]) -> list[str]:
-    """Make the work tree what it was; what somebody changed since, or is to `keep`, is left as it is and named."""
+    """Make the work tree what it was; return the files left as they are: changed since, or among those to `keep`."""
     left: list[str] = []
 
     def changed(path: bytes, why: str) -> None:
@@ -202,7 +199,7 @@ def take_back(staged: StagedRollback, target: SafeFolder, keep: frozenset[bytes]
 
 
 def tidy(staged: StagedRollback, target: SafeFolder) -> None:
-    """The revert is in place: folders that are empty by it go, as git would have it."""
+    """Remove folders that the revert has left empty, as git would."""
     with both(staged) as (_before, after):
         gone = [path for path in staged.paths if seen(after, path, staged.journal.head) is None]
     for path in staged.paths:
@@ -219,7 +216,7 @@ def _exchange(
     paths: Sequence[bytes],
     changed: Callable[[bytes, str], None],
 ) -> None:
-    """From one version to the other; those that are there already stay, as others do that are neither."""
+    """Change files from one version to the other; those that are there already stay, as do those that are neither."""
     steps = list(_steps(staged, target, source, other, paths, changed))
     removed = [step.path for step in steps if step.wanted is None]
     for step in steps:

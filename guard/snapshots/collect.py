@@ -1,4 +1,4 @@
-"""What goes into a snapshot, read from the project into the stream, with a note on everything that does not go in."""
+"""Read the project into the stream of a snapshot, with a note on everything that does not go in."""
 
 import os
 import re
@@ -73,7 +73,7 @@ class Taking:
         self._read = 0
 
     def everything(self) -> None:
-        """Small files first: should the time run out, the most is saved."""
+        """Collect everything, small files first: should the time run out, most of the work is saved."""
         self._limits.tell("saving the work tree")
         for found in self.walk.folders():
             self._look_into(found)
@@ -96,11 +96,10 @@ class Taking:
 
     @property
     def tables(self) -> tuple[Table, Table, Table]:
-        """What the next snapshot starts from."""
         return self.worktree, self.nested, self.modules
 
     def _look_into(self, found: Found) -> None:
-        """What is as it was takes no more than a look: with very many files nothing else counts."""
+        """Collect one folder. A file that is as it was takes no more than a look: with very many files nothing else counts."""
         before, now, prefix = self.worktree.before, self.worktree.now, found.prefix
         late = False
         plain = not _MAY_BE_ESCAPED.search(prefix + b"/".join(found.files))
@@ -152,7 +151,7 @@ class Taking:
             self._escaped[spell(place)] = spell(path)
 
     def _left_out(self) -> set[bytes]:
-        """Tracked files in folders that the walk passed over: they are somebody's work."""
+        """List tracked files in folders that the walk passed over: they are the user's work."""
         passed_over = self.walk.not_needed
         try:
             tracked = self._put_aside.index.tracked(sorted(passed_over))
@@ -167,7 +166,6 @@ class Taking:
         }
 
     def _fetch(self, path: bytes, large: bool = False) -> None:
-        """One path by itself."""
         with reached(self.walk.root, path) as found:
             if found is None:
                 self.absent.add(path)
@@ -196,7 +194,7 @@ class Taking:
             self._note(entry.path, found.status)
 
     def _put_large(self, table: Table, path: bytes, found: Large) -> bool:
-        """Whether there was time for it."""
+        """Collect a large file; return whether there was time for it."""
         size, name = found.status.st_size, spell(path)
 
         def tell(done: int) -> None:
@@ -214,7 +212,7 @@ class Taking:
             close(found.descriptor)
 
     def _look_into_git(self, root: Path, folder: bytes, table: Table) -> None:
-        """The git directory of a repository inside this one: its commits may be nowhere else."""
+        """Collect the git directory of a repository inside this one: its commits may be nowhere else."""
         walk = SnapshotWalk(root, self._own, self._deadline, folder)
         for found in walk.folders():
             self._limits.tell(f"saving a nested repository; {spell(folder)}")
@@ -235,7 +233,6 @@ class Taking:
                 self._unread_of_git[entry.path] = UNSTEADY
 
     def manifest(self, identity: str, occasion: Occasion, skipped: Sequence[Skipped]) -> bytes:
-        """What trees cannot say, as a document."""
         manifest = Manifest(
             id=identity,
             at=occasion.at,
@@ -256,23 +253,23 @@ class Taking:
         return manifest.model_dump_json(indent=1).encode() + b"\n"
 
     def skipped(self) -> list[Skipped]:
-        """What is not in it, the losses before what is not needed."""
+        """List what is not in the snapshot, the losses before what is not needed."""
         both = [*sorted(self.trouble.items()), *sorted(self.walk.not_needed.items())]
         return [Skipped(path=spell(path), why=fit_line(why)) for path, why in both]
 
     @property
     def trouble(self) -> dict[bytes, str]:
-        """Why a path is not in it, or not as it was."""
+        """Why a path is not in the snapshot, or not as it was."""
         return {**self.unread, **self._unread_of_git}
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is missing that somebody could miss."""
+        """Whether nothing is missing but what a tool rebuilds."""
         return not self.trouble
 
 
 def _head_of_log(workspace: Path) -> LogHead | None:
-    """Where the log stands; a log that cannot be read is no reason to save nothing."""
+    """Where the log stands; a log that cannot be read does not stop the snapshot."""
     with suppress(GuardError, OSError):
         folder = Folder.open(os.fspath(workspace))
         if folder is not None:

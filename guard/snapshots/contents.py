@@ -1,4 +1,4 @@
-"""What a snapshot has in it, found by walking its trees, so that one that is damaged hides no more than itself."""
+"""Find what a snapshot has in it by walking its trees, so that a damaged tree hides no more than itself."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class SnapshotContents:
     trouble: dict[bytes, str] = field(default_factory=dict)
     """Folders that cannot be read, and why."""
     refused: dict[bytes, str] = field(default_factory=dict)
-    """Paths that may not be written, whoever put them there."""
+    """Paths that may not be written."""
     manifest_damage: str | None = None
 
     def check(self, wanted: Sequence[bytes]) -> None:
@@ -45,20 +45,18 @@ class SnapshotContents:
         known(sure, {*there, *self.empty_folders, *self.refused})
 
     def lost(self, wanted: Sequence[bytes]) -> dict[bytes, str]:
-        """What the snapshot should have, may be asked for, and cannot be read."""
         found = {path: why for path, why in self.trouble.items() if self.concerns(path, wanted)}
         if self.manifest_damage:
             found[MANIFEST] = self.manifest_damage
         return found
 
     def concerns(self, folder: bytes, wanted: Sequence[bytes]) -> bool:
-        """Whether a folder that cannot be read may hold something that is asked for."""
+        """Tell whether a folder that cannot be read may hold something that is asked for."""
         inside = folder + b"/" if folder else b""
         return asked_for(folder, wanted) or any(one.startswith(inside) for one in wanted)
 
 
 def of_worktree(objects: Objects, reference: Reference) -> SnapshotContents:
-    """The work tree as it was."""
     found = SnapshotContents()
     manifest = _manifest(objects, reference, found)
     bits = _bits(manifest)
@@ -76,7 +74,7 @@ def of_worktree(objects: Objects, reference: Reference) -> SnapshotContents:
 
 
 def of_index(objects: Objects, reference: Reference) -> SnapshotContents:
-    """What was staged, by stage, what was stashed, and the files of the operation that was in progress."""
+    """Read what was staged, by stage, what was stashed, and the files of the operation that was in progress."""
     found = SnapshotContents()
     for entry in _top(objects, reference):
         if entry.mode == TREE and entry.name not in (WORKTREE, NESTED):

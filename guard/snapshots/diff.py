@@ -1,4 +1,4 @@
-"""What a restore would change in a folder, found without writing anything."""
+"""Compare a snapshot with a folder, without writing anything: what a restore would change."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -46,7 +46,7 @@ class Comparing:
         leave_out: frozenset[tuple[int, int]],
         deadline: Deadline,
     ) -> Comparison:
-        """Against everything that is asked for; `leave_out` are folders that are guard's own."""
+        """Compare everything that is asked for; `leave_out` are folders that are guard's own."""
         lost = contents.lost(wanted)
         result = Comparison(not_read={**lost, **contents.refused}, damaged=bool(lost))
         known = {file.path: file for file in contents.files}

@@ -43,35 +43,30 @@ class Stream:
 
     @property
     def changes(self) -> TreeChanges:
-        """Both together."""
         return TreeChanges(self.written, self.deleted)
 
     def begin(self, ref: str) -> None:
-        """Start the commit."""
         self.program.write(b"commit %s\ncommitter %s\ndata 9\nsnapshot\n\n" % (ref.encode(), _WHO))
 
     def start_from(self, path: bytes, tree: str) -> None:
-        """Begin with a folder of an earlier snapshot."""
         self.program.write(b"M 040000 %s %s\n" % (tree.encode(), _named(path)))
 
     def put(self, path: bytes, mode: bytes, data: bytes) -> str:
-        """One file, or one link with its text; the id of its blob."""
+        """Write one file, or one link with its text; return the id of its blob."""
         oid = self.oid_of(data)
         self.write(path, mode, data, oid)
         return oid
 
     def oid_of(self, data: bytes) -> str:
-        """The id that the blob with these bytes has."""
         hashed = hashlib.sha1 if self.object_format == "sha1" else hashlib.sha256
         return hashed(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
     def write(self, path: bytes, mode: bytes, data: bytes, oid: str) -> None:
-        """The same for an id that is known."""
         self.program.write(b"M %s inline %s\ndata %d\n%s\n" % (mode, _named(path), len(data), data))
         self.written[path] = (mode, oid)
 
     def put_large(self, path: bytes, large: Large, tell: Callable[[int], None]) -> tuple[str, bool]:
-        """The same from an open file; whether it kept still. It is told the bytes done.
+        """Write a file from its descriptor; return its id, and whether it kept still. `tell` is called with the bytes done.
 
         Its length is announced before its bytes, so a file that shrinks meanwhile has to be filled up.
         """
@@ -95,16 +90,14 @@ class Stream:
         return digest.hexdigest(), steady
 
     def refer(self, path: bytes, mode: bytes, oid: str) -> None:
-        """A blob that the repository has already, under this path as well."""
+        """Put a blob that the repository has already under this path as well."""
         self.program.write(b"M %s %s %s\n" % (mode, oid.encode(), _named(path)))
         self.written[path] = (mode, oid)
 
     def name_too(self, ref: str, commit: str) -> None:
-        """One more name for the snapshot, which is there as soon as the first."""
         self.program.write(b"reset %s\nfrom %s\n\n" % (ref.encode(), commit.encode()))
 
     def delete(self, path: bytes) -> None:
-        """A file that the earlier snapshot had."""
         self.program.write(b"D %s\n" % _named(path))
         self.deleted.add(path)
 
@@ -119,7 +112,7 @@ def quoted(path: bytes) -> bytes:
 
 
 class Table:
-    """What is in the folder now; what is not handed in again was deleted."""
+    """The files in one folder of a snapshot; a file that is not handed in again was deleted."""
 
     def __init__(self, stream: Stream, top: bytes, before: Records, looked_ns: int) -> None:
         self._stream, self._top, self._looked_ns = stream, top, looked_ns
@@ -128,15 +121,13 @@ class Table:
 
     @property
     def files(self) -> CachedFiles:
-        """What is in it, by path."""
         return CachedFiles(self.now)
 
     def place(self, path: bytes) -> bytes:
-        """Where a file stands in the snapshot."""
         return self._top + tree_path(path)
 
     def knows(self, path: bytes, status: os.stat_result) -> bool:
-        """Whether the file is as it was; then it is in the snapshot already."""
+        """Tell whether the file is as it was; then it is in the snapshot already."""
         known = self.before.get(path)
         if known is None or not is_same(known, status):
             return False
@@ -144,7 +135,6 @@ class Table:
         return True
 
     def put(self, path: bytes, found: Content) -> None:
-        """A file that may have changed."""
         oid, mode = self._stream.oid_of(found.data), mode_of(found.status.st_mode)
         known = self.before.get(path)
         if known is None or kept(known)[:2] != (mode, oid):
@@ -152,7 +142,7 @@ class Table:
         self._note(path, found.status, len(found.data), oid, found.steady)
 
     def put_large(self, path: bytes, found: Large, tell: Callable[[int], None]) -> bool:
-        """The same for a file that is read while it is written; whether it kept still. It is told the bytes done."""
+        """Write a file that is read while it is written; return whether it kept still. `tell` is called with the bytes done."""
         place = self.place(path)
         oid, steady = self._stream.put_large(place, found, tell)
         known = self.before.get(path)
@@ -165,7 +155,7 @@ class Table:
         self.now[path] = record(status, size, oid, steady, self._looked_ns)
 
     def sweep(self) -> None:
-        """Take out what is no longer there: what has become a folder is replaced by what is in it already."""
+        """Delete what is no longer there; a file that has become a folder is replaced by what is in it already."""
         gone = self.before.keys() - self.now.keys()
         folders = {folder for path in self.now for folder in folders_above(path)} if gone else set()
         for path in sorted(gone):

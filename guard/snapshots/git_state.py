@@ -48,7 +48,6 @@ class ProjectIndex:
     repository: Repository
 
     def tracked(self, folders: Sequence[bytes]) -> list[IndexEntry]:
-        """What the index has in these folders."""
         if not folders or not os.path.isfile(self._path):
             return []
         named = folders if len(folders) <= _MOST_FOLDERS else ()
@@ -56,7 +55,7 @@ class ProjectIndex:
         return list(_staged(self._call(*words, GIT_INDEX_FILE=os.fspath(self._path))))
 
     def only_staged(self, head: str | None) -> list[IndexEntry]:
-        """What the last commit does not have; all of it if that cannot be read."""
+        """List what the last commit does not have; the whole index if that commit cannot be read."""
         if not os.path.isfile(self._path):
             return []
         own = {"GIT_INDEX_FILE": os.fspath(self._path)}
@@ -71,27 +70,22 @@ class ProjectIndex:
         return [one for one in every if one.mode != GITLINK]
 
     def changed_between(self, before: str, after: str) -> list[IndexEntry]:
-        """What one commit has that another has not."""
         words = ("diff-tree", "-r", "-z", "--no-renames", before, after)
         return [one for one in _changed(self._call(*words)) if one.mode != GITLINK]
 
     def parents(self, commit: str) -> list[str]:
-        """The parents of a commit."""
         return self._call("rev-list", "--parents", "-n", "1", commit).decode().split()[1:]
 
     def subject(self, commit: str) -> bytes:
-        """The first line of its message."""
         return self._call("log", "-1", "--format=%s", commit, "--")
 
     def in_commit(self, commit: str) -> list[IndexEntry]:
-        """All that a commit has."""
         listed = self._call("ls-tree", "-r", "-z", "--full-tree", commit)
         lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
         fields = ((*about.split(), path) for about, _, path in lines)
         return [IndexEntry(mode, oid.decode(), 0, path) for mode, _kind, oid, path in fields]
 
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """The bytes of these objects, as far as they are there and not too large."""
         return blobs(partial(self.shadow.call, extra=self._lent()), oids)
 
     @property
@@ -137,7 +131,7 @@ _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class PutAside:
-    """Writes it into the snapshot; what cannot be read becomes a note, and the rest goes on."""
+    """Writes the git state into the snapshot; what cannot be read becomes a note, and the rest goes on."""
 
     def __init__(
         self, project: Project, shadow: Shadow, stream: Stream, trouble: dict[bytes, str]
@@ -148,13 +142,13 @@ class PutAside:
         self._written: set[str] = set()
 
     def staged(self) -> None:
-        """What is in the index and not in the last commit, with the sides of conflicts."""
+        """Keep what is in the index and not in the last commit, with the sides of conflicts."""
         with self._noted(b".git/index"):
             own = self.index.only_staged(self._commit("HEAD"))
             self._copy([(b"index/%d/%s" % (one.stage, tree_path(one.path)), one) for one in own])
 
     def stashed(self) -> None:
-        """What each entry of the stash changes: in the work tree, in the index, and the files that were untracked."""
+        """Keep what each entry of the stash changes: in the work tree, in the index, and the untracked files."""
         if not self._may_have_stash():
             return
         with self._noted(b".git/refs/stash"):
@@ -167,13 +161,13 @@ class PutAside:
                 self._trouble[b".git/refs/stash"] = f"{more} more entries are not kept"
 
     def _may_have_stash(self) -> bool:
-        """Without a file that could name it there is none, and nobody has to be asked."""
+        """Without a file that could name a stash there is none, and git need not be asked."""
         common = self._project.repository.common_dir
         places = (common / "refs/stash", common / "packed-refs", common / "reftable")
         return any(map(os.path.lexists, places))
 
     def set_aside(self) -> None:
-        """What a merge or a rebase stashed by itself: no ref leads to it."""
+        """Keep what a merge or a rebase stashed by itself: no ref leads to it."""
         for name in _AUTOSTASHES:
             with reached(self._project.repository.git_dir, name) as found:
                 told = read(found[0], _MOST_FILE_BYTES) if isinstance(found, tuple) else None
@@ -200,7 +194,6 @@ class PutAside:
         self._stream.put(place + b"/about.txt", b"100644", said)
 
     def operation(self) -> None:
-        """The small files that say what git is in the middle of."""
         repository = self._project.repository
         for folder in (repository.git_dir, repository.common_dir):
             if os.path.isdir(folder) and not os.access(folder, os.X_OK):
@@ -238,7 +231,7 @@ class PutAside:
             return None
 
     def _copy(self, wanted: Sequence[tuple[bytes, IndexEntry]]) -> None:
-        """Blobs of the project into these places; those that the shadow has are only named."""
+        """Copy blobs of the project into these places; those that the shadow has are only named."""
         places: dict[str, list[tuple[bytes, IndexEntry]]] = defaultdict(list)
         for place, one in wanted:
             places[one.oid].append((place, one))

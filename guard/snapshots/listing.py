@@ -1,4 +1,4 @@
-"""The snapshots that there are, read without writing anything: on a full or read-only disk, and while another guard writes."""
+"""List and find snapshots, without writing anything: on a full or read-only disk, and while another guard writes."""
 
 import fcntl
 import os
@@ -43,18 +43,16 @@ class Inventory(NamedTuple):
 
 @dataclass(frozen=True)
 class Shelf:
-    """The shadow repository, while it is read."""
+    """The shadow repository, open for reading."""
 
     path: Path
     environ: Mapping[str, str]
     time_limit: float
 
     def objects(self) -> Objects:
-        """Its objects, for reading."""
         return Objects(self.path, self.environ, self.time_limit)
 
     def references(self) -> list[Reference]:
-        """Every snapshot by name, damaged ones too."""
         if not self.path.is_dir():
             return []
         words = ("for-each-ref", "--format=%(objectname) %(refname)", REFS, UNPROMOTED)
@@ -86,7 +84,6 @@ class Shelf:
                 yield Reference(identity, commit, _written(self.path / ref), unpromoted)
 
     def inventory(self) -> Inventory:
-        """What each snapshot says of itself."""
         entries, damaged = [], []
         with self.objects() as objects:
             for one in self.references():
@@ -100,7 +97,7 @@ class Shelf:
         return Inventory(tuple(entry for *_, entry in entries), tuple(damaged))
 
     def anchors(self) -> list[Anchor]:
-        """What the snapshots remember of the log, as far as they can be read."""
+        """List what the snapshots remember of the log, as far as they can be read."""
         found = []
         with self.objects() as objects:
             for one in self.references():
@@ -112,7 +109,6 @@ class Shelf:
         return found
 
     def report(self, worktree: str | None) -> SnapshotsReport:
-        """The snapshots of a work tree, or of all."""
         entries, damaged = self.inventory()
         return SnapshotsReport(
             worktree=worktree,
@@ -140,7 +136,7 @@ class Shelf:
         )
 
     def find(self, word: str, worktree: str | None) -> Reference:
-        """The snapshot of this id, or whose id alone begins so; `latest` is the newest of this work tree."""
+        """Find the snapshot with this id, or with the only id that begins so; `latest` is the newest of this work tree."""
         known = {one.id: one for one in self.references()}
         if not known:
             raise WrongUsage(
@@ -177,7 +173,7 @@ class Shelf:
 
 
 def read_manifest(objects: Objects, commit: str) -> Manifest:
-    """The manifest of a snapshot; Unreadable if it is not there or cannot be understood."""
+    """Read the manifest of a snapshot; `ObjectUnreadable` if it is missing or cannot be understood."""
     if not commit:
         raise ObjectUnreadable("its ref is broken")
     try:
@@ -192,7 +188,7 @@ def read_manifest(objects: Objects, commit: str) -> Manifest:
 def opened_shelf(
     workspace: Path, environ: Mapping[str, str], *, time_limit: float
 ) -> Iterator[Shelf]:
-    """The snapshots of a workspace; while they are read, nobody gives back the space of those that are being deleted."""
+    """Open the snapshots of a workspace; while they are read, no guard repacks the space of deleted ones."""
     place = Folder.open(os.fspath(workspace))
     descriptor = -1
     if place is not None:
@@ -206,7 +202,7 @@ def opened_shelf(
 
 
 def _held(workspace: Folder) -> int:
-    """The lock, shared; a reader that cannot have it at once goes on without."""
+    """Take the shared lock; a reader that cannot have it at once goes on without."""
     with workspace.walk(f"{NAME}/{LOCK}") as (shadow, name):
         if shadow is None or not shadow.exists(name):
             return -1
@@ -220,7 +216,7 @@ def _held(workspace: Folder) -> int:
 
 
 def _written(ref: Path) -> int:
-    """When a ref was made: what tells two snapshots of the same moment apart."""
+    """When a ref was made: this tells two snapshots of the same moment apart."""
     try:
         return os.lstat(ref).st_mtime_ns
     except OSError:

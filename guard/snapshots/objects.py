@@ -33,7 +33,7 @@ class TreeEntry(NamedTuple):
 
 
 class Objects:
-    """One git that is asked for objects; a damaged one ends it, and the next question starts another."""
+    """Asks one git for objects; a damaged object ends it, and the next question starts another."""
 
     def __init__(self, shadow: Path, environ: Mapping[str, str], time_limit: float) -> None:
         self._shadow, self._environ, self._time_limit = shadow, environ, time_limit
@@ -54,7 +54,7 @@ class Objects:
     def pieces(
         self, name: str, kind: str = "blob", most: int | None = None
     ) -> Generator[bytes, None, None]:
-        """The bytes of an object; that they were the right ones is known when the last has been had."""
+        """Yield the bytes of an object; only after the last piece is it known that they were right."""
         oid, size = self._asked(name, kind, most)
         digest = blob_digest(oid, size, kind)
         finished = False
@@ -106,16 +106,13 @@ class Objects:
         self._stack.close()
 
     def read(self, name: str, kind: str = "blob", most: int | None = None) -> bytes:
-        """All bytes of an object at once."""
         with closing(self.pieces(name, kind, most)) as pieces:
             return b"".join(pieces)
 
     def manifest(self, commit: str) -> bytes:
-        """The document that says of a snapshot what trees cannot."""
         return self.read(f"{commit}:manifest.json", most=_LONGEST_MANIFEST)
 
     def tree(self, name: str) -> list[TreeEntry]:
-        """What a tree has in it."""
         try:
             return list(_entries(self.read(name, "tree"), _id_bytes(name)))
         except ValueError:
@@ -132,7 +129,7 @@ def _entries(data: bytes, id_bytes: int) -> Iterator[TreeEntry]:
 
 
 def blob_digest(oid: str, size: int, kind: str = "blob") -> "hashlib._Hash":
-    """The beginning of the hash that names an object of this size, of the sort that this id is."""
+    """Begin the hash that names an object of this size, with the algorithm of this id."""
     head = b"%s %d\0" % (kind.encode(), size)
     return hashlib.new(_ALGORITHMS[len(oid)], head, usedforsecurity=False)
 
@@ -148,7 +145,7 @@ Call = Callable[..., bytes]
 
 
 def blobs(call: Call, oids: Sequence[str], most: int = _MOST_BYTES) -> Iterator[tuple[str, bytes]]:
-    """These objects, as far as they are there and not too large."""
+    """Read these objects, as far as they are there and not too large, in batches that fit in memory."""
     sizes = _sizes(call, oids)
     batch: list[str] = []
     total = 0

@@ -1,4 +1,4 @@
-"""The project's repository, asked and told by plumbing commands only, with its index or with one of our own."""
+"""Run plumbing commands in the project's repository, with its index or with one of guard's own."""
 
 import hashlib
 import os
@@ -39,7 +39,7 @@ _FSCK = "see what `git fsck` says"
 
 @dataclass(frozen=True)
 class Project:
-    """One repository with the time that is left for it."""
+    """One repository, with the time that is left for it."""
 
     repository: Repository
     environ: Mapping[str, str]
@@ -51,20 +51,18 @@ class Project:
     """The environment for the repository's hooks, if they may run: with a search path that may lead into the work tree."""
 
     def unfiltered(self) -> "Project":
-        """The same, so that no filter of the repository's runs: git looks again at files that it was not asked about."""
+        """A copy in which no filter of the repository's runs: git looks again at files that it was not asked about."""
         reader = RepositoryReader(self.repository, self.environ, self.deadline.left(), self.extra)
         return replace(self, settings={**self.settings, **no_filters(reader)})
 
     def with_index(self, path: Path) -> "Project":
-        """The same with another index, and with the identity that commits are made under."""
+        """A copy with another index, and with the identity that commits are made under."""
         return self.with_variables(GIT_INDEX_FILE=os.fspath(path), **self._identity())
 
     def with_variables(self, **extra: str) -> "Project":
-        """The same with more variables in git's environment."""
         return replace(self, extra={**self.extra, **extra})
 
     def writing_objects_to(self, folder: Path) -> "Project":
-        """The same, but whatever it writes goes to a folder of our own."""
         folder.mkdir(mode=0o700)
         usual = os.fspath(self.repository.common_dir / "objects")
         quoted = usual.replace("\\", "\\\\").replace('"', '\\"')
@@ -74,20 +72,18 @@ class Project:
 
     @property
     def committer(self) -> str:
-        """Under whose name commits are made, as git writes it."""
         who = self._identity()
         return f"{who['GIT_COMMITTER_NAME']} <{who['GIT_COMMITTER_EMAIL']}>"
 
     def briefly(self) -> "Project":
-        """The same for a question that can stay unanswered: a repository that hangs must not use up the time."""
+        """A copy for a question that can stay unanswered: a repository that hangs must not use up the time."""
         return replace(self, deadline=self.deadline.part(_BRIEF_SHARE))
 
     def call(self, *words: str, stdin: bytes = b"", codes: Collection[int] = (0,)) -> bytes:
-        """What git answers; its own words as an error if it refuses."""
+        """Run git and return what it prints; `RepositoryProblem` with git's own words if it refuses."""
         return self._reader().ask(*words, stdin=stdin, codes=codes)
 
     def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
-        """A git command as a program with its environment."""
         return self._reader().command(*words)
 
     def _reader(self) -> RepositoryReader:
@@ -95,11 +91,10 @@ class Project:
         return reader.with_settings({**_SETTINGS, **self.settings})
 
     def line(self, *words: str, stdin: bytes = b"") -> str:
-        """An answer of one line."""
         return os.fsdecode(self.call(*words, stdin=stdin)).rstrip("\n")
 
     def line_if_any(self, *words: str) -> str | None:
-        """An answer of one line, or None if git says no by its exit status alone."""
+        """A line of output, or None if git says no by its exit status alone."""
         return os.fsdecode(self.call(*words, codes=(0, 1))).rstrip("\n") or None
 
     def commit_of(self, name: str) -> str | None:
@@ -123,14 +118,13 @@ class Project:
         return found
 
     def object_format(self) -> str:
-        """Which hash names the objects; the usual one where git cannot tell."""
+        """The hash that names the objects; the usual one where git cannot tell."""
         try:
             return self.briefly().line("rev-parse", "--show-object-format")
         except RepositoryProblem:
             return "sha1"
 
     def state(self, baseline_branch: str | None) -> RepositoryState:
-        """What decides whether a commit may be made."""
         if not _is_folder(self.repository.git_dir):
             return RepositoryState(git_dir=False)
         branch = self.line_if_any("symbolic-ref", "--quiet", "HEAD")
@@ -155,7 +149,7 @@ class Project:
         return "branch_lock" if branch is not None and os.path.lexists(lock) else None
 
     def _index_is_damaged(self) -> bool:
-        """Git itself reads half an index as if it were one; the hash at its end tells, where there is one."""
+        """Check the hash at the end of the index, where there is one: git itself reads half an index as if it were whole."""
         path = self.repository.git_dir / "index"
         found = contents(path, most=_MOST_BYTES)
         if found is None:
@@ -166,7 +160,7 @@ class Project:
         return found.data[end:] not in (digest.digest(), bytes(digest.digest_size))
 
     def _misplaced(self) -> str | None:
-        """A linked work tree has its place by itself: only the main one is bound to these settings."""
+        """Return the setting that puts the work tree elsewhere; it binds only the main work tree, not a linked one."""
         place = self._config("core.worktree")
         inside = self.repository.git_dir
         if place is not None and os.path.realpath(inside / place) != os.fspath(
@@ -196,12 +190,12 @@ class Project:
 
 
 def _is_name(text: str | None) -> TypeGuard[str]:
-    """Whether anything is left of it when git has taken away what may not stand at its ends."""
+    """Tell whether anything is left of a name when git has stripped what may not stand at its ends."""
     return bool(text and text.strip(_NO_PART_OF_A_NAME))
 
 
 def _is_folder(path: Path) -> bool:
-    """A link or a file in its place would lead to another repository."""
+    """Tell whether it is a folder: a link or a file in its place would lead to another repository."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:

@@ -1,8 +1,9 @@
-"""Old snapshots go, and the space that they took is given back; killed at any moment, every snapshot that stays is whole.
+"""Delete old snapshots and free their space; killed at any moment, every snapshot that stays is whole.
 
 First the refs go, in one transaction. Then git copies what the others need into a new pack, and only when that is on the disk
-it deletes the old ones. Nobody may write meanwhile: who cannot be alone leaves the space to the next time. Git itself holds
-the lock too, because it goes on when guard is killed: what it is about to delete a new snapshot would count on.
+it deletes the old ones. No other guard may write meanwhile: a guard that cannot be alone leaves the space to the next time.
+Git itself holds the lock too, because it goes on when guard is killed: a new snapshot would count on what it is about to
+delete.
 """
 
 import fcntl
@@ -31,7 +32,7 @@ _REPACK = ("-c", "repack.writeBitmaps=false", "repack", "-d", "-n", "-q", "--win
 
 
 class Pruned(NamedTuple):
-    """What went, how much room that made, and why there may be more to come."""
+    """The deleted snapshots, the space that was freed, and why more may follow."""
 
     ids: tuple[str, ...] = ()
     freed_bytes: int = 0
@@ -47,7 +48,7 @@ class Keeping:
 
 
 def may_be_due(workspace: Path, keeping: Keeping) -> bool:
-    """Whether it is worth to look: there are more snapshots than are kept in any case, or very many packs."""
+    """Tell whether there are more snapshots than are kept in any case, or very many packs."""
     shadow = workspace / NAME
     try:
         snapshots, packs = os.listdir(shadow / REFS), os.listdir(shadow / "objects/pack")
@@ -64,7 +65,7 @@ def prune_if_worth_it(
     now: datetime,
     time_limit: float,
 ) -> Pruned:
-    """Prune when it is worth it; for use after a snapshot, which no trouble here may spoil."""
+    """Prune when enough snapshots are due; for use after a snapshot, which no trouble here may spoil."""
     try:
         return prune(
             workspace,
@@ -87,7 +88,7 @@ def prune(
     time_limit: float,
     at_least: int = 1,
 ) -> Pruned:
-    """Delete what is due, if it is at least so many, and give back the space of whatever is gone."""
+    """Delete what is due, if it is at least so many, and free the space of all that is gone."""
     with opened_shelf(workspace, environ, time_limit=time_limit) as shelf:
         entries, _damaged = shelf.inventory()
         references = {one.id: one for one in shelf.references()}
@@ -114,7 +115,6 @@ def _held(entry: SnapshotEntry) -> SnapshotFacts:
 def let_go(
     workspace: Path, environ: Mapping[str, str], identity: str, *, time_limit: float
 ) -> None:
-    """Let a snapshot go whose work has been taken over."""
     words = ("update-ref", "--no-deref", "-d", f"{UNPROMOTED}/{identity}")
     _call(workspace / NAME, environ, time_limit, words)
 
@@ -127,7 +127,7 @@ class _Work:
     time_limit: float
 
     def delete(self, due_now: list[Reference]) -> None:
-        """Take their refs away, all or none; not if one was found to be somebody's only copy meanwhile."""
+        """Delete their refs, all or none; none if one of them was marked as unpromoted meanwhile."""
         nothing = "0" * len(due_now[0].commit)
         lines = ["start"]
         for one in due_now:
@@ -139,7 +139,7 @@ class _Work:
         _call(self.path, self.environ, self.time_limit, words, "\n".join(lines).encode())
 
     def give_back(self) -> tuple[int, str | None]:
-        """How many bytes were freed, and why no more."""
+        """Repack; return how many bytes were freed, and why no more."""
         owed = self.shadow.exists(_OWED)
         if not owed and self._packs() <= _MOST_PACKS:
             return 0, None
@@ -163,7 +163,7 @@ class _Work:
 
     @contextmanager
     def _alone(self) -> Iterator[int | None]:
-        """The lock, for as long as nobody else has it; None if somebody has."""
+        """Take the lock; None if another process has it."""
         descriptor = self.shadow.open_file(LOCK, os.O_RDWR | os.O_CREAT)
         try:
             try:

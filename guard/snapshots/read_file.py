@@ -1,4 +1,4 @@
-"""The bytes of one file or link: at once if they fit in memory, else from its open descriptor.
+"""Read the bytes of one file or link: at once if they fit in memory, else from its open descriptor.
 
 A file that changes while it is read is read again; if it will not keep still, what was read is kept and marked.
 """
@@ -26,14 +26,14 @@ class Content(NamedTuple):
 
 
 class Large(NamedTuple):
-    """A file too large to hold; whoever gets it closes the descriptor."""
+    """A file too large for memory; the caller closes the descriptor."""
 
     descriptor: int
     status: os.stat_result
 
 
 def read(entry: WalkEntry, most_bytes: int) -> Content | Large | str | None:
-    """The content, or why there is none; None if the file is gone by now."""
+    """Read the content; a text says why there is none, None means that the file is gone by now."""
     try:
         if entry.is_link:
             return _read_link(entry)
@@ -78,20 +78,17 @@ def _from(descriptor: int, most_bytes: int) -> Content | Large | str:
 
 
 def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
-    """Whether nobody wrote to the file in between."""
     stamps = [(one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in (before, after)]
     return stamps[0] == stamps[1]
 
 
 def mode_of(mode: int) -> bytes:
-    """The mode of a file or link as git's trees have it."""
     if stat.S_ISLNK(mode):
         return b"120000"
     return b"100755" if mode & 0o100 else b"100644"
 
 
 def pieces(descriptor: int, most: int) -> Iterator[bytes]:
-    """The file from its beginning to its end, or as far as it was asked for."""
     at = 0
     while at < most:
         piece = os.pread(descriptor, min(_CHUNK, most - at), at)

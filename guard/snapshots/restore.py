@@ -27,7 +27,7 @@ _MOST_TRIES = 1000
 
 
 def new_folder(identity: str, here: Path | None, root: Path | None) -> Path:
-    """The path of a folder that does not exist, in no work tree: here, beside the work tree, or with the temporary files."""
+    """Choose a folder that does not exist, in no work tree: here, beside the work tree, or with the temporary files."""
     for base in _bases(here, root):
         for number in range(1, _MOST_TRIES):
             suffix = f"-{number}" if number > 1 else ""
@@ -48,7 +48,7 @@ def _bases(here: Path | None, root: Path | None) -> Iterator[Path]:
 
 
 def made(path: Path, forbidden: frozenset[tuple[int, int]]) -> Path:
-    """A folder with nothing in it, made if need be; wrong usage if there is something in it or in its place."""
+    """Make an empty folder if need be; wrong usage if there is something in it or in its place."""
     refuse_full(path)
     real = Path(os.path.realpath(path))
     for folder in (real, *real.parents):
@@ -68,7 +68,6 @@ def made(path: Path, forbidden: frozenset[tuple[int, int]]) -> Path:
 
 
 def refuse_full(path: Path) -> None:
-    """Only a new or an empty folder cannot have anything in it that would be overwritten."""
     try:
         with os.scandir(path) as entries:
             full = next(entries, None) is not None
@@ -96,7 +95,6 @@ class SnapshotSource:
 
     @property
     def worktree(self) -> str | None:
-        """The work tree as manifests name it."""
         return spell(os.fsencode(self.repository.root)) if self.repository else None
 
     def forbidden(self) -> frozenset[tuple[int, int]]:
@@ -118,7 +116,7 @@ class Chosen:
     contents: SnapshotContents
 
     def wanted(self, words: Sequence[str], here: Path | None) -> list[bytes]:
-        """The paths that a person typed, each one that the snapshot has; in their spelling, if not as they are."""
+        """Resolve the paths that the user typed, as they are or in guard's spelling; refuse one that is not in the snapshot."""
         repository = self.source.repository
         root = os.fspath(repository.root) if repository else os.sep
         base = os.fspath(here) if here and repository else root
@@ -144,7 +142,7 @@ class Chosen:
     def to_folder(
         self, to: Path | None, here: Path | None, wanted: Sequence[bytes], progress: Progress
     ) -> tuple[Path, Restored]:
-        """Into a new or an empty folder; where that is, and what came back."""
+        """Restore into a new or an empty folder; return where that is, and what came back."""
         repository = self.source.repository
         place = to or new_folder(self.reference.id, here, repository.root if repository else None)
         real = made(place, self.source.forbidden())
@@ -154,7 +152,7 @@ class Chosen:
     def in_place(
         self, wanted: Sequence[bytes], now: datetime, time_limit: float, progress: Progress
     ) -> tuple[Path, Restored]:
-        """Into the work tree, of which a snapshot is taken first."""
+        """Restore into the work tree, after a snapshot of it."""
         repository = self._repository()
 
         def save(paths: list[bytes]) -> tuple[Snapshot, SnapshotContents]:
@@ -178,7 +176,6 @@ class Chosen:
     def compared(
         self, to: Path | None, wanted: Sequence[bytes], time_limit: float
     ) -> tuple[Path, Comparison]:
-        """Against the work tree, or against a folder, which need not exist."""
         place = Path(os.path.realpath(to)) if to else self._repository().root
         target = SafeFolder(place) if place.is_dir() else None
         try:
@@ -199,7 +196,7 @@ class Chosen:
 
 @contextmanager
 def chosen(source: SnapshotSource, word: str, *, staged: bool) -> Iterator[Chosen]:
-    """The snapshot that a person named; `staged` for what its index had instead of the work tree."""
+    """Open the snapshot that the user named; `staged` for what its index had instead of the work tree."""
     limit = source.silence_limit
     with opened_shelf(source.workspace, source.environ, time_limit=limit) as shelf:
         reference = shelf.find(word, source.worktree)
@@ -209,6 +206,5 @@ def chosen(source: SnapshotSource, word: str, *, staged: bool) -> Iterator[Chose
 
 
 def identities(places: Sequence[Path]) -> frozenset[tuple[int, int]]:
-    """Folders by device and inode, as far as they are there."""
     found = [os.stat(place) for place in places if place.is_dir()]
     return frozenset((status.st_dev, status.st_ino) for status in found)

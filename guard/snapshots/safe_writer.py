@@ -1,4 +1,4 @@
-"""The folder that a restore writes to: reached one name at a time, never through a link, and never half a file in it.
+"""Write into a folder without following a link, and without ever leaving half a file in it.
 
 Each folder is opened by its name in the one before, so that nothing can be swapped for a link meanwhile. A file is written
 beside its place and moved there.
@@ -52,7 +52,7 @@ class SafeFolder:
             close(self._open.pop()[1])
 
     def look(self, path: bytes, like: str) -> There | None:
-        """What is there, named by the sort of id that `like` is; Refused for what no snapshot can have."""
+        """What is at a path, with an id of the same kind as `like`; `PathRefused` for what no snapshot can have."""
         folder, name = self._found(path), path.rpartition(b"/")[2]
         if folder is None:
             return None
@@ -76,7 +76,7 @@ class SafeFolder:
         return There(mode, digest.hexdigest(), stat.S_IMODE(status.st_mode))
 
     def has(self, path: bytes) -> bool:
-        """Whether anything is there, or in the way."""
+        """Tell whether anything is there, or in the way."""
         try:
             folder = self._found(path)
         except (PathRefused, OSError):
@@ -109,7 +109,7 @@ class SafeFolder:
             close(descriptor)
 
     def put(self, path: bytes, bits: int, content: Iterable[bytes], before: There | None) -> None:
-        """A file in place of what was there before; Refused if that is no longer what is there."""
+        """Write a file in place of what was there before; `PathRefused` if that has changed."""
         folder = self._made(path)
         temporary = self._temporary(folder)
         try:
@@ -129,7 +129,7 @@ class SafeFolder:
             raise
 
     def link(self, path: bytes, text: bytes, before: There | None) -> None:
-        """The same with a link."""
+        """Write a link in place of what was there before; `PathRefused` if that has changed."""
         folder = self._made(path)
         temporary = self._temporary(folder)
         try:
@@ -152,12 +152,11 @@ class SafeFolder:
             os.fsync(folder)
 
     def set_bits(self, path: bytes, bits: int) -> None:
-        """Permissions alone."""
         with self._reading(self._made(path), path.rpartition(b"/")[2]) as descriptor:
             os.fchmod(descriptor, bits)
 
     def make_folder(self, path: bytes) -> bool:
-        """Whether there was none."""
+        """Make a folder; return whether there was none."""
         try:
             os.mkdir(path.rpartition(b"/")[2], dir_fd=self._made(path))
         except FileExistsError:
@@ -166,7 +165,7 @@ class SafeFolder:
         return True
 
     def remove(self, path: bytes, before: There) -> None:
-        """Take a file away; Refused if it is no longer what it was."""
+        """Delete a file; `PathRefused` if it is no longer what it was."""
         folder = self._found(path)
         if folder is None or self.look(path, before.oid) != before:
             raise PathRefused("what stood there has changed meanwhile")
@@ -175,7 +174,7 @@ class SafeFolder:
             os.fsync(folder)
 
     def remove_folder(self, path: bytes) -> bool:
-        """Take a folder away if it is empty; whether there is none now."""
+        """Delete a folder if it is empty; return whether there is none now."""
         with suppress(OSError, PathRefused):
             folder = self._found(path)
             if folder is None:
@@ -186,21 +185,19 @@ class SafeFolder:
         return False
 
     def sweep(self, path: bytes) -> None:
-        """Take away what a killed process left in the folder of a path."""
         with suppress(OSError, PathRefused):
             folder = self._found(path)
             if folder is not None:
                 self._temporary(folder)
 
     def _made(self, path: bytes) -> int:
-        """The folder that holds a path, open; made if there is none."""
         folder = self._found(path, create=True)
         if folder is None:
             raise PathRefused("its folder is deleted again and again")
         return folder
 
     def _found(self, path: bytes, *, create: bool = False) -> int | None:
-        """The same; None if there is none."""
+        """Open the folder that holds a path; None if there is none."""
         folders = path.split(b"/")[:-1]
         pairs = zip(folders, (name for name, _ in self._open[1:]), strict=False)
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -230,7 +227,7 @@ class SafeFolder:
         return True
 
     def _temporary(self, folder: int) -> bytes:
-        """A name of our own; what a killed restore left under such a name goes."""
+        """A name of guard's own; files that a killed restore left under such a name are deleted."""
         status = os.fstat(folder)
         if (status.st_dev, status.st_ino) not in self._swept:
             self._swept.add((status.st_dev, status.st_ino))

@@ -71,7 +71,7 @@ class Shadow:
     def call(
         self, *words: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None
     ) -> bytes:
-        """What git says about this repository; its failure is a snapshot that could not be made."""
+        """Run git in this repository; its failure is a snapshot that could not be made."""
         try:
             finished = git(
                 *OPTIONS,
@@ -90,7 +90,7 @@ class Shadow:
 
     @contextmanager
     def importing(self, ref: str) -> Iterator[Stream]:
-        """A stream into one new commit, which is there when the block has ended, and not before.
+        """Open a stream into one new commit, which is there when the block has ended, and not before.
 
         Without `--done` a stream that is cut off, as by a kill, would be taken for a whole one.
         """
@@ -120,7 +120,6 @@ class Shadow:
         raise unavailable(self.path, fatal or f"git {word} ended with {ended}")
 
     def folders(self, commit: str) -> dict[bytes, str]:
-        """The trees at the top of a snapshot."""
         return {
             path: oid
             for path, (mode, oid) in self._listing("ls-tree", "-z", commit).items()
@@ -151,9 +150,9 @@ class Shadow:
     def verify(
         self, commit: str, changes: TreeChanges, base: Mapping[bytes, str]
     ) -> frozenset[str]:
-        """Read a new snapshot back: its tree against what was written, byte for byte every pack that is new or was touched.
+        """Read a new snapshot back: compare its tree with what was written, and verify every pack that is new or was touched.
 
-        What it has in common with the one that it starts from was read back then. It returns the packs that it is in.
+        What it has in common with the one that it starts from was read back then. Return the packs that it is in.
         """
         found = pack_stamps(self.path)
         new = sorted(found.keys() - self._read_back())
@@ -198,12 +197,10 @@ class Shadow:
 
     @property
     def empty_tree(self) -> str:
-        """The id of a tree with nothing in it."""
         return hashlib.new(self.object_format, b"tree 0\0", usedforsecurity=False).hexdigest()
 
 
 def unavailable(path: Path, why: str) -> StoreUnavailable:
-    """The error of a snapshot that was not made."""
     return StoreUnavailable(
         fit_line(f"no snapshot could be written to {visible(os.fspath(path))}: {why}"),
         "nothing in the project was changed; make room or mend the workspace, then try again",
@@ -214,7 +211,7 @@ def unavailable(path: Path, why: str) -> StoreUnavailable:
 def opened(
     workspace: Path, environ: Mapping[str, str], deadline: Deadline, object_format: str
 ) -> Iterator[Shadow]:
-    """The shadow repository, made if there is none; what killed writers left is swept while nobody else writes."""
+    """Open the shadow repository, made if there is none; what killed writers left is deleted while no other guard writes."""
     path = workspace / NAME
     try:
         if not os.path.lexists(path):
@@ -256,7 +253,7 @@ def _make(
 
 @contextmanager
 def scratch(workspace: Path) -> Iterator[Path]:
-    """A folder of our own for a while; a killed process leaves it to the next sweep."""
+    """A temporary folder in the workspace; if this process is killed, the next sweep deletes it."""
     folder = workspace / f".{NAME}.{os.urandom(6).hex()}.tmp"
     os.mkdir(folder, 0o700)
     try:
@@ -266,7 +263,7 @@ def scratch(workspace: Path) -> Iterator[Path]:
 
 
 def _refuse_borrowed(workspace: Path) -> None:
-    """Objects lent from elsewhere count as present when they are written, and vanish with their owner."""
+    """Refuse objects lent from another repository: they count as present when they are written, and vanish with their owner."""
     folder = Folder.open(os.fspath(workspace))
     if folder is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))

@@ -1,10 +1,10 @@
-"""What the last snapshot of a work tree found, so that the next one reads only files that may have changed.
+"""Remember what the last snapshot of a work tree found, so that the next one reads only files that may have changed.
 
 A file is taken for unchanged if its device, inode, size, mode, time of change and time of its inode's change are what they
 were, and if both times lie well before the look: a file that is written in the same tick of the clock as it is read looks the
-same afterwards. (A file that somebody goes on writing to through a map of memory that was there before the look shows no new
+same afterwards. (A file that a process goes on writing to through a memory map that was there before the look shows no new
 time until the system has written it down; git itself cannot see that either.) The memory is never needed: without it, or if a
-byte of it is wrong, everything is read again.
+byte of it is wrong, everything is read again. It also notes which packs of the shadow repository were read back byte for byte.
 """
 
 import hashlib
@@ -29,7 +29,6 @@ PackStamps = Mapping[str, str]
 
 
 def pack_stamps(shadow: Path) -> dict[str, str]:
-    """The packs that there are."""
     folder, found = shadow / _PACK_FOLDER, {}
     for index in folder.glob("pack-*.idx"):
         with suppress(FileNotFoundError):
@@ -43,7 +42,6 @@ def _stamp(path: Path) -> str:
 
 
 def verified_packs(shadow: Path) -> dict[str, str]:
-    """The packs that were read back, as they were then."""
     with suppress(GuardError, OSError, ValueError):
         folder = Folder.open(os.fspath(shadow / FOLDER))
         if folder is not None:
@@ -54,7 +52,7 @@ def verified_packs(shadow: Path) -> dict[str, str]:
 
 
 def note_verified_packs(shadow: Path, found: PackStamps) -> None:
-    """For the next snapshot. What cannot be noted is read back once more."""
+    """Note the packs for the next snapshot, which reads back once more what could not be noted."""
     lines = "".join(f"{name} {stamp}\n" for name, stamp in found.items())
     with suppress(GuardError, OSError):
         folder = Folder.open(os.fspath(shadow / FOLDER), create=True)
@@ -64,7 +62,6 @@ def note_verified_packs(shadow: Path, found: PackStamps) -> None:
 
 
 def pack_index(shadow: Path, name: str) -> str:
-    """The file that `git verify-pack` wants to be told."""
     return os.fspath(shadow / _PACK_FOLDER / f"{name}.idx")
 
 
@@ -91,7 +88,6 @@ class Kept(NamedTuple):
 
 
 def is_same(known: Record, status: os.stat_result) -> bool:
-    """Whether the file is as it was."""
     dev, ino, mtime, ctime, size, mode, _oid = known
     return (
         0 != ino == status.st_ino
@@ -104,7 +100,6 @@ def is_same(known: Record, status: os.stat_result) -> bool:
 
 
 def kept(known: Record) -> Kept:
-    """The file as it is in the snapshot."""
     *_stamp, size, mode, oid = known
     return Kept(mode_of(mode), oid.hex(), size)
 
@@ -139,7 +134,6 @@ class CachedFiles(Mapping[bytes, Kept]):
         return len(self._records)
 
     def written_since(self, moment_ns: int) -> Iterator[bytes]:
-        """What was written, made or renamed at that moment or later."""
         return (path for path, known in self._records.items() if known[3] >= moment_ns)
 
     def __contains__(self, path: object) -> bool:
@@ -148,7 +142,7 @@ class CachedFiles(Mapping[bytes, Kept]):
 
 @dataclass
 class StatCache:
-    """One snapshot by its commit, and the files in it: of the work tree, of nested git directories, of submodules' ones."""
+    """One snapshot by its commit, and its files: of the work tree, of nested git directories, of submodules."""
 
     commit: str = ""
     packs: frozenset[str] = frozenset()
@@ -161,7 +155,6 @@ class StatCache:
 
     @property
     def tables(self) -> tuple[Records, Records, Records]:
-        """All that it has, in the order in which it is written."""
         return self.worktree, self.nested, self.modules
 
 
@@ -197,7 +190,7 @@ def remember(shadow: Path, root: Path, memory: StatCache, before: StatCache) -> 
 
 
 def _forget(folder: Folder) -> None:
-    """Work trees come and go; what was not needed for long is not needed any more."""
+    """Delete what was not needed for long: work trees come and go."""
     long_ago = time.time() - _FORGOTTEN_SECONDS
     for name in folder.names():
         if os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_mtime < long_ago:
@@ -209,7 +202,7 @@ def _name(root: Path) -> str:
 
 
 def _pointer(commit: str, table: str, packs: Set[str]) -> bytes:
-    """It names the table by its hash, and ends with its own."""
+    """The file that names the table by its hash, and ends with its own."""
     said = "\n".join((_HEAD, commit, table, *sorted(packs))).encode()
     return said + b"\n" + hashlib.sha256(said).hexdigest().encode()
 

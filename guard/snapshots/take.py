@@ -1,4 +1,4 @@
-"""Taking a snapshot: the work tree, what only the index has, and the operation in progress, in one commit of the shadow.
+"""Take a snapshot: the work tree, what only the index has, and the operation in progress, in one commit of the shadow.
 
 `worktree/` is the work tree byte for byte, `index/<stage>/` what is staged and not committed, `stash/<n>/` what was stashed,
 `nested/` the git directories of nested repositories, `modules/` those of submodules, `gitdir/` the small files that say which
@@ -106,7 +106,7 @@ def _identity(occasion: Occasion) -> str:
 
 
 def _withdraw(shadow: Shadow, identity: str) -> None:
-    """One that was written and is not what it should be must not be found."""
+    """Delete the refs of a snapshot that is not what it should be, so that it is not found."""
     for folder in (UNPROMOTED, REFS):
         with suppress(StoreUnavailable):
             shadow.call("update-ref", "-d", f"{folder}/{identity}")
@@ -159,14 +159,14 @@ def _taken(
 
 
 def promote(shadow: Shadow, snapshot: Snapshot) -> None:
-    """All of a rescue's work is committed: its snapshot is one like others from now on."""
+    """Treat a rescue's snapshot like any other from now on, because all of its work is committed."""
     with suppress(StoreUnavailable):
         shadow.call("update-ref", "-d", f"{UNPROMOTED}/{snapshot.id}")
 
 
 @contextmanager
 def ready(project: Project, workspace: Path, occasion: Occasion) -> Iterator[Shadow]:
-    """The shadow repository, once it is clear that a snapshot of this name can be taken."""
+    """Open the shadow repository, once it is clear that a snapshot of this name can be taken."""
     name = occasion.name
     if not is_id(name[:_LONGEST_NAME]):
         raise WrongUsage(f"{name[:40]!r} cannot name a snapshot", "use letters, digits and hyphens")
@@ -207,7 +207,7 @@ def snapshot(
     paths: Sequence[bytes] = (),
     limits: SnapshotLimits = _USUAL,
 ) -> Snapshot:
-    """Keep the work tree as it is; `paths` are kept even in folders that are left out as rebuilt anyway."""
+    """Take a snapshot and prune old ones; `paths` are kept even in folders that are left out as rebuilt anyway."""
     project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
     with ready(project, workspace_path, occasion) as shadow:
         taken = take(project, shadow, occasion, paths, limits).snapshot
@@ -218,7 +218,6 @@ def snapshot(
 def prune_old(
     project: Project, workspace_path: Path, limits: SnapshotLimits, now: datetime
 ) -> None:
-    """Old snapshots go, as far as there is time for it, and only if there may be any to go."""
     from guard.snapshots.prune import Keeping, may_be_due, prune_if_worth_it
 
     keeping = Keeping(limits.keep_snapshots, limits.keep_days)

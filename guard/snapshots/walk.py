@@ -1,4 +1,4 @@
-"""Everything below a folder, found without following a link, without trusting a setting, and without opening a pipe.
+"""Walk everything below a folder, without following a link, trusting a setting or opening a pipe.
 
 Each folder is opened by its name in the folder before it, so that nothing can be swapped for a link meanwhile. No ignore rule
 counts, because the agent may have written it; only what a tool makes anew is left out, and every omission is noted.
@@ -43,7 +43,6 @@ class Found(NamedTuple):
     files: Mapping[bytes, os.stat_result]
 
     def entry(self, name: bytes, status: os.stat_result) -> WalkEntry:
-        """One of them."""
         return WalkEntry(self.prefix + name, self.folder, name, stat.S_ISLNK(status.st_mode))
 
 
@@ -55,7 +54,7 @@ class _Level(NamedTuple):
 
 @dataclass
 class SnapshotWalk:
-    """One walk; what it does not hand out is noted here."""
+    """One walk; it notes what it does not hand out."""
 
     root: Path
     leave_out: frozenset[tuple[int, int]]
@@ -69,7 +68,7 @@ class SnapshotWalk:
     nested: list[bytes] = field(default_factory=list)
 
     def folders(self) -> Iterator[Found]:
-        """Folder by folder, each before those in it, in the order of their names."""
+        """Yield folder by folder, each before those in it, in the order of their names."""
         levels: list[_Level] = []
         try:
             top = _opened_folder(self.root, self.below)
@@ -93,13 +92,12 @@ class SnapshotWalk:
                 close(level.folder)
 
     def entries(self) -> Iterator[WalkEntry]:
-        """The same file by file."""
         for found in self.folders():
             for name, status in found.files.items():
                 yield found.entry(name, status)
 
     def _opened(self, levels: list[_Level], name: bytes) -> int | None:
-        """The folder of this name in the last one, if it is to be looked into."""
+        """Open the folder of this name in the last one, if it is to be looked into."""
         path = levels[-1].prefix + name
         if name == b".git":
             return None
@@ -189,7 +187,7 @@ class _FolderEntries:
 
 @contextmanager
 def reached(root: Path, path: bytes) -> Iterator[tuple[WalkEntry, os.stat_result] | str | None]:
-    """One path, wherever it lies: the entry, or why it is none, or None if there is nothing of that name."""
+    """Open one path, wherever it lies: yield the entry, or why it is none, or None if there is nothing of that name."""
     folder, _, name = path.rpartition(b"/")
     here = -1
     found: tuple[WalkEntry, os.stat_result] | str | None = None
@@ -211,7 +209,7 @@ def reached(root: Path, path: bytes) -> Iterator[tuple[WalkEntry, os.stat_result
 
 
 def _opened_folder(root: Path, path: bytes) -> int:
-    """A folder below the root, reached without following a link."""
+    """Open a folder below the root without following a link."""
     here = os.open(root, _OPEN_FOLDER)
     for name in path.split(b"/") if path else ():
         try:

@@ -1,4 +1,4 @@
-"""The files of a snapshot, written into a new folder, or over what differs in the work tree and is safe in a snapshot."""
+"""Write the files of a snapshot into a new folder, or over what differs in the work tree and is safe in a snapshot."""
 
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,18 +44,15 @@ class Restored:
     snapshot: Snapshot | None = None
 
     def not_restored(self) -> tuple[NotRestored, ...]:
-        """Both, the first of them, with one more entry that says how many there are."""
         return named({**self.trouble, **self.refused})
 
     def left_lines(self) -> tuple[str, ...]:
-        """The first of what was left alone; one more line says how many there are."""
         lines = [path_line(path) for path in sorted(self.left)[:MOST_NAMED]]
         more = len(self.left) - len(lines)
         return (*lines, f"and {plural(more, 'more path')}") if more else tuple(lines)
 
 
 def named(found: Mapping[bytes, str]) -> tuple[NotRestored, ...]:
-    """Paths with reasons, as many as a result lists."""
     lines = [
         NotRestored(path=path_line(path), why=fit_line(why))
         for path, why in sorted(found.items())[:MOST_NAMED]
@@ -67,14 +64,13 @@ def named(found: Mapping[bytes, str]) -> tuple[NotRestored, ...]:
 
 @dataclass(frozen=True)
 class Writing:
-    """One restore: where from, where to, and who hears of it."""
+    """One restore: from where, to where, and how progress is shown."""
 
     objects: Objects
     target: SafeFolder
     progress: Progress
 
     def all_new(self, contents: SnapshotContents, wanted: Sequence[bytes]) -> Restored:
-        """Into a folder that has nothing in it."""
         result = _begun(contents, wanted)
         for file in self._told([file for file in contents.files if asked_for(file.path, wanted)]):
             self._write(file, None, result)
@@ -88,7 +84,7 @@ class Writing:
         wanted: Sequence[bytes],
         save: Callable[[list[bytes]], tuple[Snapshot, SnapshotContents]],
     ) -> Restored:
-        """Over what differs; `save` takes a snapshot first, and says what is in it."""
+        """Write over what differs; `save` takes a snapshot first, and says what is in it."""
         result = _begun(contents, wanted)
         differing = self._differing(contents, wanted, result)
         if differing:
@@ -104,7 +100,7 @@ class Writing:
     def _nested(
         self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
     ) -> None:
-        """Git directories of nested repositories that are not there any more; one that is there is left as it is."""
+        """Restore git directories of nested repositories that are gone; one that is there is left as it is."""
         asked = [file for file in contents.nested if asked_for(file.path, wanted)]
         folders = {git_folder(file.path) for file in asked}
         gone = {folder for folder in folders if not self.target.has(folder)}

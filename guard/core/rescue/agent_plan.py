@@ -1,4 +1,4 @@
-"""The commits that an agent's program proposes: how it is asked, and what of its answer is taken.
+"""Ask an agent's program for the commits of a rescue, and check its answer.
 
 A plan is taken as a whole or not at all. Only its messages and its grouping are used: whatever it says, each change is in
 exactly one commit, and no message carries a trailer.
@@ -100,7 +100,7 @@ def _asked(number: int, change: Changed) -> str:
 
 
 def _name(number: int, change: Changed) -> str:
-    """How a plan calls a change: by its path, or by its number if the path is not plain."""
+    """How a plan names a change: by its path, or by its number if the path is not plain."""
     path = spell(change.path)
     return path if _PLAIN.fullmatch(path) else f"#{number}"
 

@@ -146,7 +146,7 @@ class PathParts(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The name without what stands behind its first dot."""
+        """The name up to its first dot."""
         return self.name[0] + self.name[1:].partition(".")[0] if self.name else ""
 
     @property
@@ -156,7 +156,6 @@ class PathParts(NamedTuple):
 
     @property
     def says_what_it_tests(self) -> bool:
-        """Whether its name is that of what it tests, marked as a test."""
         return self.tested != _without_extension(self.name)
 
     @property
@@ -166,7 +165,6 @@ class PathParts(NamedTuple):
 
 
 def place(path: bytes) -> PathParts:
-    """What a path says of its file."""
     text = spell(path)
     *folders, name = text.split("/")
     return PathParts(text, _role(text, tuple(folders), name), tuple(folders), name)
@@ -194,7 +192,7 @@ def _is_test(folders: tuple[str, ...], name: str) -> bool:
 
 
 def _without_extension(name: str) -> str:
-    """The name without what stands behind its last dot: `x.test` of `x.test.ts`."""
+    """The name up to its last dot: `x.test` of `x.test.ts`."""
     return name.rpartition(".")[0] or name
 
 
@@ -219,7 +217,6 @@ def _as_scope(folder: str) -> str | None:
 
 
 def common(many: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The parts that all begin with."""
     if not many:
         return ()
     low, high = min(many), max(many)
@@ -246,7 +243,6 @@ class Changed(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The change for a message."""
         was = f"{path_line(self.old_path)} -> " if self.old_path is not None else ""
         return f"{self.letter} {was}{path_line(self.path)}"
 
@@ -259,5 +255,4 @@ class ChangedFile(NamedTuple):
 
 
 def piece(change: Changed) -> ChangedFile:
-    """A change beside what its path says."""
     return ChangedFile(change, place(change.path))

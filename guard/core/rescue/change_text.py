@@ -122,7 +122,6 @@ def declared(extension: str, text: bytes) -> tuple[str, ...]:
 
 
 def headings(text: bytes) -> tuple[str, ...]:
-    """What sections are about, but for those that every document has."""
     found = []
     is_code = False
     for line in _lines(text):
@@ -144,7 +143,6 @@ def _topic(heading: str) -> str:
 
 
 def packages(text: bytes) -> tuple[str, ...]:
-    """The packages that lines of a manifest ask for."""
     found = (
         match["name"]
         for line in _lines(text)
@@ -181,7 +179,7 @@ _INDENT_COUNTS = re.compile(
 
 
 def is_fix(pieces: Sequence[ChangedFile]) -> bool:
-    """Whether a small change to code that was there says of itself, or by its tests, that it mends something."""
+    """Tell whether a small change to existing code says of itself, or by its tests, that it fixes something."""
     texts = [one.change.added.decode(errors="replace").split("\n") for one in pieces]
     code = [one.place.role == "source" for one in pieces]
     if sum(len(lines) for lines, is_code in zip(texts, code, strict=True) if is_code) > _MOST_LINES:
@@ -204,7 +202,7 @@ def _says_fix(line: str) -> bool:
 
 
 def is_layout(change: Changed) -> bool:
-    """Whether only blanks and line breaks differ, where they mean nothing."""
+    """Tell whether only blanks and line breaks differ, where they mean nothing."""
     if change.letter != "M" or not change.added or not change.removed:
         return False
     if max(len(change.added), len(change.removed)) >= MOST_TEXT:

@@ -1,4 +1,4 @@
-"""Conventional commits: what a subject must look like, and the subject that says what a set of changes does."""
+"""Write the message of a rescue commit: a conventional subject that says what a set of changes does, files, a trailer."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -28,12 +28,10 @@ Text = tuple[CommitType, str, Sequence[str], str]
 
 
 def is_conventional(subject: str) -> bool:
-    """Whether the line is a subject of a conventional commit."""
     return _SUBJECT.fullmatch(subject) is not None
 
 
 def write_subject(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str:
-    """One line that says what these changes do."""
     type_, verb, names, behind = _TEXTS[kind](pieces)
     of = _scope(kind, pieces)
     head = f"{type_}({of}): {verb} " if of else f"{type_}: {verb} "
@@ -43,7 +41,7 @@ def write_subject(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str:
 
 
 def _scope(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str | None:
-    """Tests and what was generated follow the code that they belong to."""
+    """The scope; tests and generated files follow the code that they belong to."""
     code = [one for one in pieces if one.place.role in ("source", "migration")]
     parts = common([one.place.parts for one in code or pieces])
     return member(parts) if kind in ("docs", "config", "ci") else scope(parts)
@@ -76,7 +74,7 @@ def _name(folders: Sequence[str], name: str) -> str:
 
 
 def _by_letter(type_: CommitType, pieces: Sequence[ChangedFile], changing: str = "update") -> Text:
-    """By file names, of those that are most worth telling: added, renamed, changed, deleted."""
+    """Name files of the most important kind of change: added, renamed, changed, deleted."""
     for letter, verb in (("A", "add"), ("R", "rename"), ("M", changing), ("D", "remove")):
         these = [one for one in pieces if one.change.letter == letter]
         if these and letter == "R":
@@ -118,7 +116,7 @@ def _build(pieces: Sequence[ChangedFile]) -> Text:
 def _told(
     type_: CommitType, added: Sequence[str], removed: Sequence[str], files: int
 ) -> Text | None:
-    """By names that are new; else by those declared otherwise than before, or gone, if that tells of all the files."""
+    """Name what is new; else what is declared otherwise than before, or gone, if that covers all the files."""
     new = [name for name in dict.fromkeys(added) if name not in removed]
     other = [name for name in dict.fromkeys(added) if name in removed]
     gone = [name for name in dict.fromkeys(removed) if name not in added]
@@ -155,7 +153,7 @@ def _migrations(pieces: Sequence[ChangedFile]) -> Text | None:
 
 
 def _new_code(new: Sequence[ChangedFile]) -> Text:
-    """New names if they are few, else new files."""
+    """Name new names if they are few, else new files."""
     names = list(dict.fromkeys(name for one in new for name in _declared(one, one.change.added)))
     files = _files(new)
     if len({one.place.stem for one in new}) <= len(names) <= _MOST_NAMES:
@@ -208,12 +206,11 @@ _MOST_IN_A_MESSAGE = 50
 
 
 def rescue_trailer(run: str, iteration: int) -> str:
-    """What marks a commit as guard's own."""
+    """The trailer that marks a commit as guard's own."""
     return f"Guard-Rescue: {run}/{iteration}"
 
 
 def commit_message(subject: str, body: str, run: str, iteration: int) -> bytes:
-    """The message of a rescue commit; the trailer ends it."""
     parts = (clean_message(subject) or "chore: rescue uncommitted work", clean_message(body))
     return "\n\n".join([*filter(None, parts), f"{rescue_trailer(run, iteration)}\n"]).encode()
 

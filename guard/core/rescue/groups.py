@@ -1,4 +1,4 @@
-"""Changes in atomic commits by rules alone: the same changes in any order give the same commits."""
+"""Group changes into atomic commits by rules alone: the same changes in any order give the same commits."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -68,7 +68,7 @@ _COARSER: tuple[Key, ...] = (
 
 
 def grouped(changes: Sequence[Changed]) -> list[Group]:
-    """Every change in exactly one commit, in the order in which they are to be made."""
+    """Put every change in exactly one commit, in the order in which they are to be made."""
     pieces = [piece(change) for change in sorted(changes, key=_order)]
     layout = [one.place.role == "source" and is_layout(one.change) for one in pieces]
     others = [one for one, is_style in zip(pieces, layout, strict=True) if not is_style]
@@ -79,7 +79,7 @@ def grouped(changes: Sequence[Changed]) -> list[Group]:
 
 
 def untangled(groups: Sequence[Group]) -> list[Group]:
-    """The same commits, but a file that became a folder, or a folder that became a file, is in one of them as a whole."""
+    """Join commits so that a file that became a folder, or a folder that became a file, is in one of them as a whole."""
     places: dict[bytes, int] = {}
     joined = list(range(len(groups)))
 
@@ -159,7 +159,7 @@ def _together(many: Sequence[_Unit]) -> _Unit:
 
 
 def _bounded(units: list[_Unit]) -> list[_Unit]:
-    """At most as many as anybody reads: the smallest that are alike are merged first."""
+    """Merge the smallest that are alike until there are no more than a person reads."""
     for key in _COARSER:
         if len(units) > _MOST_COMPARED:
             units = _merged(units, key)

@@ -1,4 +1,4 @@
-"""Which changes belong together: tests with what they test, locks with manifests, renames with what they made necessary."""
+"""Link changes that belong together: tests with what they test, locks with manifests, renames with what they made necessary."""
 
 import re
 from collections import defaultdict
@@ -41,7 +41,7 @@ Roles = dict[str, list[int]]
 
 
 def linked(pieces: Sequence[ChangedFile]) -> list[list[ChangedFile]]:
-    """The changes in sets that must not be torn apart, in their order."""
+    """Put the changes in sets that must not be torn apart, in their order."""
     above = list(range(len(pieces)))
 
     def top(at: int) -> int:

@@ -30,12 +30,10 @@ _HOLDERS = re.compile(
 
 
 def is_placeholder(value: bytes) -> bool:
-    """Whether it only shows where a secret belongs."""
     return _HOLDERS.search(value) is not None or len(set(value[-12:])) <= 2
 
 
 def is_filled_in(found: re.Match[bytes]) -> bool:
-    """Whether the match is more than a placeholder."""
     return not is_placeholder(found[0])
 
 

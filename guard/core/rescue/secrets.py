@@ -1,6 +1,6 @@
-"""Secrets in what an iteration added, by rules precise enough that a hit is worth keeping a file out of a commit.
+"""Find secrets in what an iteration added, by rules precise enough that a hit is worth keeping a file out of a commit.
 
-What was found is never shown: a rule and a line number are enough to find it again.
+The value that was found is never shown: a rule and a line number are enough to find it again.
 """
 
 import re
@@ -32,7 +32,7 @@ class Hit(NamedTuple):
 
 
 def secrets_in(data: bytes) -> Iterator[Secret]:
-    """What looks like a secret, rule by rule; an offset is one in the text as UTF-8."""
+    """Find what looks like a secret, rule by rule; an offset is one in the text as UTF-8."""
     text = _as_utf8(data)
     folded = text.lower()
     for rule in RULES:
@@ -52,7 +52,7 @@ def _of_rule(rule: Rule, needle: bytes, text: bytes, searched: bytes) -> Iterato
 
 
 def _as_utf8(data: bytes) -> bytes:
-    """UTF-16 is told by its mark, or by a beginning in which every second byte is zero."""
+    """UTF-16 shows by its mark, or by a beginning in which every second byte is zero."""
     head = data[:512]
     if head.startswith(b"\xff\xfe") or (len(head) >= 16 and not any(head[1:64:2])):
         data = data.decode("utf-16-le", "replace").encode()
@@ -77,7 +77,6 @@ def added_secrets(data: bytes, before: bytes) -> list[Hit]:
 
 
 def told(hits: Sequence[Hit]) -> str:
-    """Hits in one line: the rule, and where."""
     lines = [f"{hit.rule}, line {hit.line}" for hit in hits[:_MOST_TOLD]]
     more = len(hits) - len(lines)
     return "; ".join([*lines, f"and {more} more"] if more else lines)
@@ -98,7 +97,7 @@ _TEMPLATES = re.compile(
 
 
 def has_sensitive_name(path: bytes) -> bool:
-    """Whether a new file of this name is for secrets, whatever it holds by now."""
+    """Tell whether a new file of this name is for secrets, whatever it holds by now."""
     name = path.rpartition(b"/")[2]
     if _TEMPLATES.fullmatch(name):
         return False
@@ -106,6 +105,6 @@ def has_sensitive_name(path: bytes) -> bool:
 
 
 def is_allowed(rule: str, path: str, allowed: str) -> bool:
-    """Whether the user lets this rule pass at this path: `rule:glob` after `rule:glob`, `*` for any rule."""
+    """Tell whether the user lets this rule pass at this path: `rule:glob` after `rule:glob`, `*` for any rule."""
     pairs = (entry.strip().partition(":") for entry in allowed.split(","))
     return any(name in (rule, "*") and fnmatchcase(path, glob) for name, _, glob in pairs if glob)

@@ -41,7 +41,7 @@ class RescueSettings(Section):
     )
     """How many snapshots of each work tree are kept, whatever their age (the newest)."""
     keep_days: Annotated[float, Field(ge=0, le=36500, json_schema_extra=USERS)] = KEEP_DAYS
-    """How many days every snapshot is kept; one whose work nobody has taken over stays longer."""
+    """How many days every snapshot is kept; one with work that has not been taken over stays longer."""
     allow_secrets: Annotated[
         str, Field(max_length=4096, pattern=_ALLOWED, json_schema_extra=USERS)
     ] = ""
@@ -65,7 +65,6 @@ class SnapshotLimits:
     progress: SnapshotProgress | None = None
 
     def tell(self, message: str) -> None:
-        """Say what is going on, if anybody listens."""
         if self.progress is not None:
             self.progress(message)
 
@@ -73,7 +72,6 @@ class SnapshotLimits:
     def of(
         cls, settings: RescueSettings, progress: SnapshotProgress | None = None
     ) -> "SnapshotLimits":
-        """As the settings say."""
         return cls(
             snapshot_max_file_bytes=settings.snapshot_max_file_bytes,
             commit_max_file_bytes=settings.commit_max_file_bytes,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RepositoryState:
-    """The repository, as far as it decides whether a commit may be made in it."""
+    """What decides whether a commit may be made in a repository."""
 
     git_dir: bool = True
     branch: str | None = None
@@ -39,15 +39,14 @@ def obstacle(state: RepositoryState) -> str | None:
 
 
 def is_snapshot_only(state: RepositoryState, what: str) -> bool:
-    """Whether even a rescue branch would be wrong: the repository is not the one that it seems to be, or not ours alone."""
+    """Tell whether even a rescue branch would be wrong: the repository is not what it seems, or not this work tree's alone."""
     return not state.git_dir or what in (state.misplaced, "checked_out_elsewhere", "mass_deletion")
 
 
 def is_mass_deletion(deleted: int, tracked: int) -> bool:
-    """More than 20 files and more than 30 % of those that the last commit has."""
+    """Tell whether more than 20 files go, and more than 30 % of those that the last commit has."""
     return deleted > 20 and deleted * 10 > tracked * 3
 
 
 def full_ref(branch: str | None) -> str | None:
-    """A branch by its full name, however it was called."""
     return branch if branch is None or branch.startswith("refs/") else f"refs/heads/{branch}"

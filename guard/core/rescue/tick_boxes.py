@@ -1,4 +1,4 @@
-"""Ticks the boxes of a task file whose named files are all committed, and changes nothing else in it.
+"""Tick the boxes of a task file whose named files are all committed, and change nothing else in it.
 
 Only evidence ticks: a task that names no file is left to the agent, and one that names a folder, a pattern or a file that
 was not committed stays open.
@@ -19,7 +19,7 @@ _EXTENSIONS = (
     "|vue|xml|ya?ml|zig"
 )
 _LONGEST = 2000
-"""A line that is longer is no task of anybody's; the patterns here may take its square."""
+"""A longer line is no task; the patterns here may take the square of its length."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BACKTICKED = re.compile(r"(`+)(.+?)(?<!`)\1(?!`)")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S+", re.IGNORECASE)
@@ -76,7 +76,7 @@ class _Text(NamedTuple):
 
 
 def ticked(text: bytes, committed: Collection[str]) -> tuple[bytes, tuple[str, ...]]:
-    """The task file with boxes ticked for which all named files are committed, and what those tasks say."""
+    """The task file with boxes ticked whose named files are all committed, and what those tasks say."""
     read = _decoded(text) if committed and len(text) <= _MOST_BYTES else None
     if read is None:
         return text, ()

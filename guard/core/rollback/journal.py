@@ -1,4 +1,4 @@
-"""What is known of a rollback that is under way, kept on disk so that whoever comes next can finish or undo it."""
+"""What is known of a rollback that is under way, kept on disk so that the next command can finish or undo it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -45,6 +45,6 @@ class Settled:
     moved: bool
     """Whether the revert is on the branch; else all is as it was."""
     left: tuple[str, ...] = ()
-    """Files that somebody changed since, and that are as they were left."""
+    """Files that were changed since, and are left as they are."""
     snapshot: str | None = None
     """The work tree as it was before, where that is known."""

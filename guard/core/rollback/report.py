@@ -51,7 +51,7 @@ class RollbackReport(Report):
 
 
 def refused(state: Coordinator, fields: Mapping[str, object], *, dry: bool) -> RollbackReport:
-    """What the plan does not allow, from the event that says so."""
+    """Report what the plan does not allow, from the event that says so."""
     dependents = fields.get("dependents", ())
     return RollbackReport(
         done=False,
@@ -86,7 +86,6 @@ def taken_back(
     to_sha: str | None = None,
     snapshot: str | None = None,
 ) -> RolledBackTask:
-    """One task, with what is reverted of it."""
     return RolledBackTask(
         task_id=task_id,
         commit=commit.commit_sha,
@@ -100,7 +99,7 @@ def taken_back(
 def finished_now(
     before: Coordinator, now: Coordinator, found: Settled, *, dry: bool
 ) -> RollbackReport:
-    """A rollback that was killed, and is finished: whoever asks for it again has what they want."""
+    """Report a killed rollback that is finished now: the user who asks for it again gets it."""
     commit, begun = before.task_commits.get(found.task_id), before.rollback_in_progress
     commits = begun.commits if begun is not None else ()
     tasks = (
@@ -122,7 +121,6 @@ def finished_now(
 
 
 def repeated(begun: RollbackStarted, *, dry: bool) -> RollbackReport:
-    """It was done before, under the same id: nothing happens, whatever became of the task since."""
     return RollbackReport(
         done=True,
         dry_run=dry,

@@ -11,7 +11,7 @@ _HFS_IGNORES = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 def is_refused_by_git(name: bytes) -> bool:
-    """Whether git on some system takes this name for its own directory, and so refuses it in a tree."""
+    """Tell whether git on some system takes this name for its own directory, and so refuses it in a tree."""
     text = _HFS_IGNORES.sub("", name.decode(errors="replace")).lower()
     pieces = (piece.partition(":")[0].rstrip(" .") for piece in text.split("\\"))
     return any(piece in (".git", "git~1") for piece in pieces)
@@ -49,7 +49,7 @@ _REBUILT = frozenset(
 
 
 def why_rebuilt(name: bytes, inside: Container[bytes]) -> str | None:
-    """What a folder is, if a tool makes it anew from what the project says: nobody's work is in it."""
+    """What a folder is, if a tool rebuilds it from what the project says, so that it holds no work."""
     if name in _REBUILT:
         return "installed packages" if name == b"node_modules" else "a cache"
     if b"pyvenv.cfg" in inside and (b"bin" in inside or b"Scripts" in inside):
@@ -60,12 +60,10 @@ def why_rebuilt(name: bytes, inside: Container[bytes]) -> str | None:
 
 
 def is_relative(path: bytes) -> bool:
-    """Whether the path names something below the root, without detours."""
     return bool(path) and not {b"", b".", b".."} & set(path.split(b"/")) and b"\0" not in path
 
 
 def folders_above(path: bytes) -> Iterator[bytes]:
-    """The folders that a path lies in."""
     at = path.find(b"/")
     while at >= 0:
         yield path[:at]

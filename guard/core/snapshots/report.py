@@ -29,7 +29,7 @@ class SnapshotEntry(Frozen):
     skipped: tuple[Line, ...]
     """What is not in it, and why; at most as many as a result lists."""
     unpromoted: bool
-    """Whether it has work in it that nobody has taken over yet; such a snapshot is never pruned."""
+    """Whether it has work that has not been taken over yet; such a snapshot is never pruned."""
     recover: Line
     """A command that brings it back into the folder DIR, by git alone."""
 
@@ -162,7 +162,6 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def sized(count: int) -> str:
-    """A number of bytes, in the largest unit that it fills."""
     value, unit = float(count), 0
     while value >= _STEP and unit < len(_UNITS) - 1:
         value, unit = value / _STEP, unit + 1

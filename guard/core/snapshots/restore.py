@@ -1,4 +1,4 @@
-"""Which files of a snapshot are meant, and what would change: the decisions in a restore."""
+"""Decide which files of a snapshot are meant, and what a restore would change."""
 
 import posixpath
 from collections.abc import Collection, Sequence
@@ -36,12 +36,11 @@ class UnknownPath(ValueError):
 
 
 def same(file: File, there: There | None) -> bool:
-    """Whether nothing would change."""
     return there == file[1:]
 
 
 def asked_for(path: bytes, wanted: Collection[bytes]) -> bool:
-    """Whether a path is one of these, or lies in one; no path at all means everything."""
+    """Tell whether a path is one of these, or lies in one; no path at all means everything."""
     return (
         not wanted
         or b"" in wanted
@@ -50,7 +49,6 @@ def asked_for(path: bytes, wanted: Collection[bytes]) -> bool:
 
 
 def known(wanted: Sequence[bytes], paths: Collection[bytes]) -> None:
-    """Refuse a path under which the snapshot has nothing."""
     names = {_text(path) for path in paths}
     for one in wanted:
         if one and not any(asked_for(path, [one]) for path in paths):
@@ -64,9 +62,9 @@ def known(wanted: Sequence[bytes], paths: Collection[bytes]) -> None:
 
 
 def within(root: str, here: str, word: str) -> bytes:
-    """A path as a person typed it, from the work tree's root: empty for the root itself; UnknownPath if it leads out.
+    """Turn a path that the user typed into one from the work tree's root, empty for the root itself.
 
-    It is taken from the current folder if that lies in the work tree, else from the root.
+    It is taken from the current folder if that lies in the work tree, else from the root. `UnknownPath` if it leads out.
     """
     base = here if here == root or here.startswith(root.rstrip("/") + "/") else root
     path = posixpath.relpath(posixpath.normpath(posixpath.join(base, word)), root)
@@ -77,7 +75,6 @@ def within(root: str, here: str, word: str) -> bytes:
 
 
 def why_unsafe(path: bytes) -> str | None:
-    """Why a path of a snapshot may not be written, whoever put it there."""
     if not is_relative(path):
         return "it leads out of the folder"
     *folders, _name = path.split(b"/")
@@ -87,7 +84,7 @@ def why_unsafe(path: bytes) -> str | None:
 
 
 def why_unsafe_nested(path: bytes) -> str | None:
-    """The same for a path that should lie in the git directory of a nested repository, and in no other."""
+    """Why a path may not be written that should lie in the git directory of a nested repository."""
     if not is_relative(path):
         return "it leads out of the folder"
     return None if git_folder(path) else "it does not lie in a nested repository"
@@ -101,7 +98,6 @@ def git_folder(path: bytes) -> bytes:
 
 
 def text_diff(path: bytes, before: bytes, after: bytes) -> str | None:
-    """What would change, for people; None if one of them is no text."""
     if b"\0" in before or b"\0" in after:
         return None
     name = path_line(path)

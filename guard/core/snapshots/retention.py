@@ -1,4 +1,4 @@
-"""Which snapshots may go: never the last of a work tree, nor its last baseline, nor one whose work nobody has taken over."""
+"""Decide which snapshots go: never the last of a work tree, nor its last baseline, nor one with work that is not committed."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -53,11 +53,10 @@ def _fate(one: SnapshotFacts, rank: int, keep_snapshots: int, *, young: bool) ->
 def due(
     held: Sequence[SnapshotFacts], *, keep_snapshots: int, keep_days: float, now: datetime
 ) -> tuple[str, ...]:
-    """Those that go, the oldest first."""
     found = fates(held, keep_snapshots=keep_snapshots, keep_days=keep_days, now=now)
     return tuple(one.id for one in held if found[one.id] == "due")
 
 
 def slack(keep_snapshots: int) -> int:
-    """How many must be due before the space is given back unasked: it costs a copy of all that stays."""
+    """How many must be due before the space is freed unasked: it costs a copy of all that stays."""
     return max(1, keep_snapshots // 10)

@@ -28,7 +28,7 @@ class Occasion(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its id begins with."""
+        """The beginning of the snapshot's id."""
         return f"{self.run}-{self.iteration}" if self.run else self.kind.replace("_", "-")
 
 
@@ -87,7 +87,6 @@ class Rescue(Frozen):
     """Tasks whose boxes were ticked in the task file."""
 
     def with_note(self, note: str) -> "Rescue":
-        """The same with one more thing to know."""
         return self.model_copy(update={"detail": fit_line(f"{self.detail}; {note}")})
 
 
