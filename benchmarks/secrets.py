@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from benchmarks.measure import Row, scratch
 from benchmarks.secret_corpus import WHOLE, File, files_with_secrets, files_without
-from guard.core.rescue.secrets import secrets_in
+from guard.core.rescue.secrets import find_secrets
 
 _SEED = 1
 _LARGEST = 1_000_000
@@ -102,7 +102,7 @@ def _scanned(scanner: Scanner, files: Sequence[Path] | dict[Path, str]) -> Scann
 
 
 def _built_in(path: Path) -> bool:
-    return next(secrets_in(path.read_bytes()), None) is not None
+    return next(find_secrets(path.read_bytes()), None) is not None
 
 
 def _compared(kinds: dict[Path, str], harmless: dict[Path, str], installed: Sequence[Path]) -> str:

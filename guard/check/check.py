@@ -118,10 +118,12 @@ class Check:
         return self._gather()
 
     def _finish_rescues(self) -> None:
-        from guard.rescue import mended
+        from guard.rescue import mend_killed_rescue
 
         subject = self.subject
-        mended(subject.repository, subject.workspace, subject.environ, subject.git_limit)
+        mend_killed_rescue(
+            subject.repository, subject.workspace, subject.environ, subject.git_limit
+        )
 
     def _record_news(self) -> None:
         """Record what the hooks have spooled and which helpers ended with the agent; looking itself writes nothing."""

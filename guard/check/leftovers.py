@@ -12,9 +12,9 @@ from guard.check.taskfile import find_task_file
 from guard.core.base.text import fit_line, plural
 from guard.core.config.settings import Settings
 from guard.core.iteration.events import DirtyFile
-from guard.core.rescue.agent_plan import PLAN_SCHEMA, Discarded, plan_from, planning_prompt
+from guard.core.rescue.agent_plan import PLAN_SCHEMA, DiscardedPlan, planning_prompt, read_plan
 from guard.core.rescue.change import Changed
-from guard.core.rescue.groups import Group, grouped
+from guard.core.rescue.groups import Group, group_changes
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.snapshot import HeldBack, Occasion, Rescue, list_held_back
 from guard.core.work.count import CommitLine, count_work
@@ -23,7 +23,7 @@ from guard.git.dirty import Dirty
 from guard.git.history import history
 from guard.rescue import rescue
 from guard.rescue.order import Orders
-from guard.rescue.users_program import Expected, Foreign
+from guard.rescue.users_program import ExpectedCommits, UsersProgram
 from guard.system.processes import run
 
 _PLANNING_SHARE = 0.25
@@ -83,7 +83,7 @@ class Leftovers:
             since=subject.baseline.at,
             paths=self._paths(),
             held=self._held(),
-            grouping=self._planned_by_agent if settings.planner == "agent" else grouped,
+            grouping=self._planned_by_agent if settings.planner == "agent" else group_changes,
             on_branch=on_branch,
             dry=dry,
             hooks=settings.rescue_hooks == "run",
@@ -125,7 +125,7 @@ class Leftovers:
         if prompt is None or subject.agent is None:
             why = "no agent is known" if subject.agent is None else "too many files for a question"
             self.warn(f"the commits are planned by rules: {why}")
-            return grouped(changes)
+            return group_changes(changes)
         longest = self.settings.rescue.time_limit_seconds * _PLANNING_SHARE
         question = subject.question(longest, Topic(prompt, PLAN_SCHEMA))
         try:
@@ -134,11 +134,11 @@ class Leftovers:
             words, detail = None, error.message
         if words is None:
             self.warn(f"the commits are planned by rules: {detail}")
-            return grouped(changes)
-        plan = plan_from(words, changes)
-        if isinstance(plan, Discarded):
+            return group_changes(changes)
+        plan = read_plan(words, changes)
+        if isinstance(plan, DiscardedPlan):
             self.warn(f"the agent's plan is discarded ({plan.why}): {plan.detail}")
-            return grouped(changes)
+            return group_changes(changes)
         return plan
 
     def _program(self) -> list[str]:
@@ -188,12 +188,12 @@ class Leftovers:
             detail=fit_line(said + note),
         )
 
-    def _expected(self, time_limit: float) -> Expected:
+    def _expected(self, time_limit: float) -> ExpectedCommits:
         subject = self.subject
         occasion = Occasion("rescue", self.now, subject.iteration.run, subject.iteration.number)
         limits = SnapshotLimits.of(self.settings.rescue)
         place = (subject.repository, subject.workspace, subject.environ)
-        return Foreign(*place, occasion, limits, time_limit).before(self._paths())
+        return UsersProgram(*place, occasion, limits, time_limit).before(self._paths())
 
     def _commits(self) -> tuple[CommitLine, ...]:
         # Those with work in them, the newest first; a program may mark its own as guard does.

@@ -119,9 +119,9 @@ def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> C
 
     @wraps(function)
     def settled(guard: Invocation, /, *args: Any, **options: Any) -> R:
-        from guard.rollback.settle_first import see_to_killed, see_to_unrecorded
+        from guard.rollback.settle_first import settle_killed, settle_unrecorded
 
-        settle = see_to_unrecorded if of_plan else see_to_killed
+        settle = settle_unrecorded if of_plan else settle_killed
         settle(guard)
         return function(guard, *args, **options)
 

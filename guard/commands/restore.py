@@ -10,7 +10,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
 from guard.core.base.paths import spell
 from guard.core.base.text import plural, visible
-from guard.core.snapshots.report import RestoreDiffReport, RestoreReport, table
+from guard.core.snapshots.report import RestoreDiffReport, RestoreReport, snapshot_table
 from guard.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _list(guard: Invocation, form: str) -> int:
         report = shelf.report(source.worktree)
     for one in report.damaged:
         guard.output.warn(f"snapshot {one.id} is damaged: {one.why}")
-    guard.output.document(report, form, table)
+    guard.output.document(report, form, snapshot_table)
     return 0
 
 

@@ -9,7 +9,7 @@ from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.paths import spell
 from guard.core.base.text import plural
-from guard.core.snapshots.report import SnapshotsReport, sized, table
+from guard.core.snapshots.report import SnapshotsReport, size_text, snapshot_table
 
 if TYPE_CHECKING:
     from guard.snapshots.prune import Pruned
@@ -85,7 +85,7 @@ def _text(report: SnapshotsReport) -> str:
     if report.promoted is not None:
         lines.append(f"{report.promoted}: its work has been taken over, it may be pruned")
     if report.pruned:
-        freed = sized(report.freed_bytes)
+        freed = size_text(report.freed_bytes)
         lines.append(f"pruned {plural(len(report.pruned), 'snapshot')}, {freed} given back:")
         lines += [f"  {identity}" for identity in report.pruned]
-    return "\n".join([*lines, table(report)])
+    return "\n".join([*lines, snapshot_table(report)])

@@ -126,9 +126,9 @@ def _left_before(
 
 def _finish_rescues(guard: Invocation) -> None:
     # What a killed rescue left half done would be taken for the user's.
-    from guard.rescue import mended
+    from guard.rescue import mend_killed_rescue
 
-    mended(guard.repository, guard.workspace.path, guard.environ, _git_limit(guard))
+    mend_killed_rescue(guard.repository, guard.workspace.path, guard.environ, _git_limit(guard))
 
 
 def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded:

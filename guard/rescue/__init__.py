@@ -49,10 +49,10 @@ def rescue(
         _mend(project, shadow)
         before = None
         try:
-            done = _attempted(project, shadow, occasion, orders, last=not orders.hooks)
+            done = _attempt(project, shadow, occasion, orders, last=not orders.hooks)
         except Rewritten as rewritten:
             before = rewritten.before
-            done = _attempted(project, shadow, occasion, orders, last=True)
+            done = _attempt(project, shadow, occasion, orders, last=True)
             done = done.with_note(f"before a hook rewrote files: snapshot {before.id}")
         if done.reason in ("rescued", "nothing") and not done.held_back:
             for one in filter(None, (before, done.snapshot)):
@@ -61,7 +61,7 @@ def rescue(
     return done
 
 
-def mended(
+def mend_killed_rescue(
     repository: Repository,
     workspace_path: Path,
     environ: Mapping[str, str],
@@ -75,17 +75,17 @@ def mended(
 
 def _mend(project: Project, shadow: Shadow) -> None:
     from guard.rescue.move_branch import sweep_index
-    from guard.rescue.stale_locks import sweep_locks, unfinished
+    from guard.rescue.stale_locks import sweep_locks, unfinished_commits
 
     moved = False
     with suppress(RepositoryProblem):
-        commits = unfinished(shadow.path)
+        commits = unfinished_commits(shadow.path)
         moved = bool(commits) and project.briefly().commit_of("HEAD") in commits
     sweep_index(project.repository.git_dir, moved)
     sweep_locks(shadow.path)
 
 
-def _attempted(
+def _attempt(
     project: Project, shadow: Shadow, occasion: Occasion, orders: "Orders", *, last: bool
 ) -> Rescue:
     from guard.rescue.commit_work import CommitAttempt

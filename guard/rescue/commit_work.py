@@ -8,7 +8,7 @@ from pathlib import Path
 from guard.core.base.paths import path_line, unspell
 from guard.core.base.text import fit_line, plural, visible
 from guard.core.rescue.commit_message import rescue_trailer
-from guard.core.rescue.groups import Group, untangled
+from guard.core.rescue.groups import Group, untangle
 from guard.core.rescue.state import RepositoryState, is_mass_deletion, is_snapshot_only, obstacle
 from guard.core.snapshots.snapshot import (
     MOST_NAMED,
@@ -27,12 +27,12 @@ from guard.rescue.changes import (
     update_index,
     write_tree,
 )
-from guard.rescue.commits import Committer, Proven, prove, tree_of
+from guard.rescue.commits import Committer, ProvenTree, prove, write_selection
 from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
 from guard.rescue.repo_hooks import HookRefused, RepositoryHooks
 from guard.rescue.select import CommitSelection, Planner
-from guard.rescue.task_boxes import Ticks, ticks
+from guard.rescue.task_boxes import Ticks, find_ticks
 from guard.snapshots.collect import UNSTEADY
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow, scratch
@@ -98,12 +98,12 @@ class CommitAttempt:
             self._notes.append(f"{files} written since the baseline in the snapshot only")
         if is_mass_deletion(len(plan.delete) - plan.moved, len(before)):
             return self._only_snapshot("mass_deletion")
-        tree = tree_of(own, plan) if plan.add or plan.delete else None
+        tree = write_selection(own, plan) if plan.add or plan.delete else None
         changed = list_changes(own, head, tree) if tree else []
         if tree is None or not changed:
             return self._nothing(own, state, head, plan, tree)
         prove(own, self._shadow, self._taken, plan, changed)
-        proven = Proven(head, tree, changed)
+        proven = ProvenTree(head, tree, changed)
         asked = "on_branch" if self._orders.on_branch else None
         what = obstacle(state) or ("branch_gone" if gone else asked)
         self._group(own, proven, what)
@@ -126,13 +126,13 @@ class CommitAttempt:
             if path_line(path) not in named and why not in (SPECIAL, UNSTEADY)
         ]
 
-    def _group(self, own: Project, proven: Proven, what: str | None) -> None:
+    def _group(self, own: Project, proven: ProvenTree, what: str | None) -> None:
         """Group the changes in commits of one thought each; boxes are ticked only on the branch that has the work."""
         before = proven.head or empty_tree(own)
-        self._groups = untangled(self._orders.grouping(describe_changes(own, before, proven.tree)))
+        self._groups = untangle(self._orders.grouping(describe_changes(own, before, proven.tree)))
         if self._orders.tasks is None or what is not None:
             return
-        self._ticks = ticks(
+        self._ticks = find_ticks(
             self._project, own, self._shadow, self._taken, proven, self._orders.tasks
         )
 
@@ -142,7 +142,7 @@ class CommitAttempt:
         return self._result("planned", f"{plural(len(self._groups), 'commit')} {where}")
 
     def _asked_hooks(
-        self, own: Project, plan: CommitSelection, proven: Proven, folder: Path
+        self, own: Project, plan: CommitSelection, proven: ProvenTree, folder: Path
     ) -> str | None:
         """Return why the repository's hooks refuse. One that rewrites files is asked once more with what it wrote."""
         own.call("update-index", "-q", "--refresh", codes=(0, 1))
@@ -160,7 +160,7 @@ class CommitAttempt:
             self._notes.append(f"{' and '.join(dict.fromkeys(hooks.ran)) or 'no hook'} was run")
         return self._after_hooks(own, plan, proven) or refused
 
-    def _after_hooks(self, own: Project, plan: CommitSelection, proven: Proven) -> str | None:
+    def _after_hooks(self, own: Project, plan: CommitSelection, proven: ProvenTree) -> str | None:
         """Return why the files can no longer be committed; what a hook deleted is not committed as deleted."""
         root = os.fsencode(self._project.repository.root)
         gone = [path for path in plan.add if not os.path.lexists(os.path.join(root, path))]
@@ -168,14 +168,14 @@ class CommitAttempt:
             self._notes.append(f"a hook deleted {path_line(gone[0])}; the snapshot has it")
             return "hook_refused"
         own.call("read-tree", proven.head or "--empty")
-        if tree_of(own, plan) == proven.tree:
+        if write_selection(own, plan) == proven.tree:
             return None
         if not self._last:
             raise Rewritten(self._taken.snapshot)
         self._notes.append("a hook rewrites files each time")
         return "hook_refused"
 
-    def _put_on_new_branch(self, own: Project, proven: Proven, what: str) -> Rescue:
+    def _put_on_new_branch(self, own: Project, proven: ProvenTree, what: str) -> Rescue:
         committer = self._committer(own)
         self._ticks = None
         commits = self._chain(own, committer, proven)
@@ -184,7 +184,7 @@ class CommitAttempt:
         why = "as asked" if what == "on_branch" else _words(what)
         return self._result(reason, f"{why}: committed on {other}", commits, other)
 
-    def _put_on_branch(self, own: Project, proven: Proven, branch: str) -> Rescue:
+    def _put_on_branch(self, own: Project, proven: ProvenTree, branch: str) -> Rescue:
         committer = self._committer(own)
         commits = self._chain(own, committer, proven)
         changed = self._with_ticks(own, committer, proven, commits)
@@ -206,7 +206,7 @@ class CommitAttempt:
     def _committer(self, own: Project) -> Committer:
         return Committer(own, self._shadow.path, self._orders.run, self._orders.iteration)
 
-    def _chain(self, own: Project, committer: Committer, proven: Proven) -> list[str]:
+    def _chain(self, own: Project, committer: Committer, proven: ProvenTree) -> list[str]:
         """Make commits that add up to the proven tree; no ref names them yet."""
         messages = self._messages[: len(self._groups)]
         commits = committer.chain(self._groups, proven.changed, proven.head, messages)
@@ -217,7 +217,7 @@ class CommitAttempt:
         return commits
 
     def _with_ticks(
-        self, own: Project, committer: Committer, proven: Proven, commits: list[str]
+        self, own: Project, committer: Committer, proven: ProvenTree, commits: list[str]
     ) -> Sequence[PathChange]:
         """Add a commit if boxes can be ticked. The work tree is ticked first, so that a killed guard unticks none."""
         ticks = self._ticks

@@ -19,7 +19,7 @@ from guard.errors import RepositoryProblem
 from guard.git.run import users_config_value
 from guard.rescue.changes import PathChange, update_index, write_tree
 from guard.rescue.move_branch import ref_update
-from guard.rescue.select import CommitSelection, listed
+from guard.rescue.select import CommitSelection, join_paths
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import Taken
@@ -41,7 +41,7 @@ class Signing(NamedTuple):
     key: str
 
 
-def signing(environ: Mapping[str, str], committer: str) -> Signing | None:
+def find_signing(environ: Mapping[str, str], committer: str) -> Signing | None:
     """Return how the user signs commits, or None if the user does not.
 
     The user's own configuration decides, never the repository's: a program that signs is a program that runs, and the
@@ -79,7 +79,7 @@ _MOST_BRANCHES = 50
 _SIGNING_SHARE = 0.4
 
 
-class Proven(NamedTuple):
+class ProvenTree(NamedTuple):
     """A tree that has the planned changes and no others."""
 
     head: str | None
@@ -87,12 +87,14 @@ class Proven(NamedTuple):
     changed: Sequence[PathChange]
 
 
-def tree_of(project: Project, plan: CommitSelection) -> str:
+def write_selection(project: Project, plan: CommitSelection) -> str:
     if plan.delete:
-        project.call("update-index", "--force-remove", "-z", "--stdin", stdin=listed(plan.delete))
+        project.call(
+            "update-index", "--force-remove", "-z", "--stdin", stdin=join_paths(plan.delete)
+        )
     if plan.add:
         words = ("update-index", "--add", "--replace", "-z", "--stdin")
-        project.call(*words, stdin=listed(plan.add))
+        project.call(*words, stdin=join_paths(plan.add))
     return write_tree(project)
 
 
@@ -142,7 +144,7 @@ class Committer:
     def __init__(self, project: Project, notes: Path, run: str, iteration: int) -> None:
         self._project, self._run, self._iteration = project, run, iteration
         self._notes = notes
-        self._signing = signing(project.environ, project.committer)
+        self._signing = find_signing(project.environ, project.committer)
         self.unsigned = "no key is set" if self._signing and not self._signing.key else ""
         """Why commits are not signed, though the user signs."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from guard.core.base.text import visible
 from guard.errors import RepositoryProblem
 from guard.rescue.changes import PathChange, update_index
-from guard.rescue.stale_locks import noted
+from guard.rescue.stale_locks import note_locks
 from guard.snapshots.project import Project
 from guard.system.private_files import close
 from guard.system.processes import run
@@ -64,7 +64,7 @@ def ref_update(
     is_detached = ref == "HEAD"
     locks = [] if is_detached else [repository.common_dir / f"{ref}.lock"]
     where = ("--no-deref", ref) if is_detached else (ref,)
-    with noted(notes, [*locks, repository.git_dir / "HEAD.lock"], commit):
+    with note_locks(notes, [*locks, repository.git_dir / "HEAD.lock"], commit):
         yield "update-ref", "-m", reason, *where, commit, old
 
 

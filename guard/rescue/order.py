@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from guard.core.rescue.change import Changed
-from guard.core.rescue.groups import Group, grouped
+from guard.core.rescue.groups import Group, group_changes
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.snapshot import HeldBack
 
@@ -27,7 +27,7 @@ class Orders:
     """When the iteration began: what was written since then may be the agent's work, ignored or not."""
     held: tuple[HeldBack, ...] = ()
     """What is left out from the start, because it is not the agent's alone."""
-    grouping: Grouping = grouped
+    grouping: Grouping = group_changes
     on_branch: bool = False
     """Whether a branch of its own is wanted in any case."""
     dry: bool = False

@@ -11,11 +11,11 @@ from guard.core.base.paths import path_line, spell
 from guard.core.base.text import fit_line
 from guard.core.rescue.secrets import (
     SENSITIVE_NAME,
-    added_secrets,
+    describe_hits,
+    find_added_secrets,
+    find_secrets,
     has_sensitive_name,
     is_allowed,
-    secrets_in,
-    told,
 )
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.paths import GITLINK, folders_above, is_refused_by_git, is_relative
@@ -32,7 +32,7 @@ _MOST_ASKED = 5000
 _NEW_RULE = "ignored: by a rule of this iteration"
 
 
-class Hidden(NamedTuple):
+class HiddenFiles(NamedTuple):
     """Files that were written since the baseline and are ignored."""
 
     by_new_rules: dict[bytes, str]
@@ -40,19 +40,19 @@ class Hidden(NamedTuple):
     others: int
 
 
-def hidden(
+def find_hidden(
     project: Project,
     kept: CachedFiles,
     known: Collection[bytes],
     changed: Collection[bytes],
     since: datetime | None,
-) -> Hidden:
+) -> HiddenFiles:
     """Find files written since then that are in the snapshot, neither committed nor among the `known`, and ignored.
 
     Ignore rules that were there before are the user's; new ones may be the agent's.
     """
     if since is None:
-        return Hidden({}, 0)
+        return HiddenFiles({}, 0)
     written = kept.written_since(int(since.timestamp() * 1e9))
     asked = [path for path in written if path not in known][:_MOST_ASKED]
     found, others = {}, 0
@@ -61,7 +61,7 @@ def hidden(
             found[path] = _NEW_RULE
         else:
             others += 1
-    return Hidden(found, others)
+    return HiddenFiles(found, others)
 
 
 def _rules(project: Project, paths: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -93,7 +93,7 @@ _MOST_BYTES = 256 * 1024
 _ALIKE = 0.5
 
 
-def half_moves(
+def find_half_moves(
     project: Project,
     shadow: Shadow,
     taken: Taken,
@@ -115,13 +115,13 @@ def half_moves(
     for path in taken.kept if lost else ():
         if path not in committed and path not in added and taken.kept[path].oid in lost:
             found[lost[taken.kept[path].oid]] = path
-    found |= dict(_edited(project, shadow, taken, lost, held))
+    found |= dict(_find_edited(project, shadow, taken, lost, held))
     return {
         gone: f"moved: to {path_line(path)}, which is not committed" for gone, path in found.items()
     }
 
 
-def _edited(
+def _find_edited(
     project: Project,
     shadow: Shadow,
     taken: Taken,
@@ -191,7 +191,7 @@ class Planner:
         add = {path: None for path in present if path not in held}
         delete = [path for path in delete if path in self._committed]
         known = (self._project, self._shadow, self._taken, self._committed)
-        held |= half_moves(*known, delete, add, held)
+        held |= find_half_moves(*known, delete, add, held)
         concealed = self._hidden(named, [*add, *delete, *held])
         held |= concealed.by_new_rules
         there = {self._taken.kept[path].oid for path in add}
@@ -205,9 +205,9 @@ class Planner:
             ),
         )
 
-    def _hidden(self, named: Sequence[bytes], changed: Sequence[bytes]) -> Hidden:
+    def _hidden(self, named: Sequence[bytes], changed: Sequence[bytes]) -> HiddenFiles:
         known = self._committed.keys() | set(named)
-        return hidden(self._project, self._taken.kept, known, set(changed), self._since)
+        return find_hidden(self._project, self._taken.kept, known, set(changed), self._since)
 
     def _files_of(self, paths: Sequence[bytes]) -> list[bytes]:
         """A new folder stands for the files in it, as far as they are not ignored."""
@@ -263,7 +263,7 @@ class Planner:
             return {}
         # `check-ignore` refuses literal pathspecs; behind `./` no name can be taken for anything but a name.
         asking = self._project.with_variables(GIT_LITERAL_PATHSPECS="0")
-        asked = listed(b"./" + path for path in paths)
+        asked = join_paths(b"./" + path for path in paths)
         found = asking.call("check-ignore", "-z", "--stdin", stdin=asked, codes=(0, 1))
         return {path[len(b"./") :]: "ignored" for path in found.split(b"\0")[:-1]}
 
@@ -272,7 +272,7 @@ class Planner:
         if not paths:
             return {}
         words = ("check-attr", "-z", "--stdin", "filter", _ENCODING)
-        fields = self._project.call(*words, stdin=listed(paths)).split(b"\0")[:-1]
+        fields = self._project.call(*words, stdin=join_paths(paths)).split(b"\0")[:-1]
         triples = zip(fields[::3], fields[1::3], fields[2::3], strict=True)
         named = [triple for triple in triples if triple[2] not in NO_FILTER]
         held = {
@@ -302,11 +302,11 @@ class Planner:
             else:
                 named[self._taken.kept[path].oid].append(path)
         for oid, data in blobs(self._shadow.call, list(named)):
-            for path in named[oid] if next(secrets_in(data), None) is not None else ():
-                found = added_secrets(data, self._before(path))
+            for path in named[oid] if next(find_secrets(data), None) is not None else ():
+                found = find_added_secrets(data, self._before(path))
                 hits = [hit for hit in found if not self._allows(hit.rule, path)]
                 if hits:
-                    yield path, f"secret: {told(hits)}"
+                    yield path, f"secret: {describe_hits(hits)}"
 
     def _is_sensitive(self, path: bytes) -> bool:
         """A file that is committed already has its name by the user's own choice."""
@@ -321,5 +321,5 @@ class Planner:
         return self._project.call("cat-file", "blob", oid) if oid else b""
 
 
-def listed(paths: Iterable[bytes]) -> bytes:
+def join_paths(paths: Iterable[bytes]) -> bytes:
     return b"".join(path + b"\0" for path in paths)

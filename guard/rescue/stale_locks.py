@@ -31,7 +31,7 @@ class _Note(NamedTuple):
 
 
 @contextmanager
-def noted(shadow: Path, locks: Sequence[Path], oid: str) -> Iterator[None]:
+def note_locks(shadow: Path, locks: Sequence[Path], oid: str) -> Iterator[None]:
     """Note the locks while git makes them; a note that cannot be written does not stop the rescue."""
     note = _Note(time.time_ns(), oid, tuple(map(os.fspath, locks)))
     descriptor, path = -1, shadow / _FOLDER / f"{os.urandom(8).hex()}.json"
@@ -53,7 +53,7 @@ def noted(shadow: Path, locks: Sequence[Path], oid: str) -> Iterator[None]:
             close(descriptor)
 
 
-def unfinished(shadow: Path) -> set[str]:
+def unfinished_commits(shadow: Path) -> set[str]:
     found = set()
     for path in (shadow / _FOLDER).glob("*.json"):
         with suppress(OSError):
@@ -70,11 +70,11 @@ def sweep_locks(shadow: Path) -> list[str]:
     gone: list[str] = []
     for path in notes:
         with suppress(OSError):
-            gone += _swept(path)
+            gone += _sweep_note(path)
     return gone
 
 
-def _swept(path: Path) -> list[str]:
+def _sweep_note(path: Path) -> list[str]:
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,9 +8,9 @@ from guard.core.base.paths import spell
 from guard.core.base.text import plural
 from guard.core.rescue.change import Changed
 from guard.core.rescue.groups import Group
-from guard.core.rescue.tick_boxes import ticked
+from guard.core.rescue.tick_boxes import tick_boxes
 from guard.rescue.changes import PathChange
-from guard.rescue.commits import Proven, is_as_kept
+from guard.rescue.commits import ProvenTree, is_as_kept
 from guard.rescue.select import NO_FILTER
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
@@ -39,16 +39,16 @@ class Ticks:
 
     def write(self, project: Project) -> bool:
         """Tick the boxes in the work tree, unless the file was written to since; return whether they were ticked."""
-        return _replaced(self._path(project), self.before, self.after)
+        return _replace(self._path(project), self.before, self.after)
 
     def take_back(self, project: Project) -> None:
-        _replaced(self._path(project), self.after, self.before)
+        _replace(self._path(project), self.after, self.before)
 
     def _path(self, project: Project) -> bytes:
         return os.path.join(os.fsencode(project.repository.root), self.change.path)
 
 
-def _replaced(path: bytes, before: bytes, after: bytes) -> bool:
+def _replace(path: bytes, before: bytes, after: bytes) -> bool:
     """Write a file that still has these bytes; return whether it had."""
     beside = path + b".guard-%s" % os.urandom(4).hex().encode()
     try:
@@ -73,8 +73,8 @@ def _replaced(path: bytes, before: bytes, after: bytes) -> bool:
     return True
 
 
-def ticks(
-    project: Project, own: Project, shadow: Shadow, taken: Taken, proven: Proven, path: bytes
+def find_ticks(
+    project: Project, own: Project, shadow: Shadow, taken: Taken, proven: ProvenTree, path: bytes
 ) -> Ticks | None:
     """Find the boxes whose named files are all in these changes; None if there are none.
 
@@ -93,10 +93,10 @@ def ticks(
     committed = [
         spell(one.path) for one in proven.changed if one.letter != "D" and one.path != path
     ]
-    blob, tasks = ticked(own.call("cat-file", "blob", oid), committed)
+    blob, tasks = tick_boxes(own.call("cat-file", "blob", oid), committed)
     before = shadow.call("cat-file", "blob", taken.kept[path].oid)
-    after, _ = ticked(before, committed)
-    if not tasks or _hashed(own, path, after) != _hashed(own, None, blob):
+    after, _ = tick_boxes(before, committed)
+    if not tasks or _hash_object(own, path, after) != _hash_object(own, None, blob):
         return None
     new = own.line("hash-object", "-w", "--stdin", stdin=blob)
     return Ticks(PathChange("M", mode, new, path), tasks, before, after)
@@ -118,6 +118,6 @@ def _is_filtered(project: Project, path: bytes) -> bool:
     return project.call(*words, stdin=path + b"\0").split(b"\0")[2] not in NO_FILTER
 
 
-def _hashed(project: Project, path: bytes | None, data: bytes) -> str:
+def _hash_object(project: Project, path: bytes | None, data: bytes) -> str:
     named = (f"--path={os.fsdecode(path)}",) if path is not None else ()
     return project.line("hash-object", *named, "--stdin", stdin=data)

@@ -21,7 +21,7 @@ _BY = "by the rescue command"
 
 
 @dataclass(frozen=True)
-class Foreign:
+class UsersProgram:
     """What the program has to do."""
 
     repository: Repository
@@ -31,24 +31,24 @@ class Foreign:
     limits: SnapshotLimits
     time_limit: float
 
-    def before(self, paths: Sequence[bytes]) -> "Expected":
+    def before(self, paths: Sequence[bytes]) -> "ExpectedCommits":
         project = self._project()
         with ready(project, self.workspace, self.occasion) as shadow:
             wanted = sorted({path.rstrip(b"/") for path in paths})
             taken = take(project, shadow, self.occasion, wanted, self.limits)
             committed = project.tree(project.commit_of("HEAD"))
             plan = Planner(project, shadow, taken, committed, self.limits).plan(wanted)
-        return Expected(self, taken, plan)
+        return ExpectedCommits(self, taken, plan)
 
     def _project(self) -> Project:
         return Project(self.repository, self.environ, Deadline(self.time_limit))
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedCommits:
     """What the program's commits must have."""
 
-    by: Foreign
+    by: UsersProgram
     taken: Taken
     plan: CommitSelection
 

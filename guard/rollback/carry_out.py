@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from guard.core.base.paths import path_line, spell
-from guard.core.rollback.journal import REFS, RollbackJournal
+from guard.core.rollback.journal import PIN_REFS, RollbackJournal
 from guard.core.snapshots.snapshot import Snapshot
 from guard.rescue.commits import Committer
 from guard.rescue.move_branch import (
@@ -17,10 +17,16 @@ from guard.rescue.move_branch import (
     ref_update,
 )
 from guard.rollback.place import RollbackPlace
-from guard.rollback.prepare import BranchPosition, PreparedRevert, RevertOrder, Stopped, prepared
+from guard.rollback.prepare import (
+    BranchPosition,
+    PreparedRevert,
+    RevertOrder,
+    RollbackStopped,
+    prepare_revert,
+)
 from guard.rollback.recover import settle, work_tree
 from guard.rollback.revert import revert_message
-from guard.rollback.stage import Meanwhile, StagedRollback, begin, bring, stage
+from guard.rollback.stage import ChangedMeanwhile, StagedRollback, begin, bring_in, stage
 from guard.snapshots.project import Project
 
 Keep = Callable[[], Snapshot]
@@ -50,13 +56,13 @@ def roll_back(
 
     The caller has the lock of all rollbacks, and has settled those that were killed.
     """
-    with prepared(place, [order], dry=False) as ready:
-        head = ready.standing.head
+    with prepare_revert(place, [order], dry=False) as ready:
+        head = ready.position.head
         if not ready.changed:
             announce(head, head)
             return RolledBack(order.task_id, head, head, (), None)
         snapshot = keep().id
-        made = _Making(place, order, ready)
+        made = _RevertMaker(place, order, ready)
         staged = made.staged(snapshot)
     announce(head, staged.journal.to_sha)
     _carry_out(place, staged, ready, lock)
@@ -64,7 +70,7 @@ def roll_back(
     return RolledBack(order.task_id, head, staged.journal.to_sha, files, snapshot, made.unsigned)
 
 
-class _Making:
+class _RevertMaker:
     """Makes the commit of a revert, and stages its files in a folder."""
 
     def __init__(self, place: RollbackPlace, order: RevertOrder, ready: PreparedRevert) -> None:
@@ -72,7 +78,7 @@ class _Making:
         self.unsigned = ""
 
     def staged(self, snapshot: str) -> StagedRollback:
-        project, head = self._place.project(), self._ready.standing.head
+        project, head = self._place.project(), self._ready.position.head
         commit = self._commit(project)
         self._place.journals.mkdir(mode=0o700, exist_ok=True)
         folder = self._place.journals / f"{self._order.task_id}.{os.urandom(6).hex()}"
@@ -82,7 +88,7 @@ class _Making:
         journal = RollbackJournal(
             task_id=self._order.task_id,
             worktree=spell(os.fsencode(self._place.repository.root)),
-            ref=spell(os.fsencode(self._ready.standing.ref)),
+            ref=spell(os.fsencode(self._ready.position.ref)),
             head=head,
             to_sha=commit,
             index=new_index_name(),
@@ -102,9 +108,9 @@ class _Making:
             0,
         )
         message = revert_message(order.task_id, order.name, order.title, order.commits)
-        made = committer.commit(ready.tree, ready.standing.head, message)
+        made = committer.commit(ready.tree, ready.position.head, message)
         self.unsigned = committer.unsigned
-        project.call("update-ref", "--no-deref", "-m", "guard: pin", f"{REFS}/{made}", made)
+        project.call("update-ref", "--no-deref", "-m", "guard: pin", f"{PIN_REFS}/{made}", made)
         return made
 
     def _new_folders(self, paths: Sequence[bytes]) -> list[bytes]:
@@ -126,34 +132,36 @@ def _carry_out(
         try:
             project = place.project()
             held = stack.enter_context(hold_index(project, staged.journal.index, ready.changed))
-            _refuse_moved(project, ready.standing)
-            trouble = _brought(place, project, staged, ready.standing, (held, lock))
+            _refuse_moved(project, ready.position)
+            trouble = _bring_in_and_move(place, project, staged, ready.position, (held, lock))
         except IndexLocked as error:
-            raise Stopped("not_ready", f"{error}", error.hint) from None
-        except Meanwhile as error:
-            raise Stopped("changed_meanwhile", f"{error}", "try again") from None
+            raise RollbackStopped("not_ready", f"{error}", error.hint) from None
+        except ChangedMeanwhile as error:
+            raise RollbackStopped("changed_meanwhile", f"{error}", "try again") from None
         finally:
             settled = settle(place, staged)
     if not settled.moved:
-        raise Stopped("changed_meanwhile", f"the branch was not moved: {trouble}", "try again")
+        raise RollbackStopped(
+            "changed_meanwhile", f"the branch was not moved: {trouble}", "try again"
+        )
 
 
-def _brought(
+def _bring_in_and_move(
     place: RollbackPlace,
     project: Project,
     staged: StagedRollback,
-    standing: BranchPosition,
+    position: BranchPosition,
     lends: Sequence[int],
 ) -> str | None:
     with closing(work_tree(place)) as target:
-        bring(staged, target)
+        bring_in(staged, target)
     journal = staged.journal
     reason = f"guard: rollback {journal.task_id}"
-    moving = (standing.ref, journal.to_sha, journal.head, reason)
+    moving = (position.ref, journal.to_sha, journal.head, reason)
     with ref_update(project, place.shadow, *moving) as words:
         return move_under_lock(project, words, lends)
 
 
-def _refuse_moved(project: Project, standing: BranchPosition) -> None:
-    if project.commit_of(standing.ref) != standing.head:
-        raise Stopped("changed_meanwhile", "somebody committed meanwhile", "try again")
+def _refuse_moved(project: Project, position: BranchPosition) -> None:
+    if project.commit_of(position.ref) != position.head:
+        raise RollbackStopped("changed_meanwhile", "somebody committed meanwhile", "try again")

@@ -10,25 +10,27 @@ from guard.core.coordinator.entries import Rollback
 from guard.core.coordinator.requests import Draft, numbered_id
 from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
 from guard.core.rescue.state import full_ref
-from guard.core.rollback.journal import Settled
+from guard.core.rollback.journal import SettledRollback
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import heads
 from guard.git.reader import RepositoryReader
 from guard.git.refs import missing
 from guard.rollback.place import RollbackPlace
-from guard.rollback.prepare import Stopped
+from guard.rollback.prepare import RollbackStopped
 from guard.rollback.recover import has_revert
 from guard.store import Store
 
 INTERRUPTED = "interrupted"
 
 
-def outcome(place: RollbackPlace, begun: Rollback, settled: Sequence[Settled]) -> Settled:
+def outcome(
+    place: RollbackPlace, begun: Rollback, settled: Sequence[SettledRollback]
+) -> SettledRollback:
     """How an announced rollback ended: by its settled journal, or without one by whether its branch has moved."""
     known = next((one for one in settled if one.to_sha == begun.to_sha), None)
     if known is not None:
         return known
-    return Settled(begun.task_id, begun.head, begun.to_sha, _has_moved(place, begun))
+    return SettledRollback(begun.task_id, begun.head, begun.to_sha, _has_moved(place, begun))
 
 
 def _has_moved(place: RollbackPlace, begun: Rollback) -> bool:
@@ -46,7 +48,7 @@ def _has_moved(place: RollbackPlace, begun: Rollback) -> bool:
     return False
 
 
-def end_of(begun: Rollback, found: Settled) -> Draft:
+def end_event(begun: Rollback, found: SettledRollback) -> Draft:
     if not found.moved:
         return partial(RollbackFailed, task_id=begun.task_id, reason=INTERRUPTED)
     return partial(
@@ -67,7 +69,7 @@ class Attempts:
     done: RollbackStarted | None = None
 
 
-def attempts(store: Store, task_id: str, event_id: str) -> Attempts:
+def find_attempts(store: Store, task_id: str, event_id: str) -> Attempts:
     """Find the rollbacks that were begun under a request id: an interrupted script repeats its request.
 
     Refused if another event was recorded under the id.
@@ -123,8 +125,8 @@ def _refuse_missing(git: RepositoryReader, oids: Sequence[str]) -> None:
         raise _rewritten(gone[0])
 
 
-def _rewritten(oid: str) -> Stopped:
-    return Stopped(
+def _rewritten(oid: str) -> RollbackStopped:
+    return RollbackStopped(
         "not_in_history",
         f"{oid[:12]}, between which and its end the task's commits were, is not in its history",
         "`git log` and `git reflog` show what became of it; revert that with `git revert`",

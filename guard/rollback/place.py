@@ -50,7 +50,7 @@ class RollbackPlace:
 
 
 @contextmanager
-def alone(workspace: Path) -> Iterator[int]:
+def lock_rollbacks(workspace: Path) -> Iterator[int]:
     """Hold the lock of all rollbacks of a workspace; yield the descriptor, for children that must be waited for.
 
     A lock that a child was lent is held until the child has ended, even if guard is killed: so the process that gets it knows

@@ -15,9 +15,9 @@ from guard.errors import Refused
 from guard.git.reader import RepositoryReader
 from guard.git.status import entries, status, tracked_specially, unfiltered
 from guard.rescue.changes import PathChange, list_changes
-from guard.rescue.select import listed
+from guard.rescue.select import join_paths
 from guard.rollback.place import RollbackPlace
-from guard.rollback.revert import reverted, tree_of
+from guard.rollback.revert import revert_commits, tree_of
 from guard.snapshots.project import Project
 from guard.snapshots.safe_writer import PathRefused as InTheWay
 from guard.snapshots.safe_writer import SafeFolder
@@ -32,7 +32,7 @@ Why = Literal[
 ]
 
 
-class Stopped(Refused):
+class RollbackStopped(Refused):
     """A rollback that was not made, with nothing changed: a word for scripts, a sentence for people, and the paths."""
 
     def __init__(
@@ -60,23 +60,23 @@ class BranchPosition(NamedTuple):
     head: str
 
 
-def standing(project: Project, branch: str | None) -> BranchPosition:
+def find_position(project: Project, branch: str | None) -> BranchPosition:
     """Where HEAD is, for a task that was done on this branch (None: on none); refused unless the state is plain."""
     state = project.state(branch)
     what = obstacle(state)
     if what == "detached" and full_ref(branch) is None:
-        what = _beside_detached(state)
+        what = _detached_obstacle(state)
     if what is not None:
         message = f"the repository is not ready: {_words(what, state, branch)}"
-        raise Stopped("not_ready", message, _HINTS.get(what, _GO_ON))
+        raise RollbackStopped("not_ready", message, _HINTS.get(what, _GO_ON))
     ref = project.line_if_any("symbolic-ref", "--quiet", "HEAD") or "HEAD"
     head = project.commit_of("HEAD")
     if head is None:
-        raise Stopped("not_ready", "there is no commit yet, so nothing can be rolled back")
+        raise RollbackStopped("not_ready", "there is no commit yet, so nothing can be rolled back")
     return BranchPosition(ref, head)
 
 
-def _beside_detached(state: RepositoryState) -> str | None:
+def _detached_obstacle(state: RepositoryState) -> str | None:
     return state.lock
 
 
@@ -87,7 +87,9 @@ def _words(what: str, state: RepositoryState, branch: str | None) -> str:
     return what.replace("_", " ") + (" in progress" if what == state.operation else "")
 
 
-def obstacles(project: Project, own: Project, changed: Sequence[PathChange]) -> Mapping[bytes, str]:
+def find_obstacles(
+    project: Project, own: Project, changed: Sequence[PathChange]
+) -> Mapping[bytes, str]:
     """Say which of the files that are to change may not: those that are not as the last commit has them, or that git hides.
 
     `own` has an index with the revert in it.
@@ -111,7 +113,7 @@ def _unsupported(
     for path, both in modes.items():
         if _GITLINK in both:
             yield path, "a submodule, which guard does not move"
-    for path in (*_filtered(project, modes), *_filtered(own, modes, "--cached")):
+    for path in (*_find_filtered(project, modes), *_find_filtered(own, modes, "--cached")):
         yield path, "under a filter such as LFS, which guard does not run"
     if project.line_if_any("config", "--type=bool", "core.sparseCheckout") == "true":
         for change in changed:
@@ -119,10 +121,10 @@ def _unsupported(
                 yield change.path, "new in a sparse checkout, which guard does not extend"
 
 
-def _filtered(project: Project, paths: Collection[bytes], *where: str) -> Iterator[bytes]:
+def _find_filtered(project: Project, paths: Collection[bytes], *where: str) -> Iterator[bytes]:
     """Those for which the attributes name a filter."""
     words = ("check-attr", *where, "-z", "--stdin", "filter")
-    fields = project.call(*words, stdin=listed(paths)).split(b"\0")[:-1]
+    fields = project.call(*words, stdin=join_paths(paths)).split(b"\0")[:-1]
     for path, value in zip(fields[::3], fields[2::3], strict=True):
         if value not in (b"unspecified", b"unset"):
             yield path
@@ -189,13 +191,13 @@ class RevertOrder:
 class PreparedRevert:
     """A revert that nothing forbids; without changes there is nothing to be done."""
 
-    standing: BranchPosition
+    position: BranchPosition
     tree: str
     changed: Sequence[PathChange]
 
 
 @contextmanager
-def prepared(
+def prepare_revert(
     place: RollbackPlace, orders: Sequence[RevertOrder], *, dry: bool
 ) -> Iterator[PreparedRevert]:
     """Work out the tree without these tasks, taken back one after the other; `Stopped` if anything forbids it.
@@ -206,25 +208,25 @@ def prepared(
         project = place.project()
         own = project.with_index(folder / "index")
         own = own.writing_objects_to(folder / "objects") if dry else own
-        yield _prepared(project, own, orders)
+        yield _prepare(project, own, orders)
 
 
-def _prepared(project: Project, own: Project, orders: Sequence[RevertOrder]) -> PreparedRevert:
-    found = standing(project, orders[0].branch)
+def _prepare(project: Project, own: Project, orders: Sequence[RevertOrder]) -> PreparedRevert:
+    found = find_position(project, orders[0].branch)
     tree = before = tree_of(own, found.head)
     for order in orders:
         _refuse_rewritten(own, order, found.head)
-        answer = reverted(own, tree, order.commits)
+        answer = revert_commits(own, tree, order.commits)
         if answer.conflicts:
             raise _stopped_by(order, answer.conflicts)
         tree = answer.tree
     changed = list_changes(own, before, tree) if tree != before else []
     own.call("read-tree", tree)
-    against = obstacles(project, own, changed)
+    against = find_obstacles(project, own, changed)
     if against:
-        raise Stopped(
+        raise RollbackStopped(
             "dirty",
-            f"{plural(len(against), 'file')} that would change cannot be: {_said(against)}",
+            f"{plural(len(against), 'file')} that would change cannot be: {_name_paths(against)}",
             "commit, move or restore them first",
             [path_line(path) for path in sorted(against)[:MOST_NAMED]],
         )
@@ -238,24 +240,24 @@ def _refuse_rewritten(own: Project, order: RevertOrder, head: str) -> None:
     stdin = "".join(f"{oid}\n" for oid in order.commits).encode() + f"^{head}\n".encode()
     gone = own.line("rev-list", "--max-count=1", "--stdin", stdin=stdin)
     if gone:
-        raise Stopped(
+        raise RollbackStopped(
             "not_in_history",
             f"{gone[:12]} of task {order.name} is not in the history of HEAD: it was rewritten",
             "`git log` shows what became of it; revert that with `git revert`",
         )
 
 
-def _stopped_by(order: RevertOrder, conflicts: Sequence[bytes]) -> Stopped:
-    return Stopped(
+def _stopped_by(order: RevertOrder, conflicts: Sequence[bytes]) -> RollbackStopped:
+    return RollbackStopped(
         "conflict",
         f"task {order.name} cannot be reverted: later changes conflict in "
-        + _said(dict.fromkeys(conflicts, "")),
+        + _name_paths(dict.fromkeys(conflicts, "")),
         "revert it yourself with `git revert`, or roll back first what was built on it",
         [path_line(path) for path in conflicts[:MOST_NAMED]],
     )
 
 
-def _said(paths: Mapping[bytes, str]) -> str:
+def _name_paths(paths: Mapping[bytes, str]) -> str:
     named = [
         f"{path_line(path)} ({why})" if why else path_line(path)
         for path, why in sorted(paths.items())

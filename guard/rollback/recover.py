@@ -6,22 +6,22 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from guard.core.base.paths import unspell
-from guard.core.rollback.journal import REFS, RollbackJournal, Settled
+from guard.core.rollback.journal import PIN_REFS, RollbackJournal, SettledRollback
 from guard.errors import RepositoryProblem
 from guard.git.locate import at
 from guard.rescue.changes import PathChange, list_changes, update_index
 from guard.rescue.move_branch import settle_index
 from guard.rescue.stale_locks import sweep_locks
 from guard.rollback.place import RollbackPlace
-from guard.rollback.stage import StagedRollback, take_back, tidy, under_way
+from guard.rollback.stage import StagedRollback, list_under_way, remove_empty_folders, take_back
 from guard.snapshots.project import Project
 from guard.snapshots.restore import identities
 from guard.snapshots.safe_writer import SafeFolder
 
 
-def settle_all(place: RollbackPlace) -> list[Settled]:
+def settle_all(place: RollbackPlace) -> list[SettledRollback]:
     """Settle every rollback that was killed; the caller has the lock of all rollbacks."""
-    found = under_way(place.journals)
+    found = list_under_way(place.journals)
     settled = [settle(_place_of(place, staged.journal), staged) for staged in found]
     _sweep_pins(place)
     return settled
@@ -31,7 +31,7 @@ def _sweep_pins(place: RollbackPlace) -> None:
     """Unpin reverts whose rollback was killed before it was under way."""
     with suppress(RepositoryProblem):
         git = place.project()
-        for ref in git.line("for-each-ref", "--format=%(refname)", REFS).splitlines():
+        for ref in git.line("for-each-ref", "--format=%(refname)", PIN_REFS).splitlines():
             git.call("update-ref", "--no-deref", "-d", ref)
 
 
@@ -49,7 +49,7 @@ def _place_of(place: RollbackPlace, journal: RollbackJournal) -> RollbackPlace:
         ) from None
 
 
-def settle(place: RollbackPlace, staged: StagedRollback) -> Settled:
+def settle(place: RollbackPlace, staged: StagedRollback) -> SettledRollback:
     journal = staged.journal
     if (place.shadow / "guard.locks").is_dir():
         sweep_locks(place.shadow)
@@ -62,12 +62,12 @@ def settle(place: RollbackPlace, staged: StagedRollback) -> Settled:
         settle_index(place.repository.git_dir, journal.index, moved=moved)
         if moved:
             _mend_index(project, journal)
-            tidy(staged, target)
+            remove_empty_folders(staged, target)
     with suppress(RepositoryProblem):
-        pin = f"{REFS}/{journal.to_sha}"
+        pin = f"{PIN_REFS}/{journal.to_sha}"
         project.call("update-ref", "--no-deref", "-d", pin, journal.to_sha)
     staged.forget()
-    return Settled(
+    return SettledRollback(
         journal.task_id, journal.head, journal.to_sha, moved, tuple(left), journal.snapshot
     )
 

@@ -37,22 +37,22 @@ _MOST_LISTED = 100
 
 
 @dataclass(frozen=True)
-class Reverted:
+class RevertResult:
     """The tree without the commits, or the paths that conflict."""
 
     tree: str
     conflicts: tuple[bytes, ...] = ()
 
 
-def reverted(project: Project, tree: str, commits: Sequence[str]) -> Reverted:
+def revert_commits(project: Project, tree: str, commits: Sequence[str]) -> RevertResult:
     """Take these commits, the newest first, out of the tree; of a merge, what it brought to its first parent."""
     merging = replace(project, settings={**project.settings, **_SETTINGS, **_no_drivers(project)})
     for newest, before in _runs(project, commits):
-        answer = _merged(merging, base=newest, ours=tree, theirs=before)
+        answer = _merge(merging, base=newest, ours=tree, theirs=before)
         if answer.conflicts:
             return answer
         tree = answer.tree
-    return Reverted(tree)
+    return RevertResult(tree)
 
 
 def tree_of(project: Project, commit: str) -> str:
@@ -82,7 +82,7 @@ def _first_parents(project: Project, commits: Sequence[str]) -> Mapping[str, str
     return {row[0]: row[1] if len(row) > 1 else None for row in rows}
 
 
-def _merged(project: Project, base: str, ours: str, theirs: str) -> Reverted:
+def _merge(project: Project, base: str, ours: str, theirs: str) -> RevertResult:
     """Apply their changes since the base to ours."""
     root = _stand_in(project, base, None)
     sides = [_stand_in(project, tree, root) for tree in (ours, theirs)]
@@ -94,7 +94,7 @@ def _merged(project: Project, base: str, ours: str, theirs: str) -> Reverted:
             "this git cannot merge without a work tree, so nothing can be rolled back",
             "install git 2.38 or newer, or revert the commits yourself with `git revert`",
         )
-    return Reverted(tree.decode(), tuple(sorted(set(conflicts))))
+    return RevertResult(tree.decode(), tuple(sorted(set(conflicts))))
 
 
 def _stand_in(project: Project, tree: str, parent: str | None) -> str:

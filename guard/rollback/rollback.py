@@ -21,25 +21,25 @@ from guard.core.coordinator.requests import Draft
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.upkeep_events import RollbackFailed, RollbackStarted, TaskRolledBack
-from guard.core.rollback.journal import Settled
+from guard.core.rollback.journal import SettledRollback
 from guard.core.rollback.report import (
     RollbackReport,
     RolledBackTask,
-    aborted,
-    finished_now,
-    refused,
-    repeated,
-    taken_back,
+    aborted_tasks,
+    report_finished,
+    report_refusal,
+    report_repeated,
+    task_entry,
 )
 from guard.core.snapshots.snapshot import MOST_NAMED, Occasion, Snapshot
 from guard.errors import GuardError, Refused
 from guard.git.reader import RepositoryReader
 from guard.rollback.carry_out import RolledBack, roll_back
-from guard.rollback.history import attempts, commits_of_task, end_of, outcome
-from guard.rollback.place import RollbackPlace, alone
-from guard.rollback.prepare import RevertOrder, Stopped, prepared
+from guard.rollback.history import commits_of_task, end_event, find_attempts, outcome
+from guard.rollback.place import RollbackPlace, lock_rollbacks
+from guard.rollback.prepare import RevertOrder, RollbackStopped, prepare_revert
 from guard.rollback.recover import settle_all
-from guard.rollback.settle_first import announced
+from guard.rollback.settle_first import find_announced
 from guard.snapshots.take import keep
 from guard.store import Change
 
@@ -63,21 +63,21 @@ def rollback(
     Under an id by which it was rolled back before, nothing is done, whatever became of the task since.
     """
     require_state(guard)
-    place = place_of(guard)
-    with alone(place.workspace) as lock:
+    place = rollback_place(guard)
+    with lock_rollbacks(place.workspace) as lock:
         before = require_state(guard)
-        settled = _settled(guard, place)
+        settled = _settle(guard, place)
         state = require_state(guard)
         task_id = _id_of(state, task_id)
-        tried = attempts(guard.store, task_id, event_id) if event_id is not None else None
+        tried = find_attempts(guard.store, task_id, event_id) if event_id is not None else None
         finished = next((one for one in settled if one.moved and one.task_id == task_id), None)
         if finished is not None and task_id not in state.completed_tasks:
-            return finished_now(before, state, finished, dry=dry)
+            return report_finished(before, state, finished, dry=dry)
         if tried is not None and tried.done is not None:
-            return repeated(tried.done, dry=dry)
+            return report_repeated(tried.done, dry=dry)
         order = rollback_order(state, task_id, cascade=cascade)
         if order.refusal is not None:
-            return _refused(guard, state, order.refusal, dry=dry)
+            return _refuse(guard, state, order.refusal, dry=dry)
         own = tried.next_id if tried is not None else None
         run = _Run(guard, place, lock, valid(reason)[:_LONGEST_REASON], dry, own)
         return run.all(state, order.tasks, tell)
@@ -85,12 +85,12 @@ def rollback(
 
 def finish_or_undo(guard: Invocation) -> None:
     """Settle a rollback that was killed; `settle_first` knows whether there is one."""
-    place = place_of(guard)
-    with alone(place.workspace):
-        _settled(guard, place)
+    place = rollback_place(guard)
+    with lock_rollbacks(place.workspace):
+        _settle(guard, place)
 
 
-def place_of(guard: Invocation) -> RollbackPlace:
+def rollback_place(guard: Invocation) -> RollbackPlace:
     # Its folder has the lock.
     guard.prepare_workspace()
     limit = guard.config.settings.rescue.time_limit_seconds
@@ -106,16 +106,16 @@ def _id_of(state: Coordinator, told: str) -> str:
     return found
 
 
-def _settled(guard: Invocation, place: RollbackPlace) -> list[Settled]:
+def _settle(guard: Invocation, place: RollbackPlace) -> list[SettledRollback]:
     settled = settle_all(place)
     for one in settled:
         _tell_killed(guard, one.task_id, moved=one.moved)
         for line in one.left:
             guard.output.warn(f"left as it is: {line}")
-    begun = announced(guard)
+    begun = find_announced(guard)
     if begun is not None:
         found = outcome(place, begun, settled)
-        _append(guard, end_of(begun, found))
+        _append(guard, end_event(begun, found))
         if found not in settled:
             _tell_killed(guard, found.task_id, moved=found.moved)
             settled.append(found)
@@ -140,13 +140,13 @@ def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> Non
     change_state(guard, terms, decided)
 
 
-def _refused(
+def _refuse(
     guard: Invocation, state: Coordinator, draft: partial[Any], *, dry: bool
 ) -> RollbackReport:
     """Report what the plan does not allow; it is recorded, unless this is a dry run."""
     if not dry:
         _append(guard, draft)
-    return refused(state, draft.keywords, dry=dry)
+    return report_refusal(state, draft.keywords, dry=dry)
 
 
 @dataclass
@@ -167,7 +167,7 @@ class _Run:
         orders: list[RevertOrder] = []
         try:
             orders += [self._order(state, task) for task in tasks]
-            with prepared(self.place, orders, dry=True) as ready:
+            with prepare_revert(self.place, orders, dry=True) as ready:
                 changed = tuple(path_line(change.path) for change in ready.changed[:MOST_NAMED])
         except GuardError as error:
             return self._stopped(tasks[-1], tasks[-1], error)
@@ -197,7 +197,7 @@ class _Run:
     ) -> RolledBackTask:
         commit = state.task_commits[order.task_id]
         to_sha, snapshot = (made.to_sha, made.snapshot) if made else (None, None)
-        return taken_back(order.task_id, commit, order.commits, to_sha, snapshot)
+        return task_entry(order.task_id, commit, order.commits, to_sha, snapshot)
 
     def _one(self, state: Coordinator, order: RevertOrder, event_id: str | None) -> None:
         def announce(head: str, to_sha: str) -> None:
@@ -233,12 +233,12 @@ class _Run:
 
         After an error in the middle the branch may have moved: the next command looks, and records the end.
         """
-        if not isinstance(error, Stopped) and announced(self.guard):
+        if not isinstance(error, RollbackStopped) and find_announced(self.guard):
             raise error
-        why = error.why if isinstance(error, Stopped) else "error"
+        why = error.why if isinstance(error, RollbackStopped) else "error"
         if not self.dry:
             _append(self.guard, partial(RollbackFailed, task_id=at, reason=why))
-        if not isinstance(error, Stopped):
+        if not isinstance(error, RollbackStopped):
             raise error
         report = self._report(None, task_id, why, error.paths)
         said = f"{error.message} ({error.hint})" if error.hint else error.message
@@ -255,7 +255,7 @@ class _Run:
             detail="",
             tasks=tuple(self.done),
             dependents=(),
-            aborted=aborted(state, find_state(self.guard))
+            aborted=aborted_tasks(state, find_state(self.guard))
             if state is not None and not self.dry
             else (),
             paths=tuple(paths),

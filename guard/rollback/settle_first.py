@@ -20,7 +20,7 @@ def has_journals(guard: Invocation) -> bool:
         return False
 
 
-def announced(guard: Invocation) -> "Rollback | None":
+def find_announced(guard: Invocation) -> "Rollback | None":
     """The rollback that has begun by the plan, and whose end is not recorded."""
     from guard.coordinator.record import find_state
 
@@ -28,15 +28,15 @@ def announced(guard: Invocation) -> "Rollback | None":
     return state.rollback_in_progress if state is not None else None
 
 
-def see_to_killed(guard: Invocation) -> None:
+def settle_killed(guard: Invocation) -> None:
     """Finish or undo a killed rollback: its half-swapped files are not the agent's work."""
     if guard.repository_if_any is not None and has_journals(guard):
         _finish_or_undo(guard)
 
 
-def see_to_unrecorded(guard: Invocation) -> None:
+def settle_unrecorded(guard: Invocation) -> None:
     """Settle, for a command that reads or changes the plan, also a rollback that only lacks the record of its end."""
-    if guard.repository_if_any is not None and (has_journals(guard) or announced(guard)):
+    if guard.repository_if_any is not None and (has_journals(guard) or find_announced(guard)):
         _finish_or_undo(guard)
 
 

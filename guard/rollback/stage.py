@@ -15,9 +15,9 @@ from guard.core.base.fields import parse_document
 from guard.core.base.paths import path_line, unspell
 from guard.core.rollback.journal import RollbackJournal
 from guard.core.snapshots.paths import LINK
-from guard.core.snapshots.restore import There
+from guard.core.snapshots.restore import CurrentFile
 from guard.errors import StateProblem, StoreUnavailable
-from guard.rescue.select import listed
+from guard.rescue.select import join_paths
 from guard.snapshots.project import Project
 from guard.snapshots.read_file import pieces
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
@@ -67,12 +67,12 @@ def stage(
 
 def copy_over(source: SafeFolder, target: SafeFolder, path: bytes, like: str) -> None:
     """Copy a file or link to another folder that has none; nothing if there is none."""
-    there = seen(source, path, like)
+    there = look_at(source, path, like)
     if there is not None:
-        put(source, target, path, there, None)
+        copy_path(source, target, path, there, None)
 
 
-def seen(target: SafeFolder, path: bytes, like: str) -> There | None:
+def look_at(target: SafeFolder, path: bytes, like: str) -> CurrentFile | None:
     """What stands at a path; None for what is neither file nor link, which only stands in the way."""
     try:
         return target.look(path, like)
@@ -80,8 +80,12 @@ def seen(target: SafeFolder, path: bytes, like: str) -> There | None:
         return None
 
 
-def put(
-    source: SafeFolder, target: SafeFolder, path: bytes, what: There, before: There | None
+def copy_path(
+    source: SafeFolder,
+    target: SafeFolder,
+    path: bytes,
+    what: CurrentFile,
+    before: CurrentFile | None,
 ) -> None:
     if what.mode == LINK:
         text = source.read(path, _LONGEST_LINK)
@@ -105,7 +109,7 @@ def _check_out(project: Project, folder: Path, paths: Sequence[bytes], to_sha: s
     names = set(own.call("ls-files", "-z", "--cached").split(b"\0")[:-1])
     wanted = [path for path in paths if path in names]
     if wanted:
-        own.call("checkout-index", "-q", "-z", "--stdin", stdin=listed(wanted))
+        own.call("checkout-index", "-q", "-z", "--stdin", stdin=join_paths(wanted))
     os.unlink(folder / "index")
     _sync(folder / "after")
 
@@ -129,12 +133,12 @@ def begin(folder: Path, journal: RollbackJournal) -> StagedRollback:
 
 
 @contextmanager
-def both(staged: StagedRollback) -> Iterator[tuple[SafeFolder, SafeFolder]]:
+def open_both(staged: StagedRollback) -> Iterator[tuple[SafeFolder, SafeFolder]]:
     with closing(SafeFolder(staged.before)) as before, closing(SafeFolder(staged.after)) as after:
         yield before, after
 
 
-def under_way(journals: Path) -> list[StagedRollback]:
+def list_under_way(journals: Path) -> list[StagedRollback]:
     """List rollbacks that were begun and not ended; folders of those that never began are deleted."""
     found = []
     try:
@@ -159,24 +163,24 @@ def under_way(journals: Path) -> list[StagedRollback]:
     return found
 
 
-class Meanwhile(Exception):
+class ChangedMeanwhile(Exception):
     """A file is not what it was any more."""
 
 
 @dataclass(frozen=True)
 class _Step:
     path: bytes
-    there: There | None
-    wanted: There | None
+    there: CurrentFile | None
+    wanted: CurrentFile | None
 
 
-def bring(staged: StagedRollback, target: SafeFolder) -> None:
+def bring_in(staged: StagedRollback, target: SafeFolder) -> None:
     """Make the work tree what the revert has; `Meanwhile` for the first file that changed since it was staged."""
 
     def changed(path: bytes, why: str) -> None:
-        raise Meanwhile(f"{path_line(path)}: {why}")
+        raise ChangedMeanwhile(f"{path_line(path)}: {why}")
 
-    with both(staged) as (before, after):
+    with open_both(staged) as (before, after):
         _exchange(staged, target, after, before, staged.paths, changed)
 
 
@@ -189,7 +193,7 @@ def take_back(staged: StagedRollback, target: SafeFolder, keep: frozenset[bytes]
 
     paths = [path for path in staged.paths if path not in keep]
     left += [f"{path_line(path)}: committed meanwhile" for path in staged.paths if path in keep]
-    with both(staged) as (before, after):
+    with open_both(staged) as (before, after):
         _exchange(staged, target, before, after, paths, changed)
     for path in staged.paths:
         target.sweep(path)
@@ -198,10 +202,10 @@ def take_back(staged: StagedRollback, target: SafeFolder, keep: frozenset[bytes]
     return left
 
 
-def tidy(staged: StagedRollback, target: SafeFolder) -> None:
+def remove_empty_folders(staged: StagedRollback, target: SafeFolder) -> None:
     """Remove folders that the revert has left empty, as git would."""
-    with both(staged) as (_before, after):
-        gone = [path for path in staged.paths if seen(after, path, staged.journal.head) is None]
+    with open_both(staged) as (_before, after):
+        gone = [path for path in staged.paths if look_at(after, path, staged.journal.head) is None]
     for path in staged.paths:
         target.sweep(path)
     for path in gone:
@@ -232,7 +236,7 @@ def _exchange(
                 for path in removed:
                     if path.startswith(step.path + b"/"):
                         _fold(target, path, step.path)
-                put(source, target, step.path, step.wanted, step.there)
+                copy_path(source, target, step.path, step.wanted, step.there)
         except (PathRefused, OSError) as error:
             changed(step.path, str(error))
 
@@ -247,10 +251,10 @@ def _steps(
 ) -> Iterator[_Step]:
     like = staged.journal.head
     for path in paths:
-        now, wanted = seen(target, path, like), seen(source, path, like)
+        now, wanted = look_at(target, path, like), look_at(source, path, like)
         if now == wanted:
             continue
-        if now != seen(other, path, like):
+        if now != look_at(other, path, like):
             changed(path, "somebody changed it meanwhile")
             continue
         yield _Step(path, now, wanted)

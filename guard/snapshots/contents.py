@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from guard.core.base.paths import unspell
 from guard.core.snapshots.paths import work_tree_path
 from guard.core.snapshots.restore import (
-    USUAL,
-    File,
-    asked_for,
-    known,
+    USUAL_BITS,
+    SnapshotFile,
+    is_asked_for,
+    refuse_unknown,
     why_unsafe,
     why_unsafe_nested,
 )
@@ -28,8 +28,8 @@ _MOST_DEPTH = 1000
 class SnapshotContents:
     """The files of a snapshot, in the order of their paths, and what cannot be had of it."""
 
-    files: list[File] = field(default_factory=list)
-    nested: list[File] = field(default_factory=list)
+    files: list[SnapshotFile] = field(default_factory=list)
+    nested: list[SnapshotFile] = field(default_factory=list)
     """The git directories of nested repositories, file by file."""
     empty_folders: list[bytes] = field(default_factory=list)
     trouble: dict[bytes, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class SnapshotContents:
         """Refuse a path under which it has nothing, unless that may be in a folder that cannot be read."""
         sure = [one for one in wanted if not any(self.concerns(at, [one]) for at in self.trouble)]
         there = {file.path for file in (*self.files, *self.nested)}
-        known(sure, {*there, *self.empty_folders, *self.refused})
+        refuse_unknown(sure, {*there, *self.empty_folders, *self.refused})
 
     def lost(self, wanted: Sequence[bytes]) -> dict[bytes, str]:
         found = {path: why for path, why in self.trouble.items() if self.concerns(path, wanted)}
@@ -53,7 +53,7 @@ class SnapshotContents:
     def concerns(self, folder: bytes, wanted: Sequence[bytes]) -> bool:
         """Tell whether a folder that cannot be read may hold something that is asked for."""
         inside = folder + b"/" if folder else b""
-        return asked_for(folder, wanted) or any(one.startswith(inside) for one in wanted)
+        return is_asked_for(folder, wanted) or any(one.startswith(inside) for one in wanted)
 
 
 def of_worktree(objects: Objects, reference: Reference) -> SnapshotContents:
@@ -136,11 +136,11 @@ def _walk(
             why = why_not(path) if depth < _MOST_DEPTH else "it lies too deep"
             if entry.mode == TREE and depth < _MOST_DEPTH:
                 waiting.append((prefix + entry.name + b"/", entry.oid, depth + 1))
-            elif why is not None or entry.mode not in USUAL:
+            elif why is not None or entry.mode not in USUAL_BITS:
                 found.refused[path] = why or "it is neither a file nor a link"
             else:
-                usual = USUAL[entry.mode]
-                found.files.append(File(path, entry.mode, entry.oid, bits.get(path, usual)))
+                usual = USUAL_BITS[entry.mode]
+                found.files.append(SnapshotFile(path, entry.mode, entry.oid, bits.get(path, usual)))
 
 
 def _entries(objects: Objects, prefix: bytes, oid: str, found: SnapshotContents) -> list[TreeEntry]:

@@ -8,7 +8,7 @@ from guard.core.base.paths import spell
 from guard.core.base.text import fit_line
 from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.report import PathDifference
-from guard.core.snapshots.restore import File, There, asked_for, same, text_diff
+from guard.core.snapshots.restore import CurrentFile, SnapshotFile, is_asked_for, is_same, text_diff
 from guard.snapshots.contents import SnapshotContents
 from guard.snapshots.objects import Objects, ObjectUnreadable
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
@@ -52,13 +52,13 @@ class Comparing:
         known = {file.path: file for file in contents.files}
         others = self._others(known, leave_out, deadline, result)
         for path in sorted({*known, *others}):
-            if asked_for(path, wanted):
+            if is_asked_for(path, wanted):
                 self._one(path, known.get(path), result)
         return result
 
     def _others(
         self,
-        known: dict[bytes, File],
+        known: dict[bytes, SnapshotFile],
         leave_out: frozenset[tuple[int, int]],
         deadline: Deadline,
         result: Comparison,
@@ -72,13 +72,13 @@ class Comparing:
         )
         return found
 
-    def _one(self, path: bytes, file: File | None, result: Comparison) -> None:
+    def _one(self, path: bytes, file: SnapshotFile | None, result: Comparison) -> None:
         if file is None:
             result.changes.append(_change("D", path, None, "not in the snapshot: it is left alone"))
             return
         try:
             there = self.target.look(path, file.oid) if self.target else None
-            if same(file, there):
+            if is_same(file, there):
                 result.unchanged += 1
             else:
                 result.changes.append(self._difference(file, there))
@@ -87,7 +87,7 @@ class Comparing:
         except OSError as error:
             result.not_read[path] = f"{error.strerror}"
 
-    def _difference(self, file: File, there: There | None) -> PathDifference:
+    def _difference(self, file: SnapshotFile, there: CurrentFile | None) -> PathDifference:
         letter = "A" if there is None else "M"
         if there is not None and there.oid == file.oid:
             return _change(letter, file.path, None, _bits(there.mode, there.bits, file))
@@ -105,7 +105,7 @@ class Comparing:
         return _change(letter, file.path, text, note)
 
 
-def _bits(mode: bytes, bits: int, file: File) -> str:
+def _bits(mode: bytes, bits: int, file: SnapshotFile) -> str:
     if LINK in (mode, file.mode):
         return "a file and a link with the same text"
     return f"permissions {bits:o} become {file.bits:o}"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from guard.core.base.text import fit_line, visible
 from guard.core.snapshots.report import SnapshotEntry
-from guard.core.snapshots.retention import SnapshotFacts, due, slack
+from guard.core.snapshots.retention import SnapshotFacts, due_ids, slack
 from guard.errors import GuardError, StoreUnavailable
 from guard.git.run import git
 from guard.snapshots.listing import Reference, opened_shelf
@@ -96,7 +96,7 @@ def prune(
     if shadow is None:
         return Pruned()
     held = [_held(entry) for entry in entries if entry.id in references]
-    ids = due(held, keep_snapshots=keeping.snapshots, keep_days=keeping.days, now=now)
+    ids = due_ids(held, keep_snapshots=keeping.snapshots, keep_days=keeping.days, now=now)
     with shadow:
         work = _Work(workspace / NAME, shadow, environ, time_limit)
         gone = ids if len(ids) >= at_least else ()

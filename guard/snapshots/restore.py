@@ -10,7 +10,7 @@ from pathlib import Path
 
 from guard.core.base.paths import spell, unspell
 from guard.core.rescue.settings import SnapshotLimits
-from guard.core.snapshots.restore import UnknownPath, within
+from guard.core.snapshots.restore import UnknownPath, resolve_path
 from guard.core.snapshots.snapshot import Occasion, Snapshot
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.locate import Repository
@@ -125,13 +125,13 @@ class Chosen:
     def _one(self, root: str, base: str, word: str) -> bytes:
         other = os.fsdecode(unspell(word)) if "\\" in word and word.isprintable() else word
         try:
-            path = within(root, base, word)
+            path = resolve_path(root, base, word)
             try:
                 self.contents.check([path])
             except UnknownPath:
                 if other == word:
                     raise
-                path = within(root, base, other)
+                path = resolve_path(root, base, other)
                 self.contents.check([path])
         except UnknownPath as error:
             raise WrongUsage(

@@ -14,7 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from guard.core.snapshots.paths import LINK
-from guard.core.snapshots.restore import There
+from guard.core.snapshots.restore import CurrentFile
 from guard.snapshots.objects import blob_digest
 from guard.snapshots.read_file import pieces
 from guard.system.private_files import close, write_all
@@ -51,7 +51,7 @@ class SafeFolder:
         while self._open:
             close(self._open.pop()[1])
 
-    def look(self, path: bytes, like: str) -> There | None:
+    def look(self, path: bytes, like: str) -> CurrentFile | None:
         """What is at a path, with an id of the same kind as `like`; `PathRefused` for what no snapshot can have."""
         folder, name = self._found(path), path.rpartition(b"/")[2]
         if folder is None:
@@ -64,7 +64,7 @@ class SafeFolder:
             text = os.readlink(name, dir_fd=folder)
             digest = blob_digest(like, len(text))
             digest.update(text)
-            return There(LINK, digest.hexdigest(), _LINK_BITS)
+            return CurrentFile(LINK, digest.hexdigest(), _LINK_BITS)
         if stat.S_ISDIR(status.st_mode):
             raise PathRefused("a folder stands in its place")
         with self._reading(folder, name) as descriptor:
@@ -73,7 +73,7 @@ class SafeFolder:
             for piece in pieces(descriptor, status.st_size):
                 digest.update(piece)
         mode = b"100755" if status.st_mode & 0o100 else b"100644"
-        return There(mode, digest.hexdigest(), stat.S_IMODE(status.st_mode))
+        return CurrentFile(mode, digest.hexdigest(), stat.S_IMODE(status.st_mode))
 
     def has(self, path: bytes) -> bool:
         """Tell whether anything is there, or in the way."""
@@ -108,7 +108,9 @@ class SafeFolder:
         finally:
             close(descriptor)
 
-    def put(self, path: bytes, bits: int, content: Iterable[bytes], before: There | None) -> None:
+    def put(
+        self, path: bytes, bits: int, content: Iterable[bytes], before: CurrentFile | None
+    ) -> None:
         """Write a file in place of what was there before; `PathRefused` if that has changed."""
         folder = self._made(path)
         temporary = self._temporary(folder)
@@ -128,7 +130,7 @@ class SafeFolder:
                 os.unlink(temporary, dir_fd=folder)
             raise
 
-    def link(self, path: bytes, text: bytes, before: There | None) -> None:
+    def link(self, path: bytes, text: bytes, before: CurrentFile | None) -> None:
         """Write a link in place of what was there before; `PathRefused` if that has changed."""
         folder = self._made(path)
         temporary = self._temporary(folder)
@@ -140,7 +142,7 @@ class SafeFolder:
                 os.unlink(temporary, dir_fd=folder)
             raise
 
-    def _move(self, folder: int, path: bytes, temporary: bytes, before: There | None) -> None:
+    def _move(self, folder: int, path: bytes, temporary: bytes, before: CurrentFile | None) -> None:
         name = path.rpartition(b"/")[2]
         if before is None:
             if _exists(folder, name):
@@ -164,7 +166,7 @@ class SafeFolder:
             return False
         return True
 
-    def remove(self, path: bytes, before: There) -> None:
+    def remove(self, path: bytes, before: CurrentFile) -> None:
         """Delete a file; `PathRefused` if it is no longer what it was."""
         folder = self._found(path)
         if folder is None or self.look(path, before.oid) != before:

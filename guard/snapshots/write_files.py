@@ -11,7 +11,13 @@ from guard.core.base.paths import path_line
 from guard.core.base.text import fit_line, plural
 from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.report import NotRestored
-from guard.core.snapshots.restore import File, There, asked_for, git_folder, same
+from guard.core.snapshots.restore import (
+    CurrentFile,
+    SnapshotFile,
+    git_folder,
+    is_asked_for,
+    is_same,
+)
 from guard.core.snapshots.snapshot import MOST_NAMED, Snapshot
 from guard.errors import StoreUnavailable
 from guard.snapshots.contents import SnapshotContents
@@ -72,7 +78,9 @@ class Writing:
 
     def all_new(self, contents: SnapshotContents, wanted: Sequence[bytes]) -> Restored:
         result = _begun(contents, wanted)
-        for file in self._told([file for file in contents.files if asked_for(file.path, wanted)]):
+        for file in self._told(
+            [file for file in contents.files if is_asked_for(file.path, wanted)]
+        ):
             self._write(file, None, result)
         self._nested(contents, wanted, result)
         self._folders(contents, wanted, result)
@@ -92,7 +100,7 @@ class Writing:
             self._replace(differing, safe, result)
             known = {file.path for file in contents.files}
             rest = (file.path for file in safe.files if file.path not in known)
-            result.left = [path for path in rest if asked_for(path, wanted)]
+            result.left = [path for path in rest if is_asked_for(path, wanted)]
         self._nested(contents, wanted, result)
         self._folders(contents, wanted, result)
         return result
@@ -101,7 +109,7 @@ class Writing:
         self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
     ) -> None:
         """Restore git directories of nested repositories that are gone; one that is there is left as it is."""
-        asked = [file for file in contents.nested if asked_for(file.path, wanted)]
+        asked = [file for file in contents.nested if is_asked_for(file.path, wanted)]
         folders = {git_folder(file.path) for file in asked}
         gone = {folder for folder in folders if not self.target.has(folder)}
         for file in self._told([file for file in asked if git_folder(file.path) in gone]):
@@ -110,7 +118,10 @@ class Writing:
             self._make([folder + name for name in _NEEDED_BY_GIT], result)
 
     def _replace(
-        self, differing: list[tuple[File, There | None]], safe: SnapshotContents, result: Restored
+        self,
+        differing: list[tuple[SnapshotFile, CurrentFile | None]],
+        safe: SnapshotContents,
+        result: Restored,
     ) -> None:
         kept = {file.path: file.oid for file in safe.files}
         for file, before in self._told(differing):
@@ -121,10 +132,10 @@ class Writing:
 
     def _differing(
         self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
-    ) -> list[tuple[File, There | None]]:
+    ) -> list[tuple[SnapshotFile, CurrentFile | None]]:
         found = []
         for file in contents.files:
-            if not asked_for(file.path, wanted):
+            if not is_asked_for(file.path, wanted):
                 continue
             try:
                 there = self.target.look(file.path, file.oid)
@@ -133,13 +144,13 @@ class Writing:
             except OSError as error:
                 result.refused[file.path] = f"{error.strerror}"
             else:
-                if same(file, there):
+                if is_same(file, there):
                     result.unchanged += 1
                 else:
                     found.append((file, there))
         return found
 
-    def _write(self, file: File, before: There | None, result: Restored) -> None:
+    def _write(self, file: SnapshotFile, before: CurrentFile | None, result: Restored) -> None:
         try:
             if file.mode == LINK:
                 text = self.objects.read(file.oid, most=_LONGEST_LINK)
@@ -165,7 +176,7 @@ class Writing:
     def _folders(
         self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
     ) -> None:
-        self._make([path for path in contents.empty_folders if asked_for(path, wanted)], result)
+        self._make([path for path in contents.empty_folders if is_asked_for(path, wanted)], result)
 
     def _make(self, folders: Sequence[bytes], result: Restored) -> None:
         for path in folders:
@@ -186,5 +197,5 @@ class Writing:
 
 
 def _begun(contents: SnapshotContents, wanted: Sequence[bytes]) -> Restored:
-    refused = {path: why for path, why in contents.refused.items() if asked_for(path, wanted)}
+    refused = {path: why for path, why in contents.refused.items() if is_asked_for(path, wanted)}
     return Restored(trouble=contents.lost(wanted), refused=refused)

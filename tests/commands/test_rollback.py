@@ -11,7 +11,7 @@ from guard.core.coordinator.upkeep_events import RollbackStarted
 from guard.core.rollback.report import RollbackReport
 from guard.errors import Refused
 from guard.rollback.rollback import rollback
-from guard.rollback.settle_first import see_to_unrecorded
+from guard.rollback.settle_first import settle_unrecorded
 from tests.support import commit, git, run, write
 from tests.support.planned import Planned
 from tests.support.rolling_back import state
@@ -147,7 +147,7 @@ def test_a_rollback_of_which_only_the_beginning_is_recorded(moved: bool, planned
     with guard.writable_store.change() as change:
         change.append(begun)
     assert planned.state.rollback_in_progress is not None
-    see_to_unrecorded(planned.guard)
+    settle_unrecorded(planned.guard)
     assert planned.state.rollback_in_progress is None
     assert planned.events()[-1] == ("task_rolled_back" if moved else "rollback_failed")
     assert ("A-1" in planned.state.completed_tasks) is not moved
@@ -155,7 +155,7 @@ def test_a_rollback_of_which_only_the_beginning_is_recorded(moved: bool, planned
 
 def test_with_nothing_under_way_nothing_is_done(planned: Planned) -> None:
     events = planned.events()
-    see_to_unrecorded(planned.guard)
+    settle_unrecorded(planned.guard)
     assert planned.events() == events
 
 

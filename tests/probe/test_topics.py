@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.rescue.agent_plan import PLAN_SCHEMA, plan_from, planning_prompt
+from guard.core.rescue.agent_plan import PLAN_SCHEMA, planning_prompt, read_plan
 from guard.core.rescue.groups import Changed
 from guard.probe import AGENTS, ProbeQuestion, Topic, consult
 from tests.probe.standin import NOW, OPENCODE_SESSION, SESSION
@@ -72,7 +72,7 @@ def test_a_plan(agent: str, home: Path, tmp_path: Path) -> None:
     sessions(home)
     words, detail = asked(tmp_path, agent, OPENCODE_SESSION if agent == "opencode" else SESSION)
     assert words is not None, detail
-    plan = plan_from(words, CHANGES)
+    plan = read_plan(words, CHANGES)
     assert isinstance(plan, list)
     (group,) = plan
     assert (group.subject, list(group.changes)) == ("feat: both", CHANGES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.rescue.groups import Changed, Group, grouped
+from guard.core.rescue.groups import Changed, Group, group_changes
 from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import commit, git, write
@@ -86,7 +86,7 @@ STORIES = {
 }
 
 
-@pytest.mark.parametrize("planner", [grouped, one_each, backwards])
+@pytest.mark.parametrize("planner", [group_changes, one_each, backwards])
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
 def test_the_commits_add_up_to_the_work_tree(
     story: Callable[[Path], list[str]],
@@ -124,7 +124,7 @@ def test_a_branch_of_its_own_has_the_same_commits(
     assert contents(repository) == before[1]
     for name in ("HEAD", "index", "refs/heads/main"):
         assert after[name] == before[0][name]
-    again = attempt_rescue(repository, workspace, left, grouping=grouped)
+    again = attempt_rescue(repository, workspace, left, grouping=group_changes)
     assert trees(repository, again) == trees(repository, result)
 
 
@@ -157,7 +157,7 @@ def test_fifteen_hundred_files_are_a_few_commits(repository: Path, workspace: Pa
 HOSTILE = [b"-rf", b"new\nline.py", b"tab\t.md", b'quote".txt', b"\xff\xfe.bin", b":(top)x", b"a b"]
 
 
-@pytest.mark.parametrize("planner", [grouped, one_each])
+@pytest.mark.parametrize("planner", [group_changes, one_each])
 def test_hostile_names(
     planner: Callable[[Sequence[Changed]], list[Group]], repository: Path, workspace: Path
 ) -> None:
@@ -196,7 +196,7 @@ def test_a_branch_that_moves_meanwhile_loses_nothing(
 
     def meanwhile(changes: Sequence[Changed]) -> list[Group]:
         theirs.append(commit(repository, "theirs.txt"))
-        return grouped(changes)
+        return group_changes(changes)
 
     result = attempt_rescue(
         repository, workspace, ["new.py"], grouping=meanwhile, tasks=b"tasks.md"
@@ -221,7 +221,7 @@ def test_what_changes_while_it_is_planned_is_committed_as_it_was(
 
     def meanwhile(changes: Sequence[Changed]) -> list[Group]:
         write(repository / "new.py", "newer = 2\n")
-        return grouped(changes)
+        return group_changes(changes)
 
     result = attempt_rescue(repository, workspace, ["new.py"], grouping=meanwhile)
     assert result.reason == "rescued"

@@ -9,10 +9,10 @@ import pytest
 
 from guard.errors import RepositoryProblem
 from guard.git.locate import find
-from guard.rescue import mended
+from guard.rescue import mend_killed_rescue
 from guard.rescue.changes import PathChange
 from guard.rescue.move_branch import move_with_index, sweep_index
-from guard.rescue.stale_locks import noted, sweep_locks
+from guard.rescue.stale_locks import note_locks, sweep_locks
 from guard.snapshots.project import Project
 from guard.system.deadline import Deadline
 from tests.rescue.states import start
@@ -99,7 +99,7 @@ def test_a_lock_that_a_process_has_open_stays(repository: Path, shadow: Path) ->
 
 
 def test_the_note_of_a_living_guard_is_left_alone(repository: Path, shadow: Path) -> None:
-    with noted(shadow, [lock_of(repository)], OID):
+    with note_locks(shadow, [lock_of(repository)], OID):
         write(lock_of(repository), "")
         assert sweep_locks(shadow) == []
         assert lock_of(repository).exists()
@@ -137,7 +137,7 @@ def test_a_swap_that_was_cut_short_is_finished(
     write(git_dir / "index", "the old one")
     note = left_note(shadow, lock_of(repository), time.time_ns())
     note.write_text(json.dumps([time.time_ns(), head, []]))
-    mended(find(repository, lambda _: None), workspace, os.environ, TIME_LIMIT)
+    mend_killed_rescue(find(repository, lambda _: None), workspace, os.environ, TIME_LIMIT)
     assert git(repository, "status", "--porcelain") == ""
     assert sorted(path.name for path in git_dir.glob("*index*")) == ["index"]
     assert not note.exists()

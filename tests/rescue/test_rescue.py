@@ -12,7 +12,7 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import find
 from guard.rescue import rescue
 from guard.rescue.changes import PathChange, list_changes
-from guard.rescue.commits import Committer, prove, tree_of
+from guard.rescue.commits import Committer, prove, write_selection
 from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
 from guard.rescue.select import CommitSelection
@@ -306,7 +306,7 @@ def test_a_commit_that_is_not_proven_is_refused(
         write(repository / "new.txt", text)
         own = project.with_index(workspace / "index")
         own.call("read-tree", head)
-        tree = tree_of(own, CommitSelection((b"new.txt",), (), ()))
+        tree = write_selection(own, CommitSelection((b"new.txt",), (), ()))
         with pytest.raises(RepositoryProblem, match=why):
             prove(own, shadow, taken, plan, list_changes(own, head, tree))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.rescue.groups import Changed, Group, grouped
+from guard.core.rescue.groups import Changed, Group, group_changes
 from guard.core.snapshots.snapshot import Rescue
 from tests.rescue.states import start
 from tests.support import git, write
@@ -138,7 +138,7 @@ def test_one_that_the_user_has_staged_stays_staged(repository: Path, workspace: 
 def test_one_that_changes_meanwhile_is_left_alone(repository: Path, workspace: Path) -> None:
     def meanwhile(changes: Sequence[Changed]) -> list[Group]:
         write(repository / "tasks.md", "somebody's\n")
-        return grouped(changes)
+        return group_changes(changes)
 
     script(repository / ".git/hooks/pre-commit", "echo later >> tasks.md")
     result = rescued(repository, workspace, hooks=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.rollback.prepare import Stopped
+from guard.rollback.prepare import RollbackStopped
 from tests.support import commit, git, write
 from tests.support.rescuing import contents
 from tests.support.rolling_back import rolled_back, state
@@ -231,7 +231,7 @@ def test_a_conflict_leaves_everything_as_it_was(project: Path, workspace: Path) 
     committed(project, "Other")
     write(project / "dirty.txt", "dirty")
     before, index = state(project), (project / ".git/index").read_bytes()
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(RollbackStopped) as stopped:
         rolled_back(project, workspace, [oid])
     assert (stopped.value.why, stopped.value.paths) == ("conflict", ("changed.txt",))
     assert state(project) == before
@@ -305,7 +305,7 @@ def test_a_file_that_would_change_and_is_not_as_committed_is_named(
     oid = committed(project)
     dirt(project)
     before, index = state(project), (project / ".git/index").read_bytes()
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(RollbackStopped) as stopped:
         rolled_back(project, workspace, [oid])
     assert stopped.value.why == "dirty"
     assert stopped.value.paths == (IN_THE_WAY[dirt],)
@@ -361,7 +361,7 @@ def test_in_another_state_nothing_is_done(
     oid = committed(project)
     what(project)
     before = state(project)
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(RollbackStopped) as stopped:
         rolled_back(project, workspace, [oid])
     assert stopped.value.why == "not_ready"
     assert state(project) == before
@@ -371,7 +371,7 @@ def test_a_commit_that_history_has_left_behind(project: Path, workspace: Path) -
     oid = commit(project, "a.txt")
     git(project, "commit", "-q", "--amend", "-m", "Reworded")
     before = state(project)
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(RollbackStopped) as stopped:
         rolled_back(project, workspace, [oid])
     assert stopped.value.why == "not_in_history"
     assert state(project) == before
@@ -404,7 +404,7 @@ def test_a_submodule_is_not_moved(project: Path, workspace: Path, tmp_path: Path
     )
     oid = committed(project)
     before = state(project)
-    with pytest.raises(Stopped, match="submodule"):
+    with pytest.raises(RollbackStopped, match="submodule"):
         rolled_back(project, workspace, [oid])
     assert state(project) == before
 
@@ -413,7 +413,7 @@ def test_a_sparse_checkout_gets_no_file_outside_of_it(project: Path, workspace: 
     deletes(project)
     oid = committed(project)
     git(project, "sparse-checkout", "set", "--no-cone", "/*.txt")
-    with pytest.raises(Stopped, match="sparse"):
+    with pytest.raises(RollbackStopped, match="sparse"):
         rolled_back(project, workspace, [oid])
 
 
@@ -444,7 +444,7 @@ def test_what_somebody_does_at_the_last_moment_stands(
         what(project)
         found.append(state(project))
 
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(RollbackStopped) as stopped:
         rolled_back(project, workspace, [oid], meanwhile=meanwhile)
     assert stopped.value.why == "changed_meanwhile"
     assert [state(project)] == found

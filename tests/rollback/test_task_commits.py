@@ -8,7 +8,7 @@ import pytest
 from guard.git.locate import find
 from guard.git.reader import RepositoryReader
 from guard.rollback.history import commits_of_task
-from guard.rollback.prepare import Stopped
+from guard.rollback.prepare import RollbackStopped
 from tests.support import commit, git
 
 
@@ -46,6 +46,6 @@ def test_a_base_that_is_not_in_the_history(
     base = commit(repository, "base.txt")
     git(repository, "commit", "-q", "--amend", "-m", "Reworded")
     oid = commit(repository, "own.txt")
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(RollbackStopped) as stopped:
         commits_of_task(reader, "1" * 40 if gone else base, oid)
     assert stopped.value.why == "not_in_history"

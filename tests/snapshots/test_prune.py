@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.core.snapshots.retention import due
+from guard.core.snapshots.retention import due_ids
 from guard.errors import StoreUnavailable
 from guard.snapshots import prune as retention
 from guard.snapshots.listing import opened_shelf
@@ -107,13 +107,13 @@ def test_a_snapshot_that_becomes_somebodys_only_copy_meanwhile_stays(
 ) -> None:
     """As when a rescue marks it between the look at the list and the deletion."""
     first, second = several(repository, workspace, range(2, 0, -1))
-    decide = due
+    decide = due_ids
 
     def marked(*words: object, **options: object) -> tuple[str, ...]:
         hold_unpromoted(workspace, first)
         return decide(*words, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(retention, "due", marked)
+    monkeypatch.setattr(retention, "due_ids", marked)
     with pytest.raises(StoreUnavailable):
         pruned(workspace)
     assert ids(workspace) == [first, second]
@@ -171,7 +171,6 @@ def test_without_a_shadow_there_is_nothing_to_do(workspace: Path) -> None:
 CHILD = """
 import os, sys
 from pathlib import Path
-from guard.core.snapshots.retention import due
 from guard.snapshots.prune import Keeping, prune
 from tests.support.rescuing import NOW
 prune(Path(sys.argv[1]), os.environ, Keeping(2, 0), now=NOW, time_limit=60)

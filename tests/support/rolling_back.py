@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from guard.core.rollback.journal import Settled
+from guard.core.rollback.journal import SettledRollback
 from guard.core.snapshots.snapshot import Snapshot
 from guard.git.locate import find
 from guard.rollback.carry_out import RolledBack, roll_back
-from guard.rollback.place import RollbackPlace, alone
+from guard.rollback.place import RollbackPlace, lock_rollbacks
 from guard.rollback.prepare import RevertOrder
 from guard.rollback.recover import settle_all
 from tests.support import TIME_LIMIT, git
@@ -39,14 +39,14 @@ def rolled_back(
     def announce(_head: str, _to_sha: str) -> None:
         meanwhile()
 
-    with alone(workspace) as lock:
+    with lock_rollbacks(workspace) as lock:
         settle_all(place)
         return roll_back(place, order, lock, keep, announce)
 
 
-def settled(root: Path, workspace: Path) -> list[Settled]:
+def settled(root: Path, workspace: Path) -> list[SettledRollback]:
     """What the next command does first."""
-    with alone(workspace):
+    with lock_rollbacks(workspace):
         return settle_all(place_of(root, workspace))
 
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from guard.core.base.text import valid, visible
-from guard.core.rescue.secrets import secrets_in
+from guard.core.rescue.secrets import find_secrets
 
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 MOST_IN_A_PIECE = 300
@@ -102,7 +102,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
     for value in known:
         text = text.replace(value, REDACTED)
     data = text.encode(errors="surrogatepass")
-    for secret in {found.value for found in secrets_in(data)}:
+    for secret in {found.value for found in find_secrets(data)}:
         data = data.replace(secret, REDACTED.encode())
     return data.decode(errors="surrogatepass")
 

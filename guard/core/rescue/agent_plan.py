@@ -18,7 +18,7 @@ from guard.core.base.text import fit_line, visible
 from guard.core.rescue.change import Changed
 from guard.core.rescue.commit_message import clean_message, is_conventional, list_lines
 from guard.core.rescue.groups import Group
-from guard.core.rescue.secrets import secrets_in
+from guard.core.rescue.secrets import find_secrets
 
 MOST_FILES = 400
 MOST_PROMPT = 48 * 1024
@@ -46,7 +46,7 @@ Why = Literal[
 ]
 
 
-class Discarded(NamedTuple):
+class DiscardedPlan(NamedTuple):
     """Why a plan is not taken."""
 
     why: Why
@@ -77,7 +77,7 @@ def planning_prompt(changes: Sequence[Changed]) -> str | None:
     """The question; None if there is nothing to ask about, or too much for one question."""
     if not 0 < len(changes) <= MOST_FILES:
         return None
-    files = "\n".join(_asked(number, change) for number, change in enumerate(changes, 1))
+    files = "\n".join(_change_line(number, change) for number, change in enumerate(changes, 1))
     prompt = (
         "These files are changed and not committed. Plan the commits for them: small, each of one "
         "thought, a module together with its tests. Use no tools, change nothing and commit nothing.\n"
@@ -92,7 +92,7 @@ def planning_prompt(changes: Sequence[Changed]) -> str | None:
     return prompt if len(prompt.encode()) <= MOST_PROMPT else None
 
 
-def _asked(number: int, change: Changed) -> str:
+def _change_line(number: int, change: Changed) -> str:
     was = f", was {path_line(change.old_path)}" if change.old_path is not None else ""
     name = _name(number, change)
     about = "" if name == spell(change.path) else f" ({path_line(change.path)})"
@@ -105,31 +105,31 @@ def _name(number: int, change: Changed) -> str:
     return path if _PLAIN.fullmatch(path) else f"#{number}"
 
 
-def plan_from(answer: str, changes: Sequence[Changed]) -> list[Group] | Discarded:
+def read_plan(answer: str, changes: Sequence[Changed]) -> list[Group] | DiscardedPlan:
     """The commits of a plan in their order, or why it is discarded."""
     if len(answer) > MOST_ANSWER:
-        return Discarded("too_long", f"the answer is longer than {MOST_ANSWER} characters")
+        return DiscardedPlan("too_long", f"the answer is longer than {MOST_ANSWER} characters")
     plan = _read(answer)
-    if isinstance(plan, Discarded):
+    if isinstance(plan, DiscardedPlan):
         return plan
     names = {_name(number, change): change for number, change in enumerate(changes, 1)}
     if len(names) < len(changes):
-        return Discarded("twice", "a path changed in two ways")
+        return DiscardedPlan("twice", "a path changed in two ways")
     return _unsound(plan, names) or [_group(commit, names) for commit in plan.commits]
 
 
-def _read(answer: str) -> _Plan | Discarded:
+def _read(answer: str) -> _Plan | DiscardedPlan:
     data = _document(answer.strip()).encode(errors="replace")
     try:
         document = loads(data)
     except ValueError as error:
-        return _discarded("not_json", f"not one JSON object: {error}")
+        return _discard("not_json", f"not one JSON object: {error}")
     if not isinstance(document, dict):
-        return Discarded("not_json", "not one JSON object")
+        return DiscardedPlan("not_json", "not one JSON object")
     try:
         return _Plan.model_validate_json(data)
     except ValidationError as error:
-        return _discarded("not_a_plan", first_problem(error))
+        return _discard("not_a_plan", first_problem(error))
 
 
 def _document(text: str) -> str:
@@ -142,38 +142,38 @@ def _document(text: str) -> str:
     return "\n".join(lines[begin + 1 : end])
 
 
-def _unsound(plan: _Plan, names: dict[str, Changed]) -> Discarded | None:
+def _unsound(plan: _Plan, names: dict[str, Changed]) -> DiscardedPlan | None:
     if not 0 < len(plan.commits) <= MOST_COMMITS:
-        return Discarded("not_a_plan", f"{len(plan.commits)} commits")
+        return DiscardedPlan("not_a_plan", f"{len(plan.commits)} commits")
     return _bad_message(plan) or _bad_paths(plan, names)
 
 
-def _bad_message(plan: _Plan) -> Discarded | None:
+def _bad_message(plan: _Plan) -> DiscardedPlan | None:
     for commit in plan.commits:
         subject, _body = _parts(commit.message)
         if not is_conventional(subject):
-            return _discarded("not_conventional", subject or "an empty message")
-        if next(secrets_in(commit.message.encode()), None) is not None:
-            return _discarded("secret", "a message has something in it that looks like a secret")
+            return _discard("not_conventional", subject or "an empty message")
+        if next(find_secrets(commit.message.encode()), None) is not None:
+            return _discard("secret", "a message has something in it that looks like a secret")
         if len(subject) > LONGEST_SUBJECT or len(commit.message) > _MOST_BODY:
-            return _discarded("too_long", subject)
+            return _discard("too_long", subject)
         if not commit.paths:
-            return _discarded("not_a_plan", f"no paths: {subject}")
+            return _discard("not_a_plan", f"no paths: {subject}")
     return None
 
 
-def _bad_paths(plan: _Plan, names: dict[str, Changed]) -> Discarded | None:
+def _bad_paths(plan: _Plan, names: dict[str, Changed]) -> DiscardedPlan | None:
     named = Counter(path for commit in plan.commits for path in commit.paths)
     answers: tuple[tuple[Why, str | None], ...] = (
         ("unknown", next((path for path in named if path not in names), None)),
         ("twice", next((path for path, times in named.items() if times > 1), None)),
         ("missing", next((path for path in names if path not in named), None)),
     )
-    return next((_discarded(why, path) for why, path in answers if path is not None), None)
+    return next((_discard(why, path) for why, path in answers if path is not None), None)
 
 
-def _discarded(why: Why, detail: str) -> Discarded:
-    return Discarded(why, fit_line(visible(" ".join(detail.split()))))
+def _discard(why: Why, detail: str) -> DiscardedPlan:
+    return DiscardedPlan(why, fit_line(visible(" ".join(detail.split()))))
 
 
 def _group(commit: _Commit, names: dict[str, Changed]) -> Group:

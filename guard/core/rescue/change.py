@@ -164,7 +164,7 @@ class PathParts(NamedTuple):
         return tuple(one for one in self.folders if one not in _TRANSPARENT)
 
 
-def place(path: bytes) -> PathParts:
+def parse_path(path: bytes) -> PathParts:
     text = spell(path)
     *folders, name = text.split("/")
     return PathParts(text, _role(text, tuple(folders), name), tuple(folders), name)
@@ -216,7 +216,7 @@ def _as_scope(folder: str) -> str | None:
     return name if _SCOPE.fullmatch(name) else None
 
 
-def common(many: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def common_parts(many: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     if not many:
         return ()
     low, high = min(many), max(many)
@@ -254,5 +254,5 @@ class ChangedFile(NamedTuple):
     place: PathParts
 
 
-def piece(change: Changed) -> ChangedFile:
-    return ChangedFile(change, place(change.path))
+def parse_change(change: Changed) -> ChangedFile:
+    return ChangedFile(change, parse_path(change.path))

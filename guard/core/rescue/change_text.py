@@ -108,7 +108,7 @@ _NO_PACKAGES = frozenset(
 )
 
 
-def declared(extension: str, text: bytes) -> tuple[str, ...]:
+def declared_names(extension: str, text: bytes) -> tuple[str, ...]:
     """The public names of functions and types, those of the outermost level if there are any, in their order."""
     patterns = (_KEYWORD, *_BY_EXTENSION.get(extension.lower(), ()))
     found: list[tuple[str, str]] = []
@@ -142,7 +142,7 @@ def _topic(heading: str) -> str:
     return (first.lower() if first[1:].islower() else first) + space + rest
 
 
-def packages(text: bytes) -> tuple[str, ...]:
+def package_names(text: bytes) -> tuple[str, ...]:
     found = (
         match["name"]
         for line in _lines(text)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 from guard.core.base.text import plural, visible
-from guard.core.rescue.change import ChangedFile, common, member, place, scope
-from guard.core.rescue.change_text import declared, headings, is_fix, packages
+from guard.core.rescue.change import ChangedFile, common_parts, member, parse_path, scope
+from guard.core.rescue.change_text import declared_names, headings, is_fix, package_names
 
 CommitType = Literal[
     "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test"
@@ -36,18 +36,18 @@ def write_subject(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str:
     of = _scope(kind, pieces)
     head = f"{type_}({of}): {verb} " if of else f"{type_}: {verb} "
     room = MOST_SUBJECT - len(head)
-    text = visible(_enumerated(names, room - len(behind)) + behind)
+    text = visible(_enumerate(names, room - len(behind)) + behind)
     return (head + (text if len(text) <= room else text[: room - 1] + "…")).rstrip(" .")
 
 
 def _scope(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str | None:
     """The scope; tests and generated files follow the code that they belong to."""
     code = [one for one in pieces if one.place.role in ("source", "migration")]
-    parts = common([one.place.parts for one in code or pieces])
+    parts = common_parts([one.place.parts for one in code or pieces])
     return member(parts) if kind in ("docs", "config", "ci") else scope(parts)
 
 
-def _enumerated(names: Sequence[str], room: int) -> str:
+def _enumerate(names: Sequence[str], room: int) -> str:
     """As many names as there is room for: `a, b and c`, or `a, b and 4 more`."""
     for most in range(min(len(names), _MOST_NAMES), 0, -1):
         more = len(names) - most
@@ -80,7 +80,7 @@ def _by_letter(type_: CommitType, pieces: Sequence[ChangedFile], changing: str =
         if these and letter == "R":
             return _renames(these, type_)
         if len(these) > _MOST_NAMES and all(_is_data(one) for one in these):
-            to = "/".join(common([one.place.folders for one in these]))
+            to = "/".join(common_parts([one.place.folders for one in these]))
             return type_, verb, [f"{len(these)} files"], f" in {visible(to)}" if to else ""
         if these:
             return type_, verb, _files(these), ""
@@ -95,12 +95,12 @@ def _renames(pieces: Sequence[ChangedFile], type_: CommitType = "refactor") -> T
     moved = [one for one in pieces if one.change.letter == "R" and one.change.old_path is not None]
     if not moved:
         return _by_letter(type_, pieces)
-    old, new = place(moved[0].change.old_path or b""), moved[0].place
+    old, new = parse_path(moved[0].change.old_path or b""), moved[0].place
     rest = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
     if old.name != new.name:
         names = [_name(old.folders, old.name)]
         return type_, "rename", names, f" to {_name(new.folders, new.name)}{rest}"
-    to = "/".join(common([one.place.folders for one in moved])) or "the root"
+    to = "/".join(common_parts([one.place.folders for one in moved])) or "the root"
     return type_, "move", _files(moved), f" to {visible(to)}" if len(to) < _LONGEST_NAME else ""
 
 
@@ -108,12 +108,12 @@ def _build(pieces: Sequence[ChangedFile]) -> Text:
     manifests = [one for one in pieces if one.place.role == "manifest"]
     if not manifests or any(one.change.letter in "AR" for one in manifests):
         return _by_letter("build", manifests or pieces)
-    added = [name for one in manifests for name in packages(one.change.added)]
-    removed = [name for one in manifests for name in packages(one.change.removed)]
-    return _told("build", added, removed, 1) or _by_letter("build", manifests)
+    added = [name for one in manifests for name in package_names(one.change.added)]
+    removed = [name for one in manifests for name in package_names(one.change.removed)]
+    return _by_names("build", added, removed, 1) or _by_letter("build", manifests)
 
 
-def _told(
+def _by_names(
     type_: CommitType, added: Sequence[str], removed: Sequence[str], files: int
 ) -> Text | None:
     """Name what is new; else what is declared otherwise than before, or gone, if that covers all the files."""
@@ -135,12 +135,12 @@ def _code(pieces: Sequence[ChangedFile]) -> Text:
         return _new_code(new)
     if all(one.change.letter == "D" for one in code):
         return _by_letter("chore", code)
-    added = [name for one in code for name in _declared(one, one.change.added)]
-    removed = [name for one in code for name in _declared(one, one.change.removed)]
+    added = [name for one in code for name in _declared_in(one, one.change.added)]
+    removed = [name for one in code for name in _declared_in(one, one.change.removed)]
     if is_fix(pieces):
         both = [name for name in dict.fromkeys(added) if name in removed]
         return "fix", "correct", both or _files(code), ""
-    told = _told("feat", added, removed, len(code)) or _migrations(pieces)
+    told = _by_names("feat", added, removed, len(code)) or _migrations(pieces)
     return told or _by_letter(_type_of(code), code)
 
 
@@ -154,12 +154,12 @@ def _migrations(pieces: Sequence[ChangedFile]) -> Text | None:
 
 def _new_code(new: Sequence[ChangedFile]) -> Text:
     """Name new names if they are few, else new files."""
-    names = list(dict.fromkeys(name for one in new for name in _declared(one, one.change.added)))
+    names = list(dict.fromkeys(name for one in new for name in _declared_in(one, one.change.added)))
     files = _files(new)
     if len({one.place.stem for one in new}) <= len(names) <= _MOST_NAMES:
         return "feat", "add", names, ""
     if len(files) == 1 and names:
-        return "feat", "add", files, f" with {_enumerated(names, _MOST_NAMES * 10)}"
+        return "feat", "add", files, f" with {_enumerate(names, _MOST_NAMES * 10)}"
     return _type_of(new), "add", files, ""
 
 
@@ -168,8 +168,8 @@ def _type_of(code: Sequence[ChangedFile]) -> CommitType:
     return "feat" if any(one.place.role in ("source", "migration") for one in code) else "chore"
 
 
-def _declared(one: ChangedFile, text: bytes) -> tuple[str, ...]:
-    return declared(one.place.name.rpartition(".")[2], text)
+def _declared_in(one: ChangedFile, text: bytes) -> tuple[str, ...]:
+    return declared_names(one.place.name.rpartition(".")[2], text)
 
 
 def _tests(pieces: Sequence[ChangedFile]) -> Text:

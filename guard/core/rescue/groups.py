@@ -5,12 +5,12 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-from guard.core.rescue.change import Changed, ChangedFile, common, member, piece
+from guard.core.rescue.change import Changed, ChangedFile, common_parts, member, parse_change
 from guard.core.rescue.change_text import is_fix, is_layout
 from guard.core.rescue.commit_message import KINDS, CommitKind, list_lines, write_subject
-from guard.core.rescue.links import linked
+from guard.core.rescue.links import link_changes
 
-__all__ = ["MOST_GROUPS", "Changed", "Group", "grouped", "untangled"]
+__all__ = ["MOST_GROUPS", "Changed", "Group", "group_changes", "untangle"]
 
 MOST_GROUPS = 12
 _MOST_COMPARED = 200
@@ -33,7 +33,7 @@ class _Unit(NamedTuple):
     @property
     def parts(self) -> tuple[str, ...]:
         code = [one.place.parts for one in self.pieces if one.place.role == "source"]
-        return common(code or [one.place.parts for one in self.pieces])
+        return common_parts(code or [one.place.parts for one in self.pieces])
 
     @property
     def sort(self) -> str:
@@ -67,18 +67,18 @@ _COARSER: tuple[Key, ...] = (
 )
 
 
-def grouped(changes: Sequence[Changed]) -> list[Group]:
+def group_changes(changes: Sequence[Changed]) -> list[Group]:
     """Put every change in exactly one commit, in the order in which they are to be made."""
-    pieces = [piece(change) for change in sorted(changes, key=_order)]
+    pieces = [parse_change(change) for change in sorted(changes, key=_order)]
     layout = [one.place.role == "source" and is_layout(one.change) for one in pieces]
     others = [one for one, is_style in zip(pieces, layout, strict=True) if not is_style]
-    units = [_Unit(_kind(together), tuple(together)) for together in linked(others)]
+    units = [_Unit(_kind(together), tuple(together)) for together in link_changes(others)]
     units += [_Unit("style", tuple(compress(pieces, layout)))] if any(layout) else []
-    units = _bounded(_merged(units, _natural))
+    units = _limit(_merge(units, _natural))
     return [_group(unit) for unit in sorted(units, key=_turn)]
 
 
-def untangled(groups: Sequence[Group]) -> list[Group]:
+def untangle(groups: Sequence[Group]) -> list[Group]:
     """Join commits so that a file that became a folder, or a folder that became a file, is in one of them as a whole."""
     places: dict[bytes, int] = {}
     joined = list(range(len(groups)))
@@ -147,7 +147,7 @@ def _natural(unit: _Unit) -> Hashable:
     return unit.kind, unit.sort, unit.parts if by_folder else ()
 
 
-def _merged(units: Sequence[_Unit], key: Key) -> list[_Unit]:
+def _merge(units: Sequence[_Unit], key: Key) -> list[_Unit]:
     found: defaultdict[Hashable, list[_Unit]] = defaultdict(list)
     for unit in units:
         found[key(unit)].append(unit)
@@ -158,11 +158,11 @@ def _together(many: Sequence[_Unit]) -> _Unit:
     return _Unit(many[0].kind, tuple(one for unit in many for one in unit.pieces))
 
 
-def _bounded(units: list[_Unit]) -> list[_Unit]:
+def _limit(units: list[_Unit]) -> list[_Unit]:
     """Merge the smallest that are alike until there are no more than a person reads."""
     for key in _COARSER:
         if len(units) > _MOST_COMPARED:
-            units = _merged(units, key)
+            units = _merge(units, key)
         while len(units) > MOST_GROUPS:
             pair = _smallest_pair(units, key)
             if pair is None:

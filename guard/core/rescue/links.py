@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from guard.core.rescue.change import ChangedFile, PathParts, place
+from guard.core.rescue.change import ChangedFile, PathParts, parse_path
 
 _MOST_ALIKE = 50
 _MOST_IN_A_CHAIN = 8
@@ -40,7 +40,7 @@ Roles = dict[str, list[int]]
 """Where the changes of each role are."""
 
 
-def linked(pieces: Sequence[ChangedFile]) -> list[list[ChangedFile]]:
+def link_changes(pieces: Sequence[ChangedFile]) -> list[list[ChangedFile]]:
     """Put the changes in sets that must not be torn apart, in their order."""
     above = list(range(len(pieces)))
 
@@ -192,13 +192,13 @@ def _renamed(pieces: Sequence[ChangedFile], roles: Roles) -> Iterator[Link]:
             for word in set(_WORDS.findall(text)):
                 index[word].add(at)
     for at in renamed:
-        old, new = place(pieces[at].change.old_path or b""), pieces[at].place
-        was = _telling(old) - _telling(new)
-        now = _telling(new) - _telling(old)
+        old, new = parse_path(pieces[at].change.old_path or b""), pieces[at].place
+        was = _telling_words(old) - _telling_words(new)
+        now = _telling_words(new) - _telling_words(old)
         yield from ((at, one) for one in sorted(_any(removed, was) & _any(added, now)))
 
 
-def _telling(place: PathParts) -> set[bytes]:
+def _telling_words(place: PathParts) -> set[bytes]:
     return {one.encode(errors="replace") for one in (place.stem, *place.parts) if len(one) > 2}
 
 

@@ -31,7 +31,7 @@ class Hit(NamedTuple):
     line: int
 
 
-def secrets_in(data: bytes) -> Iterator[Secret]:
+def find_secrets(data: bytes) -> Iterator[Secret]:
     """Find what looks like a secret, rule by rule; an offset is one in the text as UTF-8."""
     text = _as_utf8(data)
     folded = text.lower()
@@ -61,12 +61,12 @@ def _as_utf8(data: bytes) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def added_secrets(data: bytes, before: bytes) -> list[Hit]:
+def find_added_secrets(data: bytes, before: bytes) -> list[Hit]:
     """The secrets that were not there before, each once by rule and line, in the order of the lines."""
-    if next(secrets_in(data), None) is None:
+    if next(find_secrets(data), None) is None:
         return []
-    known = {secret.value for secret in secrets_in(before)}
-    added = (secret for secret in secrets_in(data) if secret.value not in known)
+    known = {secret.value for secret in find_secrets(before)}
+    added = (secret for secret in find_secrets(data) if secret.value not in known)
     hits: dict[Hit, None] = {}
     text, line, counted = _as_utf8(data), 1, 0
     for secret in sorted(islice(added, _MOST_HITS), key=lambda one: one.offset):
@@ -76,7 +76,7 @@ def added_secrets(data: bytes, before: bytes) -> list[Hit]:
     return list(hits)
 
 
-def told(hits: Sequence[Hit]) -> str:
+def describe_hits(hits: Sequence[Hit]) -> str:
     lines = [f"{hit.rule}, line {hit.line}" for hit in hits[:_MOST_TOLD]]
     more = len(hits) - len(lines)
     return "; ".join([*lines, f"and {more} more"] if more else lines)

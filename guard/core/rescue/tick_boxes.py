@@ -75,9 +75,9 @@ class _Text(NamedTuple):
         return self.mark + text.encode(self.codec, errors=errors)
 
 
-def ticked(text: bytes, committed: Collection[str]) -> tuple[bytes, tuple[str, ...]]:
+def tick_boxes(text: bytes, committed: Collection[str]) -> tuple[bytes, tuple[str, ...]]:
     """The task file with boxes ticked whose named files are all committed, and what those tasks say."""
-    read = _decoded(text) if committed and len(text) <= _MOST_BYTES else None
+    read = _decode(text) if committed and len(text) <= _MOST_BYTES else None
     if read is None:
         return text, ()
     lines = _LINE.findall(read.text)
@@ -88,7 +88,7 @@ def ticked(text: bytes, committed: Collection[str]) -> tuple[bytes, tuple[str, .
     return read.encoded("".join(lines)), tuple(box.text for box in chosen)
 
 
-def _decoded(data: bytes) -> _Text | None:
+def _decode(data: bytes) -> _Text | None:
     marks = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"))
     for mark, codec in (*marks, (codecs.BOM_UTF16_BE, "utf-16-be"), (b"", "utf-8")):
         if data.startswith(mark):
@@ -105,7 +105,9 @@ def _chosen(found: Sequence[Box], lines: Sequence[str], committed: _Committed) -
     kept_open: set[int | None] = set()
     chosen = []
     for box, end in zip(reversed(found), _ends(found, len(lines)), strict=True):
-        named = [] if box.done else _named(box, lines[box.line : end - 1], lines[box.line - 1])
+        named = (
+            [] if box.done else _named_files(box, lines[box.line : end - 1], lines[box.line - 1])
+        )
         if named and box.line not in kept_open and all(map(committed.has, named)):
             chosen.append(box)
         elif not box.done:
@@ -120,7 +122,7 @@ def _ends(found: Sequence[Box], last: int) -> list[int]:
     return [last + 1, *(box.line for box in reversed(found[1:]))][: len(found)]
 
 
-def _named(box: Box, below: Sequence[str], line: str) -> list[str]:
+def _named_files(box: Box, below: Sequence[str], line: str) -> list[str]:
     """The files that a task names, in its own line and in those that go on with it; none if its own line has none."""
     named = _paths(box.text) if len(line) <= _LONGEST else []
     if not named or _UNPROVABLE.search(box.text):
@@ -146,12 +148,12 @@ def _paths(text: str) -> list[str]:
     text = _URL.sub(" ", text)
     quoted = [found[2].strip() for found in _BACKTICKED.finditer(text)]
     whole = [one for one in quoted if _PATH.fullmatch(_PLACE_BEHIND.sub("", one))]
-    rest = _BOLD.sub(r"\2", _BACKTICKED.sub(_unquoted, text))
+    rest = _BOLD.sub(r"\2", _BACKTICKED.sub(_unquote, text))
     bare = [found[0].rstrip(".,-") for found in _BARE.finditer(rest)]
     paths = (_PLACE_BEHIND.sub("", one).removeprefix("./") for one in (*whole, *bare))
     return [path for path in paths if path.strip("/.") and not _PROSE.fullmatch(path)]
 
 
-def _unquoted(found: re.Match[str]) -> str:
+def _unquote(found: re.Match[str]) -> str:
     """Of a quoted command its words are looked at; a quoted path was read as a whole."""
     return f" {found[2]} " if " " in found[2].strip() else " "

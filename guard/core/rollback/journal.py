@@ -8,7 +8,7 @@ from pydantic import Field
 from guard.core.base.fields import Frozen, Id, Line, Oid
 from guard.core.base.paths import Spelled
 
-REFS = "refs/guard/rollback"
+PIN_REFS = "refs/guard/rollback"
 """The revert has a name here until its branch has it."""
 
 
@@ -36,7 +36,7 @@ class RollbackJournal(Frozen):
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledRollback:
     """What became of a rollback."""
 
     task_id: str

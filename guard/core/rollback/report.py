@@ -10,7 +10,7 @@ from guard.core.base.text import fit_line
 from guard.core.coordinator.entries import TaskCommit
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.upkeep_events import RollbackStarted
-from guard.core.rollback.journal import Settled
+from guard.core.rollback.journal import SettledRollback
 from guard.core.snapshots.snapshot import MOST_NAMED
 
 
@@ -50,7 +50,9 @@ class RollbackReport(Report):
     """Files that change, or that stand against it."""
 
 
-def refused(state: Coordinator, fields: Mapping[str, object], *, dry: bool) -> RollbackReport:
+def report_refusal(
+    state: Coordinator, fields: Mapping[str, object], *, dry: bool
+) -> RollbackReport:
     """Report what the plan does not allow, from the event that says so."""
     dependents = fields.get("dependents", ())
     return RollbackReport(
@@ -79,7 +81,7 @@ def _sentence(state: Coordinator, fields: Mapping[str, object]) -> str:
     return fit_line(words.get(str(fields["reason"]), built))
 
 
-def taken_back(
+def task_entry(
     task_id: str,
     commit: TaskCommit,
     commits: Sequence[str],
@@ -96,14 +98,14 @@ def taken_back(
     )
 
 
-def finished_now(
-    before: Coordinator, now: Coordinator, found: Settled, *, dry: bool
+def report_finished(
+    before: Coordinator, now: Coordinator, found: SettledRollback, *, dry: bool
 ) -> RollbackReport:
     """Report a killed rollback that is finished now: the user who asks for it again gets it."""
     commit, begun = before.task_commits.get(found.task_id), before.rollback_in_progress
     commits = begun.commits if begun is not None else ()
     tasks = (
-        (taken_back(found.task_id, commit, commits, found.to_sha, found.snapshot),)
+        (task_entry(found.task_id, commit, commits, found.to_sha, found.snapshot),)
         if commit is not None
         else ()
     )
@@ -115,12 +117,12 @@ def finished_now(
         detail="a rollback of it that was killed is finished now",
         tasks=tasks,
         dependents=(),
-        aborted=aborted(before, now),
+        aborted=aborted_tasks(before, now),
         paths=(),
     )
 
 
-def repeated(begun: RollbackStarted, *, dry: bool) -> RollbackReport:
+def report_repeated(begun: RollbackStarted, *, dry: bool) -> RollbackReport:
     return RollbackReport(
         done=True,
         dry_run=dry,
@@ -134,7 +136,7 @@ def repeated(begun: RollbackStarted, *, dry: bool) -> RollbackReport:
     )
 
 
-def aborted(before: Coordinator, now: Coordinator | None) -> tuple[str, ...]:
+def aborted_tasks(before: Coordinator, now: Coordinator | None) -> tuple[str, ...]:
     """Tasks that were in progress, and are not any more because what they were built on is gone."""
     still = {one.task_id for one in now.in_progress_tasks} if now else set()
     return tuple(one.task_id for one in before.in_progress_tasks if one.task_id not in still)

@@ -21,10 +21,10 @@ def tree_path(path: bytes) -> bytes:
     """The path under which a file stands in a snapshot: its own, but for names that git refuses."""
     if b".g" not in path.lower() and b"git~1" not in path.lower() and _ESCAPE not in path:
         return path
-    return b"/".join(_escaped(name) for name in path.split(b"/"))
+    return b"/".join(_escape(name) for name in path.split(b"/"))
 
 
-def _escaped(name: bytes) -> bytes:
+def _escape(name: bytes) -> bytes:
     if not is_refused_by_git(name) and not name.startswith(_ESCAPE):
         return name
     return _ESCAPE + name.replace(b"%", b"%25").replace(b"\\", b"%5c")
@@ -34,10 +34,10 @@ def work_tree_path(place: bytes) -> bytes:
     """The path of the file that stands at this place in a snapshot: the way back from `tree_path`."""
     if _ESCAPE not in place:
         return place
-    return b"/".join(_unescaped(name) for name in place.split(b"/"))
+    return b"/".join(_unescape(name) for name in place.split(b"/"))
 
 
-def _unescaped(name: bytes) -> bytes:
+def _unescape(name: bytes) -> bytes:
     if not name.startswith(_ESCAPE):
         return name
     return name.removeprefix(_ESCAPE).replace(b"%5c", b"\\").replace(b"%25", b"%")

@@ -116,13 +116,13 @@ _STEP = 1024
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def table(report: SnapshotsReport) -> str:
+def snapshot_table(report: SnapshotsReport) -> str:
     """One line per snapshot; the work trees as headings if there are several."""
     if not report.snapshots:
         return "no snapshots"
     worktrees = sorted({entry.worktree for entry in report.snapshots})
     rows = [_HEAD, *(_row(entry) for entry in report.snapshots)]
-    lines = _aligned(rows)
+    lines = _align(rows)
     if len(worktrees) == 1:
         return "\n".join(lines)
     parts = [lines[0]]
@@ -144,13 +144,13 @@ def _row(entry: SnapshotEntry) -> tuple[str, ...]:
         run,
         entry.kind,
         str(entry.files),
-        sized(entry.bytes),
+        size_text(entry.bytes),
         str(skipped) if skipped <= MOST_NAMED else f"{MOST_NAMED}+",
         ", ".join(notes),
     )
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def _align(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -161,7 +161,7 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def sized(count: int) -> str:
+def size_text(count: int) -> str:
     value, unit = float(count), 0
     while value >= _STEP and unit < len(_UNITS) - 1:
         value, unit = value / _STEP, unit + 1

@@ -11,10 +11,10 @@ from guard.core.snapshots.paths import is_relative
 _MOST_NEAR = 3
 _CONTEXT_LINES = 3
 _LONGEST_DIFF = 60_000
-USUAL = {b"100644": 0o644, b"100755": 0o755, b"120000": 0o644}
+USUAL_BITS = {b"100644": 0o644, b"100755": 0o755, b"120000": 0o644}
 
 
-class File(NamedTuple):
+class SnapshotFile(NamedTuple):
     """A file or a link of a snapshot, by the path that it has in the work tree."""
 
     path: bytes
@@ -23,7 +23,7 @@ class File(NamedTuple):
     bits: int
 
 
-class There(NamedTuple):
+class CurrentFile(NamedTuple):
     """What stands at a path now."""
 
     mode: bytes
@@ -35,11 +35,11 @@ class UnknownPath(ValueError):
     """A path that the snapshot does not have; the message names it, with those that are near."""
 
 
-def same(file: File, there: There | None) -> bool:
+def is_same(file: SnapshotFile, there: CurrentFile | None) -> bool:
     return there == file[1:]
 
 
-def asked_for(path: bytes, wanted: Collection[bytes]) -> bool:
+def is_asked_for(path: bytes, wanted: Collection[bytes]) -> bool:
     """Tell whether a path is one of these, or lies in one; no path at all means everything."""
     return (
         not wanted
@@ -48,10 +48,10 @@ def asked_for(path: bytes, wanted: Collection[bytes]) -> bool:
     )
 
 
-def known(wanted: Sequence[bytes], paths: Collection[bytes]) -> None:
+def refuse_unknown(wanted: Sequence[bytes], paths: Collection[bytes]) -> None:
     names = {_text(path) for path in paths}
     for one in wanted:
-        if one and not any(asked_for(path, [one]) for path in paths):
+        if one and not any(is_asked_for(path, [one]) for path in paths):
             near = get_close_matches(_text(one), names, n=_MOST_NEAR, cutoff=0.5)
             same_name = [n for n in sorted(names) if n.rpartition("/")[2] == _text(one)]
             meant = [path_line(_bytes(name)) for name in (same_name or near)[:_MOST_NEAR]]
@@ -61,7 +61,7 @@ def known(wanted: Sequence[bytes], paths: Collection[bytes]) -> None:
             )
 
 
-def within(root: str, here: str, word: str) -> bytes:
+def resolve_path(root: str, here: str, word: str) -> bytes:
     """Turn a path that the user typed into one from the work tree's root, empty for the root itself.
 
     It is taken from the current folder if that lies in the work tree, else from the root. `UnknownPath` if it leads out.

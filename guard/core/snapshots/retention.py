@@ -50,7 +50,7 @@ def _fate(one: SnapshotFacts, rank: int, keep_snapshots: int, *, young: bool) ->
     return "young" if young else "due"
 
 
-def due(
+def due_ids(
     held: Sequence[SnapshotFacts], *, keep_snapshots: int, keep_days: float, now: datetime
 ) -> tuple[str, ...]:
     found = fates(held, keep_snapshots=keep_snapshots, keep_days=keep_days, now=now)

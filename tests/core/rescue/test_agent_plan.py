@@ -14,9 +14,9 @@ from guard.core.rescue.agent_plan import (
     MOST_COMMITS,
     MOST_FILES,
     PLAN_SCHEMA,
-    Discarded,
-    plan_from,
+    DiscardedPlan,
     planning_prompt,
+    read_plan,
 )
 from guard.core.rescue.groups import Changed, Group
 
@@ -72,7 +72,7 @@ def test_no_question(changes: list[Changed]) -> None:
     ids=["plain", "with blanks", "fenced", "fenced without a language", "fenced in prose"],
 )
 def test_a_plan_is_taken_with_its_order(answer: str) -> None:
-    assert plan_from(answer, CHANGES) == [
+    assert read_plan(answer, CHANGES) == [
         Group(
             "feat(parser): parse dates",
             "A src/parser/dates.py\nM tests/test_dates.py",
@@ -130,8 +130,8 @@ DISCARDED = {
 
 @pytest.mark.parametrize(("answer", "why"), DISCARDED.values(), ids=DISCARDED)
 def test_discarded(answer: str, why: str) -> None:
-    result = plan_from(answer, CHANGES)
-    assert isinstance(result, Discarded)
+    result = read_plan(answer, CHANGES)
+    assert isinstance(result, DiscardedPlan)
     assert result.why == why
     assert result.detail
     assert "\n" not in result.detail
@@ -140,7 +140,7 @@ def test_discarded(answer: str, why: str) -> None:
 
 def test_a_discarded_plan_names_the_path() -> None:
     answer = plan(("feat: x", [*NAMES, "nobody\n\x1b's.py"]))
-    assert plan_from(answer, CHANGES) == Discarded("unknown", "nobody \\x1b's.py")
+    assert read_plan(answer, CHANGES) == DiscardedPlan("unknown", "nobody \\x1b's.py")
 
 
 MESSAGES = {
@@ -168,41 +168,41 @@ MESSAGES = {
 
 @pytest.mark.parametrize(("message", "body"), MESSAGES.values(), ids=MESSAGES)
 def test_messages_are_cleaned(message: str, body: str) -> None:
-    result = plan_from(plan((message, NAMES)), CHANGES)
+    result = read_plan(plan((message, NAMES)), CHANGES)
     assert isinstance(result, list)
     assert (result[0].subject, result[0].body) == ("feat: x", body)
 
 
 def test_a_message_of_trailers_gets_a_list_of_files() -> None:
-    result = plan_from(plan(("feat: x\n\nSigned-off-by: a", NAMES)), CHANGES)
+    result = read_plan(plan(("feat: x\n\nSigned-off-by: a", NAMES)), CHANGES)
     assert isinstance(result, list)
     assert result[0].body.startswith("A src/parser/dates.py\n")
 
 
 def test_a_file_that_is_named_like_a_number() -> None:
     changes = [Changed("A", b"#2"), Changed("A", b"a b")]
-    result = plan_from(plan(("fix: x", ["#2"]), ("fix: y", ["#1"])), changes)
+    result = read_plan(plan(("fix: x", ["#2"]), ("fix: y", ["#1"])), changes)
     assert isinstance(result, list)
     assert [group.changes[0].path for group in result] == [b"a b", b"#2"]
 
 
 def test_a_path_that_changed_in_two_ways_cannot_be_planned() -> None:
     changes = [Changed("D", b"a"), Changed("A", b"a")]
-    result = plan_from(plan(("fix: x", ["a"])), changes)
-    assert isinstance(result, Discarded)
+    result = read_plan(plan(("fix: x", ["a"])), changes)
+    assert isinstance(result, DiscardedPlan)
     assert result.why == "twice"
 
 
 @given(st.text(max_size=200))
 @settings(deadline=None)
 def test_any_answer_is_taken_or_discarded(answer: str) -> None:
-    assert isinstance(plan_from(answer, CHANGES), Discarded)
+    assert isinstance(read_plan(answer, CHANGES), DiscardedPlan)
 
 
 @given(st.text(max_size=100), st.lists(st.sampled_from(NAMES), max_size=6))
 @settings(deadline=None)
 def test_a_plan_that_is_taken_has_each_change_once(text: str, paths: list[str]) -> None:
-    result = plan_from(plan((f"feat: x{text}", paths)), CHANGES)
+    result = read_plan(plan((f"feat: x{text}", paths)), CHANGES)
     if isinstance(result, list):
         assert sorted(one.path for group in result for one in group.changes) == sorted(
             one.path for one in CHANGES

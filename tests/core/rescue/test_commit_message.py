@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.rescue.change import Changed, piece, place, scope
-from guard.core.rescue.change_text import declared, headings, is_fix, is_layout, packages
+from guard.core.rescue.change import Changed, parse_change, parse_path, scope
+from guard.core.rescue.change_text import declared_names, headings, is_fix, is_layout, package_names
 from guard.core.rescue.commit_message import (
     KINDS,
     MOST_SUBJECT,
@@ -40,7 +40,7 @@ ROLES = {
     ("path", "role"), [(path, role) for role, many in ROLES.items() for path in many.split()]
 )
 def test_roles(path: str, role: str) -> None:
-    assert place(path.encode()).role == role
+    assert parse_path(path.encode()).role == role
 
 
 SCOPES = {
@@ -64,7 +64,7 @@ SCOPES = {
 
 @pytest.mark.parametrize(("path", "expected"), SCOPES.items())
 def test_scopes(path: str, expected: str | None) -> None:
-    assert scope(place(path.encode()).parts) == expected
+    assert scope(parse_path(path.encode()).parts) == expected
 
 
 TESTED = {
@@ -84,7 +84,7 @@ TESTED = {
 
 @pytest.mark.parametrize(("name", "expected"), TESTED.items())
 def test_what_a_test_tests(name: str, expected: str) -> None:
-    assert place(name.encode()).tested == expected
+    assert parse_path(name.encode()).tested == expected
 
 
 DECLARED = {
@@ -133,7 +133,7 @@ DECLARED = {
 
 @pytest.mark.parametrize(("extension", "text", "names"), DECLARED.values(), ids=DECLARED)
 def test_declared(extension: str, text: str, names: str) -> None:
-    assert " ".join(declared(extension, text.encode())) == names
+    assert " ".join(declared_names(extension, text.encode())) == names
 
 
 def test_headings_are_topics() -> None:
@@ -163,7 +163,7 @@ PACKAGES = {
 
 @pytest.mark.parametrize(("text", "names"), PACKAGES.values(), ids=PACKAGES)
 def test_packages(text: str, names: str) -> None:
-    assert " ".join(packages(text.encode())) == names
+    assert " ".join(package_names(text.encode())) == names
 
 
 FIXES = {
@@ -183,7 +183,7 @@ FIXES = {
 @pytest.mark.parametrize(("spec", "added", "verdict"), FIXES.values(), ids=FIXES)
 def test_fixes(spec: str, added: str, verdict: bool) -> None:
     letter, path = spec.split(" ")
-    assert is_fix([piece(Changed(letter, path.encode(), None, added.encode()))]) == verdict
+    assert is_fix([parse_change(Changed(letter, path.encode(), None, added.encode()))]) == verdict
 
 
 LAYOUTS = {
@@ -257,7 +257,7 @@ SUBJECTS: dict[str, tuple[CommitKind, list[Changed], str]] = {
 
 @pytest.mark.parametrize(("kind", "changes", "expected"), SUBJECTS.values(), ids=SUBJECTS)
 def test_subjects(kind: CommitKind, changes: list[Changed], expected: str) -> None:
-    assert write_subject(kind, [piece(change) for change in changes]) == expected
+    assert write_subject(kind, [parse_change(change) for change in changes]) == expected
 
 
 @given(
@@ -265,7 +265,7 @@ def test_subjects(kind: CommitKind, changes: list[Changed], expected: str) -> No
 )
 def test_any_change_has_a_subject(kind: CommitKind, letter: str, path: bytes, text: bytes) -> None:
     old = path[::-1] if letter == "R" else None
-    line = write_subject(kind, [piece(Changed(letter, path, old, text, text[::-1]))])
+    line = write_subject(kind, [parse_change(Changed(letter, path, old, text, text[::-1]))])
     assert is_conventional(line)
     assert len(line) <= MOST_SUBJECT
     assert len(line.splitlines()) == 1
@@ -295,7 +295,7 @@ def test_conventional(line: str, verdict: bool) -> None:
 @pytest.mark.parametrize("piece_", ["a/", "-/", ".", "_", "/", "requirements-", "a.b/", "Test"])
 def test_a_long_path_of_anything_is_read_in_seconds(piece_: str) -> None:
     begin = process_time()
-    place((piece_ * 4096)[:4096].encode()).tested.strip()
+    parse_path((piece_ * 4096)[:4096].encode()).tested.strip()
     assert process_time() - begin < 2
 
 
@@ -304,9 +304,9 @@ def test_a_long_text_of_anything_is_read_in_seconds(word: str) -> None:
     begin = process_time()
     text = ((word * 300)[:299] + "\n").encode() * 50
     for extension in ("py", "cpp", "ts", "sql"):
-        declared(extension, text)
-    headings(text), packages(text)
-    is_fix([piece(Changed("M", b"a.py", None, text[:5000]))])
+        declared_names(extension, text)
+    headings(text), package_names(text)
+    is_fix([parse_change(Changed("M", b"a.py", None, text[:5000]))])
     assert process_time() - begin < 5
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from guard.core.base.text import visible
 from guard.core.rescue.commit_message import MOST_SUBJECT, is_conventional
-from guard.core.rescue.groups import MOST_GROUPS, Changed, Group, grouped, untangled
+from guard.core.rescue.groups import MOST_GROUPS, Changed, Group, group_changes, untangle
 
 
 def change(spec: str, added: str = "", removed: str = "") -> Changed:
@@ -263,22 +263,22 @@ STORIES: dict[str, tuple[list[Changed], dict[str, list[str]]]] = {
 
 @pytest.mark.parametrize(("changes", "expected"), STORIES.values(), ids=STORIES)
 def test_stories(changes: list[Changed], expected: dict[str, list[str]]) -> None:
-    assert list(told(grouped(changes)).items()) == list(expected.items())
+    assert list(told(group_changes(changes)).items()) == list(expected.items())
 
 
 def test_a_body_lists_the_files() -> None:
-    (group,) = grouped(
+    (group,) = group_changes(
         [change("R a/old.py a/new.py"), change("M a/z.py", "import new\n", "import old\n")]
     )
     assert group.body == "R a/old.py -> a/new.py\nM a/z.py"
-    (group,) = grouped([change(f"A docs/{n}.md") for n in range(60)])
+    (group,) = group_changes([change(f"A docs/{n}.md") for n in range(60)])
     assert group.body.endswith("\nand 10 more files")
 
 
 def test_a_thousand_folders_are_a_few_commits() -> None:
     changes = [change(f"A src/m{n}/f{n}.py", f"def f{n}():\n") for n in range(1000)]
     changes += [change(f"A tests/m{n}/test_f{n}.py") for n in range(1000)]
-    groups = grouped(changes)
+    groups = group_changes(changes)
     assert len(groups) <= MOST_GROUPS
     assert sum(len(group.changes) for group in groups) == 2000
 
@@ -296,7 +296,7 @@ HOSTILE = [
 
 
 def test_hostile_names_stay_in_their_lines() -> None:
-    for group in grouped(HOSTILE):
+    for group in group_changes(HOSTILE):
         assert group.subject.isprintable()
         assert all(line.isprintable() for line in group.body.split("\n"))
         assert not any(
@@ -340,7 +340,7 @@ changes = st.lists(
 def test_any_changes_are_each_in_one_commit_whatever_their_order(
     many: list[Changed], seed: int
 ) -> None:
-    groups = grouped(many)
+    groups = group_changes(many)
     assert sorted(map(repr, (one for group in groups for one in group.changes))) == sorted(
         map(repr, many)
     )
@@ -351,7 +351,7 @@ def test_any_changes_are_each_in_one_commit_whatever_their_order(
         assert visible(group.subject) == group.subject
     shuffled = list(many)
     Random(seed).shuffle(shuffled)
-    assert grouped(shuffled) == groups
+    assert group_changes(shuffled) == groups
 
 
 UNTANGLED = {
@@ -369,7 +369,7 @@ def test_what_stands_in_the_same_place_is_in_one_commit(
     before: list[list[str]], after: list[list[str]]
 ) -> None:
     groups = [Group(f"chore: {at}", "", tuple(map(change, some))) for at, some in enumerate(before)]
-    found = untangled(groups)
+    found = untangle(groups)
     assert [list(one.changes) for one in found] == [list(map(change, some)) for some in after]
     assert {one.subject for one in found} <= {one.subject for one in groups}
 
@@ -377,7 +377,7 @@ def test_what_stands_in_the_same_place_is_in_one_commit(
 @given(changes)
 @settings(deadline=None)
 def test_untangled_keeps_every_change(many: list[Changed]) -> None:
-    found = untangled([Group("chore: x", "", (one,)) for one in many])
+    found = untangle([Group("chore: x", "", (one,)) for one in many])
     assert sorted(map(repr, (one for group in found for one in group.changes))) == sorted(
         map(repr, many)
     )

@@ -12,11 +12,11 @@ import pytest
 from benchmarks.secret_corpus import FORMS, HARMLESS, TOKENS, WHOLE
 from guard.core.rescue.secret_rules import RULES
 from guard.core.rescue.secrets import (
-    added_secrets,
+    describe_hits,
+    find_added_secrets,
+    find_secrets,
     has_sensitive_name,
     is_allowed,
-    secrets_in,
-    told,
 )
 
 A = "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7"
@@ -99,7 +99,7 @@ IDS = [f"{rule}-{number}" for rule, texts in FOUND.items() for number in range(l
 
 
 def rules_of(text: str | bytes) -> list[str]:
-    return [one.rule for one in secrets_in(text.encode() if isinstance(text, str) else text)]
+    return [one.rule for one in find_secrets(text.encode() if isinstance(text, str) else text)]
 
 
 @pytest.mark.parametrize(("rule", "text"), CASES, ids=IDS)
@@ -236,31 +236,31 @@ def test_what_is_no_secret_is_not_found(text: str) -> None:
 
 def test_only_what_was_added_counts() -> None:
     old, new = FOUND["github"][0], FOUND["anthropic"][0]
-    assert added_secrets(old.encode(), old.encode()) == []
-    assert added_secrets(f"x\n{old}\n{new}".encode(), old.encode()) == [("anthropic", 3)]
-    assert added_secrets(b"\0binary\n" + new.encode(), b"") == [("anthropic", 2)]
-    assert added_secrets(f"x\n{new}".encode("utf-16"), b"") == [("anthropic", 2)]
-    assert added_secrets(f"x\n{old}".encode("utf-16"), old.encode()) == []
+    assert find_added_secrets(old.encode(), old.encode()) == []
+    assert find_added_secrets(f"x\n{old}\n{new}".encode(), old.encode()) == [("anthropic", 3)]
+    assert find_added_secrets(b"\0binary\n" + new.encode(), b"") == [("anthropic", 2)]
+    assert find_added_secrets(f"x\n{new}".encode("utf-16"), b"") == [("anthropic", 2)]
+    assert find_added_secrets(f"x\n{old}".encode("utf-16"), old.encode()) == []
 
 
 def test_another_key_beside_one_that_was_there_counts() -> None:
     other = KEY.replace("MIIEvQ", "MIIEwA")
-    assert added_secrets((KEY + other).encode(), KEY.encode()) == [("private_key", 3)]
+    assert find_added_secrets((KEY + other).encode(), KEY.encode()) == [("private_key", 3)]
 
 
 def test_all_hits_are_told_by_line() -> None:
     github, anthropic = FOUND["github"][0], FOUND["anthropic"][0]
-    hits = added_secrets(f"{github}\n\n{anthropic} {anthropic}\n".encode(), b"")
-    assert told(hits) == "github, line 1; anthropic, line 3"
-    many = added_secrets(f"{github}\n".encode() * 12, b"")
-    assert told(many).endswith("; github, line 8; and 4 more")
+    hits = find_added_secrets(f"{github}\n\n{anthropic} {anthropic}\n".encode(), b"")
+    assert describe_hits(hits) == "github, line 1; anthropic, line 3"
+    many = find_added_secrets(f"{github}\n".encode() * 12, b"")
+    assert describe_hits(many).endswith("; github, line 8; and 4 more")
 
 
 @pytest.mark.parametrize("text", [text for _, text in CASES], ids=IDS)
 def test_nothing_of_a_secret_is_told(text: str) -> None:
-    hits = added_secrets(text.encode(), b"")
+    hits = find_added_secrets(text.encode(), b"")
     assert hits
-    said = told([hit._replace(rule="rule") for hit in hits])
+    said = describe_hits([hit._replace(rule="rule") for hit in hits])
     assert not any(text[at : at + 8] in said for at in range(len(text) - 8))
 
 
@@ -286,7 +286,7 @@ HOSTILE = {
 def test_time_stays_linear(piece: bytes) -> None:
     data = piece * (5_000_000 // len(piece))
     began = time.process_time()
-    assert len(added_secrets(data, b"")) <= 1000
+    assert len(find_added_secrets(data, b"")) <= 1000
     assert time.process_time() - began < 20
 
 
@@ -294,7 +294,7 @@ def test_time_stays_linear(piece: bytes) -> None:
 def test_no_needle_makes_a_rule_slow(needle: bytes) -> None:
     data = (b" " + needle) * (200_000 // len(needle))
     began = time.process_time()
-    assert list(secrets_in(data)) == []
+    assert list(find_secrets(data)) == []
     assert time.process_time() - began < 2
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.base.taskfile import boxes
-from guard.core.rescue.tick_boxes import ticked
+from guard.core.rescue.tick_boxes import tick_boxes
 
 COMMITTED = (
     "src/parser/dates.py",
@@ -47,7 +47,10 @@ TICKED = {
 
 @pytest.mark.parametrize("task", TICKED.values(), ids=TICKED)
 def test_ticked(task: str) -> None:
-    assert ticked(f"- [ ] {task}\n".encode(), COMMITTED) == (f"- [x] {task}\n".encode(), (task,))
+    assert tick_boxes(f"- [ ] {task}\n".encode(), COMMITTED) == (
+        f"- [x] {task}\n".encode(),
+        (task,),
+    )
 
 
 OPEN = {
@@ -79,7 +82,7 @@ OPEN = {
 @pytest.mark.parametrize("task", OPEN.values(), ids=OPEN)
 def test_left_open(task: str) -> None:
     text = f"- [ ] {task}\n".encode()
-    assert ticked(text, COMMITTED) == (text, ())
+    assert tick_boxes(text, COMMITTED) == (text, ())
 
 
 DATES, CLIENT, TIMES = "src/parser/dates.py", "web/src/api/client.ts", "src/parser/times.py"
@@ -131,13 +134,13 @@ FILES = {
 
 @pytest.mark.parametrize(("before", "after"), FILES.values(), ids=FILES)
 def test_files(before: str, after: str) -> None:
-    assert ticked(before.encode(), COMMITTED)[0] == after.encode()
-    assert ticked(after.encode(), COMMITTED) == (after.encode(), ())
+    assert tick_boxes(before.encode(), COMMITTED)[0] == after.encode()
+    assert tick_boxes(after.encode(), COMMITTED) == (after.encode(), ())
 
 
 def test_tasks_are_told_in_their_order() -> None:
     text = f"- [ ] 1 {DATES}\n  - [ ] 1.1 {CLIENT}\n- [ ] 2 think\n- [ ] 3 {CLIENT}\n".encode()
-    assert ticked(text, COMMITTED)[1] == (f"1 {DATES}", f"1.1 {CLIENT}", f"3 {CLIENT}")
+    assert tick_boxes(text, COMMITTED)[1] == (f"1 {DATES}", f"1.1 {CLIENT}", f"3 {CLIENT}")
 
 
 @pytest.mark.parametrize(
@@ -151,23 +154,23 @@ def test_tasks_are_told_in_their_order() -> None:
 )
 def test_any_encoding_of_a_task_file(mark: bytes, codec: str) -> None:
     before, after = (mark + f"- [{sign}] é {DATES}\r\n".encode(codec) for sign in " x")
-    assert ticked(before, COMMITTED)[0] == after
+    assert tick_boxes(before, COMMITTED)[0] == after
 
 
 @pytest.mark.parametrize(
     "text", [b"", b"\xff\xfe-\x00[", b"\xfe\xff\xd8\x00\xd8\x00", b"\xff\xfe\x00\xd8- [ ] x"]
 )
 def test_a_file_that_cannot_be_read_stays_as_it_is(text: bytes) -> None:
-    assert ticked(text, COMMITTED) == (text, ())
+    assert tick_boxes(text, COMMITTED) == (text, ())
 
 
 def test_bytes_that_are_no_text_are_kept() -> None:
     text = f"\udcff\n- [ ] {DATES} \udcfe\n".encode(errors="surrogateescape")
-    assert ticked(text, COMMITTED)[0] == text.replace(b"[ ]", b"[x]")
+    assert tick_boxes(text, COMMITTED)[0] == text.replace(b"[ ]", b"[x]")
 
 
 def test_nothing_committed_ticks_nothing() -> None:
-    assert ticked(b"- [ ] a.py\n", ())[1] == ()
+    assert tick_boxes(b"- [ ] a.py\n", ())[1] == ()
 
 
 pieces = st.sampled_from(
@@ -178,11 +181,11 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=40).map("".join))
 def test_only_marks_of_open_boxes_change(markdown: str) -> None:
     before = markdown.encode()
-    after, tasks = ticked(before, COMMITTED)
+    after, tasks = tick_boxes(before, COMMITTED)
     changed = [at for at, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     assert len(changed) == len(tasks)
     assert all(after[at : at + 1] == b"x" for at in changed)
-    assert ticked(after, COMMITTED) == (after, ())
+    assert tick_boxes(after, COMMITTED) == (after, ())
     left = {box.parent for box in boxes(after.decode()) if not box.done}
     was_done = {box.line for box in boxes(markdown) if box.done}
     assert not any(box.done and box.line in left - was_done for box in boxes(after.decode()))
@@ -190,11 +193,11 @@ def test_only_marks_of_open_boxes_change(markdown: str) -> None:
 
 @given(st.binary(max_size=300), st.lists(st.text(max_size=20), max_size=5))
 def test_any_bytes_are_taken(text: bytes, committed: list[str]) -> None:
-    assert len(ticked(text, committed)[0]) == len(text)
+    assert len(tick_boxes(text, committed)[0]) == len(text)
 
 
 @pytest.mark.parametrize("piece", ["`", "/", "a.", "**a", "a/", "::", "*/", "` a", "x://"])
 def test_a_long_line_of_anything_is_read_in_seconds(piece: str) -> None:
     begin = process_time()
-    ticked(b"- [ ] a.py " + piece.encode() * 20_000, COMMITTED)
+    tick_boxes(b"- [ ] a.py " + piece.encode() * 20_000, COMMITTED)
     assert process_time() - begin < 5

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from guard.core.snapshots.paths import tree_path, work_tree_path
 from guard.core.snapshots.restore import (
     UnknownPath,
-    asked_for,
-    known,
+    is_asked_for,
+    refuse_unknown,
+    resolve_path,
     text_diff,
     why_unsafe,
     why_unsafe_nested,
-    within,
 )
 
 names = st.binary(min_size=1, max_size=30).filter(lambda name: not {0, 0x2F} & set(name))
@@ -47,13 +47,13 @@ def test_every_name_has_a_way_back(parts: list[bytes]) -> None:
 def test_a_path_is_taken_from_the_current_folder_in_the_work_tree_else_from_its_root(
     here: str, word: str, path: bytes
 ) -> None:
-    assert within("/p", here, word) == path
+    assert resolve_path("/p", here, word) == path
 
 
 @pytest.mark.parametrize("word", ["..", "../x", "/etc/passwd", "a/../../x"])
 def test_a_path_that_leads_out_is_refused(word: str) -> None:
     with pytest.raises(UnknownPath, match="leads out of the work tree"):
-        within("/p", "/p", word)
+        resolve_path("/p", "/p", word)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_path_that_leads_out_is_refused(word: str) -> None:
     ],
 )
 def test_a_folder_means_all_that_is_in_it(path: bytes, wanted: list[bytes], meant: bool) -> None:
-    assert asked_for(path, wanted) is meant
+    assert is_asked_for(path, wanted) is meant
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_folder_means_all_that_is_in_it(path: bytes, wanted: list[bytes], mean
 )
 def test_an_unknown_path_is_refused_with_those_that_are_near(word: bytes, near: str | None) -> None:
     with pytest.raises(UnknownPath) as caught:
-        known([word], [b"src/main.py", b"docs/index.md"])
+        refuse_unknown([word], [b"src/main.py", b"docs/index.md"])
     assert ("did you mean" in str(caught.value)) == (near is not None)
     assert near is None or near in str(caught.value)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.snapshots.retention import Fate, SnapshotFacts, due, fates, slack
+from guard.core.snapshots.retention import Fate, SnapshotFacts, due_ids, fates, slack
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -82,7 +82,7 @@ def test_fates(
     given_: list[SnapshotFacts], keep: int, days: float, expected: dict[str, Fate]
 ) -> None:
     assert fates(given_, keep_snapshots=keep, keep_days=days, now=NOW) == expected
-    gone = due(given_, keep_snapshots=keep, keep_days=days, now=NOW)
+    gone = due_ids(given_, keep_snapshots=keep, keep_days=days, now=NOW)
     assert set(gone) == {name for name, fate in expected.items() if fate == "due"}
 
 
@@ -98,7 +98,7 @@ any_held = st.builds(
 @given(st.lists(any_held, max_size=30), st.integers(1, 10), st.floats(0, 50))
 def test_whatever_must_stay_stays(found: list[SnapshotFacts], keep: int, days: float) -> None:
     found.sort(key=lambda one: one.at or NOW)
-    gone = set(due(found, keep_snapshots=keep, keep_days=days, now=NOW))
+    gone = set(due_ids(found, keep_snapshots=keep, keep_days=days, now=NOW))
     for worktree in {one.worktree for one in found}:
         own = [one for one in found if one.worktree == worktree and one.at is not None]
         assert not gone & {one.id for one in own[-keep:]}
