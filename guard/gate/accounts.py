@@ -1,6 +1,6 @@
-"""A stream's part in the accounting of teams: what it tells of helpers is recorded, and who else counts is asked.
+"""Record what a stream tells of helpers in the accounting of teams, and ask there which other helpers count.
 
-A store that does not answer must not hold up or end a session's stream: then it is done without, and that is said.
+A store that does not answer must not hold up or end a session's stream: the gate goes on without it, and warns.
 """
 
 from collections.abc import Callable
@@ -35,57 +35,56 @@ class Accounts:
     ) -> None:
         self._guard = guard
         self._current = scope
-        """Whose team it is, as far as that is known by now."""
+        """Returns the scope of the team, as far as it is known by now."""
         self._otherwise = otherwise
-        """What it means if the store cannot be used."""
+        """How a warning says what happens while the store cannot be used."""
         self._answers = True
         self._is_late = False
-        """Whether the store did not answer when it was last asked."""
+        """Whether the store did not answer the last time."""
         self._told: set[str] = set()
-        """Members that the stream itself knows: it knows better when they end."""
+        """Members that the stream itself tells of: it knows better when they end."""
         self._signs: dict[str, float] = {}
         self._unsent: list[Change] = []
         self._scope: Scope | None = None
-        """Where the first of them was recorded: there they end, too, if the session becomes known only later."""
+        """The scope in which the first change was recorded; the members end there, too, if the session becomes known later."""
 
     def record(self, changes: tuple[Change, ...]) -> None:
-        """What became known; signs of life only now and then. What cannot be recorded now is kept for the next time."""
-        self._told.update(name for change in changes for name in _named(change))
+        """Record changes, signs of life only now and then; what cannot be recorded now is kept for the next time."""
+        self._told.update(name for change in changes for name in _member_names(change))
         news = [one for one in changes if not isinstance(one, Alive) or self._is_due(one)]
         if news:
             self._unsent = [*self._unsent, *news][-_MOST_UNSENT:]
             self.send()
 
     @property
-    def behind(self) -> bool:
-        """Whether something is still to be recorded."""
+    def is_behind(self) -> bool:
+        """Whether changes are still to be recorded."""
         return bool(self._unsent)
 
     def send(self) -> None:
-        """Record what is still to be recorded."""
         if self._unsent:
-            self._asked(self._send, None)
+            self._ask(self._send, None)
 
-    def host_ended(self, changes: tuple[Change, ...], members: tuple[str, ...]) -> None:
-        """Record the last that became known, and that these members, and all that their host told of, ended with it."""
+    def end_host(self, changes: tuple[Change, ...], members: tuple[str, ...]) -> None:
+        """Record the last changes, and that these members, and all that the agent CLI told of, ended with it."""
         self._unsent += changes
-        if self._unsent or members or self._asked(self._has_told, False):
-            self._asked(lambda: self._end(members), None)
+        if self._unsent or members or self._ask(self._has_told_members, False):
+            self._ask(lambda: self._end(members), None)
 
-    def _has_told(self) -> bool:
-        """Whether somebody counts of whom the host told otherwise than by its stream."""
+    def _has_told_members(self) -> bool:
+        # Members that the agent CLI told of otherwise than by its stream.
         _, counting = teams.counting(self._store, self._current(), self._moment())
         return any(one.told_by == "host" for one in counting)
 
     def others(self) -> tuple[str, int] | None:
-        """The team of the session, and how many count of it that the stream does not know."""
-        return self._asked(self._others, None)
+        """Return the team of the session, and how many of its members count that the stream does not know."""
+        return self._ask(self._others, None)
 
     def log(self, news: StreamHeld | LetGo) -> None:
-        """A completion was held back, or let go."""
+        """Record that a completion was held back, or let go."""
         held = isinstance(news, StreamHeld)
         reason = "team_active" if isinstance(news, StreamHeld) else news.why
-        self._asked(
+        self._ask(
             lambda: teams.completion(
                 self._store, self._own(), self._moment(), held=held, reason=reason
             ),
@@ -100,7 +99,7 @@ class Accounts:
         self._unsent = []
 
     def _end(self, members: tuple[str, ...]) -> None:
-        """With the patience of every other command: no stream is held up any more."""
+        # With the lock time of every other command: no stream is held up any more.
         self._store = self._guard.writable_store
         if self._unsent:
             self._send()
@@ -130,7 +129,7 @@ class Accounts:
             self._signs[sign.member] = now
         return due
 
-    def _asked(self, question: Callable[[], T], otherwise: T) -> T:
+    def _ask(self, question: Callable[[], T], otherwise: T) -> T:
         if not self._answers:
             return otherwise
         try:
@@ -149,14 +148,14 @@ class Accounts:
 
 
 def stream_scope(guard: Invocation, agent: str, session: str | None) -> Scope:
-    """The session of a stream in this work tree; an iteration that nobody watches over is told of it."""
+    """Return the scope of a stream's session in this work tree; the session is noted in the open iteration."""
     scope = team_scope(guard, session)
     if session is not None and scope.run is not None:
         note_session(guard, agent, session)
     return scope
 
 
-def _named(change: Change) -> list[str]:
+def _member_names(change: Change) -> list[str]:
     match change:
         case Running(members):
             return [one.member for one in members]

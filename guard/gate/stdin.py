@@ -1,7 +1,7 @@
-"""A stream read to its end, though somebody may want guard to stop before.
+"""Read a stream to its end, though guard may be told to stop before.
 
-Ctrl-C goes to everybody at the terminal: whoever writes the stream ends too, and has its last lines to say. So the first one is
-only noted, and the second ends guard. SIGTERM and SIGHUP are for guard alone: what has been written by then is still taken.
+Ctrl-C goes to every process at the terminal: the agent CLI that writes the stream ends too, and has last lines to write. So the
+first one is only noted, and the second ends guard. SIGTERM and SIGHUP are for guard alone: what was written by then is read.
 """
 
 import os
@@ -25,9 +25,9 @@ class Intake:
         self._held = ExitStack()
         self._bell = (-1, -1)
         self._left: int | None = None
-        """How many bytes may still be taken, once guard was told to stop."""
+        """How many bytes may still be read, once guard was told to stop."""
         self.interrupted = False
-        """Whether somebody wanted guard to stop."""
+        """Whether guard was told to stop."""
         self.at_end = False
 
     def __enter__(self) -> "Intake":
@@ -37,39 +37,39 @@ class Intake:
         self._held.enter_context(handled((signal.SIGALRM,), _stop))
         self._held.callback(signal.setitimer, signal.ITIMER_REAL, 0)
         told = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        self._held.enter_context(handled(told, self._hear))
+        self._held.enter_context(handled(told, self._on_signal))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._held.close()
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait until there is something to read, or nothing more will be; False if the time is over first."""
+        """Wait until there is something to read, or the stream has ended; return False if the time is over first."""
         return bool(select.select([self._source, self._bell[0]], [], [], seconds)[0])
 
     def read(self) -> bytes:
-        """What there is to read; nothing at the end, and once guard has to stop and all that was there is taken."""
+        """Return what there is to read; nothing at the end, or once guard has to stop and all that was there is read."""
         while True:
             readable = select.select([self._source, self._bell[0]], [], [])[0]
             if self._source in readable and self._left != 0:
                 with suppress(BlockingIOError):
-                    return self._taken(os.read(self._source, _CHUNK))
+                    return self._count_bytes(os.read(self._source, _CHUNK))
             elif self._left is not None:
                 return b""
 
-    def _taken(self, data: bytes) -> bytes:
+    def _count_bytes(self, data: bytes) -> bytes:
         self.at_end = not data
         if self._left is not None:
             self._left = max(0, self._left - len(data))
         return data
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.interrupted:
             _stop(number, frame)
         self.interrupted = True
         if number != signal.SIGINT:
             self._left = _MOST_BYTES_AFTER
-            # Whoever reads what guard writes may have stopped reading: then it ends all the same.
+            # The reader of guard's output may have stopped reading: then guard ends all the same.
             signal.setitimer(signal.ITIMER_REAL, _SECONDS_AFTER)
             os.write(self._bell[1], b"!")
 

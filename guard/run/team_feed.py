@@ -29,14 +29,14 @@ class TeamFeed:
     def look(self, session: str | None) -> None:
         """Record what has become known; what cannot be recorded now is tried again at the next look."""
         self._session = self._named or session
-        if self._accounts.behind:
+        if self._accounts.is_behind:
             self._accounts.send()
-        if not self._accounts.behind:
+        if not self._accounts.is_behind:
             self._accounts.record(self._child.ask_reader(_news))
 
     def end(self, session: str | None) -> None:
         self._session = self._named or session
-        self._accounts.host_ended(self._child.ask_reader(_news), self._child.ask_reader(_members))
+        self._accounts.end_host(self._child.ask_reader(_news), self._child.ask_reader(_members))
 
     def _scope(self) -> Scope:
         iteration = self._iteration
@@ -44,7 +44,7 @@ class TeamFeed:
 
 
 def _news(reader: OutputReader) -> tuple[Change, ...]:
-    return reader.team.news() if reader.team is not None else ()
+    return reader.team.take_news() if reader.team is not None else ()
 
 
 def _members(reader: OutputReader) -> tuple[str, ...]:

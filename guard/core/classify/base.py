@@ -69,7 +69,7 @@ class Format(ABC):
         """Whether a line is worth parsing."""
         if self.wanted.search(line):
             return True
-        return self.team is not None and self.team.is_told_in(line)
+        return self.team is not None and self.team.may_tell(line)
 
     @staticmethod
     @abstractmethod

@@ -77,7 +77,7 @@ class ClaudeFormat(Format):
 
     def _take_message(self, event: Event) -> None:
         self._result = None
-        self.team.spoke()
+        self.team.note_turn()
         message = part_of(event, "message")
         blocks = parts_of(message, "content")
         text = "\n".join(

@@ -1,4 +1,4 @@
-"""Holds the end of an agent's turn back in its own event stream, while helpers of the agent are at work."""
+"""Hold the end of an agent's turn back in its own event stream while helpers of the agent are at work."""
 
 from guard.core.gate.gate import MAX_HOLD_SECONDS, Gate, LetGo, Reason, StreamHeld, StreamOutcome
 from guard.core.gate.reader import LineMeaning, StreamReader, TurnUsage
@@ -21,7 +21,7 @@ AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 
 
 def stream_reader(agent: str) -> StreamReader:
-    """A reader of this agent's event stream, at its beginning."""
+    """Return a new reader for the event stream of this agent."""
     from guard.core.gate.claude import ClaudeStream
     from guard.core.gate.codex import CodexStream
     from guard.core.gate.copilot import CopilotStream

@@ -1,8 +1,8 @@
-"""Claude Code's `stream-json`: tasks that begin and end, lists of all that run, and several results.
+"""Read Claude Code's `stream-json`: tasks that begin and end, lists of all that run, and several results.
 
-A helper is told of up to four times: by the call that starts it, by the list of all that run, by its own beginning, and by
-what the call returns. One of them is enough, so that a line that got lost does not open the gate. It counts from the call on,
-under the id of the call, until its own id is known. What runs in the foreground is no helper: the turn cannot end before it.
+A helper shows up to four times: in the call that starts it, in the list of all that run, in its own beginning, and in the
+result of the call. One of them is enough, so that a lost line does not open the gate. It counts from the call on, under the
+call's id, until its own id is known. What runs in the foreground is no helper: the turn cannot end before it.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ _ENDS: dict[object, LeftBecause] = {
     "canceled": "killed",
 }
 _LAUNCHED = ("async_launched", "remote_launched")
-_MOST = 10_000
+_MOST_KEPT = 10_000
 
 
 class ClaudeStream(StreamReader):
@@ -48,11 +48,11 @@ class ClaudeStream(StreamReader):
     ending = (b'"result"',)
     beginning = (b'"assistant"',)
     spawning: ClassVar[tuple[str, ...]] = ("Agent", "Task")
-    """The tools that start a helper, unless they are told to wait for it."""
+    """The tools that start a helper, unless the call asks them to wait for it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._telling = (
+        self._words = (
             *(b'"result"', b'"init"', b'"task_started"', b'"task_updated"', b'"task_progress"'),
             *(b'"task_notification"', b'"background_tasks_changed"', b'"run_in_background"'),
             *(b'"backgroundTaskId"', b'"isAsync"'),
@@ -64,44 +64,44 @@ class ClaudeStream(StreamReader):
         self._seen: dict[str, None] = {}
         """Tasks that have begun, in the foreground too; the newest are kept."""
         self._calls: dict[str, tuple[Joined, bool]] = {}
-        """Calls that start a helper and have not returned; whether they ask for the background in so many words."""
+        """Calls that start a helper and have not returned, with whether they ask for the background explicitly."""
         self._unnamed: set[str] = set()
-        """Calls that returned, and whose helper's own id is not known."""
+        """Calls that returned, of helpers whose own id is not known."""
 
     @property
-    def telling(self) -> tuple[bytes, ...]:
-        return (*self._telling, b'"tool_result"') if self._calls else self._telling
+    def words(self) -> tuple[bytes, ...]:
+        return (*self._words, b'"tool_result"') if self._calls else self._words
 
     def read(self, event: Event) -> LineMeaning:
         if event.get("parent_tool_use_id") or event.get("isSidechain"):
             return NOTHING
-        self.know(event.get("session_id"))
+        self.note_session(event.get("session_id"))
         match event.get("type"):
             case "result":
                 return LineMeaning(end_of_turn=True, usage=self._usage(event))
             case "assistant":
-                return LineMeaning(tuple(self._called(event)), begins_turn=True)
+                return LineMeaning(tuple(self._read_calls(event)), begins_turn=True)
             case "user":
-                return LineMeaning(tuple(self._returned(event)))
+                return LineMeaning(tuple(self._read_results(event)))
             case _:
-                return LineMeaning(tuple(self._told(event)))
+                return LineMeaning(tuple(self._read_system(event)))
 
-    def _called(self, event: Event) -> Iterator[Change]:
+    def _read_calls(self, event: Event) -> Iterator[Change]:
         for block in parts_of(part_of(event, "message"), "content"):
             call, wish = member_in(block.get("id")), part_of(block, "input")
-            asked = wish.get("run_in_background")
+            background = wish.get("run_in_background")
             spawns = block.get("name") in self.spawning
             if block.get("type") != "tool_use" or call is None or call in self._calls:
                 continue
-            if asked is True or (spawns and asked is not False):
+            if background is True or (spawns and background is not False):
                 kind: Kind = "subagent" if spawns else "background_shell"
                 joined = Joined(call, kind, name_in(wish.get("description")), _team_in(wish))
-                if len(self._calls) < _MOST:
-                    self._calls[call] = joined, asked is True
+                if len(self._calls) < _MOST_KEPT:
+                    self._calls[call] = joined, background is True
                 yield joined
 
-    def _returned(self, event: Event) -> Iterator[Change]:
-        launched = _launched(event)
+    def _read_results(self, event: Event) -> Iterator[Change]:
+        launched = _launched_id(event)
         if launched is not None and launched not in self._seen:
             yield from self._start(launched, {}, {})
         for block in parts_of(part_of(event, "message"), "content"):
@@ -111,54 +111,54 @@ class ClaudeStream(StreamReader):
             _, explicit = self._calls.pop(call)
             if block.get("is_error") is True:
                 yield MemberLeft(call, "spawn_failed")
-            elif launched is None and explicit and len(self._unnamed) < _MOST:
+            elif launched is None and explicit and len(self._unnamed) < _MOST_KEPT:
                 self._unnamed.add(call)
             else:
                 yield MemberLeft(call, "ended")
 
-    def _told(self, event: Event) -> Iterator[Change]:
+    def _read_system(self, event: Event) -> Iterator[Change]:
         task = member_in(event.get("task_id"))
         match event.get("subtype"):
             case "init":
                 self._model = name_in(event.get("model"))
             case "background_tasks_changed":
-                yield from self._listed(event.get("tasks"))
+                yield from self._read_list(event.get("tasks"))
             case "task_started" if task:
                 self._see(task)
                 if event.get("is_backgrounded") is not False:
                     yield from self._start(task, event, event)
-                yield from self._named(event)
+                yield from self._forget_call(event)
             case "task_progress" if task in self._runs:
                 yield Alive(str(task))
             case "task_updated" if task:
-                yield from self._updated(task, event)
+                yield from self._update(task, event)
             case "task_notification" if task:
-                yield from self._ended(task, event, event.get("status"))
+                yield from self._end(task, event, event.get("status"))
 
     def _start(self, task: str, event: Event, about: Event) -> Iterator[Change]:
         run = event.get("run_id")
         if task in self._runs and run in (None, self._runs[task]):
             yield Alive(task)
             return
-        if len(self._runs) < _MOST:
+        if len(self._runs) < _MOST_KEPT:
             self._runs[task] = run
         self._see(task)
         yield Joined(task, _kind_of(about), name_in(about.get("description")), _team_in(about))
 
     def _see(self, task: str) -> None:
         self._seen[task] = None
-        if len(self._seen) > _MOST:
+        if len(self._seen) > _MOST_KEPT:
             del self._seen[next(iter(self._seen))]
 
-    def _named(self, event: Event) -> Iterator[Change]:
-        """The helper of this call is known by its own id now."""
+    def _forget_call(self, event: Event) -> Iterator[Change]:
+        # The helper of this call is known by its own id now.
         call = event.get("tool_use_id")
         if isinstance(call, str) and (call in self._calls or call in self._unnamed):
             self._calls.pop(call, None)
             self._unnamed.discard(call)
             yield MemberLeft(call, "ended")
 
-    def _updated(self, task: str, event: Event) -> Iterator[Change]:
+    def _update(self, task: str, event: Event) -> Iterator[Change]:
         patch = part_of(event, "patch")
         status = patch.get("status", event.get("status"))
         if patch.get("is_backgrounded") is True and status not in _ENDS:
@@ -166,10 +166,10 @@ class ClaudeStream(StreamReader):
         elif status in ("running", "idle") and task in self._runs:
             yield Alive(task, idle=status == "idle")
         else:
-            yield from self._ended(task, event, status)
+            yield from self._end(task, event, status)
 
-    def _ended(self, task: str, event: Event, status: object) -> Iterator[Change]:
-        """An end of an earlier run changes nothing: the task was taken up again since."""
+    def _end(self, task: str, event: Event, status: object) -> Iterator[Change]:
+        # The end of an earlier run changes nothing: the task was taken up again since.
         because = _ENDS.get(status) if isinstance(status, str) else None
         newest, run = self._runs.get(task), event.get("run_id")
         if because is None or (newest is not None and run is not None and run != newest):
@@ -177,14 +177,12 @@ class ClaudeStream(StreamReader):
         if task in self._runs or task not in self._seen:
             yield MemberLeft(task, because)
         self._runs.pop(task, None)
-        for named in self._named(event):
+        for named in self._forget_call(event):
             yield MemberLeft(named.member, because) if isinstance(named, MemberLeft) else named
 
-    def _listed(self, tasks: object) -> Iterator[Change]:
-        """All that runs now. An idle teammate stays in the list, and is a member until it is shut down.
-
-        A helper whose call has not returned may have begun after the list was made.
-        """
+    def _read_list(self, tasks: object) -> Iterator[Change]:
+        # An idle teammate stays in the list of all that run, and is a member until it is shut down. A helper whose call has
+        # not returned may have begun after the list was made.
         if not isinstance(tasks, list):
             return
         found = {member_in(task.get("task_id")): task for task in tasks if isinstance(task, dict)}
@@ -194,7 +192,7 @@ class ClaudeStream(StreamReader):
             for task, about in known.items()
         )
         if len(known) < len(tasks):
-            # Who is missing cannot be told from a list that is not understood in full.
+            # A list that is not understood in full does not tell who is missing.
             yield from members
             return
         self._runs = {task: about.get("run_id") for task, about in known.items()}
@@ -223,8 +221,8 @@ def _team_in(about: Event) -> str | None:
     return name_in(about.get("team_name")) or None
 
 
-def _launched(event: Event) -> str | None:
-    """The id of what a call left in the background, where the returned value has it."""
+def _launched_id(event: Event) -> str | None:
+    """Return the id of the task that a call left in the background, if its result has it."""
     value = part_of(event, "tool_use_result")
     if value.get("isAsync") is True or value.get("status") in _LAUNCHED:
         return member_in(value.get("agentId"))

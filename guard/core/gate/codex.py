@@ -1,7 +1,7 @@
-"""Codex's `exec --json`: items that begin and end, the states of its agents, and turns.
+"""Read Codex's `exec --json`: items that begin and end, the states of its agents, and turns.
 
-When the main turn ends, Codex kills the agents and terminals that still run, and says nothing. So what was started and has not
-ended by then is a helper that will be killed; a command that ends within its turn is none.
+When the main turn ends, Codex silently kills the agents and terminals that still run. So a command or agent that has not ended
+by then is a helper that will be killed; a command that ends within its turn is none.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _LONGEST = 1000
 
 class CodexStream(StreamReader):
     name = "codex"
-    telling = (
+    words = (
         *(b'"thread.started"', b'"turn.started"', b'"turn.completed"', b'"turn.failed"'),
         *(b'"agents_states"', b'"spawn_agent"', b'"command_execution"', b'"mcp_tool_call"'),
     )
@@ -44,50 +44,50 @@ class CodexStream(StreamReader):
     def __init__(self) -> None:
         super().__init__()
         self._commands: dict[str, str] = {}
-        """Commands that have begun in this turn and not ended."""
+        """Commands that have begun in this turn and not ended, by id."""
         self._agents: set[str] = set()
 
     def read(self, event: Event) -> LineMeaning:
         match event.get("type"):
             case "thread.started":
-                self.know(event.get("thread_id"))
+                self.note_session(event.get("thread_id"))
                 return NOTHING
             case "turn.started":
                 return LineMeaning(begins_turn=True)
             case "turn.completed" | "turn.failed":
                 usage = TurnUsage(count_in(part_of(event, "usage").get("input_tokens")))
-                return LineMeaning(tuple(self._outlived()), end_of_turn=True, usage=usage)
-        # Whatever else may become of an item: until it has ended, it may be at work.
+                return LineMeaning(tuple(self._outliving_commands()), end_of_turn=True, usage=usage)
+        # Until an item has completed, it may be at work.
         done = event.get("type") == "item.completed"
         return LineMeaning(tuple(self._item(part_of(event, "item"), done=done)))
 
     def _item(self, item: Event, *, done: bool) -> Iterator[Change]:
-        one = member_in(item.get("id"))
-        if item.get("type") in _COMMANDS and one:
-            yield from self._command(one, item, done=done)
+        item_id = member_in(item.get("id"))
+        if item.get("type") in _COMMANDS and item_id:
+            yield from self._command(item_id, item, done=done)
         spawns = item.get("tool") == "spawn_agent"
-        if spawns and one and not done:
-            yield Joined(one, "subagent", name_in(item.get("prompt")))
-        changes = [*self._states(item), *(self._received(item) if spawns else ())]
+        if spawns and item_id and not done:
+            yield Joined(item_id, "subagent", name_in(item.get("prompt")))
+        changes = [*self._states(item), *(self._spawned_agents(item) if spawns else ())]
         yield from changes
-        if spawns and one and done and item.get("status") == "failed":
-            yield MemberLeft(one, "spawn_failed")
-        elif spawns and one and changes:
-            yield MemberLeft(one, "ended")
+        if spawns and item_id and done and item.get("status") == "failed":
+            yield MemberLeft(item_id, "spawn_failed")
+        elif spawns and item_id and changes:
+            yield MemberLeft(item_id, "ended")
 
-    def _command(self, one: str, item: Event, *, done: bool) -> Iterator[Change]:
+    def _command(self, item_id: str, item: Event, *, done: bool) -> Iterator[Change]:
         if not done and len(self._commands) < _MOST:
-            self._commands[one] = text_of(item.get("command") or item.get("tool"))[:_LONGEST]
-        elif done and self._commands.pop(one, None) is None:
-            yield MemberLeft(one, "failed" if item.get("status") == "failed" else "ended")
+            self._commands[item_id] = text_of(item.get("command") or item.get("tool"))[:_LONGEST]
+        elif done and self._commands.pop(item_id, None) is None:
+            yield MemberLeft(item_id, "failed" if item.get("status") == "failed" else "ended")
 
-    def _outlived(self) -> Iterator[Change]:
-        for one, command in self._commands.items():
-            yield Joined(one, "background_shell", name_in(command))
+    def _outliving_commands(self) -> Iterator[Change]:
+        for item_id, command in self._commands.items():
+            yield Joined(item_id, "background_shell", name_in(command))
         self._commands = {}
 
     def _states(self, item: Event) -> Iterator[Change]:
-        """An agent whose status is none that is known counts: it may be at work."""
+        # An agent with an unknown status counts: it may be at work.
         for name, state in part_of(item, "agents_states").items():
             agent, status = member_in(name), part_of({"state": state}, "state").get("status")
             because = _ENDS.get(status) if isinstance(status, str) else None
@@ -97,8 +97,8 @@ class CodexStream(StreamReader):
             elif agent:
                 yield from self._seen(agent, item)
 
-    def _received(self, item: Event) -> Iterator[Change]:
-        """The agents of a spawn that returned without their states."""
+    def _spawned_agents(self, item: Event) -> Iterator[Change]:
+        # A spawn may return its agents without their states.
         threads, told = item.get("receiver_thread_ids"), part_of(item, "agents_states")
         for thread in threads if isinstance(threads, list) else ():
             agent = member_in(thread)

@@ -1,6 +1,6 @@
-"""Copilot CLI's `--output-format json`: one result ends it; subagents are told of, shells in the background are not.
+"""Read Copilot CLI's `--output-format json`: one result ends it; it tells of subagents, but not of shells in the background.
 
-`session.background_tasks_changed` has no content, and so says nothing. The size of the context stands beside a tool's result.
+`session.background_tasks_changed` has no content, so it says nothing. The size of the context stands beside a tool's result.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from guard.core.team.change import Change, Joined, MemberLeft
 
 class CopilotStream(StreamReader):
     name = "copilot"
-    telling = (
+    words = (
         *(b'"result"', b'"session.start"', b'"session.resume"', b'"session.usage_info"'),
         *(b'"subagent.started"', b'"subagent.completed"', b'"subagent.failed"'),
     )
@@ -30,26 +30,26 @@ class CopilotStream(StreamReader):
     def __init__(self) -> None:
         super().__init__()
         self._usage = TurnUsage()
-        """What was told in this turn."""
+        """The newest numbers of this turn."""
 
     def read(self, event: Event) -> LineMeaning:
         data = part_of(event, "data")
         match event.get("type"):
             case "session.start" | "session.resume":
-                self.know(data.get("sessionId"))
+                self.note_session(data.get("sessionId"))
             case "session.usage_info":
                 self._take_usage(data.get("currentTokens"), data.get("tokenLimit"))
             case "tool.execution_complete":
-                told = part_of(data, "toolTelemetry", "metrics")
+                metrics = part_of(data, "toolTelemetry", "metrics")
                 self._take_usage(
-                    told.get("context_current_tokens"), told.get("context_token_limit")
+                    metrics.get("context_current_tokens"), metrics.get("context_token_limit")
                 )
             case "assistant.turn_start":
                 return LineMeaning(begins_turn=True)
             case "subagent.started" | "subagent.completed" | "subagent.failed" as kind:
                 return LineMeaning(tuple(_change(kind, event, data)))
             case "result":
-                self.know(event.get("sessionId"))
+                self.note_session(event.get("sessionId"))
                 usage, self._usage = self._usage, TurnUsage()
                 return LineMeaning(end_of_turn=True, usage=usage)
         return NOTHING

@@ -1,8 +1,8 @@
-"""The gate: lines in, lines out, and the end of a turn held back while a team is named and a member of it counts.
+"""The gate: it passes the lines of an event stream on, and holds the end of a turn back while a team has a member that counts.
 
-Everything else passes byte for byte. A completion that was held goes out when the agent ends a turn again and nobody counts any
-more: an agent that started helpers has to hear of their ends before it is done. Only where nobody but members that the stream
-knows nothing of held it back, it goes out at the end of the stream, if they have ended by then.
+Everything else passes byte for byte. A completion that was held goes out when the agent ends a turn again and no member counts
+any more: an agent that started helpers has to learn of their ends before it is done. If only members that the stream does not
+know held it back, it goes out at the end of the stream, if they have ended by then.
 """
 
 import json
@@ -31,18 +31,18 @@ _EXIT_CODES: dict[Status, int] = {"complete": 0, "waiting": 11, "interrupted": 1
 
 @dataclass(frozen=True)
 class StreamOutcome:
-    """What the end of a stream means."""
+    """How a stream ended: its agent is done, its helpers may live, or work was cut off."""
 
     reasons: tuple[Reason, ...]
-    """The weightiest first."""
+    """The most important first."""
     team: str | None = None
     """The team that held the completion back, if one did."""
     count: int = 0
     members: tuple[str, ...] = ()
-    """Those of it that the stream told of, and that may live."""
+    """The members that the stream told of, and that may live."""
     killed: tuple[str, ...] = ()
     unreadable: int = 0
-    """Lines that looked as if they meant something, and were too long or broken."""
+    """How many lines that may have meant something were too long or broken."""
 
     @property
     def status(self) -> Status:
@@ -80,19 +80,19 @@ class LetGo:
 
 @dataclass(frozen=True)
 class _Completion:
-    """One that is held back."""
+    """A completion that is held back."""
 
     line: bytes
     usage: TurnUsage
     team: str
     told: bool
-    """Whether a member that the stream told of held it back."""
+    """Whether a member that the stream tells of held it back."""
 
 
 class Gate:
-    """One stream: feed it, and at its end, end it, once. Times are seconds on any clock that does not jump.
+    """The gate of one stream: call `feed` for its bytes and `end` once at its end. Times are seconds of a steady clock.
 
-    `on_change` hears what the stream tells of helpers. `also_holds` names a team that is known from elsewhere and counts.
+    `on_change` is called with what the stream tells of helpers. `also_holds` returns a team that is known from elsewhere.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Gate:
         self._held: _Completion | None = None
         self._since: float | None = None
         self._last: Reason = "stream_cut"
-        """What it would mean if the stream ended between two turns, as it is."""
+        """The reason if the stream ended now, between two turns."""
         self._unreadable = 0
 
     @property
@@ -129,46 +129,46 @@ class Gate:
 
     @property
     def deadline(self) -> float | None:
-        """When `tick` has to be called, if nothing else happens."""
+        """When the caller has to call `tick`, if nothing else happens."""
         return None if self._since is None or self._in_turn else self._since + self._max_hold
 
     def feed(self, data: bytes, now: float) -> bytes:
-        """What goes out for these bytes."""
+        """Return what goes out for these bytes."""
         out = [self.tick(now)]
         for piece in self._cutter.feed(data):
-            out += self._passed(piece.data, now) if piece.readable else [piece.data]
+            out += self._pass_lines(piece.data, now) if piece.readable else [piece.data]
         return b"".join(out)
 
     def tick(self, now: float) -> bytes:
-        """What goes out because time has passed."""
+        """Return what goes out because time has passed."""
         due = self.deadline
         if due is None or now < due or self._held is None or self._cutter.in_line:
             return b""
         return self._let_go(self._held, self._holder(), b"\n")
 
     def clear(self) -> None:
-        """Forget the team: the next end of a turn is a completion."""
+        """Forget the team, so that the next end of a turn is a completion."""
         self._members.clear()
         self._since = None
 
     def cut(self) -> bytes:
-        """What goes out of a line that is not whole, if the stream is left before its end."""
+        """Return what goes out of an unfinished line, if the stream is left before its end."""
         return self._cutter.end()
 
     def end(self, now: float) -> tuple[bytes, StreamOutcome]:
-        """What goes out at the end of the stream, and what that end means."""
+        """Return what goes out at the end of the stream, and how the stream ended."""
         cut = self._cutter.in_line
         rest = self._cutter.end()
-        out = rest if cut else b"".join(self._passed(rest, now))
+        out = rest if cut else b"".join(self._pass_lines(rest, now))
         if self._reader.kills_helpers and self._members.count:
             self._on_change(tuple(MemberLeft(one, "killed") for one in self._members.ids))
         held = self._held
         if held and not (self._in_turn or held.told or self._holder()):
             newline = b"\n" if cut or (out and not out.endswith(b"\n")) else b""
             out += newline + self._let_go(held, None, b"\n")
-        return out, self._ended()
+        return out, self._outcome()
 
-    def _ended(self) -> StreamOutcome:
+    def _outcome(self) -> StreamOutcome:
         held, holder = self._held, self._holder()
         lost = self._members.names if self._reader.kills_helpers else ()
         killed = (*self._members.killed, *lost)
@@ -184,34 +184,34 @@ class Gate:
             tuple(reasons), team, max(0, count - len(lost)), alive, killed, unreadable
         )
 
-    def _passed(self, data: bytes, now: float) -> Iterator[bytes]:
-        """Whole lines as they go out; only those in which a telling word stands are cut out and looked at."""
+    def _pass_lines(self, data: bytes, now: float) -> Iterator[bytes]:
+        # Only lines with one of the reader's words are cut out and read.
         begin = 0
-        while found := self._telling().search(data, begin):
+        while found := self._pattern().search(data, begin):
             start = max(begin, data.rfind(b"\n", begin, found.start()) + 1)
             end = data.find(b"\n", found.end()) + 1 or len(data)
             yield data[begin:start]
-            yield self._line(data[start:end], now)
+            yield self._pass_line(data[start:end], now)
             begin = end
         yield data[begin:]
 
-    def _telling(self) -> re.Pattern[bytes]:
-        words = self._reader.telling
+    def _pattern(self) -> re.Pattern[bytes]:
+        words = self._reader.words
         return any_of(words if self._in_turn else (*words, *self._reader.beginning))
 
-    def _line(self, line: bytes, now: float) -> bytes:
-        event = self._event(line) if len(line) <= self._longest else None
+    def _pass_line(self, line: bytes, now: float) -> bytes:
+        event = self._parse(line) if len(line) <= self._longest else None
         if event is None:
             self._unreadable += line.lstrip(_BEFORE).startswith(b"{")
             return line
         meaning = self._reader.read(event)
         if meaning.changes:
-            self._take(meaning.changes)
+            self._apply(meaning.changes)
         self._in_turn = (self._in_turn or meaning.begins_turn) and not meaning.end_of_turn
-        return self._turn_ended(line, meaning.usage, now) if meaning.end_of_turn else line
+        return self._end_turn(line, meaning.usage, now) if meaning.end_of_turn else line
 
-    def _event(self, line: bytes) -> dict[str, Any] | None:
-        """The event in a line; one that may end a turn is read strictly, as it becomes part of what goes out."""
+    def _parse(self, line: bytes) -> dict[str, Any] | None:
+        # A line that may end a turn is read strictly, as it becomes part of what goes out.
         line = line.strip(_BEFORE + b"\n")
         if not any_of(self._reader.ending).search(line):
             try:
@@ -221,15 +221,15 @@ class Gate:
                 pass
         return object_in(line)
 
-    def _take(self, changes: tuple[Change, ...]) -> None:
+    def _apply(self, changes: tuple[Change, ...]) -> None:
         for change in changes:
-            self._members.take(change, self._reader.session)
+            self._members.apply(change, self._reader.session)
         self._on_change(changes)
         if self._held and self._held.told and not self._members.count:
             self._since = None
 
     def _holder(self) -> Holder | None:
-        """Who holds: those that the stream told of, and with them those that are known from elsewhere only."""
+        # The members that the stream tells of, and with them those that are known from elsewhere only.
         own, others = self._members.holder, self._also_holds()
         if others is None or not (others[0] and others[1] > 0):
             self._passes_others = False
@@ -237,7 +237,7 @@ class Gate:
             return (own[0], own[1] + others[1]) if own else others
         return own
 
-    def _turn_ended(self, line: bytes, usage: TurnUsage | None, now: float) -> bytes:
+    def _end_turn(self, line: bytes, usage: TurnUsage | None, now: float) -> bytes:
         self._members.forget_killed()
         body = line.rstrip(b"\r\n")
         newline = line[len(body) :]
@@ -254,7 +254,7 @@ class Gate:
             return self._let_go(now_held, holder, newline)
         self._held, self._last = now_held, "held"
         self._tell(StreamHeld(*holder))
-        return _dumped({"type": "usage_update", "usage": _usage(now_held.usage)}) + newline
+        return _dump({"type": "usage_update", "usage": _usage(now_held.usage)}) + newline
 
     def _let_go(self, held: _Completion, holder: Holder | None, newline: bytes) -> bytes:
         why: Literal["ended", "hold_limit"] = "hold_limit" if holder else "ended"
@@ -266,7 +266,7 @@ class Gate:
     def _complete(self, completion: _Completion, last: Reason, newline: bytes) -> bytes:
         self._held, self._since, self._last = None, None, last
         source = completion.line.strip(_BEFORE).decode(errors="replace").encode()
-        start = _dumped({"type": "complete", "usage": _usage(completion.usage)})
+        start = _dump({"type": "complete", "usage": _usage(completion.usage)})
         return start[:-1] + b',"source":' + source + b"}" + newline
 
 
@@ -274,5 +274,5 @@ def _usage(usage: TurnUsage) -> dict[str, int | None]:
     return {"inputTokens": usage.input_tokens, "contextWindow": usage.context_window}
 
 
-def _dumped(event: dict[str, object]) -> bytes:
+def _dump(event: dict[str, object]) -> bytes:
     return json.dumps(event, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""A byte stream cut after newlines, nothing added and nothing left out, in bounded memory."""
+"""Cut a byte stream after newlines, in bounded memory; nothing is added or left out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from guard.core.base.lines import LONGEST_LINE
 
 @dataclass(frozen=True)
 class StreamPiece:
-    """Some of the stream."""
+    """A part of the stream."""
 
     data: bytes
     readable: bool
-    """Whether these are whole lines, and not a part of one that is too long to be kept."""
+    """Whether these are whole lines, not a part of a line that is too long to be kept."""
 
 
 class Cutter:
-    """Keeps back what follows the last newline, unless it is too long: then it goes on in pieces."""
+    """Keeps back the bytes after the last newline, unless they are too long: then it passes them on in pieces."""
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:
         self.too_long = 0
@@ -26,7 +26,6 @@ class Cutter:
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Iterator[StreamPiece]:
-        """What these bytes complete."""
         if self.in_line:
             end = data.find(b"\n") + 1
             self.in_line = not end
@@ -42,13 +41,12 @@ class Cutter:
         if len(self._pending) > self._longest:
             self.in_line = True
             self.too_long += 1
-            yield StreamPiece(self._taken(), readable=False)
+            yield StreamPiece(self._take_pending(), readable=False)
 
     def end(self) -> bytes:
-        """What stood after the last newline."""
-        return self._taken()
+        return self._take_pending()
 
-    def _taken(self) -> bytes:
+    def _take_pending(self) -> bytes:
         data = bytes(self._pending)
         self._pending.clear()
         return data

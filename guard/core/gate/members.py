@@ -1,4 +1,4 @@
-"""The helpers that one stream tells of: who counts now, under which team's name, and who was killed."""
+"""The team that one event stream tells of: which helpers count, under which name, and which were killed."""
 
 from dataclasses import dataclass
 from typing import assert_never, get_args
@@ -18,7 +18,7 @@ class _Member:
 
 
 class Members:
-    """A team is named by its first member, and keeps that name; it holds while it is named and somebody counts."""
+    """The members of a team. The first member gives it its name; it holds a completion back while a member counts."""
 
     def __init__(self, team: str | None = None) -> None:
         self.team = team
@@ -26,12 +26,12 @@ class Members:
         self._lives: dict[str, int] = {}
         """How often each member has joined; the newest are kept."""
         self._killed: dict[str, str] = {}
-        self._untold = 0
-        """Those that were too many to be told apart: they count until a list says who runs."""
+        self._surplus = 0
+        """Members beyond the most that are kept: they count until a list says who runs."""
 
     @property
     def count(self) -> int:
-        return len(self._members) + self._untold
+        return len(self._members) + self._surplus
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,12 +41,11 @@ class Members:
     def ids(self) -> tuple[str, ...]:
         return tuple(self._members)
 
-    def names_but(self, kind: Kind) -> tuple[str, ...]:
-        """The names of those who are of another kind."""
+    def names_except(self, kind: Kind) -> tuple[str, ...]:
         return tuple(one.name for one in self._members.values() if one.kind != kind)
 
-    def listed(self) -> Running:
-        """All who count, as if their host had listed them."""
+    def running(self) -> Running:
+        """Return all members that count, as if the agent CLI had listed them."""
         members = tuple(
             Joined(name, one.kind, one.name, self.team) for name, one in self._members.items()
         )
@@ -54,16 +53,15 @@ class Members:
 
     @property
     def killed(self) -> tuple[str, ...]:
-        """Those that were killed since the agent last ended a turn."""
+        """The names of the members that were killed since the agent last ended a turn."""
         return tuple(self._killed.values())
 
     @property
     def holder(self) -> tuple[str, int] | None:
-        """The team that holds a completion back, and how many of it count."""
+        """The team that holds a completion back, and how many of its members count."""
         return (self.team, self.count) if self.team and self.count else None
 
-    def take(self, change: Change, session: str | None) -> None:
-        """Something became known of a helper."""
+    def apply(self, change: Change, session: str | None) -> None:
         match change:
             case Joined():
                 self._join(change, session)
@@ -77,17 +75,16 @@ class Members:
                 assert_never(change)
 
     def forget_killed(self) -> None:
-        """The agent ended a turn since, and so knows of them."""
+        """Forget the killed members: the agent ended a turn since, and so knows of them."""
         self._killed.clear()
 
     def clear(self) -> None:
-        """There is no team any more, and nobody counts."""
-        self.team, self._untold = None, 0
+        self.team, self._surplus = None, 0
         self._members.clear()
 
     def give_up(self) -> None:
-        """Those who count now count no longer, whatever becomes of them."""
-        self._untold = 0
+        """Have the members that count now count no longer, whatever becomes of them."""
+        self._surplus = 0
         self._members.clear()
 
     def _join(self, joined: Joined, session: str | None) -> None:
@@ -95,7 +92,7 @@ class Members:
         if joined.member in self._members:
             return
         if len(self._members) >= _MOST:
-            self._untold += 1
+            self._surplus += 1
             return
         life = self._lives.pop(joined.member, 0) + 1
         self._lives[joined.member] = life
@@ -114,7 +111,7 @@ class Members:
             self._killed[left.member] = member.name if member else left.member
 
     def _run(self, running: Running, session: str | None) -> None:
-        self._untold = 0
+        self._surplus = 0
         listed = {one.member for one in running.members}
         ended = [
             name
@@ -131,44 +128,40 @@ _MOST_NEWS = 1000
 
 
 class StreamTeam:
-    """Takes the events of a session, one after the other, in bounded memory whether or not anybody asks for the news."""
+    """Reads the events of a session, one after the other, in bounded memory whether or not the caller asks for the news."""
 
     def __init__(self, reader: StreamReader) -> None:
         self._reader = reader
         self._members = Members()
         self._news: list[Change] = []
 
-    def is_told_in(self, line: bytes) -> bool:
-        """Whether a line may tell something; most do not, and need not be parsed for it."""
-        return any_of(self._reader.telling).search(line) is not None
+    def may_tell(self, line: bytes) -> bool:
+        """Whether a line may tell something of the team; most do not, and need not be parsed for it."""
+        return any_of(self._reader.words).search(line) is not None
 
     def take(self, event: Event) -> None:
-        """One more event."""
         changes = self._reader.read(event).changes
         for change in changes:
-            self._members.take(change, self._reader.session)
+            self._members.apply(change, self._reader.session)
         self._news += changes
         if len(self._news) > _MOST_NEWS:
-            self._news = [self._members.listed()]
+            self._news = [self._members.running()]
 
-    def spoke(self) -> None:
-        """The agent went on, and so knows what was killed before."""
+    def note_turn(self) -> None:
+        """Note that the agent went on, and so knows which helpers were killed before."""
         self._members.forget_killed()
 
-    def news(self) -> tuple[Change, ...]:
-        """What became known since this was last asked for."""
+    def take_news(self) -> tuple[Change, ...]:
+        """Return the changes since the last call."""
         news, self._news = tuple(self._news), []
         return news
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Those who count."""
         return self._members.ids
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The work that is lost if the session is over: what was killed, and what has not ended.
-
-        An idle teammate cannot be told from one that works, and stays until it is shut down: it is no lost work.
-        """
-        return (*self._members.killed, *self._members.names_but("teammate"))
+        """The helpers whose work is lost if the session is over: those that were killed, and those that have not ended."""
+        # An idle teammate looks like one that works, and stays until it is shut down: it is no lost work.
+        return (*self._members.killed, *self._members.names_except("teammate"))

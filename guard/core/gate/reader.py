@@ -1,4 +1,4 @@
-"""What one line of an agent's event stream means for its helpers and for its turn."""
+"""The interface of the stream readers: what one line of an agent's event stream means for its helpers and its turn."""
 
 import re
 from abc import ABC, abstractmethod
@@ -15,19 +15,19 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class TurnUsage:
-    """What a turn took, as far as the agent's program tells it."""
+    """The tokens of a turn, as far as the agent CLI tells them."""
 
     input_tokens: int = 0
-    """Tokens that were read, those from a cache among them; 0 if the program does not say."""
+    """Input tokens, with those from a cache; 0 if the agent CLI does not say."""
     context_window: int | None = None
 
 
 class LineMeaning(NamedTuple):
-    """What a line means; most lines mean nothing here."""
+    """What a line means; most lines mean nothing to the gate."""
 
     changes: tuple[Change, ...] = ()
     end_of_turn: bool = False
-    """Whether the agent's own turn ends with this line, well or badly."""
+    """Whether the agent's own turn ends with this line, with success or not."""
     begins_turn: bool = False
     """Whether the line shows that the agent itself is at work."""
     usage: TurnUsage | None = None
@@ -37,54 +37,52 @@ NOTHING = LineMeaning()
 
 
 class StreamReader(ABC):
-    """Reads the events of one agent's program, one after the other."""
+    """Reads the events of one agent CLI, one after the other."""
 
     name: ClassVar[str]
     ending: ClassVar[tuple[bytes, ...]]
     """A line that ends a turn has one of these words, each with the quotation mark before it."""
     beginning: ClassVar[tuple[bytes, ...]]
-    """A line that begins a turn has one of these; they are looked for only between two turns."""
+    """A line that begins a turn has one of these words; they are looked for only between two turns."""
     kills_helpers: ClassVar[bool] = False
-    """Whether the program ends its helpers, without a word, when it ends itself."""
+    """Whether the agent CLI ends its helpers silently when it ends itself."""
 
     def __init__(self) -> None:
         self.session: str | None = None
 
     @property
     @abstractmethod
-    def telling(self) -> tuple[bytes, ...]:
-        """A line without any of these words means nothing at this place of the stream."""
+    def words(self) -> tuple[bytes, ...]:
+        """A line without any of these words means nothing at this point of the stream."""
 
     @abstractmethod
     def read(self, event: Event) -> LineMeaning:
-        """What the next line means that has a telling word."""
+        """Return what the event of the next line means; the line has one of the words."""
 
-    def know(self, session: object) -> None:
-        """Remember the session's id, the first that is one."""
+    def note_session(self, session: object) -> None:
+        """Keep the first valid id of a session."""
         if self.session is None and isinstance(session, str) and is_id(session):
             self.session = session
 
 
 @cache
 def any_of(words: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    """Finds any of these words, all of which begin with a quotation mark: that is what makes it fast."""
+    """Return a pattern that finds any of these words; it is fast because all begin with a quotation mark."""
     return re.compile(b'"(?:' + b"|".join(re.escape(word[1:]) for word in words) + b")")
 
 
 def name_in(value: object) -> str:
-    """What something is called, on one line and not too long; nothing if it has no name."""
+    """Return a name on one line, shortened; empty if the value is no text."""
     words = text_of(value).encode(errors="replace").decode().split()
     return " ".join(words)[:_LONGEST_NAME]
 
 
 def member_in(value: object) -> str | None:
-    """The id of a helper, if it is one."""
     if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
         return None
     return value.encode(errors="replace").decode()
 
 
 def count_in(value: object) -> int:
-    """A number of tokens; 0 for anything else."""
     number = number_in(value)
     return int(number) if number is not None and number > 0 else 0

@@ -1,4 +1,4 @@
-"""Gemini CLI's `stream-json`: one result ends it, and of helpers in the background it tells nothing."""
+"""Read the streams of Gemini CLI (`stream-json`), Qwen Code (`stream-json`) and OpenCode (`run --format json`)."""
 
 from guard.core.base.event_values import Event, part_of
 from guard.core.gate.claude import ClaudeStream
@@ -6,15 +6,17 @@ from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
 
 
 class GeminiStream(StreamReader):
+    """One result ends the stream; it tells nothing of helpers in the background."""
+
     name = "gemini"
-    telling = (b'"init"', b'"result"')
+    words = (b'"init"', b'"result"')
     ending = (b'"result"',)
     beginning = (b'"message"', b'"tool_use"')
 
     def read(self, event: Event) -> LineMeaning:
         match event.get("type"):
             case "init":
-                self.know(event.get("session_id"))
+                self.note_session(event.get("session_id"))
             case "message" | "tool_use":
                 return LineMeaning(begins_turn=True)
             case "result":
@@ -24,11 +26,13 @@ class GeminiStream(StreamReader):
 
 
 class QwenStream(ClaudeStream):
+    """Claude's events with its own tool names; it tells nothing of shells in the background."""
+
     name = "qwen"
     spawning = ("agent", "task")
 
     def _usage(self, event: Event) -> TurnUsage:
-        """Its input tokens have the cached ones among them."""
+        # Its input tokens include the cached ones.
         return TurnUsage(count_in(part_of(event, "usage").get("input_tokens")))
 
 
@@ -36,18 +40,23 @@ _FINISHED = ("stop", "length", "content-filter")
 
 
 class OpenCodeStream(StreamReader):
+    """There is no closing line: the step that stops ends the turn, and each step has its own tokens.
+
+    A subagent runs inside the tool call that starts it, and has a session of its own.
+    """
+
     name = "opencode"
-    telling = (b'"step_start"', b'"step_finish"')
+    words = (b'"step_start"', b'"step_finish"')
     ending = (b'"step_finish"',)
     beginning = (b'"step_start"',)
 
     def __init__(self) -> None:
         super().__init__()
         self._tokens = 0
-        """What the steps of this turn have read."""
+        """The input tokens of the steps of this turn."""
 
     def read(self, event: Event) -> LineMeaning:
-        self.know(event.get("sessionID"))
+        self.note_session(event.get("sessionID"))
         if event.get("sessionID") != self.session:
             return NOTHING
         match event.get("type"):

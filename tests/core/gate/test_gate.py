@@ -681,10 +681,10 @@ def test_an_end_is_told_once_and_that_of_work_in_the_foreground_never() -> None:
 def test_only_the_life_that_is_meant_ends() -> None:
     members = Members()
     for change in (Joined("a", "subagent"), MemberLeft("a", "killed"), Joined("a", "subagent")):
-        members.take(change, "s1")
-    members.take(MemberLeft("a", "ended", incarnation=1), "s1")
+        members.apply(change, "s1")
+    members.apply(MemberLeft("a", "ended", incarnation=1), "s1")
     assert members.holder == ("session:s1", 1)
-    members.take(MemberLeft("a", "ended", incarnation=2), "s1")
+    members.apply(MemberLeft("a", "ended", incarnation=2), "s1")
     assert (members.count, members.killed) == (0, ("a",))
 
 
@@ -695,7 +695,7 @@ def test_somebody_is_killed_once() -> None:
         MemberLeft("a", "killed"),
         MemberLeft("a", "killed"),
     ):
-        members.take(change, "s1")
+        members.apply(change, "s1")
     assert members.killed == ("work",)
 
 

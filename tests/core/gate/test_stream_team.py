@@ -29,13 +29,13 @@ def team(*events: dict[str, Any], agent: str = "claude") -> StreamTeam:
 
 def test_news_are_told_once() -> None:
     one = team(init(), begun(1), ended(1))
-    assert one.news() == (Joined("t1", "background_shell", "job 1"), MemberLeft("t1", "ended"))
-    assert one.news() == ()
+    assert one.take_news() == (Joined("t1", "background_shell", "job 1"), MemberLeft("t1", "ended"))
+    assert one.take_news() == ()
 
 
 def test_news_that_nobody_asks_for_become_a_list_of_who_counts() -> None:
     one = team(*map(begun, range(2000)), *map(ended, range(1, 2000)))
-    first, *later = one.news()
+    first, *later = one.take_news()
     assert isinstance(first, Running)
     assert len(later) <= 1000
     assert one.members == ("t0",)
@@ -44,7 +44,7 @@ def test_news_that_nobody_asks_for_become_a_list_of_who_counts() -> None:
 def test_what_was_killed_before_the_agent_went_on_is_not_lost() -> None:
     one = team(begun(1), begun(2), ended(1, "stopped"))
     assert list(one.lost) == ["job 1", "job 2"]
-    one.spoke()
+    one.note_turn()
     assert list(one.lost) == ["job 2"]
 
 
@@ -56,7 +56,7 @@ def test_a_teammate_counts_and_is_no_lost_work() -> None:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_only_lines_that_may_tell_something_are_parsed_for_it(agent: str) -> None:
     one = StreamTeam(stream_reader(agent))
-    assert not one.is_told_in(b'{"type":"user","message":{"content":"a long output"}}')
+    assert not one.may_tell(b'{"type":"user","message":{"content":"a long output"}}')
 
 
 OPEN = {
@@ -115,7 +115,7 @@ def test_the_reader_of_the_output_follows_the_team(name: str, joined: bool) -> N
     one = reader(name.partition("-")[0])
     one.feed(stream(name))
     assert one.team is not None
-    assert bool(one.team.news()) is joined
+    assert bool(one.team.take_news()) is joined
     assert (one.team.members, one.team.lost) == ((), ())
 
 
