@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from guard.check.leftovers import Leftovers
 
 _PAUSE_SECONDS = 0.2
-_NOTHING_BEFORE = "no baseline was recorded before: everything dirty counts as the iteration's"
+_NOTHING_BEFORE = (
+    "no baseline was recorded before: every uncommitted change counts as the iteration's"
+)
 
 
 @dataclass
@@ -168,9 +170,9 @@ class Check:
         if baseline.at is None:
             yield _NOTHING_BEFORE
         if found.aside:
-            yield f"{plural(len(found.aside), 'file')} changed when no guard was watching: the user's"
+            yield f"{plural(len(found.aside), 'file')} changed while no guard was watching, and count as the user's"
         if replaced_since(baseline.dirty, found.dirty.files) and baseline.kept:
-            yield f"what the user had before is safe: {baseline.kept}"[:512]
+            yield f"the user's work from before the iteration is safe: {baseline.kept}"[:512]
 
     def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:
         # Of looks that led to a wait one after another only the newest is kept.

@@ -57,9 +57,11 @@ class Leftovers:
             try:
                 return self._by_program(self._program())
             except _NoProgram as error:
-                self.warn(f"{error}; guard's own rescue is used instead")
+                self.warn(f"{error}; guard uses its own rescue instead")
         elif self.settings.rescue.command:
-            self.warn("the rescue command has no part in this: guard's own rescue is used")
+            self.warn(
+                "with --dry-run or --branch guard uses its own rescue, not the rescue command"
+            )
         return self._by_guard(dry, on_branch)
 
     def only_keep(self, reason: str, why: str) -> Rescue:
@@ -100,7 +102,7 @@ class Leftovers:
         )
 
     def _paths(self) -> list[bytes]:
-        return sorted(self.dirty.paths([one for one in self.left if one.path not in self.held]))
+        return sorted(self.dirty.paths([file for file in self.left if file.path not in self.held]))
 
     def _held(self) -> tuple[HeldBack, ...]:
         # To commit these would commit the user's work too.
@@ -200,5 +202,5 @@ class Leftovers:
         subject, baseline = self.subject, self.subject.baseline
         others = subject.other_refs()
         facts = history(subject.repository, baseline, subject.environ, subject.git_limit, others)
-        unmarked = {oid: one._replace(rescued=False) for oid, one in facts.commits.items()}
+        unmarked = {oid: commit._replace(rescued=False) for oid, commit in facts.commits.items()}
         return count_work(replace(facts, commits=unmarked)).commits

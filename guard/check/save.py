@@ -50,14 +50,14 @@ class WorkKeeper:
     def warn_of_unread(self, kept: Snapshot) -> None:
         # Git passes over what it cannot read, so "nothing was left" may be wrong.
         if not kept.whole:
-            self.warn(f"not everything can be read, so something may be left: {kept.skipped[0]}")
+            self.warn(f"guard cannot read every file, so something may be left: {kept.skipped[0]}")
 
     def may_be_hidden(self) -> bool:
         """Whether `info/exclude`, which git obeys and no commit shows, changed since the baseline."""
         rules, began = self.subject.repository.common_dir / "info/exclude", self.subject.baseline.at
         with suppress(OSError):
             if began is not None and rules.stat().st_ctime > began.timestamp():
-                self.warn(f"{rules} was changed by the iteration: it may hide files from git")
+                self.warn(f"the iteration changed {rules}, which may hide files from git")
                 return True
         return False
 
@@ -73,7 +73,9 @@ class WorkKeeper:
             subject.git_limit,
         )
         if ref is not None:
-            self.warn(f"{plural(work.lost, 'commit')} lost by the iteration, kept by {ref}")
+            self.warn(
+                f"the iteration threw away {plural(work.lost, 'commit')}; guard keeps them at {ref}"
+            )
 
     def shared_with_user(self, left: tuple[DirtyFile, ...]) -> Mapping[str, str]:
         subject = self.subject

@@ -112,7 +112,7 @@ def _pin(
     try:
         oid = pin(git, ref, known, now, f"Baseline of {worktree}")
     except RepositoryProblem as error:
-        return {"warnings": (f"the baseline could not be pinned: {error.message}"[:_LONGEST],)}
+        return {"warnings": (f"guard could not pin the baseline: {error.message}"[:_LONGEST],)}
     return {"pin": ref, "pinned": oid}
 
 

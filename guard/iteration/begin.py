@@ -136,7 +136,7 @@ def _keep_all(guard: Invocation, recorded: BaselineRecorded) -> BaselineRecorded
     try:
         taken = keep(guard, Occasion("baseline", recorded.at))
     except GuardError as error:
-        guard.output.warn(f"what is in the work tree could not be kept: {error.message}")
+        guard.output.warn(f"guard could not keep a snapshot of the work tree: {error.message}")
         return recorded
     return recorded.model_copy(update={"kept": taken.recover})
 

@@ -118,7 +118,10 @@ def current_iteration(guard: Invocation, terms: CheckTerms) -> Iteration:
         )
     run = store.view(RUN, key)
     known = [run.open_iteration, run.last_iteration] if run and run.run == recorded.run else []
-    this = next((one for one in known if one and one.number == recorded.iteration), None)
+    this = next(
+        (iteration for iteration in known if iteration and iteration.number == recorded.iteration),
+        None,
+    )
     return Iteration(
         recorded.run,
         recorded.iteration,
@@ -151,7 +154,7 @@ def record_session(
             change.append(event)
     except GuardError as error:
         # An agent is at work: nothing stops for this.
-        guard.output.warn(f"the agent's session could not be recorded: {error.message}")
+        guard.output.warn(f"guard could not record the agent's session: {error.message}")
     opened = iteration.opened
     return replace(iteration, opened=opened.with_session(event)) if opened else iteration
 
@@ -206,5 +209,5 @@ def watch_processes(guard: Invocation, iteration: Iteration) -> ProcessWatch:
     last = last_check(guard, iteration)
     if last is not None:
         ago = (guard.clock.now() - last.at).total_seconds()
-        watch.recall((Living.model_validate(one, strict=False) for one in last.living), ago)
+        watch.recall((Living.model_validate(living, strict=False) for living in last.living), ago)
     return watch

@@ -52,16 +52,16 @@ class ProcessWatch:
 
     def recall(self, living: Iterable[Living], seconds_ago: float) -> None:
         now = time.monotonic()
-        for one in living:
-            if one.process is not None:
-                idle = one.idle_seconds + max(0.0, seconds_ago)
-                key = (one.process.pid, one.process.start)
-                self._seen[key] = _Seen(one.cpu_seconds, one.moved, now - idle)
+        for seen in living:
+            if seen.process is not None:
+                idle = seen.idle_seconds + max(0.0, seconds_ago)
+                key = (seen.process.pid, seen.process.start)
+                self._seen[key] = _Seen(seen.cpu_seconds, seen.moved, now - idle)
 
     def look(self) -> tuple[Living, ...]:
         now = time.monotonic()
         found = [self._living(stat, now) for stat in _processes(self.marked)]
-        found.sort(key=lambda one: one.idle_seconds)
+        found.sort(key=lambda living: living.idle_seconds)
         return tuple(found[:MOST_LIVING])
 
     def _living(self, stat: Stat, now: float) -> Living:
@@ -93,9 +93,9 @@ def _processes(marked: ProcessMark) -> list[Stat]:
     ours = _lineage(stats, os.getpid()) - {agent}
     started = _descendants(stats, marked.agent) if marked.agent is not None else set()
     found = [
-        one
-        for one in stats.values()
-        if one.pid not in ours and (one.pid in started or _belongs(one, marked))
+        stat
+        for stat in stats.values()
+        if stat.pid not in ours and (stat.pid in started or _belongs(stat, marked))
     ]
     readers = _readers(list(stats.values())) if found else set()
     return [stat for stat in found if stat.pid not in readers]
@@ -134,9 +134,9 @@ def _readers(stats: list[Stat]) -> set[int]:
     """
     pipes = {pipe_of(os.getpid(), 1), pipe_of(os.getpid(), 2)} - {None}
     readers: set[int] = set()
-    while more := [one for one in stats if one.pid not in readers and one.pipe(0) in pipes]:
-        readers |= {one.pid for one in more}
-        pipes |= {one.pipe(1) for one in more} - {None}
+    while more := [stat for stat in stats if stat.pid not in readers and stat.pipe(0) in pipes]:
+        readers |= {stat.pid for stat in more}
+        pipes |= {stat.pipe(1) for stat in more} - {None}
     return readers
 
 

@@ -56,13 +56,17 @@ def consult(question: ProbeQuestion) -> tuple[str | None, str]:
 def _cli(question: ProbeQuestion) -> Cli:
     if question.environ.get(PROBE):
         raise Refused(
-            "guard runs inside a probe, and a probe does not probe",
+            "guard runs inside a probe, and does not start another",
             f"if this is no probe, unset {PROBE}",
         )
     if question.agent not in AGENTS:
-        raise WrongUsage(f"{question.agent!r} cannot be asked", f"one of {', '.join(AGENTS)}")
+        raise WrongUsage(
+            f"guard cannot ask an agent {question.agent!r}", f"name one of {', '.join(AGENTS)}"
+        )
     if question.model and not _MODEL.fullmatch(question.model):
-        raise WrongUsage(f"{question.model!r} is no name of a model", "check probe_model")
+        raise WrongUsage(
+            f"{question.model!r} is not the name of a model", "check completion_check.probe_model"
+        )
     cli: Cli = import_module(f"guard.probe.{question.agent}").CLI
     return cli
 

@@ -65,7 +65,7 @@ class ProbeAttempt:
         if question.session is None and self._cli.needs_session:
             raise CannotAsk("no_session", "no session of this agent is known")
         if question.session is not None and not self._cli.sessions.fullmatch(question.session):
-            raise CannotAsk("no_session", f"{question.session!r} is no id of a session")
+            raise CannotAsk("no_session", f"{question.session!r} is not the id of a session")
         environ = probe_environment(question.environ, question.cwd)
         name = self._cli.program(question)
         program = find_program(name, environ, question.cwd)
@@ -170,18 +170,18 @@ def classify_failure(
     words.feed(finished.stdout)
     words.feed_error(finished.stderr)
     found = words.finish(_KILLED if finished.code is None else finished.code, now.astimezone())
-    told = words.told or line(found.reason)
+    sentence = words.told or line(found.reason)
     match found.outcome:
         case "limited" | "auth":
-            return found.outcome, told, found.retry_at
+            return found.outcome, sentence, found.retry_at
         case "transient":
-            return "overloaded", told, found.retry_at
+            return "overloaded", sentence, found.retry_at
         case "crash" if found.reason == "server_error":
-            return "overloaded", told, None
+            return "overloaded", sentence, None
     if finished.code == 0:
         return "unreadable", "there is no answer in the output", None
     reported = words.told if words.format else ""
-    said = reported or _last_line(errors) or told
+    said = reported or _last_line(errors) or sentence
     return "crashed", line(f"exit code {finished.code}: {said}"), None
 
 

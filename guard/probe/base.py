@@ -12,7 +12,7 @@ from guard.core.base.json_text import loads
 from guard.core.probe.answer import BadAnswer, ProbeFailure, answer_schema, probe_question
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-"""Claude Code, Codex and Copilot take a title as well, and would find somebody else's session by it."""
+"""Claude Code, Codex and Copilot take a title as well, and would find another session by it."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class ProbeCall:
 
     def home(self, variable: str, folder: str) -> Path:
         """The folder of a CLI: the one that a variable names, or one in the user's home."""
-        told = self.environ.get(variable)
-        return Path(told) if told else Path(self.environ.get("HOME", "/nonexistent"), folder)
+        named = self.environ.get(variable)
+        return Path(named) if named else Path(self.environ.get("HOME", "/nonexistent"), folder)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,11 @@ def read_events(output: bytes) -> list[Event]:
         whole = loads(output)
     except ValueError:
         return [_event(line) for line in output.splitlines() if line.lstrip()[:1] == b"{"]
-    return [one for one in (whole if isinstance(whole, list) else [whole]) if isinstance(one, dict)]
+    return [
+        event
+        for event in (whole if isinstance(whole, list) else [whole])
+        if isinstance(event, dict)
+    ]
 
 
 def _event(line: bytes) -> Event:

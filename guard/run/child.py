@@ -257,10 +257,15 @@ def _start_process(
             process_group=0,
         )
     except FileNotFoundError:
-        raise WrongUsage(f"there is no program {argv[0]!r}", "check its name and PATH") from None
+        raise WrongUsage(
+            f"there is no program {argv[0]!r}", "check its name, and whether it is on PATH"
+        ) from None
     except (PermissionError, OSError) as error:
         raise WrongUsage(
-            f"{argv[0]!r} cannot be started: {error.strerror}", "check that it is a program"
+            f"{argv[0]!r} cannot be started: {error.strerror}",
+            "check that the file is a program and may be run",
         ) from None
     except ValueError as error:
-        raise WrongUsage(f"the command cannot be started: {error}", "check it") from None
+        raise WrongUsage(
+            f"the command cannot be started: {error}", "check the words of the command"
+        ) from None

@@ -96,7 +96,7 @@ class AgentWatch:
     def _end(self, why: Cutoff, sentence: str) -> None:
         self.ended = why
         self.child.end()
-        self.guard.output.warn(f"{sentence}: it is ended, and what it left is judged")
+        self.guard.output.warn(f"{sentence}: guard ends it and judges what it left")
 
     def _note(self, session: str | None) -> None:
         """Record a session that has become known, so that the next guard can ask it if this one is killed."""

@@ -106,11 +106,11 @@ class Loop:
         if file is not None and left is None:
             if not self._reports:
                 raise WrongUsage(
-                    f"{file} has no boxes that can be read",
+                    f"{file} has no boxes that guard can read",
                     "--until-tasks-done needs a markdown file with `- [ ]` boxes",
                 )
             self._guard.output.warn(
-                f"{file} has no boxes that can be read any more: it ends nothing"
+                f"{file} has no boxes that guard can read any more: the loop does not end by it"
             )
         return left
 
@@ -164,7 +164,7 @@ class Loop:
         until = time.monotonic() + seconds
         try:
             while (left := until - time.monotonic()) > 0:
-                live.say(f"the next iteration waits; {left / 60:.1f} min more")
+                live.say(f"the next iteration begins in {left / 60:.1f} min")
                 time.sleep(min(_TICK_SECONDS, left))
         finally:
             live.clear()
@@ -195,5 +195,7 @@ def _read(file: Path) -> bytes:
     except OSError as error:
         raise WrongUsage(f"{file}: {error.strerror}", "check --prompt-file") from None
     if len(data) > _MOST_PROMPT_BYTES:
-        raise WrongUsage(f"{file} is larger than {_MOST_PROMPT_BYTES} bytes", "shorten it")
+        raise WrongUsage(
+            f"{file} is larger than {_MOST_PROMPT_BYTES} bytes", "shorten the prompt file"
+        )
     return data

@@ -54,9 +54,9 @@ class RegistryEntry:
         """Record the agent's own process: if guard is killed, the agent may live on."""
         where = self.agent.whereabouts
         if process is not None and where.pid is None and where.tmux_session is None:
-            told = where.model_copy(update={"pid": process.pid, "pid_start": process.start})
+            placed = where.model_copy(update={"pid": process.pid, "pid_start": process.start})
             with suppress(GuardError):
-                placing = Placing(told, self.guard.clock.boot())
+                placing = Placing(placed, self.guard.clock.boot())
                 store, now = self.guard.writable_store, self.guard.clock.now()
                 registry.record_place(store, now, self.agent, placing)
 
@@ -127,9 +127,13 @@ def enter_registry(
             if report is not None:
                 _tell(guard, report)
                 if agent_id is None and name != kind:
-                    guard.output.warn(f"{kind} is taken in task {task}: this agent is {name}")
+                    guard.output.warn(
+                        f"the name {kind} is taken in task {task}: this agent is called {name}"
+                    )
                 return RegistryEntry(guard, report.agent, in_loop)
-    raise Refused(f"task {task} changes all the time", "try again")
+    raise Refused(
+        f"the agents of task {task} changed at every attempt to join them", "run the command again"
+    )
 
 
 def _names(kind: str) -> Iterator[str]:
@@ -192,7 +196,7 @@ def _join(
         registry.record_end(store, now, known, detail[:512], None)
         return None
     if known is not None and owner == "unknown":
-        guard.output.warn(f"agent {name} of task {task} is taken over: {detail}")
+        guard.output.warn(f"guard takes over agent {name} of task {task}: {detail}")
         registry.give_up(store, now, known, f"taken over by another run: {detail}"[:_LONGEST])
         return None
     try:

@@ -92,7 +92,7 @@ def finish_open_iteration(
         return None
     refuse_beside_another(run)
     iteration = current_iteration(guard, CheckTerms())
-    guard.output.warn(f"iteration {opened.number} was left unfinished; it is judged first")
+    guard.output.warn(f"iteration {opened.number} was left unfinished; guard judges it first")
     return judge(
         guard,
         iteration,

@@ -559,7 +559,7 @@ def test_an_agent_of_which_nobody_knows_is_taken_over(repository: Path, tmp_path
     assert run("agent", "import", file).code == 0
     words = ("run", "--task", "T1", "--agent-id", "a1", "--no-probe", "--no-wait", "--", "true")
     result = run(*words)
-    assert (result.code, "is taken over" in result.err) == (10, True)
+    assert (result.code, "guard takes over agent" in result.err) == (10, True)
     listed = report("agent", "list", "--no-look")
     assert (listed["agents"][0]["incarnation"], listed["active"]) == (2, 0)
 

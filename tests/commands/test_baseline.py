@@ -98,7 +98,7 @@ def test_a_pin_that_cannot_be_made_is_a_warning(repository: Path) -> None:
     write(repository / ".git" / "refs" / "guard", "in the way\n")
     result = run("baseline", "--format", "json")
     assert (result.code, result.json["pin"]) == (0, None)
-    assert result.err.startswith("guard: warning: the baseline could not be pinned: ")
+    assert result.err.startswith("guard: warning: guard could not pin the baseline: ")
     assert len(result.json["warnings"]) == 1
 
 
@@ -157,4 +157,4 @@ def test_a_baseline_that_cannot_keep_it_says_so(repository: Path) -> None:
     write(place / "shadow.git", "in the way\n")
     result = run("baseline")
     assert result.code == 0
-    assert "guard: warning: what is in the work tree could not be kept: " in result.err
+    assert "guard: warning: guard could not keep a snapshot of the work tree: " in result.err

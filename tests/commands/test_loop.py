@@ -178,7 +178,7 @@ def test_a_prompt_that_changes_is_the_same_run(begun: Path, tmp_path: Path) -> N
 def test_a_task_file_that_is_not_there_is_wrong_usage(begun: Path) -> None:
     result = run("loop", "--until-tasks-done", "none.md", "--", "true")
     assert (result.code, result.out) == (2, "")
-    assert "none.md has no boxes that can be read" in result.err
+    assert "none.md has no boxes that guard can read" in result.err
 
 
 def test_a_task_file_that_the_agent_deletes_ends_nothing_and_is_missed_aloud(
@@ -189,7 +189,7 @@ def test_a_task_file_that_the_agent_deletes_ends_nothing_and_is_missed_aloud(
         "loop", *QUICK, "--until-tasks-done", tasks, "--probe-command",
         answering(tmp_path, "complete"), "--", "rm", "-f", tasks,
     )  # fmt: skip
-    assert (result.code, "no boxes that can be read any more" in result.err) == (20, True)
+    assert (result.code, "no boxes that guard can read any more" in result.err) == (20, True)
 
 
 def test_ctrl_c_ends_the_loop(begun: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_task_file_whose_boxes_cannot_be_told_is_not_done(
 ) -> None:
     (tmp_path / "tasks.md").write_bytes(data)
     result = run("loop", "--until-tasks-done", tmp_path / "tasks.md", "--", "true")
-    assert (result.code, "no boxes that can be read" in result.err) == (2, True)
+    assert (result.code, "no boxes that guard can read" in result.err) == (2, True)
 
 
 def test_a_task_file_that_is_no_file_is_not_waited_for(begun: Path, tmp_path: Path) -> None:

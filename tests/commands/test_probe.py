@@ -141,7 +141,7 @@ MISUSED: dict[str, tuple[list[str], int, str]] = {
     "a model that is an option": (
         ["--agent", "claude", "--session", SESSION, "--model=--help"],
         2,
-        "'--help' is no name of a model",
+        "'--help' is not the name of a model",
     ),
 }
 
@@ -156,7 +156,7 @@ def test_misused(words: list[str], code: int, said: str) -> None:
 def test_inside_a_probe_it_refuses(claude: StandIn) -> None:
     result = run("probe", "--agent", "claude", "--session", SESSION, env={"GUARD_PROBE": "1"})
     assert (result.code, result.out) == (1, "")
-    assert "a probe does not probe" in result.err
+    assert "does not start another" in result.err
     assert not claude.log.exists()
 
 

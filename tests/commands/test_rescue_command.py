@@ -187,7 +187,7 @@ def test_one_that_cannot_be_run_is_a_warning_and_guards_own_rescue(
     result = run("rescue", "--format", "json", env={"GUARD_RESCUE__COMMAND": command(tmp_path)})
     assert (result.code, result.json["reason"]) == (0, "rescued")
     assert words in result.err
-    assert "guard's own rescue is used instead" in result.err
+    assert "guard uses its own rescue instead" in result.err
     assert git(repository, "status", "--porcelain") == "?? mine.txt\n"
 
 
@@ -208,5 +208,5 @@ def test_it_has_no_part_in_a_plan_or_a_branch_of_its_own(
     command = script(tmp_path / "program", f"touch {tmp_path}/ran")
     result = run("rescue", word, env={"GUARD_RESCUE__COMMAND": command})
     assert result.code == 0
-    assert "the rescue command has no part in this" in result.err
+    assert "guard uses its own rescue, not the rescue command" in result.err
     assert not (tmp_path / "ran").exists()

@@ -153,7 +153,7 @@ def too_much(tmp_path: Path) -> dict[str, Any]:
         (failing, "trouble"),
         (slow, "no answer within 1 s"),
         (slower_than_the_rescue, "no answer within 8 s"),
-        (inside_a_probe, "a probe does not probe"),
+        (inside_a_probe, "does not start another"),
         (no_model, "no name of a model"),
         (too_much, "it printed more than"),
     ],

@@ -128,7 +128,7 @@ def test_a_repository_that_cannot_be_pinned_has_a_baseline_all_the_same(project:
     write(project / ".git" / "refs" / "guard", "in the way\n")
     event = recorded(project)
     assert (event.pin, event.pinned) == (None, None)
-    assert event.warnings[0].startswith("the baseline could not be pinned: git update-ref failed: ")
+    assert event.warnings[0].startswith("guard could not pin the baseline: git update-ref failed: ")
     baseline = taken(project)
     commit(project, "new.txt")
     assert work_since(baseline, project).new_commits == 1

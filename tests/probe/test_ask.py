@@ -248,7 +248,7 @@ def test_what_is_no_model_becomes_no_argument(model: str, tmp_path: Path) -> Non
 
 
 def test_an_agent_that_nobody_knows(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="cannot be asked"):
+    with pytest.raises(WrongUsage, match="cannot ask an agent"):
         asked(tmp_path, "../claude")
 
 

@@ -72,5 +72,5 @@ def test_what_cannot_be_read_is_said_before_nothing_is_left(
         check=False,
     )
     (repository / "work").chmod(0o700)
-    assert "not everything can be read, so something may be left: work: Permission" in done.stderr
+    assert "guard cannot read every file, so something may be left: work: Permission" in done.stderr
     assert "not in it: work: Permission denied" in done.stdout

@@ -33,7 +33,7 @@ class BreakerRecorded(_BreakerEvent):
     denied: bool
     rescued: bool
     head: Line | None
-    """The commit that the work tree stood at when it ended; None if nobody looked."""
+    """The commit that the work tree stood at when it ended; None if it was not read."""
 
 
 class BreakerOpened(_TimedBreakerEvent):

@@ -32,7 +32,7 @@ class Trial(Frozen):
     """The claim on the one iteration that a half-open breaker allows."""
 
     holder: Process | None
-    """Who may run it; None if nobody could tell, then only the lease ends the claim."""
+    """The process that may run it; None if its start time could not be read, then only the lease ends the claim."""
     claimed: Reading
     lease_seconds: Seconds
     reason: Line

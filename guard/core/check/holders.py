@@ -18,19 +18,19 @@ def may_go_on(living: Living, policy: Policy) -> bool:
 
 def may_commit(seen: Evidence, policy: Policy) -> bool:
     """Whether guard may commit what was left: not while something is at work, and not while the agent itself lives."""
-    busy = any(is_holding(one, policy) for one in seen.living) or living_agent(seen, policy)
+    busy = any(is_holding(living, policy) for living in seen.living) or living_agent(seen, policy)
     return policy.rescue and policy.wait and not busy
 
 
 def living_agent(seen: Evidence, policy: Policy) -> Living | None:
-    agents = (one for one in seen.living if one.kind == "agent")
-    return next((one for one in agents if may_go_on(one, policy)), None)
+    agents = (living for living in seen.living if living.kind == "agent")
+    return next((living for living in agents if may_go_on(living, policy)), None)
 
 
 def hung_members(seen: Evidence, policy: Policy) -> list[Living]:
     """The members that have lived too long without progress, if no member of the team is at work."""
-    members = [one for one in seen.living if one.kind == "member"]
-    return [] if any(is_holding(one, policy) for one in members) else members
+    members = [living for living in seen.living if living.kind == "member"]
+    return [] if any(is_holding(living, policy) for living in members) else members
 
 
 def is_news(before: tuple[Living, ...], now: tuple[Living, ...], policy: Policy) -> bool:

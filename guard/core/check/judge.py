@@ -69,7 +69,7 @@ def judge(evidence: Evidence, policy: Policy) -> Ruling:
 def _helpers_killed(seen: Evidence, policy: Policy) -> Decision | None:
     if seen.output is None or not seen.output.killed or _has_hung(seen):
         return None
-    outlived = next((one for one in seen.living if is_holding(one, policy)), None)
+    outlived = next((living for living in seen.living if is_holding(living, policy)), None)
     if outlived is not None and policy.wait and seen.waited_seconds < policy.max_wait_seconds:
         return _hold(seen, policy, f"the session was cut off, and {outlived.name} outlived it")
     lost = seen.output.killed
@@ -134,10 +134,10 @@ def _waits_for_helper(seen: Evidence, policy: Policy) -> Decision | None:
     answer = asked.answer if asked else None
     if answer is None or not (answer.agents_active or answer.reading() == "waiting"):
         return None
-    quiet = [one for one in seen.living if may_go_on(one, policy)]
+    quiet = [living for living in seen.living if may_go_on(living, policy)]
     if not quiet:
         return None
-    newest = min(quiet, key=lambda one: one.idle_seconds)
+    newest = min(quiet, key=lambda living: living.idle_seconds)
     why = f"the session waits for helpers, and {newest.name} lives, idle for {_span(newest)}"
     if seen.round >= policy.max_probes:
         return _goes_on(seen, policy, why)

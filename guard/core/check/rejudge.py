@@ -52,10 +52,10 @@ def _read(model: type[M], document: object) -> M:
         raise ValueError(first_problem(error)) from None
 
 
-def apply_settings(policy: Policy, told: Sequence[str]) -> Policy:
+def apply_settings(policy: Policy, settings: Sequence[str]) -> Policy:
     """The policy with `name=value` settings in it; a ValueError names the one that does not fit."""
     values: dict[str, Any] = policy.model_dump()
-    for pair in told:
+    for pair in settings:
         name, equals, value = pair.partition("=")
         name = name.removeprefix("completion_check.")
         if not equals or name not in values:
@@ -71,13 +71,13 @@ def explain(evidence: Evidence, policy: Policy) -> JudgeReport:
     return _report(judge(evidence, policy), policy, 1, 1, None)
 
 
-def replay_check(made: CheckMade, told: Sequence[str]) -> JudgeReport:
+def replay_check(made: CheckMade, settings: Sequence[str]) -> JudgeReport:
     """Judge the looks of a past check under other settings: the first verdict, or the step where its evidence ends."""
-    policy = apply_settings(_read(Policy, made.policy), told)
+    policy = apply_settings(_read(Policy, made.policy), settings)
     rulings = [judge(_read(Evidence, look), policy) for look in made.looks]
     if not rulings:
         raise ValueError("the check kept no evidence")
-    verdicts = (n for n, one in enumerate(rulings, 1) if isinstance(one.decision, Verdict))
+    verdicts = (n for n, ruling in enumerate(rulings, 1) if isinstance(ruling.decision, Verdict))
     number = next(verdicts, len(rulings))
     return _report(rulings[number - 1], policy, number, len(rulings), made)
 

@@ -223,10 +223,10 @@ def _output(seen: Evidence) -> list[Fact]:
 def _processes(seen: Evidence) -> list[Fact]:
     return [
         Fact(
-            source="team" if one.kind == "member" else "processes",
-            fact=f"{one.name} is alive, last seen at work {one.idle_seconds:.0f} s ago",
+            source="team" if living.kind == "member" else "processes",
+            fact=f"{living.name} is alive, last seen at work {living.idle_seconds:.0f} s ago",
         )
-        for one in seen.living[:5]
+        for living in seen.living[:5]
     ]
 
 
@@ -240,11 +240,11 @@ def _probes(seen: Evidence) -> list[Fact]:
     return [
         Fact(
             source="probe",
-            fact=f"says {one.answer.status}: {one.answer.message}"
-            if one.answer
-            else f"failed ({one.failure}): {one.detail}",
+            fact=f"says {probe.answer.status}: {probe.answer.message}"
+            if probe.answer
+            else f"failed ({probe.failure}): {probe.detail}",
         )
-        for one in seen.probes
+        for probe in seen.probes
     ]
 
 

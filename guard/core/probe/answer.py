@@ -140,7 +140,7 @@ def extract_answer(output: bytes, nonce: str, *, whole_may_omit_nonce: bool = Fa
         found = objects_in(text)
     except ValueError as error:
         raise BadAnswer(error) from None
-    ours = [one for one in found if nonce in one]
+    ours = [candidate for candidate in found if nonce in candidate]
     if not ours and whole_may_omit_nonce and found == [text]:
         ours = found
     claims = max(len(ours), _claims(text, nonce))
@@ -166,7 +166,7 @@ def _claims(text: str, nonce: str) -> int:
 
 
 def _missing(found: list[str]) -> str:
-    if any('"nonce"' in one for one in found):
+    if any('"nonce"' in candidate for candidate in found):
         return "the answer does not carry the nonce of this probe"
     return "there is no JSON object with the nonce of this probe in the answer"
 
