@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.history import append, spawned, updated
 from benchmarks.measure import Row, at_least, paired, scratch
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.record import NO_HASH, encode
 from guard.store.file_store import FileStore
 from guard.system.private_files import sync_data

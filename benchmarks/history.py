@@ -9,7 +9,7 @@ from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.claims.evidence import ClaimEvidence, WorkSinceBaseline
 from guard.core.claims.settings import ClaimPolicy
 from guard.core.claims.validate import validate
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.store.file_store import FileStore
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)

@@ -13,7 +13,7 @@ from benchmarks.history import append, spawned
 from benchmarks.measure import Row, at_most, cpu_seconds, scratch
 from guard.core.agents.events import AgentBaselineRecorded
 from guard.core.base.paths import spell
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 MANY, FEW = 1000, 10
 

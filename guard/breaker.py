@@ -26,9 +26,9 @@ from guard.core.breaker.events import BreakerEvent
 from guard.core.breaker.report import BreakerReport
 from guard.core.iteration.events import Process, Status
 from guard.errors import RepositoryProblem, WrongUsage
-from guard.git.head import has_new_commits, head
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
+from guard.git.refs import has_new_commits, head
 from guard.store import Change, Store
 from guard.system import process_identity as alive
 from guard.system.clock import Clock

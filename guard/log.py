@@ -7,9 +7,8 @@ from typing import Any
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.check.events import CheckMade
-from guard.core.log.event import BaseEvent
-from guard.core.log.migrations import RECORD_VERSION
-from guard.core.log.record import START
+from guard.core.log.events import BaseEvent
+from guard.core.log.record import RECORD_VERSION, START
 from guard.core.log.reports import RebuildReport, VerifyReport
 from guard.core.metrics.report import MetricsReport
 from guard.errors import GuardError, Refused, WrongUsage

@@ -9,7 +9,7 @@ from guard.activity.subject import AgentSubject, Figures, Sign
 from guard.core.agents.whereabouts import Whereabouts
 from guard.install.agents import AGENT_CLIS
 from guard.system import tmux
-from guard.system.bounded_walk import BoundedWalk, FolderListing
+from guard.system.foreign_files import BoundedWalk, FolderListing
 from guard.system.host import here, same_place
 from guard.system.process_identity import start_time
 

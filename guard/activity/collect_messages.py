@@ -18,7 +18,7 @@ from guard.activity.foreign_json import (
 )
 from guard.activity.subject import AgentSubject, PartialTrouble, Sign
 from guard.core.activity.noise import is_acknowledgement, is_meaningful_progress, own_words
-from guard.system.bounded_walk import contents
+from guard.system.foreign_files import contents
 
 _MOST_FILES = 50
 _MOST_WORDS = 8192

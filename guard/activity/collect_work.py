@@ -11,7 +11,7 @@ from guard.core.activity.assess import CLOCK_SKEW
 from guard.core.activity.sources import SourceName
 from guard.git.authors import AuthoredCommit, commits_since
 from guard.git.locate import at
-from guard.system.bounded_walk import BoundedWalk, FolderListing
+from guard.system.foreign_files import BoundedWalk, FolderListing
 
 _MOST_ENTRIES, _MOST_DEPTH = 20_000, 16
 _SKIPPED = frozenset(

@@ -11,7 +11,7 @@ from time import monotonic
 
 from guard.activity.subject import AgentSubject, TooMuch
 from guard.core.activity.settings import NAME_END, fill_patterns
-from guard.system.bounded_walk import FolderListing, listing
+from guard.system.foreign_files import FolderListing, listing
 
 _MOST_ENTRIES = 20_000
 _WILD = re.compile(r"[*?\[]")

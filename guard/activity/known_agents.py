@@ -30,7 +30,7 @@ from guard.core.agents.whereabouts import Host
 from guard.core.base.paths import unspell
 from guard.core.coordinator.state import COORDINATOR, Coordinator, waiting_work
 from guard.core.iteration.run import RUN
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.errors import GuardError, Refused
 from guard.system.clock import Clock
 from guard.system.host import here, same_place

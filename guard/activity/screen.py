@@ -12,7 +12,7 @@ from rich.text import Text
 
 from guard.core.activity.status import CELLS, StatusReport, SurveyedAgent, cells, sort_by_urgency
 from guard.core.base.text import plural, visible
-from guard.system.news import News
+from guard.system.file_events import News
 from guard.system.signals import handled
 
 _COLOURS = {"warning": "yellow", "critical": "dark_orange", "auto_resume": "red", "fresh": "green"}

@@ -24,8 +24,8 @@ from guard.core.base.text import valid
 from guard.core.claims.evidence import TestRun
 from guard.git.authors import AuthoredCommit, branches, by_name, commits_since
 from guard.git.locate import at
-from guard.system.bounded_walk import FolderListing, listing
 from guard.system.clock import Clock
+from guard.system.foreign_files import FolderListing, listing
 from guard.system.process_table import Stat, table
 
 T = TypeVar("T")

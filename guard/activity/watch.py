@@ -21,7 +21,7 @@ from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.base.text import harmless_json
 from guard.errors import GuardError
 from guard.store.log import LIVE
-from guard.system.news import News
+from guard.system.file_events import News
 
 _LONGEST_PAUSE = 15.0
 _SHORTEST_ROUND = 0.2

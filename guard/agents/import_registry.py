@@ -16,7 +16,7 @@ from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentName, ImportReport
 from guard.core.base.json_text import loads
 from guard.core.base.text import shorten, valid, visible
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.errors import Refused, StateProblem, WrongUsage
 from guard.store import Change
 from guard.system.private_files import close

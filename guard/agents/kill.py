@@ -21,9 +21,8 @@ from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import Refused
 from guard.system import tmux
 from guard.system.host import here, same_place
-from guard.system.process_identity import ancestors, start_time
-from guard.system.process_standing import standing
-from guard.system.process_tree import Tree
+from guard.system.process_identity import ancestors, process_state, start_time
+from guard.system.process_table import Tree
 
 How = Literal["asked", "forced", "gone_before", "nothing_recorded"]
 GRACE_SECONDS = 10.0
@@ -70,9 +69,12 @@ def end_agent(
 def _find_processes(place: Whereabouts) -> Tree | None:
     """Return the process tree of the agent, or of the guard that runs it; None if it has ended."""
     pid, start = place.pid, place.pid_start
-    if place.keeper_pid is not None and standing(place.keeper_pid, place.keeper_start) == "runs":
+    if (
+        place.keeper_pid is not None
+        and process_state(place.keeper_pid, place.keeper_start) == "runs"
+    ):
         pid, start = place.keeper_pid, place.keeper_start
-    found = standing(pid, start) if pid is not None else "gone"
+    found = process_state(pid, start) if pid is not None else "gone"
     if pid is not None and start is None and found == "gone" and place.tmux_session is None:
         raise Refused(f"process {pid} was never seen, so its end cannot be verified", _BY_HAND)
     if pid is None or found in ("gone", "reused"):
@@ -132,7 +134,7 @@ def _pane_processes(session: tmux.Session, environ: Mapping[str, str]) -> Tree:
     for pid in session.own:
         start = start_time(pid)
         if start is not None:
-            if session.server_pid not in ancestors(pid) and standing(pid, start) == "runs":
+            if session.server_pid not in ancestors(pid) and process_state(pid, start) == "runs":
                 problem = f"the processes of tmux session {session.name} are not visible from here"
                 raise Refused(problem, _BY_HAND)
             first.append((pid, start))

@@ -11,8 +11,7 @@ from guard.errors import WrongUsage
 from guard.system import tmux
 from guard.system.clock import Clock
 from guard.system.host import here, same_place
-from guard.system.process_identity import ancestors, start_time
-from guard.system.process_standing import standing
+from guard.system.process_identity import ancestors, process_state, start_time
 
 if TYPE_CHECKING:
     from guard.core.agents.report import Liveness
@@ -53,7 +52,7 @@ def _with_process(place: Whereabouts, pid: int, warnings: list[str]) -> Whereabo
     if pid <= 1 or pid > 2**31:
         raise WrongUsage(f"process {pid} cannot be an agent's", "give the agent's own process")
     start = start_time(pid)
-    if standing(pid, start) == "gone":
+    if process_state(pid, start) == "gone":
         raise WrongUsage(f"there is no process {pid}", "give the pid of the running agent")
     if start is None:
         warnings.append(f"the start time of process {pid} is not known")
@@ -66,7 +65,8 @@ def is_inside(place: Whereabouts, environ: Mapping[str, str]) -> bool:
         return False
     if place.pid is not None and place.pid_start is not None:
         return (
-            place.pid in ancestors(os.getpid()) and standing(place.pid, place.pid_start) == "runs"
+            place.pid in ancestors(os.getpid())
+            and process_state(place.pid, place.pid_start) == "runs"
         )
     if place.tmux_session is None:
         return False
@@ -226,7 +226,7 @@ def explain_elsewhere(host: Host | None, here: Host) -> str:
 
 
 def _look_at_process(pid: int, start: str | None) -> LivenessLook:
-    match standing(pid, start):
+    match process_state(pid, start):
         case "runs":
             return LivenessLook("alive", f"process {pid} runs")
         case "gone" if start is None:
@@ -259,7 +259,7 @@ def _look_at_missing(place: Whereabouts, identity: str, answer: tmux.Server) -> 
     # A server whose socket was deleted does not answer, but still has its sessions.
     name, server = place.tmux_session, tmux.server_of(identity)
     lost = server if server is not None and answer.pid != server[0] else None
-    if lost is not None and standing(*lost) in ("runs", "hidden"):
+    if lost is not None and process_state(*lost) in ("runs", "hidden"):
         detail = f"tmux server {lost[0]} of session {name} runs, but not on its socket"
         return LivenessLook("unknown", detail)
     if name in answer.sessions:

@@ -27,7 +27,7 @@ from guard.store.log import LIVE
 from guard.system.host import here
 
 if TYPE_CHECKING:
-    from guard.system.news import News
+    from guard.system.file_events import News
 
 _LONGEST_PAUSE = 15.0
 """How often guard looks at an agent whose end sends no event, such as a session on another machine."""
@@ -188,7 +188,7 @@ def wait_for_agents(
 
 def agent_news(guard: Invocation, task_id: str | None, files: Iterable[Path] = ()) -> "News":
     """Watch the log, the processes whose end may be an agent's end, and these files."""
-    from guard.system.news import News
+    from guard.system.file_events import News
 
     found = _find_agents(guard, task_id, False)
     places = [agent.whereabouts for agent in found if agent.status in ACTIVE]

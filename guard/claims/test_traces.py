@@ -16,7 +16,7 @@ from guard.core.base.paths import spell
 from guard.core.base.text import plural, visible
 from guard.core.claims.evidence import TestRun, TestSource
 from guard.core.claims.test_results import Result, read_jest_cache, read_junit, read_pytest_failures
-from guard.system.bounded_walk import MOST_BYTES, BoundedWalk, FolderListing, contents, listing
+from guard.system.foreign_files import MOST_BYTES, BoundedWalk, FolderListing, contents, listing
 
 PYTEST, CARGO, JEST = ".pytest_cache", ".fingerprint", "perf-cache-*"
 _MOST_ENTRIES = 10_000

@@ -18,9 +18,9 @@ from guard.core.claims.files import named_paths
 from guard.core.claims.settings import make_policy
 from guard.core.claims.validate import validate
 from guard.errors import GuardError
-from guard.git.ignored import ignored
 from guard.git.locate import Repository, at
 from guard.git.reader import RepositoryReader
+from guard.git.status import ignored
 
 _LONGEST_REASON = 400
 

@@ -12,7 +12,7 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
 from guard.core.base.text import harmless_json, plural, visible
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.reports import LogReport
 from guard.errors import WrongUsage
 

@@ -30,11 +30,11 @@ from guard.core.coordinator.state import COORDINATOR, Coordinator, empty_state, 
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.tick import is_due, is_of_a_tick, tick
 from guard.core.coordinator.upkeep_events import StateReconstructed, StateRecoveryNeeded
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.view import unseal
 from guard.errors import Refused, RepositoryProblem, WrongUsage
-from guard.git.head import UNBORN, head
 from guard.git.reader import RepositoryReader
+from guard.git.refs import UNBORN, head
 from guard.store import Change
 
 _MOST_FILES = 1000

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -12,6 +13,26 @@ from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import contents, has_reftable, heads
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
+
+UNBORN = "empty"
+
+
+def head(git: RepositoryReader) -> str | None:
+    """The commit that is checked out; `empty` before the first one; None if HEAD leads nowhere."""
+    found = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if found is not None:
+        return found
+    branch = git.line("symbolic-ref", "--quiet", "HEAD")
+    known = branch and git.line("rev-parse", "--verify", "--quiet", branch)
+    return UNBORN if branch and not known else None
+
+
+def has_new_commits(git: RepositoryReader, since: str, now: str) -> bool:
+    """Whether there are commits behind `now` that were not behind `since`; going back to an old commit brings none."""
+    if UNBORN in (since, now):
+        return since == UNBORN != now
+    return git.line("rev-list", "--count", "--max-count=1", now, f"^{since}") == "1"
+
 
 OWN = "refs/guard/"
 _FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"
@@ -160,3 +181,42 @@ def _stat(path: Path) -> bytes:
     except OSError:
         return b"-;"
     return b"%d %d %d;" % (status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+_COMMIT = """\
+tree {tree}
+{parents}author guard <guard@localhost> {seconds} +0000
+committer guard <guard@localhost> {seconds} +0000
+
+{subject}
+
+Made by guard, which only keeps these commits from being deleted. It is on no branch.
+"""
+
+
+def baseline_ref(worktree: str) -> str:
+    """The ref that pins the baseline of a work tree."""
+    return f"{OWN}baseline/{worktree}"
+
+
+def lost_ref(baseline: str) -> str:
+    """The ref that pins what was lost since a baseline."""
+    return f"{OWN}lost/{baseline}"
+
+
+def pin(git: RepositoryReader, ref: str, tips: Iterable[str], now: datetime, subject: str) -> str:
+    """Make the ref lead to all these commits, by a commit that has them as parents; its id.
+
+    Git walks history by date, so the date of the pin, not before that of its parents, keeps walks from it short.
+    """
+    tree = git.ask("hash-object", "-w", "-t", "tree", "--stdin", stdin=b"").decode().strip()
+    text = _COMMIT.format(
+        tree=tree,
+        parents="".join(f"parent {oid}\n" for oid in dict.fromkeys(tips)),
+        seconds=int(now.timestamp()),
+        subject=subject,
+    )
+    made = git.ask("hash-object", "-w", "-t", "commit", "--stdin", stdin=text.encode())
+    oid = made.decode().strip()
+    git.ask("update-ref", "--no-deref", "-m", "guard: pin", ref, oid)
+    return oid

@@ -17,8 +17,8 @@ from guard.core.iteration.events import DirtyFile
 from guard.core.work.uncommitted import changed_since, mixed_with_users
 from guard.git.dirty import Dirty, dirty
 from guard.git.locate import Repository
+from guard.git.reflogs import brought_back
 from guard.git.run import TIME_LIMIT_SECONDS
-from guard.git.stashes import brought_back
 
 MIXED = "mixed with changes that were there before the iteration"
 STASHED = "it was in the stash before the iteration"

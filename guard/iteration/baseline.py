@@ -17,10 +17,9 @@ from guard.errors import RepositoryProblem
 from guard.git.dirty import dirty
 from guard.git.gitdir_files import shallow_digest
 from guard.git.locate import Repository
-from guard.git.pins import baseline_ref, lost_ref, pin
 from guard.git.reader import RepositoryReader
 from guard.git.reflogs import lengths, stash
-from guard.git.refs import commit_of, read_refs, tree_of
+from guard.git.refs import baseline_ref, commit_of, lost_ref, pin, read_refs, tree_of
 from guard.git.run import TIME_LIMIT_SECONDS
 from guard.store import Store
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from guard.core.snapshots.snapshot import Occasion, Rescue
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
-from guard.git.search_path import outside
+from guard.git.run import outside
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import NAME as SHADOW
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import promote, prune_old, ready, take
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 
 # Much to import, and not needed for a snapshot alone.
 if TYPE_CHECKING:

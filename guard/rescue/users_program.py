@@ -15,7 +15,7 @@ from guard.snapshots.fast_import import Listing
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import Taken, promote, ready, take
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 
 _BY = "by the rescue command"
 

@@ -23,8 +23,8 @@ from guard.core.resume.report import ResumeReport
 from guard.errors import GuardError, ReaderGone
 from guard.resume.send import ResumeRequest, resume
 from guard.store.log import LIVE
+from guard.system.file_events import News
 from guard.system.host import here
-from guard.system.news import News
 
 _SHORTEST_ROUND = 2.0
 """Even if the log changes all the time, rounds start no more often."""

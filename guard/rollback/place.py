@@ -10,11 +10,11 @@ from pathlib import Path
 
 from guard.errors import StoreUnavailable
 from guard.git.locate import Repository
-from guard.git.search_path import outside
+from guard.git.run import outside
 from guard.rollback.settle_first import JOURNALS
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import NAME as SHADOW
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 from guard.system.private_files import close
 
 _LOCK = "rollback.lock"

@@ -37,7 +37,7 @@ from guard.core.failures.report import FailuresReport, FailureWarningsReport
 from guard.core.github.report import StepReport, ToldReport
 from guard.core.install.report import GitHooksReport, InstallReport
 from guard.core.iteration.report import BaselineReport
-from guard.core.log.migrations import RECORD_VERSION
+from guard.core.log.record import RECORD_VERSION
 from guard.core.log.replay import Checkpoint
 from guard.core.log.reports import (
     ConfigReport,

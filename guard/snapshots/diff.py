@@ -13,7 +13,7 @@ from guard.snapshots.contents import SnapshotContents
 from guard.snapshots.objects import Objects, ObjectUnreadable
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
 from guard.snapshots.walk import SnapshotWalk
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 
 _MOST_BYTES = 128 * 1024
 _MOST_DIFFS = 100

@@ -17,7 +17,7 @@ from guard.git.reader import RepositoryReader
 from guard.git.run import config_value
 from guard.git.status import no_filters
 from guard.snapshots.fast_import import Listing
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 
 _SETTINGS = {"core.safecrlf": "false", "i18n.commitEncoding": "UTF-8"}
 _OPERATIONS = {

@@ -21,7 +21,7 @@ from guard.snapshots.objects import Objects
 from guard.snapshots.safe_writer import SafeFolder
 from guard.snapshots.take import snapshot
 from guard.snapshots.write_files import Progress, Restored, Writing
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 
 _MOST_TRIES = 1000
 

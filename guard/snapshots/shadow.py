@@ -27,7 +27,7 @@ from guard.snapshots.stat_cache import (
     pack_stamps,
     verified_packs,
 )
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 from guard.system.private_files import Folder, close
 from guard.system.processes import Finished
 

@@ -19,12 +19,12 @@ from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.snapshot import Occasion, Snapshot, list_skipped
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.git.locate import Repository
-from guard.git.search_path import outside
+from guard.git.run import outside
 from guard.snapshots.collect import Taking
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import REFS, UNPROMOTED, Shadow, opened, recovery
 from guard.snapshots.stat_cache import CachedFiles, StatCache, recall, remember
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 
 _USUAL = SnapshotLimits()
 

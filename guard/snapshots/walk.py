@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guard.core.snapshots.paths import why_rebuilt
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 from guard.system.private_files import close
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.replay import CHECKPOINT_PATH, checkpoint, paths_touched
 from guard.core.log.table import view_kinds

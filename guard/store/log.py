@@ -12,8 +12,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from guard import __version__
-from guard.core.log.event import BaseEvent
-from guard.core.log.events import SegmentOpened
+from guard.core.log.events import BaseEvent, SegmentOpened
 from guard.core.log.record import START, BadRecord, LogEntry, Position, decoded, encode, unsealed
 from guard.errors import StoreUnavailable
 from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number

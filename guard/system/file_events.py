@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from guard.system.process_identity import process_state
+
 _MODIFY, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x2, 0x40, 0x80, 0x100, 0x200
 _DELETE_SELF, _MOVE_SELF, _ONLYDIR = 0x400, 0x800, 0x1000000
 _MASK = _MODIFY | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
@@ -160,3 +162,54 @@ if sys.platform == "darwin" or sys.platform.startswith("freebsd"):
             flags = select.KQ_EV_ADD | select.KQ_EV_CLEAR
             event = select.kevent(ident, filter=kind, flags=flags, fflags=notes)
             self._queue.control([event], 0, 0)
+
+
+_Sign = tuple[int, int, int] | None
+"""What changes with a file: which it is, its size, and its time; None while there is none."""
+
+
+class News:
+    """Files that are appended to, replaced, made or deleted, and processes that end; all since the last news.
+
+    What happens between making it and the first wait is news, too: make it first, then read, then wait.
+    """
+
+    def __init__(self, files: Iterable[Path], processes: Iterable[tuple[int, str]] = ()) -> None:
+        self._files = [Path(os.path.abspath(file)) for file in files]
+        self._running = set(processes)
+        self._bell: Bell = bell_for(self._files, [pid for pid, _ in self._running])
+        self._signs = [_sign(file) for file in self._files]
+
+    def wait(self, seconds: float) -> bool:
+        """Whether there is news, which there may be at once; False after this time."""
+        deadline = time.monotonic() + seconds
+        while not self._is_news():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self._bell.wait(min(left, self._bell.patience))
+        return True
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._bell.close()
+
+    def __enter__(self) -> "News":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _is_news(self) -> bool:
+        ended = {one for one in self._running if process_state(*one) in ("gone", "reused")}
+        self._running -= ended
+        before, self._signs = self._signs, [_sign(file) for file in self._files]
+        return bool(ended) or before != self._signs
+
+
+def _sign(file: Path) -> _Sign:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

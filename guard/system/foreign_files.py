@@ -3,7 +3,15 @@
 import errno
 import os
 import stat
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from time import monotonic
+
+from guard.system.private_files import close
 
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -15,3 +23,89 @@ def read_regular(path: Path, most: int) -> bytes:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         return file.read(most + 1)
+
+
+MOST_BYTES = 4 * 1024 * 1024
+_OPEN_NOT_A_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass
+class FolderListing:
+    """What is in one folder."""
+
+    folder: Path
+    folders: list[str]
+    files: dict[str, os.stat_result]
+    """Regular ones."""
+    seen: int = 0
+    """How many entries of whatever kind were looked at."""
+
+
+@dataclass
+class BoundedWalk:
+    """One look through a tree; the folders near its top come first."""
+
+    root: Path
+    enter: Callable[[FolderListing], Iterable[str]]
+    """The folders of a folder that are to be looked into."""
+    most_entries: int
+    most_depth: int
+    time_limit: float
+    whole: bool = True
+    """Whether all that was to be entered could be seen."""
+
+    def __iter__(self) -> Iterator[FolderListing]:
+        left, until = self.most_entries, monotonic() + self.time_limit
+        ahead = deque([(self.root, 0)])
+        while ahead:
+            folder, depth = ahead.popleft()
+            found = listing(folder, left)
+            if found is None or depth > self.most_depth:
+                self.whole = False
+            else:
+                yield found
+                left -= 1 + found.seen
+                ahead.extend((folder / name, depth + 1) for name in self.enter(found))
+            if left <= 0 or monotonic() > until:
+                self.whole = False
+                return
+
+
+def listing(folder: Path, most: int) -> FolderListing | None:
+    """What is in a folder, so many entries of it; None if it cannot be listed."""
+    found = FolderListing(folder, [], {})
+    try:
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, most):
+                _sort_in(entry, found)
+    except OSError:
+        return None
+    return found
+
+
+def _sort_in(entry: os.DirEntry[str], found: FolderListing) -> None:
+    """A folder or a file; nothing else, and nothing that is gone by now."""
+    found.seen += 1
+    with suppress(OSError):
+        status = entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            found.folders.append(entry.name)
+        elif stat.S_ISREG(status.st_mode):
+            found.files[entry.name] = status
+
+
+def contents(path: Path, most: int = MOST_BYTES) -> bytes | None:
+    """The beginning of a regular file; None if there is none that can be read."""
+    try:
+        descriptor = os.open(path, _OPEN_NOT_A_LINK)
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    except OSError:
+        return None
+    finally:
+        close(descriptor)

@@ -17,8 +17,7 @@ from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import Refused
 from guard.system import process_tree, tmux
 from guard.system.host import here
-from guard.system.process_identity import start_time
-from guard.system.process_standing import standing
+from guard.system.process_identity import process_state, start_time
 from tests.support.sessions import ending, until
 from tests.support.tmux_server import PAUSE, TMUX, TmuxServer, needs_tmux, tmux_server
 
@@ -57,7 +56,7 @@ def written(file: Path) -> tuple[int, str]:
 
 
 def is_gone(process: tuple[int, str]) -> bool:
-    return standing(*process) in ("gone", "reused")
+    return process_state(*process) in ("gone", "reused")
 
 
 def ended(where: Whereabouts, grace: float = LONG) -> str:
@@ -143,7 +142,7 @@ def test_what_it_starts_when_asked_is_forced_too(tmp_path: Path) -> None:
         assert ended(at_process(process.pid), 5) == "forced"
         assert process.wait(90) == -signal.SIGKILL
         # On a machine that has much else to do it may not have come that far.
-        assert not file.exists() or standing(int(file.read_text()), None) == "gone"
+        assert not file.exists() or process_state(int(file.read_text()), None) == "gone"
 
 
 def test_what_has_ended_before_is_told_so() -> None:
@@ -344,7 +343,7 @@ def test_a_stranger_that_got_the_number_of_a_dead_pane_is_left_alone(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert ended(where) == "asked"
     assert server.find("agent-1") is None
-    assert standing(stranger, start_time(stranger)) == "runs"
+    assert process_state(stranger, start_time(stranger)) == "runs"
 
 
 @needs_tmux
@@ -356,7 +355,7 @@ def test_a_window_that_is_linked_into_another_session_is_left_alone(server: Tmux
     known = [(pid, start_time(pid)) for pid in (own, others)]
     server.tell("link-window", "-d", "-s", "=stranger:0", "-t", "=agent-1:5")
     assert ended(where) == "asked"
-    assert [standing(*one) for one in known] == ["gone", "runs"]
+    assert [process_state(*one) for one in known] == ["gone", "runs"]
     assert server.find("agent-1") is None
     assert server.get("stranger").own == [others]
 

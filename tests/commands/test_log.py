@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
 from tests.support import NOW, TIME_LIMIT, commit, run

@@ -22,7 +22,7 @@ import pytest
 
 from guard import spawn_agent, update_agent_progress
 from guard.activity.screen import Screen
-from guard.system.news import News
+from guard.system.file_events import News
 from tests.support import commit, run, write
 from tests.support.sessions import ending, started
 

@@ -14,7 +14,7 @@ from guard.rescue.changes import PathChange
 from guard.rescue.move_branch import move_with_index, sweep_index
 from guard.rescue.stale_locks import note_locks, sweep_locks
 from guard.snapshots.project import Project
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.support import TIME_LIMIT, git, write
 from tests.support.rescuing import attempt_rescue

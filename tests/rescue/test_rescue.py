@@ -18,7 +18,7 @@ from guard.rescue.order import Orders
 from guard.rescue.select import CommitSelection
 from guard.snapshots.project import Project
 from guard.snapshots.take import ready, take
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, commit, git, write
 from tests.support.rescuing import BY_HAND, NOW, attempt_rescue, contents, fingerprint, recovered

@@ -13,7 +13,7 @@ from guard.core.snapshots.snapshot import Snapshot
 from guard.git.locate import find
 from guard.snapshots.project import Project
 from guard.snapshots.take import ready, take
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.snapshots.test_snapshot_faults import WITHOUT_PRIVILEGE, child
 from tests.support import git, write

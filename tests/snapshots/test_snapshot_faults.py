@@ -21,7 +21,7 @@ from guard.snapshots.fast_import import Stream, TreeChanges
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.take import ready, take
-from guard.system.deadline import Deadline
+from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.support import ROOT, git, write
 from tests.support.rescuing import (

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.log.event import BaseEvent
-from guard.core.log.events import LogSalvaged, SegmentOpened
-from guard.core.log.migrations import migrate_record
-from guard.core.log.record import START, BadRecord, LogEntry, Position, decode
+from guard.core.log.events import BaseEvent, LogSalvaged, SegmentOpened
+from guard.core.log.record import START, BadRecord, LogEntry, Position, decode, migrate_record
 from guard.core.log.replay import Replay
 from guard.core.log.view import ViewDocument, ViewKind
 from guard.errors import StateProblem

@@ -10,7 +10,7 @@ import pytest
 
 from guard.core.agents.events import AgentSpawned
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.errors import StateProblem, StoreUnavailable
 from guard.store.file_store import FileStore
 from tests.support import run

@@ -6,8 +6,7 @@ import pytest
 
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.core.iteration.run import RUN
-from guard.core.log.event import BaseEvent
-from guard.core.log.events import SegmentOpened
+from guard.core.log.events import BaseEvent, SegmentOpened
 from guard.store.file_store import FileStore
 from tests.support.events import (
     iteration_ended,

@@ -21,8 +21,7 @@ from guard.agents import registry
 from guard.context.ids import new_id
 from guard.core.agents.events import AgentSpawned, AgentUpdated
 from guard.core.iteration.events import RunStarted
-from guard.core.log.event import BaseEvent
-from guard.core.log.events import LogSalvaged
+from guard.core.log.events import BaseEvent, LogSalvaged
 from guard.core.log.replay import Replay
 from guard.core.log.view import ViewDocument
 from guard.errors import GuardError

@@ -7,7 +7,7 @@ from typing import Any
 
 from guard.context.invocation import Invocation
 from guard.core.hooks.state import HOOKS, HooksState
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.hooks import spool
 from guard.hooks.agent import payload
 from guard.hooks.agent.boundary import answer

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from guard.system import tmux
-from guard.system.process_identity import start_time
-from guard.system.process_standing import standing
+from guard.system.process_identity import process_state, start_time
 from tests.support.sessions import until
 
 TMUX = shutil.which("tmux") or "tmux"
@@ -57,7 +56,7 @@ class TmuxServer:
         argv = [TMUX, "-S", self.socket, "kill-server"]
         subprocess.run(argv, check=False, capture_output=True, timeout=90)
         for pid, start in self._started:
-            if standing(pid, start) == "runs":
+            if process_state(pid, start) == "runs":
                 os.kill(pid, signal.SIGTERM)
 
     def find(self, name: str) -> tmux.Session | None:

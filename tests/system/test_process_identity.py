@@ -78,16 +78,16 @@ def test_a_number_that_no_process_has(pid: int) -> None:
 
 def test_ps_tells_the_same_where_there_is_no_proc() -> None:
     with child(PAUSE) as process:
-        start = alive._from_ps(process.pid)
+        start = alive._start_from_ps(process.pid)
         assert start
-        assert start == alive._from_ps(process.pid)
+        assert start == alive._start_from_ps(process.pid)
         assert start.endswith(f"@{alive.boot_id() or '?'}")
-    assert alive._from_ps(process.pid) is None
+    assert alive._start_from_ps(process.pid) is None
 
 
 def test_where_nothing_tells_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert alive._from_ps(os.getpid()) is None
+    assert alive._start_from_ps(os.getpid()) is None
 
 
 def test_the_boot_has_one_name_in_all_processes() -> None:

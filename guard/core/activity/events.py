@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.agents.events import Incarnation
 from guard.core.agents.whereabouts import BootSeconds as ClockSeconds
 from guard.core.base.fields import BootSeconds, Digest, Id, Instant, Line
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 ResumeWay = Literal["tmux", "session", "inbox", "command"]
 Minutes = Annotated[float, Field(ge=0, le=60 * 24 * 365)]

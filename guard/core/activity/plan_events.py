@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from guard.core.activity.events import ResumeSent
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 _OWN_EVENTS = {
     "agent_checkpoint": "made a checkpoint",

@@ -9,7 +9,7 @@ from guard.core.agents.whereabouts import BootSeconds, Host, Pid, Whereabouts
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Percent, Text
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.iteration.events import Status
-from guard.core.log.event import IterationNumber
+from guard.core.log.events import IterationNumber
 
 ACTIVE: frozenset[AgentStatus] = frozenset({"deployed", "running", "working", "blocked"})
 TERMINAL: frozenset[AgentStatus] = frozenset({"completed", "terminated", "error", "failed"})

@@ -9,7 +9,7 @@ from guard.core.base.fields import Count, Id, Instant, Line, Oid, Percent, Text
 from guard.core.base.paths import Spelled
 from guard.core.claims.completion_validation import CompletionValidation
 from guard.core.iteration.events import DirtyFile
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 AgentStatus = Literal[
     "deployed", "running", "working", "blocked", "completed", "terminated", "error", "failed"

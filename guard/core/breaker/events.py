@@ -8,7 +8,7 @@ from typing import Literal
 
 from guard.core.base.fields import BootSeconds, Id, Line
 from guard.core.iteration.events import Process, Seconds, Status
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 
 class _BreakerEvent(BaseEvent):

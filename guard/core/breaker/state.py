@@ -21,7 +21,7 @@ from guard.core.breaker.events import (
     TrialReturned,
 )
 from guard.core.iteration.events import Process, Seconds, Status
-from guard.core.log.event import BaseEvent, IterationNumber
+from guard.core.log.events import BaseEvent, IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 BreakerState = Literal["closed", "open", "half_open"]

@@ -8,7 +8,7 @@ from guard.core.base.fields import Count, Id, Instant, Line
 from guard.core.base.paths import Spelled
 from guard.core.check.events import CheckMade
 from guard.core.iteration.events import GOES_ON, DirtyFile, Seconds, Status
-from guard.core.log.event import IterationNumber
+from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 

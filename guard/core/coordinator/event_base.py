@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.base.fields import BootSeconds, Id, Instant, Line
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 AgentType = Literal["developer", "auditor", "business_analyst", "remediation", "health_auditor"]
 Confidence = Literal["HIGH", "MEDIUM", "LOW"]

@@ -21,7 +21,7 @@ from guard.core.coordinator.decide_tasks import (
 )
 from guard.core.coordinator.requests import SHOW, NotAllowed, Request
 from guard.core.coordinator.state import Coordinator
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.plan.signals import AgentSignal
 from guard.core.plan.task_ids import make_id, normalize_name
 

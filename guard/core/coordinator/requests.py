@@ -15,7 +15,7 @@ from guard.core.base.fields import Frozen
 from guard.core.coordinator.event_base import PlanEvent
 from guard.core.coordinator.state import Coordinator
 from guard.core.coordinator.task_events import CoordinatorEvent
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 P = ParamSpec("P")
 Draft = Callable[..., CoordinatorEvent]

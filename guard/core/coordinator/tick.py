@@ -22,7 +22,7 @@ from guard.core.coordinator.event_base import Dispatched
 from guard.core.coordinator.requests import DecisionTerms, Draft, Refusal, Request
 from guard.core.coordinator.state import Coordinator, fold_onto
 from guard.core.coordinator.task_events import CoordinatorEvent
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 MOST_EXTENSIONS = 2
 _STEMS = {

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from guard.core.base.fields import BootSeconds, Count, Frozen, Id, Instant, Line
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 HookAgent = Literal["claude", "codex", "gemini", "qwen", "copilot", "opencode"]
 SpoolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,128}$")]

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Id, Instant, Line
 from guard.core.iteration.events import BaselineRecorded, RepositoryStanding
-from guard.core.log.event import IterationNumber
+from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 EMPTY = "empty"

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Frozen, Id, Line, Oid
 from guard.core.base.paths import Spelled
-from guard.core.log.event import BaseEvent, IterationNumber
+from guard.core.log.events import BaseEvent, IterationNumber
 
 Status = Literal[
     "complete", "waiting", "working", "timeout", "error", "limited", "blocked", "interrupted"

@@ -16,7 +16,7 @@ from guard.core.iteration.events import (
     SessionSeen,
     Status,
 )
-from guard.core.log.event import IterationNumber
+from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 

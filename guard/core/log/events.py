@@ -1,13 +1,23 @@
-"""Events of the log itself."""
+"""What every event has, and the events of the log itself."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Digest, Line
-from guard.core.log.event import BaseEvent
+from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line
 
+IterationNumber = Annotated[int, Field(ge=1, le=2**31)]
 SegmentNumber = Annotated[int, Field(ge=1, le=999_999)]
+
+
+class BaseEvent(Frozen):
+    """The tag in `type` is a file format: a class may be renamed, its tag may not."""
+
+    at: Instant
+    type: str
+    id: Id
+    run: Id | None = None
+    iteration: IterationNumber | None = None
 
 
 class SegmentOpened(BaseEvent):
@@ -19,7 +29,7 @@ class SegmentOpened(BaseEvent):
 
 
 class LogSalvaged(BaseEvent):
-    """A person chose to go on after corruption: what was kept, and where the damaged bytes lie."""
+    """The user chose to go on after corruption: what was kept, and where the damaged bytes lie."""
 
     type: Literal["log_salvaged"] = "log_salvaged"
     kept_records: Count

@@ -6,7 +6,7 @@ parsed. `more` is how many records of the same change follow: a change of severa
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple, cast
 
@@ -14,9 +14,23 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from guard.core.base.fields import first_problem, is_whole
-from guard.core.log.event import BaseEvent
-from guard.core.log.migrations import RECORD_VERSION, migrate_record
+from guard.core.log.events import BaseEvent
 from guard.core.log.table import event_class
+
+Fields = dict[str, Any]
+Step = Callable[[Fields], Fields]
+RECORD_VERSION = 1
+RECORD_STEPS: Mapping[int, Step] = {}
+
+
+def migrate_record(
+    fields: Fields, version: int, steps: Mapping[int, Step] = RECORD_STEPS, to: int = RECORD_VERSION
+) -> Fields:
+    """The same record in the words of version `to`; LookupError where no step leads on."""
+    for step in range(version, to):
+        fields = steps[step](dict(fields))
+    return fields
+
 
 NO_HASH = "0" * 64
 _SEAL = len(b',"hash":""}') + len(NO_HASH)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guard.core.base.fields import Seq
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
 from guard.core.log.table import views_of
 from guard.core.log.view import Fold, LogPosition, ViewDocument, ViewKind

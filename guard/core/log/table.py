@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 if TYPE_CHECKING:
     from guard.core.log.view import ViewKind

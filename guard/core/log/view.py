@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Frozen, Seq, parse_document
-from guard.core.log.event import BaseEvent
-from guard.core.log.events import SegmentNumber
+from guard.core.log.events import BaseEvent, SegmentNumber
 from guard.core.log.record import NO_HASH, START, Position
 
 _SEAL_KEY = b',\n  "hash": "'

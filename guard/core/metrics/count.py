@@ -14,7 +14,7 @@ from guard.core.breaker import CAUSES
 from guard.core.breaker.events import BreakerClosed, BreakerOpened, TrialClaimed
 from guard.core.check.events import CheckMade
 from guard.core.iteration.events import IterationEnded, IterationStarted, RunStarted, Status
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.metrics.report import MetricsReport, MetricTarget
 from guard.core.rescue.events import RescueMade
 

@@ -7,7 +7,7 @@ from pydantic import StringConstraints
 from guard.core.agents.events import Incarnation
 from guard.core.base.fields import BootSeconds, Count, Id, Line
 from guard.core.iteration.events import Seconds
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.team.change import Kind, LeftBecause, Teller
 
 MemberName = Annotated[str, StringConstraints(min_length=1, max_length=512)]

@@ -11,7 +11,7 @@ from guard.core.agents.events import Incarnation
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
 from guard.core.base.moment import Reading
 from guard.core.iteration.events import Seconds
-from guard.core.log.event import IterationNumber
+from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 from guard.core.team.change import Kind, LeftBecause, Teller
 from guard.core.team.events import (

@@ -24,7 +24,7 @@ from guard.core.hooks.stop import (
 )
 from guard.core.iteration.events import DirtyFile
 from guard.core.iteration.run import RUN, Run
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
 from guard.core.team.count import TeamTerms, as_of, completion
 from guard.core.team.state import TEAM, Scope

@@ -8,7 +8,7 @@ import pytest
 from guard.core.activity.events import ResumeSent
 from guard.core.activity.plan_events import claims_by_agent
 from guard.core.agents.events import AgentSpawned, AgentUpdated
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from tests.support.events import MOMENT
 
 

@@ -11,7 +11,7 @@ from guard.core.agents.agent import ACTIVE, STATUSES, TERMINAL
 from guard.core.agents.events import AgentStatus, RetentionSet
 from guard.core.agents.registry import AgentRegistry, AgentRegistryFold, GlobalRegistry
 from guard.core.agents.roster import AgentCounts, transition
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.replay import Replay
 from guard.core.log.view import Fold, seal

@@ -6,7 +6,7 @@ import pytest
 
 from guard.core.iteration.events import RunEvent
 from guard.core.iteration.run import Run, RunFold
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.record import LogEntry, Position
 from guard.core.log.replay import Replay
 from guard.core.log.view import seal, unseal

@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.agents.events import AgentUpdated
-from guard.core.log.event import BaseEvent
-from guard.core.log.migrations import migrate_record
-from guard.core.log.record import NO_HASH, BadRecord, NewerRecord, decode, encode, unsealed
+from guard.core.log.events import BaseEvent
+from guard.core.log.record import (
+    NO_HASH,
+    BadRecord,
+    NewerRecord,
+    decode,
+    encode,
+    migrate_record,
+    unsealed,
+)
 from tests.support.events import MOMENT, iteration_ended, run_started, spawned, updated
 
 PREV = "a" * 64

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import guard.core
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.log.table import EVENT_MODULES, event_class, event_types, view_kinds, views_of
 from guard.core.log.view import ViewKind
 

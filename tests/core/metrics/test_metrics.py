@@ -4,7 +4,7 @@ import pytest
 
 from guard.core.breaker import CAUSES
 from guard.core.iteration.events import RunStarted, Status
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 from guard.core.metrics.count import Metrics
 from guard.core.metrics.report import MetricsReport, prometheus_text
 from tests.support.metrics import (

@@ -4,7 +4,7 @@ from typing import Literal
 
 from guard.core.base.fields import Count, Frozen, Id, Line, Oid
 from guard.core.hooks.events import SpoolName
-from guard.core.log.event import BaseEvent
+from guard.core.log.events import BaseEvent
 
 How = Literal[
     "commit",

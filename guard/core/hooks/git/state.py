@@ -10,7 +10,7 @@ from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Oid
 from guard.core.base.text import plural
 from guard.core.hooks.events import SpoolName
 from guard.core.hooks.git.events import CommitEvent, CommitRecorded, CommitsRewritten, How, Rewrite
-from guard.core.log.event import IterationNumber
+from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_COMMITS = 500

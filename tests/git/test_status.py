@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from guard.git.ignored import ignored
 from guard.git.locate import at
 from guard.git.reader import RepositoryReader
+from guard.git.status import ignored
 from tests.support import commit, write
 
 NAMES = {

@@ -16,8 +16,8 @@ import pytest
 
 from guard.agents.liveness import locate, watched_processes
 from guard.system import file_events as bells
+from guard.system.file_events import News
 from guard.system.host import here
-from guard.system.news import News
 from guard.system.process_identity import start_time
 from tests.support.sessions import ending, until
 from tests.support.tmux_server import PAUSE, needs_tmux, tmux_server
@@ -31,7 +31,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux'
 def any_bell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With what the system has, and with nothing but the clock."""
     if request.param == "clock":
-        monkeypatch.setattr("guard.system.news.bell_for", lambda *_: bells.PollingBell())
+        monkeypatch.setattr("guard.system.file_events.bell_for", lambda *_: bells.PollingBell())
     return str(request.param)
 
 
@@ -226,13 +226,12 @@ def test_descriptors_that_run_out_leave_the_clock(tmp_path: Path) -> None:
     code = """
 import os, resource, sys
 from pathlib import Path
-from guard.system.file_events import Clock
-from guard.system.news import News
+from guard.system.file_events import News, PollingBell
 log = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
 with News([log]) as news:
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
-    print(isinstance(news._bell, Clock), news.wait(0))
+    print(isinstance(news._bell, PollingBell), news.wait(0))
 """
     argv = [sys.executable, "-c", code, str(tmp_path / "log")]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
