@@ -150,7 +150,7 @@ class Repository:
         return self._compared(facts, before - self._reachable(around))
 
     def _compared(self, facts: History, old: set[str]) -> History:
-        """As `guard.git.patch_ids`: only what has two times, or stands in a rewritten history, is compared."""
+        """As `guard.git.history`: only what has two times, or stands in a rewritten history, is compared."""
         plain = [one for one in facts.commits.values() if one.oid in self.made]
         written = [one for one in (*plain, *facts.dropped) if one.author[1] != one.committed]
         authors = {one.author for one in written}

@@ -15,7 +15,7 @@ from guard.agents.kill import AgentEnd, end_agent
 from guard.agents.liveness import locate
 from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import Refused
-from guard.system import process_tree, tmux
+from guard.system import process_table, tmux
 from guard.system.host import here
 from guard.system.process_identity import process_state, start_time
 from tests.support.sessions import ending, until
@@ -213,8 +213,8 @@ def test_a_process_of_another_user_is_refused() -> None:
 
 
 def test_what_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_tree, "_signal", lambda *_: None)
-    monkeypatch.setattr(process_tree, "_DEATH_SECONDS", 0.5)
+    monkeypatch.setattr(process_table, "_signal", lambda *_: None)
+    monkeypatch.setattr(process_table, "_DEATH_SECONDS", 0.5)
     with ending(subprocess.Popen(PAUSE)) as process:
         refused(at_process(process.pid), f"not ended within 0.5 s: process {process.pid} ")
 
