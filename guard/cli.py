@@ -20,43 +20,43 @@ from guard.system.signals import terminated_like_interrupted
 from guard.system.startup import prepare
 
 COMMANDS = {
-    "activity": "Tell whether an agent is at work: the signs, the arithmetic and the verdict.",
-    "agent": "Keep the registries of agents: who is active, who has ended, and how that is known.",
-    "baseline": "Record where the repository stands: an iteration begins here.",
-    "breaker": "Show, ask, feed and set the breaker that stops a run which goes nowhere.",
-    "check": "Find out what became of the iteration: complete, waiting, working, stalled, or something else.",
-    "classify": "Tell what an agent's output and exit status mean.",
-    "completion": "Print the script that completes guard's commands in a shell.",
-    "config": "Show every setting, its value, and where the value comes from.",
-    "demo": "Play through agent sessions that end in every way, on a scratch repository.",
-    "doctor": "Check the machine and the workspace, and say what to do about each finding.",
-    "event": "Record an event of the coordinator by its name, if the state allows it.",
-    "failures": "Show what went wrong in audits, by kind and cause, and warn the tasks that it concerns.",
-    "gate": "Hold the end of a turn back in an agent's event stream, while its helpers are at work.",
-    "github": "Work inside a GitHub workflow: the steps of guard's action, and a verdict for people to see.",
-    "hook": "Take in, or answer, what an agent's own program, or git, calls its hooks for.",
+    "activity": "Show whether an agent is at work, with the signs, the score and the verdict.",
+    "agent": "Keep the registries of agents: register, update, list, await and kill agents.",
+    "baseline": "Record the state of the repository; an iteration begins here.",
+    "breaker": "Show and control the breaker, which stops a run that makes no progress.",
+    "check": "Check how the iteration ended: complete, waiting, working, stalled or otherwise.",
+    "classify": "Classify an agent's output and exit status.",
+    "completion": "Print the completion script for a shell.",
+    "config": "List every setting with its value and where the value comes from.",
+    "demo": "Play agent sessions that end in every way, in a scratch repository.",
+    "doctor": "Check the machine and the workspace, and print a hint for each problem.",
+    "event": "Record an event of the coordinator by its type.",
+    "failures": "Show why audits failed, by kind and cause, and warn the tasks concerned.",
+    "gate": "Hold back the end of a turn in an agent's event stream while its helpers work.",
+    "github": "Run the steps of guard's GitHub action, and report a verdict to GitHub.",
+    "hook": "Handle a hook call from an agent CLI or from git.",
     "init": "Write a commented configuration file for this repository.",
-    "install": "Put guard's hooks into an agent's own settings, or among git's hooks.",
-    "judge": "Judge an evidence document, or a past check again, and explain the verdict.",
+    "install": "Install guard's hooks in an agent's settings or in a git repository.",
+    "judge": "Judge an evidence document or a past check, and explain the verdict.",
     "log": "Print the events of the log.",
-    "loop": "Run the agent again and again, until the work is done or somebody is needed.",
-    "metrics": "Print how well it goes: the figures of the completion check, with their targets.",
-    "plan": "Coordinate agents on the tasks of a plan: who does what, what is audited, asked and due.",
+    "loop": "Run the agent again and again, until the work is done or a person is needed.",
+    "metrics": "Print the figures of the completion check with their targets.",
+    "plan": "Coordinate agents on the tasks of a plan.",
     "probe": "Ask an agent's session about its state, once.",
-    "rebuild": "Make every view again from the log.",
-    "rescue": "Commit what the iteration left uncommitted, in commits that say what changed.",
-    "restore": "Bring back files from a snapshot, or list the snapshots that there are.",
-    "resume": "Write the prompt that brings a stalled agent back to work, and send it.",
-    "rollback": "Revert the commits of a completed task, and make it available again.",
-    "run": "Run the agent for one iteration, and find out what became of it.",
-    "schema": "Print a JSON Schema, or list them all.",
-    "snapshot": "Keep the work tree as it is, byte for byte, without touching it.",
+    "rebuild": "Rebuild every view from the log.",
+    "rescue": "Commit the work that the iteration left uncommitted.",
+    "restore": "Restore files from a snapshot, or list the snapshots.",
+    "resume": "Write a prompt that brings a stalled agent back to work, and send it if asked.",
+    "rollback": "Revert the commits of a completed task, and make the task available again.",
+    "run": "Run the agent for one iteration, and check how it ended.",
+    "schema": "Print a JSON Schema, or list all schemas.",
+    "snapshot": "Save the work tree byte for byte, without changing it.",
     "snapshots": "List the snapshots of the work tree, the newest last.",
-    "status": "Show every task with its agents, which of them are alive, at work, or stale.",
-    "team": "Count an agent's own helpers: a completion is held back while any of them counts.",
-    "uninstall": "Take guard's hooks out of an agent's own settings, or away from git's.",
-    "validate": "Check state and configuration files against their schemas.",
-    "verify": "Check the whole log, and each view against a fresh fold of it.",
+    "status": "Show every task with its agents, and which of them are alive, at work or stale.",
+    "team": "Count an agent's helpers; guard holds back a completion while any of them counts.",
+    "uninstall": "Remove guard's hooks from an agent's settings or from a git repository.",
+    "validate": "Validate state and configuration files against their schemas.",
+    "verify": "Verify the whole log, and compare each view with it.",
     "where": "Print where guard keeps the state of this repository.",
 }
 
@@ -88,21 +88,23 @@ class LazyGroup(click.Group):
     "--repo",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     envvar="GUARD_REPO",
-    help="The repository, instead of the one around the current folder.",
+    help="The repository; by default the one around the current folder.",
 )
 @click.option(
     "--workspace",
     metavar="DIR",
-    help="The folder for guard's state, instead of the one that `guard where` prints; also GUARD_WORKSPACE.",
+    help="The folder for guard's state; by default the one that `guard where` prints. Also GUARD_WORKSPACE.",
 )
 @click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     envvar="GUARD_CONFIG",
-    help="The configuration file to read instead of the project's and the user's.",
+    help="Read this configuration file instead of the project's and the user's.",
 )
-@click.option("-v", "--verbose", count=True, help="Say more on stderr; with a bug, the traceback.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
+@click.option(
+    "-v", "--verbose", count=True, help="Print more on stderr, and the traceback of a bug."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors on stderr.")
 @click.version_option(__version__, prog_name="guard")
 @click.pass_context
 def guard(
@@ -169,7 +171,7 @@ def _misused(error: click.UsageError) -> int:
     where = error.ctx.command_path if error.ctx else "guard"
     # Choices stand on lines of their own there.
     message = " ".join(error.format_message().split())
-    return _failed(message, f"`{where} --help` shows how it is used", 2)
+    return _failed(message, f"`{where} --help` shows the usage", 2)
 
 
 def _bug(error: Exception, verbose: bool) -> int:
@@ -186,6 +188,6 @@ def _bug(error: Exception, verbose: bool) -> int:
     )
     return _failed(
         f"a bug in guard: {type(error).__name__}: {error} ({place})",
-        "run it again with -v for the traceback, and report it",
+        "run the command again with -v for the traceback, and report the bug",
         3,
     )

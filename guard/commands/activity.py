@@ -14,17 +14,15 @@ from guard.core.activity.report import activity_text
 @click.option(
     "--all-sources",
     is_flag=True,
-    help="Ask every source, also when the first have proved enough.",
+    help="Ask every source, even if the first ones are conclusive.",
 )
 @click.option(
     "--false-alarm",
     is_flag=True,
-    help="The last prompt that it was sent was not needed: look back further for it from now on.",
+    help="Record that the last prompt to the agent was not needed; look back further from now on.",
 )
-@click.option(
-    "--forget", is_flag=True, help="Let what was learned from false alarms count no longer."
-)
-@click.option("--reason", default="", metavar="TEXT", help="Why, for the log.")
+@click.option("--forget", is_flag=True, help="Forget what was learned from false alarms.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
 @format_option
 @click.pass_obj
 def command(
@@ -38,11 +36,14 @@ def command(
     reason: str,
     form: str,
 ) -> None:
-    """Tell whether an agent is at work: the signs, the arithmetic and the verdict.
+    """Show whether an agent is at work, with the signs, the score and the verdict.
 
-    Signs come from guard's log, git, test runs, files that the agent writes, its processes, its terminal and its
-    session. Each source has a tier and a window; messages that only try to wake an agent, or acknowledge that, are noise.
-    One looks back further for an agent whose own rhythm, or a prompt that proved needless, asks for it.
+    Guard looks for signs of activity in its log, in git, in test runs, in the files that the agent writes, and in
+    its processes, its terminal and its session. Each source has a tier and a time window. Messages that only try to
+    wake the agent, and its acknowledgements of them, do not count.
+
+    Guard looks back further for an agent whose own rhythm is slow, or after a prompt that was not needed. Exit code
+    0, whatever the verdict is.
     """
     from guard.activity.assess import assess_activity, record_feedback
 

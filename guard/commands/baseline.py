@@ -14,10 +14,10 @@ from guard.core.iteration.report import BaselineReport
 @click.pass_obj
 @settles_rollbacks
 def command(guard: Invocation, form: str) -> None:
-    """Record where the repository stands: an iteration begins here.
+    """Record the state of the repository; an iteration begins here.
 
-    What comes after counts as the agent's work, and what is dirty now stays the user's. The commits are pinned, so that git
-    does not delete them. Exit code 4 without a repository or a work tree.
+    Later changes count as the agent's work; files that are dirty now stay the user's. Guard pins the commits so
+    that git does not delete them. Exit code 4 without a repository or a work tree.
     """
     from guard.iteration.begin import baseline_report, begin
 

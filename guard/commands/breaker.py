@@ -19,7 +19,7 @@ _WHY = {
     "closed": "the breaker is closed",
     "cooldown_over": "the cooldown is over",
     "commit_outside": "a commit was made outside the iterations",
-    "trial_returned": "the last trial said nothing for or against",
+    "trial_returned": "the last trial decided nothing",
     "holder_gone": "the process that claimed the last trial is gone",
     "lease_over": "the lease of the last trial is over",
     "cooling_down": "the cooldown is not over",
@@ -29,14 +29,14 @@ _WHY = {
 
 @click.group("breaker")
 def command() -> None:
-    """Show, ask, feed and set the breaker that stops a run which goes nowhere."""
+    """Show and control the breaker, which stops a run that makes no progress."""
 
 
 @command.command("show")
 @format_option
 @click.pass_obj
 def show(guard: Invocation, form: str) -> None:
-    """Show its state, its counts and its history; nothing is claimed."""
+    """Show the state, the counts and the history; claim nothing."""
     guard.check_config()
     report = breaker.show(guard)
     guard.output.document(report, form, lambda found: _text(found, history=True))
@@ -47,16 +47,16 @@ def show(guard: Invocation, form: str) -> None:
     "--pid",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The process that claims a trial, instead of the one that called guard.",
+    help="The process that claims the trial; by default the one that called guard.",
 )
 @format_option
 @click.pass_obj
 def allow(guard: Invocation, pid: int | None, form: str) -> int:
-    """Say whether an iteration may begin.
+    """Tell whether an iteration may begin.
 
-    Exit code 0: it may; 20: the breaker is open. An open breaker allows one trial after its cooldown, or at once after a
-    commit from outside: it is then claimed for the process that called guard, until that process ends, its lease is over,
-    or `guard breaker record` tells how the iteration went.
+    Exit code 0 if it may, 20 if the breaker is open. After its cooldown, or at once after a commit from outside, an
+    open breaker allows one trial. The trial is claimed for the process that called guard, until that process ends,
+    its lease is over, or `guard breaker record` reports the result.
     """
     guard.check_config()
     report = breaker.claim_trial(guard, pid or os.getppid())
@@ -69,12 +69,22 @@ def allow(guard: Invocation, pid: int | None, form: str) -> int:
     "--status",
     required=True,
     type=click.Choice(get_args(Status)),
-    help="How the iteration ended, as `guard check` says it.",
+    help="The status of the iteration, as `guard check` prints it.",
 )
-@click.option("--reason", default="", metavar="WORD", help="Its reason, as `guard check` says it.")
-@click.option("--fingerprint", default="", metavar="TEXT", help="What names the error, if any.")
-@click.option("--denied", is_flag=True, help="It ended at denied permissions.")
-@click.option("--rescued", is_flag=True, help="What it left had to be rescued.")
+@click.option(
+    "--reason",
+    default="",
+    metavar="WORD",
+    help="The reason of the iteration, as `guard check` prints it.",
+)
+@click.option(
+    "--fingerprint",
+    default="",
+    metavar="TEXT",
+    help="A text that identifies the error, if there was one.",
+)
+@click.option("--denied", is_flag=True, help="The iteration ended because permissions were denied.")
+@click.option("--rescued", is_flag=True, help="Work of the iteration had to be rescued.")
 @format_option
 @click.pass_obj
 def record(
@@ -88,8 +98,8 @@ def record(
 ) -> None:
     """Record how an iteration ended.
 
-    For loops of one's own: `guard run` does it by itself. `timeout` raises the streak that opens the breaker, `complete`
-    sets it back. The exit code is 0 also when the breaker opens: ask `guard breaker allow`.
+    For loops of your own; `guard run` does it by itself. `timeout` raises the streak that opens the breaker,
+    `complete` resets it. The exit code is 0 even if the breaker opens: ask `guard breaker allow`.
     """
     guard.check_config()
     outcome = Outcome(cast(Status, status), reason, fingerprint, denied, rescued)
@@ -98,22 +108,22 @@ def record(
 
 
 @command.command("trip")
-@click.option("--reason", default="tripped", show_default=True, metavar="WORD", help="Why.")
+@click.option("--reason", default="tripped", show_default=True, metavar="WORD", help="The reason.")
 @format_option
 @click.pass_obj
 def trip(guard: Invocation, reason: str, form: str) -> None:
-    """Open it by hand."""
+    """Open the breaker by hand."""
     guard.check_config()
     breaker.trip(guard, reason)
     _print_state(guard, form)
 
 
 @command.command("reset")
-@click.option("--reason", default="reset", show_default=True, metavar="WORD", help="Why.")
+@click.option("--reason", default="reset", show_default=True, metavar="WORD", help="The reason.")
 @format_option
 @click.pass_obj
 def reset(guard: Invocation, reason: str, form: str) -> None:
-    """Close it by hand, and set every count to zero."""
+    """Close the breaker by hand, and set every count to zero."""
     guard.check_config()
     breaker.reset(guard, reason)
     _print_state(guard, form)

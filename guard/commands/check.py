@@ -17,11 +17,13 @@ from guard.core.check.report import EXIT_OF
 @click.pass_obj
 @settles_rollbacks
 def command(guard: Invocation, /, form: str, **told: Any) -> int:
-    """Find out what became of the iteration: complete, waiting, working, stalled, or something else.
+    """Check how the iteration ended: complete, waiting, working, stalled or otherwise.
 
-    Commits that are the agent's own decide first. Without them the agent's session is asked, work that was forgotten is
-    committed, and what is alive is waited for. The exit code is the verdict: 0 complete, 10 timeout (a genuine stall),
-    11 waiting, 12 working, 13 limited, 14 blocked, 15 the probe failed for good, 16 interrupted; 4 without a baseline.
+    The agent's own commits decide first. Without them, guard asks the agent's session, commits forgotten work, and
+    waits for what is alive.
+
+    The exit code is the verdict: 0 complete, 10 timeout (a genuine stall), 11 waiting, 12 working, 13 limited, 14
+    blocked, 15 the probe failed for good, 16 interrupted. Exit code 4 without a baseline.
     """
     from guard.check.verdict import check
 

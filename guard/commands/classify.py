@@ -21,14 +21,18 @@ _MEANINGS = "\b\n" + "\n".join(f"  {name:<12} {meaning}" for name, meaning in ME
 @click.command("classify", epilog=f"Outcomes:\n\n{_MEANINGS}")
 @click.argument("file", type=INPUT_FILE, default="-")
 @click.option(
-    "--agent", type=click.Choice(AGENTS), help="Whose output it is; else it is found out."
+    "--agent",
+    type=click.Choice(AGENTS),
+    help="The agent that printed the output; by default guard finds out.",
 )
 @click.option(
     "--exit-code",
     type=click.IntRange(-128, 255),
-    help="How the agent ended; negative for a signal.",
+    help="The agent's exit code; negative for a signal.",
 )
-@click.option("--stderr", "errors", type=INPUT_FILE, help="What it printed on standard error.")
+@click.option(
+    "--stderr", "errors", type=INPUT_FILE, help="The file with the agent's standard error."
+)
 @format_option
 @click.pass_obj
 def command(
@@ -39,10 +43,10 @@ def command(
     errors: Path | None,
     form: str,
 ) -> None:
-    """Tell what an agent's output and exit status mean.
+    """Classify an agent's output and exit status.
 
-    FILE has what the agent printed, in any of its formats; by default it is read from standard input. Exit code 0 whatever the
-    outcome is.
+    FILE holds what the agent printed, in any of its formats; by default guard reads standard input. Exit code 0,
+    whatever the outcome is.
     """
     words = reader(agent)
     for data in _chunks(file):

@@ -10,7 +10,7 @@ from guard.context.invocation import Invocation
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script that completes guard's commands in a shell.
+    """Print the completion script for a shell.
 
     For bash: eval "$(guard completion bash)"
     """

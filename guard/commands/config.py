@@ -16,9 +16,10 @@ from guard.core.log.reports import ConfigReport, SettingLine
 @format_option
 @click.pass_obj
 def command(guard: Invocation, form: str) -> None:
-    """Show every setting, its value, and where the value comes from.
+    """List every setting with its value and where the value comes from.
 
-    Weakest first: pyproject.toml ([tool.guard]), guard.toml, the user's config.toml, GUARD_* variables, flags.
+    Sources, weakest first: pyproject.toml ([tool.guard]), guard.toml, the user's config.toml, GUARD_* variables,
+    command-line options.
     """
     resolved = guard.config
     flag = guard.workspace_option

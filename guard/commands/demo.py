@@ -12,14 +12,14 @@ from guard.core.base.text import visible
 
 
 @click.command("demo")
-@click.option("--state", is_flag=True, help="Play the other part: what happens to damaged state.")
-@click.option("--keep", is_flag=True, help="Keep the scratch folder, and say where it is.")
+@click.option("--state", is_flag=True, help="Play the second part: damaged state.")
+@click.option("--keep", is_flag=True, help="Keep the scratch folder, and print its path.")
 @click.pass_obj
 def command(guard: Invocation, state: bool, keep: bool) -> None:
-    """Play through agent sessions that end in every way, on a scratch repository.
+    """Play agent sessions that end in every way, in a scratch repository.
 
-    Needs git and nothing else, and touches nothing outside its scratch folder. Exit code 1 if
-    anything goes otherwise than it should.
+    The demo needs only git, and changes nothing outside its scratch folder. Exit code 1 if a scene does not go as
+    expected.
     """
     from guard.demo.plays import IterationsPlay, StatePlay
 
@@ -34,7 +34,7 @@ def command(guard: Invocation, state: bool, keep: bool) -> None:
         else:
             _delete(folder)
     took = monotonic() - begun
-    guard.output.result(f"\n{colour('All scenes went as they should', 'ok')} ({took:.1f} s).")
+    guard.output.result(f"\n{colour('All scenes went as expected', 'ok')} ({took:.1f} s).")
 
 
 def _styled(line: str) -> str:

@@ -13,9 +13,9 @@ _MARKS = {"ok": "ok", "warning": "note", "problem": "FAIL"}
 @format_option
 @click.pass_obj
 def command(guard: Invocation, form: str) -> int:
-    """Check the machine and the workspace, and say what to do about each finding.
+    """Check the machine and the workspace, and print a hint for each problem.
 
-    Exit code 0: nothing stands in the way; 1: something does.
+    Exit code 0 if there is no problem, 1 if there is one.
     """
     from guard.doctor import examine
 

@@ -20,9 +20,10 @@ from guard.errors import WrongUsage
 def command(
     guard: Invocation, kind: str, fields: tuple[str, ...], event_id: str | None, form: str
 ) -> None:
-    """Record an event of the coordinator by its name, if the state allows it.
+    """Record an event of the coordinator by its type.
 
-    Lists are given with commas, objects in JSON. Refused (exit code 1) with the reason where the state does not allow it.
+    Write lists with commas and objects as JSON. Exit code 1, with the reason, if the state of the plan does not
+    allow the event.
     """
     from pydantic import ValidationError
 
@@ -33,8 +34,8 @@ def command(
     request = REQUESTS.get(kind)
     if request is None or request is load_plan:
         names = ", ".join(sorted(name for name in REQUESTS if REQUESTS[name] is not load_plan))
-        own = "`guard plan load` records it" if request else f"use one of {names}"
-        raise WrongUsage(f"{kind[:80]!r} is not an event to be recorded like this", own)
+        own = "use `guard plan load`" if request else f"use one of {names}"
+        raise WrongUsage(f"{kind[:80]!r} is not an event that `guard event` records", own)
     known = request.fields_class.model_fields
     values = _values(guard, known, fields)
     try:
@@ -51,7 +52,10 @@ def _values(guard: Invocation, known: dict[str, Any], fields: tuple[str, ...]) -
     for field in fields:
         name, equals, text = field.partition("=")
         if not equals or name in values or name == "type":
-            raise WrongUsage(f"{field[:80]!r} is not KEY=VALUE, each key once", "quote the value")
+            raise WrongUsage(
+                f"{field[:80]!r} is not KEY=VALUE, or repeats a key",
+                "quote the value for the shell",
+            )
         values[name] = _value(guard, name, text, known.get(name))
     return values
 
@@ -75,5 +79,5 @@ def _document(name: str, text: str) -> Any:
     try:
         found = loads(text.encode())
     except ValueError as error:
-        raise WrongUsage(f"{name} is not JSON: {error}", "quote it for the shell") from None
+        raise WrongUsage(f"{name} is not JSON: {error}", "quote the value for the shell") from None
     return tuple(found) if isinstance(found, list) else found

@@ -15,7 +15,7 @@ from guard.errors import WrongUsage
 @format_option
 @click.pass_context
 def command(ctx: click.Context, form: str) -> None:
-    """Show what went wrong in audits, by kind and cause, and warn the tasks that it concerns."""
+    """Show why audits failed, by kind and cause, and warn the tasks concerned."""
     if ctx.invoked_subcommand is not None:
         return
     from guard.coordinator.record import find_state
@@ -35,7 +35,7 @@ def command(ctx: click.Context, form: str) -> None:
     "kind",
     metavar="TYPE",
     callback=id_callback("a type of failure"),
-    help="The kind of failure; by default the one that the report shows.",
+    help="The kind of failure; by default guard reads it from the output.",
 )
 @repeatable_option
 @format_option
@@ -43,9 +43,10 @@ def command(ctx: click.Context, form: str) -> None:
 def record(
     guard: Invocation, task: str, file: Path, kind: str | None, event_id: str | None, form: str
 ) -> None:
-    """Record a failure of a task from its report: what a compiler, a linter or a test runner printed.
+    """Record a failure of a task from the output of a compiler, a linter or a test runner.
 
-    FILE has the report; by default it is read from standard input. A failed `guard plan audit` with a message does the same.
+    FILE holds the output; by default guard reads standard input. `guard plan audit` with a failing verdict and a
+    message does the same.
     """
     from guard.coordinator.failures import record_failure
     from guard.coordinator.plan import find_task_id
@@ -63,7 +64,7 @@ def record(
 @format_option
 @click.pass_obj
 def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form: str) -> None:
-    """Record what helps against a kind of failure; warnings say it from then on."""
+    """Record what helps against a kind of failure; later warnings say it."""
     from guard.coordinator.failures import add_prevention
 
     done = add_prevention(guard, kind, text, event_id)
@@ -72,20 +73,24 @@ def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form:
 
 @command.command("warn")
 @click.argument("task")
-@click.option("--preview", is_flag=True, help="Do not record that the warnings were issued.")
+@click.option(
+    "--preview", is_flag=True, help="Print the warnings without recording that they were issued."
+)
 @event_id_option("Record under this id; the same call with the same id prints the same warnings.")
 @format_option
 @click.pass_obj
 def warn(guard: Invocation, task: str, preview: bool, event_id: str | None, form: str) -> None:
-    """Print what a task is to be warned of, for its prompt: kinds of failure that happened three times or more.
+    """Print the warnings for a task's prompt: kinds of failure that happened three times or more.
 
-    With nothing to warn of nothing is recorded, and the id stays free.
+    If there is nothing to warn of, guard records nothing and the id stays free.
     """
     from guard.coordinator.failures import warn_task
     from guard.coordinator.plan import find_task_id
 
     if preview and event_id is not None:
-        raise WrongUsage("nothing is recorded with --preview", "leave out --event-id")
+        raise WrongUsage(
+            "--event-id has no effect with --preview, which records nothing", "leave out --event-id"
+        )
     named = find_task_id(guard, task)
     report = warn_task(guard, named, issues=not preview, event_id=event_id)
     guard.output.document(report, form, lambda one: one.text or "nothing to warn of")

@@ -27,24 +27,26 @@ _NAMED = 5
 
 
 @click.command("gate")
-@click.option("--agent", required=True, type=click.Choice(AGENTS), help="Whose stream it is.")
+@click.option(
+    "--agent", required=True, type=click.Choice(AGENTS), help="The agent that writes the stream."
+)
 @click.option(
     "--max-hold",
     type=Seconds(most=7 * DAY_SECONDS),
     metavar="SECONDS",
-    help="How long a completion may be held back; then it goes out all the same. By default `team.max_hold_seconds`.",
+    help="Hold back a completion at most this long; by default `team.max_hold_seconds`.",
 )
 @click.pass_obj
 def command(guard: Invocation, agent: str, max_hold: float | None) -> int:
-    """Hold the end of a turn back in an agent's event stream, while its helpers are at work.
+    """Hold back the end of a turn in an agent's event stream while its helpers work.
 
-    Reads the stream on standard input and writes it to standard output, line by line. The line that ends the agent's turn
-    becomes `{"type":"complete",…}`, or `{"type":"usage_update",…}` while helpers of the agent are at work. All other lines
-    pass unchanged. In a repository, what the stream tells of helpers goes into the team's accounting (`guard team show`), and
-    members that only the accounting knows hold the end of the turn back too.
+    Guard reads the stream on standard input and writes it to standard output, line by line. It replaces the line
+    that ends the agent's turn by `{"type":"complete",…}`, or by `{"type":"usage_update",…}` while helpers of the
+    agent are at work. All other lines pass unchanged. In a repository, guard records what the stream tells about
+    helpers (`guard team show`), and helpers known only from those records hold back the end of the turn too.
 
-    Exit codes: 0 after `complete`; 11 held back, and helpers may live; 16 helpers were killed with the session, or the
-    stream was cut off in a turn.
+    Exit codes: 0 after `complete`; 11 held back, helpers may be alive; 16 helpers were killed with the session, or
+    the stream was cut off within a turn.
     """
     gate, settle = _gate(guard, agent, max_hold)
     with Intake(sys.stdin.fileno()) as intake:

@@ -34,20 +34,25 @@ _mode = click.option(
     type=click.Choice(["run", "baseline", "check"]),
     default="run",
     show_default=True,
-    help="Run a command; or begin before, and judge after, a step that somebody else runs.",
+    help="Run a command; or record a baseline before, and check after, another step that runs the agent.",
 )
 
 
 @click.group("github")
 def command() -> None:
-    """Work inside a GitHub workflow: the steps of guard's action, and a verdict for people to see."""
+    """Run the steps of guard's GitHub action, and report a verdict to GitHub."""
 
 
 @command.command("prepare", context_settings=_FROM_VARIABLES)
-@click.option("--state-key", default="", metavar="TEXT", help="What else tells this job's state.")
+@click.option(
+    "--state-key",
+    default="",
+    metavar="TEXT",
+    help="A text that tells this job's state from that of others.",
+)
 @click.pass_obj
 def prepare(guard: Invocation, state_key: str) -> None:
-    """Say under which key a cache may keep the state, as outputs of this step."""
+    """Print the cache key for the state of this job, as outputs of the step."""
     from guard.github.environment import Surroundings, write_outputs
 
     job = Surroundings(guard.environ)
@@ -63,8 +68,10 @@ def prepare(guard: Invocation, state_key: str) -> None:
 
 @command.command("step", context_settings=_FROM_VARIABLES)
 @_mode
-@click.option("--command", "script", metavar="SCRIPT", help="What to run, as a script for bash.")
-@max_time_option("End the agent after S.")
+@click.option(
+    "--command", "script", metavar="SCRIPT", help="The bash script that starts the agent."
+)
+@max_time_option("Stop the agent after S seconds.")
 @check_options
 @run_options
 @click.pass_obj
@@ -76,10 +83,10 @@ def step(
     max_time: float | None,
     **told: Any,
 ) -> None:
-    """Do what the step is for, and leave the result to `guard github publish`.
+    """Run the agent or check it, and keep the result for `guard github publish`.
 
-    Every option is also read from a variable: --max-probes from GUARD_ACTION_MAX_PROBES. While it runs, a runner obeys nothing
-    that is printed. The exit code is 0 whatever came out.
+    Every option can also be set by a variable: --max-probes by GUARD_ACTION_MAX_PROBES. Until the command ends, the
+    runner ignores workflow commands in its output. The exit code is 0, whatever the result is.
     """
     from dataclasses import replace
 
@@ -91,7 +98,7 @@ def step(
     job = Surroundings(guard.environ)
     publishing.forget(job)
     if mode == "run" and not script:
-        raise WrongUsage("there is nothing to run", "set `command`, or another `mode`")
+        raise WrongUsage("mode `run` needs a command", "set `command`, or choose another `mode`")
     place = replace(
         guard, workspace_option=str(job.state), environ=job.for_the_agent(), repo=guard.repo
     )
@@ -107,7 +114,9 @@ def step(
     with _deaf():
         report = modes.WorkflowStep(place, job, mode, asked, order).made()
         if changed := empty_files(job.step_files):
-            guard.output.warn(f"written to by the agent, and emptied: {', '.join(changed)}")
+            guard.output.warn(
+                f"guard emptied files of the step that the agent had written to: {', '.join(changed)}"
+            )
         publishing.keep(report, job)
         said = verdict_text(report.check) if report.check else f"{report.status}: {report.detail}"
         guard.output.result(said)
@@ -134,15 +143,18 @@ def _deaf() -> Iterator[None]:
     default=FAIL_ON,
     show_default=True,
     metavar="WORDS",
-    help=f"The statuses to fail at: {', '.join(STATUSES)}; or none.",
+    help=f"Fail at these statuses: {', '.join(STATUSES)}; or none.",
 )
-@click.option("--push-rescue", is_flag=True, help="Push what was rescued to a branch of its own.")
-@click.option("--annotate/--no-annotate", default=True, help="Print lines that annotate the run.")
+@click.option(
+    "--push-rescue", is_flag=True, help="Push the rescued commits to a branch of their own."
+)
+@click.option("--annotate/--no-annotate", default=True, help="Annotate the workflow run.")
 @click.pass_obj
 def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annotate: bool) -> int:
-    """Write outputs and summary of what `guard github step` found, and fail where that is asked for.
+    """Write the outputs and the summary of `guard github step`, and fail if asked to.
 
-    The token for a push is GUARD_ACTION_TOKEN in the environment.
+    The token for a push is read from GUARD_ACTION_TOKEN. The exit code is the verdict's if --fail-on lists its
+    status, else 0.
     """
     from guard.core.github.outcome import statuses_to_fail_on
     from guard.github import push as pushing
@@ -164,7 +176,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
         repository = None
     push = pushing.push_rescue(repository, job, report.check, asked=push_rescue, token=token)
     if push.why in ("fork", "no_token", "refused"):
-        guard.output.warn(f"what was rescued was not pushed: {push.detail}")
+        guard.output.warn(f"guard did not push the rescued commits: {push.detail}")
     code, lines = publish(report, push, job, words, place_in_checkout(repository, job))
     if annotate:
         for line in lines:
@@ -181,32 +193,45 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The verdict: the action's report-path, or what `guard check --format json` printed.",
+    help="The file with the verdict: the action's report-path, or the output of `guard check --format json`.",
 )
-@click.option("--sha", metavar="ID", help="The commit, instead of that of the event.")
-@click.option("--pr", type=click.IntRange(min=1), metavar="N", help="The pull request to comment.")
-@click.option("--comment/--no-comment", default=True, help="Whether a pull request gets a comment.")
-@click.option("--comment-author", metavar="LOGIN", help="Whose comments are kept current.")
+@click.option("--sha", metavar="ID", help="The commit; by default that of the event.")
+@click.option(
+    "--pr",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The pull request to comment on; by default that of the event.",
+)
+@click.option("--comment/--no-comment", default=True, help="Comment on the pull request.")
+@click.option("--comment-author", metavar="LOGIN", help="Update the comment of this author.")
 @click.option(
     "--as",
     "kind",
     type=click.Choice(["status", "check-run"]),
     default="status",
     show_default=True,
-    help="What the commit gets.",
+    help="Set a commit status, or create a check run.",
 )
-@click.option("--name", default="guard", show_default=True, help="Its name.")
-@click.option("--if-permitted", is_flag=True, help="A refusal is a warning, as on forks.")
 @click.option(
-    "--time-limit", type=Seconds(0.1, 3600), default=60, show_default=True, help="Seconds for all."
+    "--name", default="guard", show_default=True, help="The name of the status or check run."
+)
+@click.option(
+    "--if-permitted", is_flag=True, help="Only warn if GitHub refuses, as it does for forks."
+)
+@click.option(
+    "--time-limit",
+    type=Seconds(0.1, 3600),
+    default=60,
+    show_default=True,
+    help="Seconds for all calls together.",
 )
 @format_option
 @click.pass_obj
 def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
-    """Tell GitHub of a verdict: a commit status or a check run, and a comment that is kept current.
+    """Report a verdict to GitHub: a commit status or a check run, and a comment that guard updates.
 
-    The token comes from GITHUB_TOKEN or GH_TOKEN, the server from GITHUB_API_URL. Rate limits and outages are waited out
-    within the time limit. Exit code 1: GitHub refused; 6: it could not be reached in time.
+    The token is read from GITHUB_TOKEN or GH_TOKEN, the server from GITHUB_API_URL. Guard waits out rate limits and
+    outages within the time limit. Exit code 1 if GitHub refuses, 6 if GitHub cannot be reached in time.
     """
     from guard.github.api import Client, check_repository_name, find_token
     from guard.github.environment import Surroundings
@@ -215,7 +240,9 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     job, token = Surroundings(guard.environ), find_token(guard.environ)
     sha = told["sha"] or job.sha or ""
     if not _SHA.fullmatch(sha):
-        raise WrongUsage("there is no commit to tell of", "name one with --sha: a full id")
+        raise WrongUsage(
+            "guard does not know which commit to report on", "give its full id with --sha"
+        )
     asked = Told(
         report=_read(file, job),
         repository=check_repository_name(job.repository),
@@ -249,7 +276,10 @@ def _read(file: Path, job: Any) -> StepReport:
             return without_secrets(parse_document(StepReport, data), job)
         check = parse_document(CheckReport, data)
     except ValueError as error:
-        raise WrongUsage(f"{file} is no verdict: {error}", "check --report") from None
+        raise WrongUsage(
+            f"{file} is not a verdict: {error}",
+            "give --report the output of `guard check --format json`",
+        ) from None
     report = StepReport(
         mode="check",
         complete=check.complete,

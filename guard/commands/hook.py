@@ -7,18 +7,18 @@ import click
 from guard.core.hooks.event_kinds import ANSWERED, GIT_HOOKS, KINDS
 from guard.hooks.call import call
 
-_HELP = """Take in, or answer, what an agent's own program, or git, calls its hooks for.
+_HELP = """Handle a hook call from an agent CLI or from git.
 
-The calls stand in the settings of the agent's program; nobody types them. The document of the event is read on
-standard input. {answered} are answered on standard output, in the words of that program. All others are
-only taken in, and nothing is printed.
+The calls stand in the settings of the agent CLI or in git's hooks; you do not type them. Guard reads the event's document
+on standard input. It answers {answered} on standard output, in the format of that CLI. It only records all
+other events, and prints nothing.
 
-For an agent the exit code is always 0: a fault of guard must not hold a session up. What went wrong is kept in
+For an agent the exit code is always 0, because a fault of guard must not stop a session. Faults are written to
 `hooks.log`, in the folder of guard's workspaces.
 
-For git the words are `git`, the hook's name, and what git tells it. The exit code is 1 where `pre-commit` or `pre-push`
-has findings, else 0; GUARD_SKIP=1, or the names of hooks, leaves them out. GUARD_REFUSAL=97 has findings end with 97,
-because a guard that is broken may end with 1 as well.
+For git the arguments are `git`, the name of the hook, and git's own arguments. The exit code is 1 if `pre-commit` or
+`pre-push` has findings, else 0. GUARD_SKIP=1, or a list of hook names, skips them. With GUARD_REFUSAL=97 the exit code for
+findings is 97, because a broken guard may also exit with 1.
 
 \b
 {events}

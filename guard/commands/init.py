@@ -14,14 +14,16 @@ from guard.errors import ConfigProblem
 
 
 @click.command("init")
-@click.option("--user", is_flag=True, help="Write the user's own file instead of the project's.")
-@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@click.option(
+    "--user", is_flag=True, help="Write the user's configuration file instead of the project's."
+)
+@click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
 @format_option
 @click.pass_obj
 def command(guard: Invocation, user: bool, dry_run: bool, form: str) -> None:
     """Write a commented configuration file for this repository.
 
-    A file that is there already is kept as it is.
+    Guard keeps a file that exists already as it is.
     """
     users = config.user_folder(guard.environ) / config.USER_FILE
     target = users if user else guard.repository.root / config.PROJECT_FILE
@@ -46,7 +48,7 @@ def _write(target: Path, text: str) -> None:
             file.write(text)
     except OSError as error:
         raise ConfigProblem(
-            f"cannot write {target}: {error.strerror}", "check its permissions"
+            f"cannot write {target}: {error.strerror}", "check the permissions of the folder"
         ) from None
 
 

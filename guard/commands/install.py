@@ -25,7 +25,7 @@ from guard.install.options import (
     "--command",
     "told",
     metavar="CMD",
-    help="How the hooks call guard, instead of by its name or its path.",
+    help="The command by which the hooks call guard; by default its name or path.",
 )
 @format_option
 @click.pass_obj
@@ -42,10 +42,10 @@ def command(
     told: str | None,
     form: str,
 ) -> None:
-    """Put guard's hooks into an agent's own settings, or among git's hooks.
+    """Install guard's hooks in an agent's settings or in a git repository.
 
-    Everything else in the settings stays as it is. A hook that git has already is kept beside guard's, and called first.
-    Installing again changes nothing, or replaces what an older guard put there.
+    All other settings stay as they are. Guard keeps a git hook that exists already, and calls it first. Installing
+    again changes nothing, or replaces the hooks of an older guard.
     """
     scopes = {"user": user, "project": project, "local": local}
     refuse_foreign_options(agent, scopes, plugin, bool(hooks or shared))

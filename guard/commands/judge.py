@@ -23,17 +23,20 @@ _MOST_BYTES = 16 * 1024 * 1024
 @click.command("judge")
 @click.argument("file", required=False, type=click.File("rb"))
 @click.option(
-    "--replay", type=click.IntRange(min=1), metavar="ITERATION", help="Judge a past check again."
+    "--replay",
+    type=click.IntRange(min=1),
+    metavar="ITERATION",
+    help="Judge the newest check of this iteration again.",
 )
 @click.option(
-    "--run", "run_id", metavar="ID", help="The run of that iteration; by default the newest."
+    "--run", "run_id", metavar="ID", help="The run of that iteration; by default the newest run."
 )
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Judge under another setting, for example max_probes=3.",
+    help="Judge under another setting, such as max_probes=3; may be repeated.",
 )
 @format_option
 @click.pass_obj
@@ -45,14 +48,15 @@ def command(
     settings: tuple[str, ...],
     form: str,
 ) -> None:
-    """Judge an evidence document, or a past check again, and explain the verdict.
+    """Judge an evidence document or a past check, and explain the verdict.
 
-    FILE is a document `guard/evidence/1` (`-` for stdin). With --replay the evidence is what the log kept of the newest
-    check of that iteration. Exit code 0 whatever the verdict is, because nothing happened; 1 if the log has no such check.
+    FILE is a document `guard/evidence/1` (`-` for stdin). With --replay, guard takes the evidence that the log
+    keeps of the newest check of that iteration. Exit code 0, whatever the verdict is, because nothing happens; 1 if
+    the log has no such check.
     """
     if (file is None) == (replay is None):
         raise WrongUsage(
-            "give a FILE or --replay ITERATION, one of them", "see `guard judge --help`"
+            "guard judge needs either a FILE or --replay ITERATION", "see `guard judge --help`"
         )
     try:
         if replay is not None:
@@ -64,7 +68,7 @@ def command(
             report = _judged(file.read(_MOST_BYTES + 1), settings)
     except ValueError as error:
         raise WrongUsage(
-            str(error), "`guard schema evidence` prints what it has to look like"
+            str(error), "`guard schema evidence` prints the schema of the document"
         ) from None
     guard.output.document(report, form, _text)
 

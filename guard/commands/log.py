@@ -29,20 +29,22 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
     "types",
     multiple=True,
     metavar="TYPE",
-    help="Only events of this type; may be repeated.",
+    help="Print only events of this type; may be repeated.",
 )
 @click.option(
     "--since",
     metavar="TIME",
-    help="Only events from this time on: ISO-8601, or 30s, 5m, 2h, 1d ago.",
+    help="Print only events since this time: ISO-8601, or an age such as 30s, 5m, 2h, 1d.",
 )
-@click.option("--run", help="Only events of this run.")
+@click.option("--run", help="Print only events of this run.")
 @click.option(
-    "-n", "--last", type=click.IntRange(min=0), metavar="N", help="Only the last N of them."
+    "-n",
+    "--last",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Print only the last N of these events.",
 )
-@click.option(
-    "-f", "--follow", is_flag=True, help="Go on with new events as they come, until Ctrl-C."
-)
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new events until Ctrl-C.")
 @format_option
 @click.pass_obj
 def command(
@@ -56,7 +58,7 @@ def command(
 ) -> None:
     """Print the events of the log.
 
-    With --follow and --format json every event is a line of its own.
+    With --follow and --format json, every event is one line.
     """
     from guard.core.log.table import event_types
     from guard.log import LogReader
@@ -119,6 +121,6 @@ def _moment(text: str, now: datetime) -> datetime:
     except (ValueError, OverflowError):
         raise WrongUsage(
             f"--since {text!r} is not a time",
-            "say for example 2026-01-31T12:00:00Z, or 2h for two hours ago",
+            "write for example 2026-01-31T12:00:00Z, or 2h for two hours ago",
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

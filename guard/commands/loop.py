@@ -25,22 +25,22 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("loop")
-@click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="End after N.")
-@max_time_option(
-    "End after S seconds: the agent that runs then is ended, and what it left is judged."
+@click.option(
+    "--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations."
 )
+@max_time_option("Stop after S seconds: guard stops the running agent and checks what it left.")
 @click.option(
     "--prompt-file",
     type=_FILE,
     metavar="F",
-    help="Given to CMD on its stdin, or for its word {prompt}; read again each time.",
+    help="Pass this file to CMD on stdin, or in place of the word {prompt}; read again each time.",
 )
 @click.option(
     "--until-tasks-done",
     "tasks",
     type=_FILE,
     metavar="F",
-    help="End when this markdown file has no open box; those in code and under Optional do not count.",
+    help="Stop when this markdown file has no open box, not counting boxes in code or under Optional.",
 )
 @check_options
 @run_options
@@ -49,10 +49,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.pass_obj
 @settles_rollbacks
 def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
-    """Run the agent again and again, until the work is done or somebody is needed.
+    """Run the agent again and again, until the work is done or a person is needed.
 
-    Ends when the task file has no open box, without one when there is nothing to do, at its limits, when a person is needed
-    (14), and when the breaker opens (20); else with the last verdict's exit code. Usage limits are waited out.
+    The loop ends when the task file has no open box; without a task file, when there is nothing to do; at its
+    limits; when a person is needed (exit code 14); and when the breaker opens (20). Otherwise the exit code is that
+    of the last verdict, as in `guard check`. Guard waits out usage limits.
     """
     from guard.core.run.loop import LoopLimits
     from guard.run.loop import Loop, LoopPlan

@@ -15,14 +15,15 @@ from guard.core.metrics.report import MetricsReport, MetricTarget, prometheus_te
     type=click.Choice(["text", "json", "prometheus"]),
     default="text",
     show_default=True,
-    help="Text for people, one JSON document for scripts, or Prometheus' text format.",
+    help="The output format: text for people, JSON for scripts, or Prometheus text.",
 )
 @click.pass_obj
 def command(guard: Invocation, form: str) -> None:
-    """Print how well it goes: the figures of the completion check, with their targets.
+    """Print the figures of the completion check with their targets.
 
-    Counted from the whole log. An abort is a breaker that opened because of what iterations did; it was false if a check of
-    that iteration, then or later, saw something at work, or commits that came after the verdict.
+    Guard counts them from the whole log. An abort is a breaker that opened because of what iterations did. It was
+    false if a check of that iteration, then or later, saw something at work, or commits that came after the
+    verdict.
     """
     from guard.log import count_metrics
 

@@ -14,10 +14,10 @@ _FAILED, _LIMITED = 15, 13
 
 @click.command("probe")
 @agent_cli_option("The agent to ask; by default `completion_check.agent`.")
-@click.option("--session", metavar="ID", help="The agent's session: its id, not its title.")
+@click.option("--session", metavar="ID", help="The id of the agent's session, not its title.")
 @probe_command_option
-@click.option("--probe-timeout", type=float, metavar="S", help="Seconds that it may take.")
-@click.option("--model", metavar="M", help="The model that answers, where the CLI takes one.")
+@click.option("--probe-timeout", type=float, metavar="S", help="Seconds for the answer.")
+@click.option("--model", metavar="M", help="The model that answers, if the CLI lets one choose.")
 @format_option
 @click.pass_obj
 def command(
@@ -31,9 +31,10 @@ def command(
 ) -> int:
     """Ask an agent's session about its state, once.
 
-    The session is forked or copied where the CLI allows it, has no tools or only reads, and is not disturbed. The answer is
-    a claim: `guard check` weighs it against the repository. Exit code 0: it answered; 13: a usage limit, retry_at says
-    until when; 15: no answer, for the reason that is given.
+    Guard forks or copies the session if the CLI allows it, gives it no tools or only tools that read, and does not
+    disturb it. The answer is a claim, which `guard check` compares with the repository.
+
+    Exit code 0 if the agent answers; 13 at a usage limit, with retry_at; 15 if there is no answer, with the reason.
     """
     from guard.probe import ProbeQuestion, ask
 
@@ -45,7 +46,10 @@ def command(
     }
     settings = guard.settings(None, flags).completion_check
     if not settings.agent:
-        raise WrongUsage("it is not said which agent to ask", "say --agent NAME")
+        raise WrongUsage(
+            "guard does not know which agent to ask",
+            "name it with --agent, or set completion_check.agent",
+        )
     result = ask(
         ProbeQuestion(
             agent=settings.agent,

@@ -12,15 +12,15 @@ from guard.core.log.reports import RebuildReport
 @click.option(
     "--salvage",
     is_flag=True,
-    help="Go on without the damaged part of the log. What is given up is kept under another name, and recorded.",
+    help="Go on with the records before the damage. Guard keeps the rest under another name, and records this.",
 )
 @format_option
 @click.pass_obj
 def command(guard: Invocation, salvage: bool, form: str) -> None:
-    """Make every view again from the log.
+    """Rebuild every view from the log.
 
-    Views that are as they should be are not touched. A damaged log is refused (exit code 5) unless --salvage says to go on
-    with the records before the damage.
+    Guard does not touch views that are correct. It refuses a damaged log with exit code 5, unless --salvage is
+    given.
     """
     from guard.log import rebuild
 

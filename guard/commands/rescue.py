@@ -16,19 +16,21 @@ _MOST_LINES = 20
 
 
 @click.command("rescue")
-@click.option("--dry-run", is_flag=True, help="Say what would be committed, and commit nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what guard would commit, and commit nothing.")
 @click.option(
     "--planner",
     type=click.Choice(["rules", "agent"]),
-    help="Who groups the changes into commits: fixed rules, or the agent's CLI, whose plan is checked.",
+    help="Group the changes into commits by fixed rules, or by the agent, whose plan guard checks.",
 )
-@click.option("--branch", is_flag=True, help="Commit on a rescue branch, whatever the state.")
-@click.option("--baseline", metavar="REV", help="Rescue what is uncommitted since this revision.")
+@click.option("--branch", is_flag=True, help="Commit on a rescue branch in any case.")
+@click.option("--baseline", metavar="REV", help="Rescue the uncommitted work since this revision.")
 @click.option(
-    "--spec", metavar="NAME", help="The spec whose task file is ticked where files prove it."
+    "--spec",
+    metavar="NAME",
+    help="The spec in whose task file guard ticks the boxes that files prove.",
 )
 @agent_cli_option("The agent that plans.")
-@click.option("--session", metavar="ID", help="The agent's session that plans.")
+@click.option("--session", metavar="ID", help="The session of the agent that plans.")
 @format_option
 @click.pass_obj
 @settles_rollbacks
@@ -41,11 +43,13 @@ def command(
     form: str,
     **told: Any,
 ) -> int:
-    """Commit what the iteration left uncommitted, in commits that say what changed.
+    """Commit the work that the iteration left uncommitted.
 
-    First a snapshot, always. Then commits on the branch if the state is plain, else on a branch guard/rescue/RUN-N, and it is
-    said why. The user's own earlier work, secrets, ignored and very large files are not committed. Exit code 0 if nothing is
-    left to be done, 1 if something was held back or could not be committed.
+    Guard always takes a snapshot first. Then it commits on the branch if the repository is in a plain state, else
+    on a branch guard/rescue/RUN-N, and prints why. It does not commit the user's own earlier work, secrets, ignored
+    files and very large files.
+
+    Exit code 0 if nothing is left to do, 1 if guard held something back or could not commit it.
     """
     from guard.check import verdict
 

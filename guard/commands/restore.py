@@ -27,18 +27,18 @@ _NOT_ALL = 1
     "--to",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="A folder that does not exist or is empty; by default a new one outside of the work tree.",
+    help="Write to this folder, which must be new or empty; by default a new one outside the work tree.",
 )
 @click.option(
     "--in-place",
     is_flag=True,
-    help="Write into the work tree, over what differs; a snapshot of it is taken first.",
+    help="Write to the work tree, over files that differ; guard takes a snapshot of it first.",
 )
-@click.option("--diff", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--diff", is_flag=True, help="Print what would change, and write nothing.")
 @click.option(
     "--staged",
     is_flag=True,
-    help="What was staged (by stage) or stashed, and the files of an operation in progress, instead of the work tree.",
+    help="Restore what was staged (by stage) or stashed, and the files of an operation in progress.",
 )
 @format_option
 @click.pass_context
@@ -52,17 +52,21 @@ def command(
     staged: bool,
     form: str,
 ) -> None:
-    """Bring back files from a snapshot, or list the snapshots that there are.
+    """Restore files from a snapshot, or list the snapshots.
 
-    The files go to a new folder, or with --in-place to the work tree; nothing is ever deleted there, and of a nested
-    repository the git directory comes back only if it is gone. PATHs are files or
-    folders, taken from the current folder if it lies in the work tree, else from the work tree's root; without one,
-    everything comes back. Exit code 1 if a path was not written, 5 if the snapshot is damaged; whatever can come back does.
+    Guard writes the files to a new folder, or with --in-place to the work tree. It never deletes anything there,
+    and restores the git directory of a nested repository only if it is gone. Each PATH is a file or a folder,
+    relative to the current folder if that lies in the work tree, else to the root of the work tree; without a PATH,
+    guard restores everything.
+
+    Exit code 1 if a path could not be written, 5 if the snapshot is damaged; guard restores what it can.
     """
     if in_place and (to is not None or staged):
-        raise WrongUsage("--in-place goes with neither --to nor --staged", "leave one of them out")
+        raise WrongUsage(
+            "--in-place cannot be combined with --to or --staged", "leave one of them out"
+        )
     if staged and diff:
-        raise WrongUsage("--staged versions cannot be compared", "leave out --diff")
+        raise WrongUsage("--diff cannot be combined with --staged", "leave one of them out")
     guard = ctx.find_object(Invocation)
     assert guard is not None
     if identity is None:

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 @click.option(
     "--no-claim",
     is_flag=True,
-    help="Show the next task of the plan; do not claim it for the agent.",
+    help="Show the next task of the plan without claiming it for the agent.",
 )
 @click.option(
-    "--send", is_flag=True, help="Send the prompt to the agent, and do not only print it."
+    "--send", is_flag=True, help="Send the prompt to the agent, instead of only printing it."
 )
 @click.option(
     "--by",
     type=click.Choice(["auto", "tmux", "session", "inbox", "command"]),
-    help="How to send it; by default `resume.by`.",
+    help="The channel for the prompt; by default `resume.by`.",
 )
 @click.option(
     "--no-activity-check",
     is_flag=True,
-    help="Do not look first whether the agent is at work.",
+    help="Do not check first whether the agent is at work.",
 )
-@click.option("--all", "everyone", is_flag=True, help="Every agent that has fallen silent.")
-@click.option("--watch", is_flag=True, help="With --all and --send: go on until interrupted.")
+@click.option("--all", "everyone", is_flag=True, help="Resume every agent that is silent.")
+@click.option("--watch", is_flag=True, help="With --all and --send: keep watching until Ctrl-C.")
 @format_option
 @click.pass_context
 def command(
@@ -53,11 +53,12 @@ def command(
     watch: bool,
     form: str,
 ) -> None:
-    """Write the prompt that brings a stalled agent back to work, and send it.
+    """Write a prompt that brings a stalled agent back to work, and send it if asked.
 
-    An agent that is seen at work gets none (exit code 1). In one silence an agent is sent `resume.max_per_stall` prompts at
-    most; after that a person is needed (14). While a usage limit holds the agent, nothing is sent (13). With `--all` each agent
-    gets one line, or with `--format json` one document on a line; `guard resume --all --send --watch` is the monitor.
+    An agent that is at work gets no prompt (exit code 1). During one stall guard sends an agent at most
+    `resume.max_per_stall` prompts; after that a person is needed (14). While a usage limit holds the agent, guard
+    sends nothing (13). With --all, guard prints one line per agent, or one JSON document per line; `guard resume
+    --all --send --watch` is the monitor.
     """
     from guard.hooks.ingest import ingest_hooks
     from guard.resume.send import ResumeRequest, resume
@@ -78,14 +79,15 @@ def _check_words(
 ) -> None:
     if (agent is None) != everyone:
         raise WrongUsage(
-            "one agent is meant, or all", "`guard resume AGENT`, or `guard resume --all`"
+            "guard resume needs either an AGENT or --all",
+            "`guard resume AGENT`, or `guard resume --all`",
         )
     if everyone and task is not None:
-        raise WrongUsage("--task names the task of one agent", "leave it out with --all")
+        raise WrongUsage("--task cannot be combined with --all", "leave out --task")
     if watch and not (everyone and send):
-        raise WrongUsage("--watch is for the monitor", "`guard resume --all --send --watch`")
+        raise WrongUsage("--watch needs --all and --send", "`guard resume --all --send --watch`")
     if by is not None and not send:
-        raise WrongUsage("--by says how to send, and nothing is sent", "add --send")
+        raise WrongUsage("--by has no effect without --send", "add --send")
 
 
 def _all(guard: Invocation, request: "ResumeRequest", form: str, watch: bool) -> int:

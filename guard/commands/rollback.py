@@ -17,13 +17,13 @@ _MOST_LINES = 20
 
 @click.command("rollback")
 @click.argument("task")
-@click.option("--reason", metavar="TEXT", default="", help="Why it is rolled back, for the log.")
+@click.option("--reason", metavar="TEXT", default="", help="The reason, for the log.")
 @click.option(
     "--cascade",
     is_flag=True,
-    help="Roll back completed tasks that depend on it first, the latest first.",
+    help="First roll back completed tasks that depend on this task, the latest first.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be reverted, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what guard would revert, and change nothing.")
 @repeatable_option
 @format_option
 @click.pass_obj
@@ -36,12 +36,14 @@ def command(
     event_id: str | None,
     form: str,
 ) -> int:
-    """Revert the commits of a completed task, and make it available again.
+    """Revert the commits of a completed task, and make the task available again.
 
-    A snapshot is taken first. The revert is one commit on top; history is not rewritten. A conflict, or a file that would
-    change and is not as it was committed, leaves everything as it was. Tasks in progress that depend on it are aborted. If
-    guard is killed meanwhile, the next command finishes or undoes it; if that is the same rollback once more, a finished one is
-    all that was asked for. Exit code 1 if it is refused: it is said why.
+    Guard takes a snapshot first. The revert is one new commit; guard does not rewrite history. A conflict, or a
+    changed file that the revert would touch, leaves everything as it was. Guard aborts tasks in progress that
+    depend on this task. If guard is killed meanwhile, the next command finishes or undoes the rollback; repeating a
+    rollback that is then finished changes nothing more.
+
+    Exit code 1, with the reason, if guard refuses the rollback.
     """
     from guard.coordinator.record import require_state
     from guard.core.coordinator.report import names_of

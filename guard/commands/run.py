@@ -21,7 +21,7 @@ from guard.core.check.report import EXIT_OF
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
-@max_time_option("End the agent after S seconds, and judge what it left.")
+@max_time_option("Stop the agent after S seconds, and check what it left.")
 @check_options
 @run_options
 @format_option
@@ -31,11 +31,13 @@ from guard.core.check.report import EXIT_OF
 def command(
     guard: Invocation, /, words: tuple[str, ...], max_time: float | None, form: str, **told: Any
 ) -> int:
-    """Run the agent for one iteration, and find out what became of it.
+    """Run the agent for one iteration, and check how it ended.
 
-    Takes a baseline, runs CMD with its output passed through unchanged, checks, rescues, and tells the breaker. With
-    --format json the agent's output goes to stderr. The exit code is the verdict's, as in `guard check`; 20 if the breaker
-    is open and nothing was run, 130 if it was stopped by Ctrl-C.
+    Guard takes a baseline, runs CMD and passes its output through unchanged, checks the result, rescues forgotten
+    work, and updates the breaker. With --format json the agent's output goes to stderr.
+
+    The exit code is that of the verdict, as in `guard check`; 20 if the breaker is open and guard ran nothing; 130
+    after Ctrl-C.
     """
     from guard.run.loop import INTERRUPTED
     from guard.run.run import StoppedByPerson, run_iteration

@@ -16,9 +16,9 @@ from guard.errors import WrongUsage
 @format_option
 @click.pass_obj
 def command(guard: Invocation, name: str | None, form: str) -> None:
-    """Print a JSON Schema, or list them all.
+    """Print a JSON Schema, or list all schemas.
 
-    A schema is always JSON; --format is for the list.
+    A schema is always JSON; --format applies to the list.
     """
     from guard.schemas import generate as schemas
 
@@ -30,5 +30,5 @@ def command(guard: Invocation, name: str | None, form: str) -> None:
         guard.output.result(json.dumps(schemas.load(name), indent=2))
     except LookupError:
         near = get_close_matches(name, schemas.names(), n=1)
-        asked = f"did you mean {near[0]}?" if near else "`guard schema` lists them all"
+        asked = f"did you mean {near[0]}?" if near else "`guard schema` lists all schemas"
         raise WrongUsage(f"there is no schema {name!r}", asked) from None

@@ -16,11 +16,13 @@ _MOST_LINES = 20
 @format_option
 @click.pass_obj
 def command(guard: Invocation, form: str) -> int:
-    """Keep the work tree as it is, byte for byte, without touching it.
+    """Save the work tree byte for byte, without changing it.
 
-    Also what is ignored, staged, stashed, and what git is in the middle of; whatever state the repository is in, and without a
-    `.git` too. It is read back before it counts as saved. `guard restore` brings it back. Exit code 1 if something could not
-    be saved: it is named.
+    The snapshot includes ignored, staged and stashed files and the state of a git operation in progress. It works
+    in any state of the repository, even without `.git`. Guard reads it back before it counts as saved. `guard
+    restore` restores it.
+
+    Exit code 1 if something could not be saved; guard prints what.
     """
     taken = keep(guard, Occasion("by_hand", guard.clock.now()), tells=form == "text")
     report = SnapshotReport(**dict(taken))

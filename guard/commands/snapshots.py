@@ -16,12 +16,19 @@ if TYPE_CHECKING:
 
 
 @click.command("snapshots")
-@click.option("--all", "everywhere", is_flag=True, help="Those of all work trees of the workspace.")
-@click.option("--prune", is_flag=True, help="First delete those that need not be kept any longer.")
+@click.option(
+    "--all",
+    "everywhere",
+    is_flag=True,
+    help="List the snapshots of all work trees of the workspace.",
+)
+@click.option(
+    "--prune", is_flag=True, help="First delete the snapshots that need not be kept any longer."
+)
 @click.option(
     "--promoted",
     metavar="ID",
-    help="Say that the work in this one has been taken over: it may be pruned.",
+    help="Mark the work in this snapshot as taken over, so that it may be pruned.",
 )
 @format_option
 @click.pass_obj
@@ -30,9 +37,9 @@ def command(
 ) -> None:
     """List the snapshots of the work tree, the newest last.
 
-    A snapshot is unpromoted while it has the work of a rescue in it that is not all on the branch; it is never pruned. Nor is
-    the newest of a work tree, its last baseline, one of the newest `rescue.keep_snapshots`, or one younger than
-    `rescue.keep_days`. `guard restore` brings one back.
+    A snapshot is unpromoted while it holds rescued work that is not all on the branch; guard never prunes it. Guard
+    also keeps the newest snapshot of a work tree, its last baseline, the newest `rescue.keep_snapshots`, and those
+    younger than `rescue.keep_days`. `guard restore` restores one.
     """
     from guard.snapshots.listing import opened_shelf
     from guard.snapshots.prune import Pruned

@@ -13,21 +13,21 @@ from guard.core.activity.status import status_text
 @click.option(
     "--no-activity-check",
     is_flag=True,
-    help="Go by the age of what each agent last said; do not look whether it is at work.",
+    help="Judge only by the age of each agent's last report, not by its activity.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="Show it again whenever something changes, until Ctrl-C; JSON is one document in a line.",
+    help="Update the output whenever something changes, until Ctrl-C; JSON is one document per line.",
 )
 @format_option
 @click.pass_obj
 def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) -> None:
-    """Show every task with its agents, which of them are alive, at work, or stale.
+    """Show every task with its agents, and which of them are alive, at work or stale.
 
-    Agents whose tmux session or process is gone are marked as ended first. By the age of its last word an agent is
-    `fresh` (under 2 hours), `warning` (to 6), `critical` (to 12) or `auto_resume` (over 12); one that is seen to be at
-    work never stands above `warning`. `guard activity AGENT` says what was seen of one.
+    Guard first marks agents as ended whose tmux session or process is gone. By the age of its last report an agent
+    is `fresh` (under 2 hours), `warning` (to 6), `critical` (to 12) or `auto_resume` (over 12); an agent that is at
+    work is at most `warning`. `guard activity AGENT` shows the signs of one agent.
     """
     from guard.activity.survey import survey
 

@@ -37,7 +37,7 @@ class _Name(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not str(value).strip():
-            self.fail("it must not be empty", param, ctx)
+            self.fail("the value must not be empty", param, ctx)
         return str(value)
 
 
@@ -45,23 +45,23 @@ _session = click.option(
     "--session",
     type=_Name(),
     metavar="ID",
-    help="The agent's session; by default that of the iteration that is open in the work tree.",
+    help="The agent's session; by default that of the open iteration in the work tree.",
 )
 _member = click.option(
     "--member",
     required=True,
     type=_Name(),
     metavar="ID",
-    help="What the agent calls its helper.",
+    help="The agent's own name for its helper.",
 )
 _incarnation = incarnation_option(
-    "Which life of the member is meant, as `spawn` told it; by default the newest."
+    "The member's incarnation, as `spawn` printed it; by default the newest."
 )
 
 
 @click.group("team")
 def command() -> None:
-    """Count an agent's own helpers: a completion is held back while any of them counts."""
+    """Count an agent's helpers; guard holds back a completion while any of them counts."""
 
 
 @command.command("spawn")
@@ -69,7 +69,7 @@ def command() -> None:
     "--team",
     type=_Name(),
     metavar="NAME",
-    help="The name of the team; without one it is `session:ID`.",
+    help="The name of the team; by default `session:ID`.",
 )
 @_member
 @click.option(
@@ -77,14 +77,16 @@ def command() -> None:
     type=click.Choice(get_args(Kind)),
     default="teammate",
     show_default=True,
-    help="What it is.",
+    help="The kind of helper.",
 )
-@click.option("--description", default="", metavar="TEXT", help="What it is to do.")
+@click.option(
+    "--description", default="", metavar="TEXT", help="The work that the helper is to do."
+)
 @click.option(
     "--lease",
     type=Seconds(least=0.001, most=7 * DAY_SECONDS),
     metavar="S",
-    help="Seconds that it counts after its last sign of life; by default `team.lease_seconds`.",
+    help="Seconds that the helper counts after its last sign of life; by default `team.lease_seconds`.",
 )
 @_session
 @format_option
@@ -99,10 +101,10 @@ def spawn(
     session: str | None,
     form: str,
 ) -> None:
-    """Count a helper, from before it is started.
+    """Count a helper, before it is started.
 
-    Call it first, then start the helper: `guard team leave --because spawn_failed` takes it back. A member that is
-    spawned again begins another life, whose incarnation is told.
+    Call this first, then start the helper; `guard team leave --because spawn_failed` takes it back. Spawning a
+    member again begins a new incarnation, whose number is printed.
     """
     joined = Joined(member, cast(Kind, kind), description, team, told_by="command")
     scope = team_scope(guard, session)
@@ -117,7 +119,7 @@ def spawn(
     type=click.Choice(_BECAUSE),
     default="ended",
     show_default=True,
-    help="Why it counts no longer.",
+    help="Why the helper counts no longer.",
 )
 @_incarnation
 @_session
@@ -131,17 +133,17 @@ def leave(
     session: str | None,
     form: str,
 ) -> None:
-    """Count a helper no longer.
+    """Stop counting a helper.
 
-    A late word, after its end or of an earlier incarnation, changes nothing. Refused (exit code 1) for a member that nobody
-    has counted.
+    A late report, after the helper's end or of an earlier incarnation, changes nothing. Exit code 1 if the team has
+    no such member.
     """
     _of_member(guard, MemberLeft(member, cast(LeftBecause, because), incarnation), session, form)
 
 
 @command.command("alive")
 @_member
-@click.option("--idle", is_flag=True, help="It lives, but has nothing to do: it still counts.")
+@click.option("--idle", is_flag=True, help="The helper is alive but idle; it still counts.")
 @_incarnation
 @_session
 @format_option
@@ -154,31 +156,31 @@ def alive(
     session: str | None,
     form: str,
 ) -> None:
-    """Record a sign of life of a helper: its lease begins anew.
+    """Record a sign of life of a helper, which renews its lease.
 
-    Refused (exit code 1) for a member that nobody has counted.
+    Exit code 1 if the team has no such member.
     """
     _of_member(guard, Alive(member, idle, incarnation), session, form)
 
 
 @command.command("clear")
-@click.option("--reason", default="", metavar="TEXT", help="Why, for the record.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
 @_session
 @format_option
 @click.pass_obj
 def clear(guard: Invocation, reason: str, session: str | None, form: str) -> None:
-    """Count nobody any more, and forget the team's name."""
+    """Stop counting all helpers, and forget the team's name."""
     scope, state = teams.clear_session(guard, session, reason)
     guard.output.document(team_report(scope, state, "cleared"), form, team_text)
 
 
 @command.command("show")
-@click.option("--all", "everything", is_flag=True, help="Also those that left.")
+@click.option("--all", "everything", is_flag=True, help="Also show helpers that left.")
 @_session
 @format_option
 @click.pass_obj
 def show(guard: Invocation, everything: bool, session: str | None, form: str) -> None:
-    """Show the team of a session: its name, who counts, and whether a completion is held back."""
+    """Show the team of a session: its name, who counts, and whether guard holds back a completion."""
     ingest_hooks(guard)
     scope, state = teams.team_of(guard, session)
     guard.output.document(team_report(scope, state), form, whole_text if everything else team_text)
@@ -192,7 +194,7 @@ def _of_member(
     if recorded.state is None or recorded.state.member(change.member) is None:
         raise Refused(
             f"the team has no member {shorten(change.member, 80)}",
-            "count it first: `guard team spawn`; `guard team show` lists those who count",
+            "add it with `guard team spawn`; `guard team show` lists the members",
         )
     kind = TeamMemberLeft if isinstance(change, MemberLeft) else TeamMemberAlive
     word: RecordedAs = "left" if isinstance(change, MemberLeft) else "alive"

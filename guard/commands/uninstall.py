@@ -33,10 +33,10 @@ def command(
     dry_run: bool,
     form: str,
 ) -> int:
-    """Take guard's hooks out of an agent's own settings, or away from git's.
+    """Remove guard's hooks from an agent's settings or from a git repository.
 
-    Everything else stays as it is; what only guard's hooks had made necessary goes with them. A hook of git's that was
-    there before is there again. Exit code 1: a hook was changed by hand, and is left.
+    Everything else stays as it is; entries that only guard's hooks needed go with them. Guard restores the git
+    hooks that were there before. Exit code 1 if a hook was changed by hand: guard leaves it in place.
     """
     scopes = {"user": user, "project": project, "local": local}
     refuse_foreign_options(agent, scopes, plugin, bool(hooks or shared))

@@ -17,10 +17,10 @@ from guard.core.log.reports import ValidateReport
 @format_option
 @click.pass_obj
 def command(guard: Invocation, files: tuple[Path, ...], form: str) -> int:
-    """Check state and configuration files against their schemas.
+    """Validate state and configuration files against their schemas.
 
-    A document is judged by the `schema` that it names, or by its file name: the registries, the log, guard.toml,
-    pyproject.toml. Exit code 0: all are valid; 1: there are findings.
+    Guard picks the schema by the `schema` field of the document or by the file name: the registries, the log,
+    guard.toml, pyproject.toml. Exit code 0 if all files are valid, 1 if there are findings.
     """
     from guard.schemas.validate import check
 

@@ -12,10 +12,10 @@ from guard.core.log.reports import VerifyReport
 @format_option
 @click.pass_obj
 def command(guard: Invocation, form: str) -> int:
-    """Check the whole log, and each view against a fresh fold of it.
+    """Verify the whole log, and compare each view with it.
 
-    Every snapshot remembers where the log stood, so that a log that was rewritten since is found out too. Nothing is written.
-    Exit code 0: all is sound; 1: there are findings.
+    Every snapshot records the head of the log, so guard also detects a log that was rewritten since. It writes
+    nothing. Exit code 0 if everything is sound, 1 if there are findings.
     """
     from guard.log import verify
 

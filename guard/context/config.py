@@ -30,7 +30,7 @@ def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
     home = environ.get("HOME") or os.path.expanduser("~")
     if not os.path.isabs(told) and not os.path.isabs(home):
         raise ConfigProblem(
-            f"HOME is {home!r}, which is not a whole path", f"set HOME or {variable}"
+            f"HOME is {home!r}, which is not an absolute path", f"set HOME or {variable}"
         )
     return Path(told if os.path.isabs(told) else os.path.join(home, below_home), "guard")
 
@@ -88,16 +88,22 @@ def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
         data = _bounded(path)
     except (FileNotFoundError, NotADirectoryError):
         if required:
-            raise ConfigProblem(f"{path}: there is no such file", "check --config") from None
+            raise ConfigProblem(
+                f"{path}: there is no such file", "check the path after --config"
+            ) from None
         return None
     except OSError as error:
-        raise ConfigProblem(f"{path}: {error.strerror}", "check its permissions") from None
+        raise ConfigProblem(
+            f"{path}: {error.strerror}", "check the permissions of the file"
+        ) from None
     import tomllib
 
     try:
         document = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise ConfigProblem(f"{path} is not TOML: {error}", "mend it, or move it away") from None
+        raise ConfigProblem(
+            f"{path} is not TOML: {error}", "fix the file, or move it away"
+        ) from None
     section = own_section(path, document)
     if not isinstance(section, dict):
         raise ConfigProblem(f"{path}: tool.guard should be a table", "write [tool.guard]")
@@ -116,11 +122,11 @@ def _bounded(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         if not os.path.isfile(path):
-            raise ConfigProblem(f"{path} is not a regular file", "mend it, or move it away")
+            raise ConfigProblem(f"{path} is not a regular file", "fix the file, or move it away")
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise ConfigProblem(
-            f"{path} is larger than {_MOST_BYTES} bytes", "mend it, or move it away"
+            f"{path} is larger than {_MOST_BYTES} bytes", "fix the file, or move it away"
         )
     return data
 

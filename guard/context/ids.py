@@ -21,7 +21,7 @@ def check_id(what: str, text: str) -> str:
     raise WrongUsage(
         f"{shown!r} cannot be {what}",
         "use 1 to 128 letters, digits, hyphens and underscores, the first a letter or a digit; "
-        "`registry` is taken",
+        "the name `registry` is reserved",
     )
 
 

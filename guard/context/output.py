@@ -23,7 +23,7 @@ format_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Text for people, or one JSON document for scripts.",
+    help="The output format: text for people, or one JSON document for scripts.",
 )
 
 
@@ -41,7 +41,7 @@ class Output:
             raise ReaderGone from None
         except OSError as error:
             raise StoreUnavailable(
-                f"the answer could not be printed: {error.strerror}; what the command did stands",
+                f"guard could not print the result: {error.strerror}; what the command did stays done",
                 "`guard log` shows what was recorded",
             ) from None
 

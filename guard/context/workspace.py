@@ -83,8 +83,8 @@ def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
         start = start.absolute()
     except FileNotFoundError:
         raise RepositoryProblem(
-            "the current folder does not exist any more",
-            "go to another one, or name one with --repo",
+            "the current folder no longer exists",
+            "change to another folder, or name a repository with --repo",
         ) from None
     return find(start, lambda folder: _remembered(home, folder))
 
@@ -98,12 +98,14 @@ def choose(
         origin = "--workspace" if flag else config.origins["workspace"]
         if os.path.isabs(origin) and not os.path.isabs(os.path.expanduser(told)):
             raise ConfigProblem(
-                f"{origin}: workspace {told!r} is relative: it would follow the current folder around",
-                "write the whole path",
+                f"{origin}: workspace {told!r} is a relative path, which would depend on the current folder",
+                "write an absolute path",
             )
         return Workspace(_told_path(told), origin, repository, explicit=True)
     if repository is None:
-        raise WrongUsage("no repository and no --workspace", "name one of them")
+        raise WrongUsage(
+            "there is no repository here, and no workspace was given", "use --repo or --workspace"
+        )
     home = state_home(environ)
     entry = _entry(home, repository.root)
     if entry is not None and entry.common_dir == repository.common_dir.as_uri():
@@ -115,17 +117,15 @@ def choose(
 
 def _told_path(told: str) -> Path:
     if told.startswith(("postgresql://", "postgres://")):
-        raise WrongUsage(
-            "this guard keeps its state in folders only, not in PostgreSQL", "name a folder"
-        )
+        raise WrongUsage("guard keeps its state in folders, not in PostgreSQL", "name a folder")
     if "\0" in told:
-        raise WrongUsage("the workspace has a NUL character in its path", "name a folder")
+        raise WrongUsage("the path of the workspace contains a NUL character", "name a folder")
     path = Path(os.path.abspath(os.path.expanduser(told)))
     if len(os.fsencode(path.name)) > 255 or len(os.fsencode(path)) > 4000:
         raise WrongUsage("the path of the workspace is too long", "name another folder")
     if not path.parent.is_dir():
         raise WrongUsage(
-            f"the workspace {path} cannot be: {path.parent} does not exist",
+            f"guard cannot create the workspace {path}: {path.parent} does not exist",
             "create that folder first, or check the spelling",
         )
     return path
@@ -163,7 +163,7 @@ def _refuse_others(folder: Folder) -> None:
     if names and not ours and not (folder.read("README.md") or b"").startswith(_TITLE):
         folder.close()
         raise WrongUsage(
-            f"{folder.path} has files in it that are not guard's", "name an empty or a new folder"
+            f"{folder.path} contains files that are not guard's", "name a new or an empty folder"
         )
 
 
@@ -215,7 +215,7 @@ def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
     except ValueError as error:
         raise StateProblem(
             f"{home / INDEX / _entry_name(folder)} is damaged: {error}",
-            "delete it; the next command writes it again",
+            "delete the file; the next command writes it again",
         ) from None
     return entry if entry.worktree == folder.as_uri() else None
 

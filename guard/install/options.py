@@ -38,32 +38,34 @@ def where_options(function: F) -> F:
     for option in reversed(
         (
             click.argument("agent", metavar="AGENT|git", type=click.Choice([*AGENT_CLIS, "git"])),
-            click.option("--user", is_flag=True, help="For all projects of this user."),
+            click.option("--user", is_flag=True, help="Install for all projects of this user."),
             click.option(
-                "--project", is_flag=True, help="For all who work in this repository: the default."
+                "--project",
+                is_flag=True,
+                help="Install for everyone who works in this repository (default).",
             ),
             click.option(
                 "--local",
                 is_flag=True,
-                help="For this user in this repository: .claude/settings.local.json (claude only).",
+                help="Install for this user in this repository: .claude/settings.local.json (claude only).",
             ),
             click.option(
                 "--plugin",
                 type=click.Path(file_okay=False, path_type=Path),
                 metavar="DIR",
-                help="As a plugin folder instead of settings (claude only).",
+                help="Write a plugin to this folder instead of settings (claude only).",
             ),
             click.option(
                 "--hook",
                 "hooks",
                 multiple=True,
                 type=click.Choice(GIT_HOOKS),
-                help="Only this hook, instead of all; may be repeated (git only).",
+                help="Only this hook; may be repeated (git only).",
             ),
             click.option(
                 "--shared",
                 is_flag=True,
-                help="Also where core.hooksPath leads out of the repository (git only).",
+                help="Also if core.hooksPath points outside the repository (git only).",
             ),
             click.option(
                 "--dry-run", is_flag=True, help="Show what would change, and change nothing."

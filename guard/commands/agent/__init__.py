@@ -7,7 +7,7 @@ from guard.commands.agent import report, show
 
 @click.group("agent")
 def command() -> None:
-    """Keep the registries of agents: who is active, who has ended, and how that is known."""
+    """Keep the registries of agents: register, update, list, await and kill agents."""
 
 
 for verb in (

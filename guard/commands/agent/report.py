@@ -61,7 +61,7 @@ def _take_place(given: dict[str, Any]) -> "PlaceOptions":
     default="agent",
     show_default=True,
     metavar="NAME",
-    help="What kind of agent it is: investigator, builder, fixer, or any other.",
+    help="The kind of agent: investigator, builder, fixer, or any other word.",
 )
 @_message_option
 @_process_options
@@ -70,10 +70,10 @@ def _take_place(given: dict[str, Any]) -> "PlaceOptions":
 def spawn(guard: Invocation, /, form: str, **given: Any) -> None:
     """Register an agent that has been started.
 
-    Where the repository stands is recorded with it: a later claim of completion is measured from there. With a tmux session
-    or a process, its end is noticed without a report.
+    Guard records where the repository stands; a later claim of completion is measured from there. If a tmux session
+    or a process is given, guard notices the agent's end without a report.
 
-    Refused (exit code 1) while an agent of that name is active in the task.
+    Exit code 1 if an agent of this name is active in the task.
     """
     from guard.agents.report import spawn_agent
 
@@ -83,23 +83,29 @@ def spawn(guard: Invocation, /, form: str, **given: Any) -> None:
 
 @click.command("update")
 @registered_agent_options
-@click.option("--status", required=True, type=click.Choice(STATUSES), help="Its status now.")
-@click.option("--progress", type=click.IntRange(0, 100), metavar="PERCENT", help="How far it is.")
+@click.option(
+    "--status", required=True, type=click.Choice(STATUSES), help="The agent's status now."
+)
+@click.option(
+    "--progress", type=click.IntRange(0, 100), metavar="PERCENT", help="The agent's progress."
+)
 @_message_option
 @_incarnation_option
 @_process_options
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse a completion with blocking issues: exit code 1, and the agent stays active.",
+    help="Refuse a completion with blocking issues: exit with code 1 and keep the agent active.",
 )
 @format_option
 @click.pass_obj
 def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
-    """Record what an agent reports of itself.
+    """Record an agent's report about itself.
 
-    The counts move only when it goes from an active status to a terminal one; a report after that is kept and changes none.
-    A report of completion is held against git and the log, and the answer says how far it is to be believed.
+    The counts change only when the agent goes from an active status to a terminal one; guard keeps a later report
+    but does not count it. Guard compares a reported completion with git and the log, and prints how credible it is.
+
+    Exit code 1 if --strict refuses the completion.
     """
     from guard.agents.registry import AgentUpdate
     from guard.agents.report import update_agent
@@ -109,8 +115,8 @@ def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
     _print(guard, report, form)
     if report.recorded_as == "refused":
         raise Refused(
-            "the completion was refused: see the blocking issues",
-            "do what is missing, and report again",
+            "guard refused the completion because of the blocking issues above",
+            "finish the missing work, then report the completion again",
         )
 
 
@@ -121,15 +127,15 @@ def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
     type=click.Choice(get_args(Severity)),
     default="info",
     show_default=True,
-    help="How much it matters.",
+    help="The severity of the finding.",
 )
-@click.option("--file", metavar="PATH", help="The file that it is about.")
+@click.option("--file", metavar="PATH", help="The file that the finding is about.")
 @_incarnation_option
 @click.argument("text")
 @format_option
 @click.pass_obj
 def finding(guard: Invocation, /, form: str, **given: Any) -> None:
-    """Record something that an agent has found out."""
+    """Record a finding of an agent."""
     from guard.agents.report import record_finding
 
     _print(guard, record_finding(guard, **given), form)
@@ -142,16 +148,17 @@ def finding(guard: Invocation, /, form: str, **given: Any) -> None:
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="End the command after so long; by default it may take as long as it likes.",
+    help="Stop the command after this time; by default it has no limit.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @format_option
 @click.pass_obj
 def test(guard: Invocation, /, form: str, **given: Any) -> None:
-    """Run an agent's tests, and record how they ended.
+    """Run an agent's tests, and record the result.
 
-    What the command prints goes to stderr. A later claim that tests were run is held against this record.
-    Exit code 0 if the tests passed, 1 if not.
+    The output of the command goes to stderr. Guard compares a later claim that tests were run with this record.
+
+    Exit code 0 if the tests pass, 1 if they fail or run out of time.
     """
     from guard.agents.report import run_tests
 
@@ -160,26 +167,28 @@ def test(guard: Invocation, /, form: str, **given: Any) -> None:
     last = report.agent.last_test
     if last is None or last.exit_code != 0:
         how = "did not end in time" if last is None or last.exit_code is None else "failed"
-        raise Refused(f"the tests {how}", "what they printed says more")
+        raise Refused(f"the tests {how}", "read the output of the tests above")
 
 
 @click.command("kill")
 @registered_agent_options
-@click.option("--reason", required=True, metavar="TEXT", help="Why; it is recorded.")
+@click.option("--reason", required=True, metavar="TEXT", help="The reason, for the log.")
 @click.option(
     "--grace",
     type=click.FloatRange(0, 3600),
     metavar="SECONDS",
-    help="How long it may take to end before it is forced; by default `registry.kill_grace_seconds`.",
+    help="Wait this long before guard kills by force; by default `registry.kill_grace_seconds`.",
 )
 @format_option
 @click.pass_obj
 def kill(
     guard: Invocation, task_id: str, agent_id: str, reason: str, grace: float | None, form: str
 ) -> None:
-    """End an agent: its tmux session or process is asked, then forced, and its end is seen before it is recorded.
+    """Kill an agent, and record its end.
 
-    Refused (exit code 1) where the process is not provably the agent's: then nothing is ended and nothing recorded.
+    Guard asks the tmux session or the process to end, then kills it, and records the end only after it has seen it.
+
+    Exit code 1 if guard cannot prove that the process is the agent's: then it kills nothing and records nothing.
     """
     from guard.agents.kill import kill_agent
 
@@ -192,10 +201,10 @@ def kill(
 @format_option
 @click.pass_obj
 def import_agents(guard: Invocation, file: Path, task_id: str | None, form: str) -> None:
-    """Take over the agents of a registry file that was written by hand or by another tool.
+    """Import the agents of a registry file written by hand or by another tool.
 
-    Agents that are registered here already are left as they are, so that a second import changes nothing. A file with
-    anything wrong in it is refused whole.
+    Guard leaves agents that are registered already as they are, so a second import changes nothing. A file with any
+    error is refused as a whole, with exit code 1.
     """
     from guard.agents import import_registry
 

@@ -11,8 +11,10 @@ from guard.core.agents.report import details, table
 
 @click.command("list")
 @task_id_option("task_id", text="List only the agents of this task.")
-@click.option("--all", "everything", is_flag=True, help="Also those that ended long ago.")
-@click.option("--no-look", is_flag=True, help="Do not look whether sessions and processes exist.")
+@click.option("--all", "everything", is_flag=True, help="Also list agents that ended long ago.")
+@click.option(
+    "--no-look", is_flag=True, help="Do not check whether sessions and processes still exist."
+)
 @format_option
 @click.pass_obj
 def list_agents(
@@ -30,7 +32,7 @@ def list_agents(
 @format_option
 @click.pass_obj
 def show(guard: Invocation, task_id: str, agent_id: str, form: str) -> None:
-    """Show one agent: where it runs, its reports and findings, and its claim's score line by line."""
+    """Show one agent: where it runs, its reports, its findings, and the score of its claim line by line."""
     from guard.agents.monitor import describe_agent
 
     report = describe_agent(guard, task_id, agent_id)
@@ -43,14 +45,14 @@ def show(guard: Invocation, task_id: str, agent_id: str, form: str) -> None:
     "--timeout",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="Give up after so long, with exit code 11; by default the wait has no end.",
+    help="Give up after this time, with exit code 11; by default wait without limit.",
 )
 @format_option
 @click.pass_context
 def wait(ctx: click.Context, task_id: str, timeout: float | None, form: str) -> None:
     """Wait until every agent of a task has ended.
 
-    Exit code 0 when all have ended, 11 if some are still active when the time is over, 1 if the task never had an agent.
+    Exit code 0 if all have ended, 11 if some are still active at the time limit, 1 if the task never had an agent.
     """
     from guard.agents.monitor import active_agents, wait_for_agents
 

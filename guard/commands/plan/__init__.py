@@ -7,7 +7,7 @@ from guard.commands.plan import show, support, tasks, upkeep
 
 @click.group("plan")
 def command() -> None:
-    """Coordinate agents on the tasks of a plan: who does what, what is audited, asked and due."""
+    """Coordinate agents on the tasks of a plan."""
 
 
 for verb in (

@@ -17,10 +17,10 @@ from guard.context.output import format_option
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @records_plan
 def load(guard: Invocation, file: Path | None, event_id: str | None, form: str) -> None:
-    """Take a file for the plan: markdown task lists, or JSON.
+    """Load a plan from a file: markdown task lists, or JSON.
 
-    By default the file that `coordinator.plan_file` names. A plan that is loaded again may have changed: what was done stays
-    done. Refused (exit code 1) if it is no sound plan, or lacks a task that is under way.
+    By default guard reads the file named by `coordinator.plan_file`. A changed plan can be loaded again; completed
+    tasks stay completed. Exit code 1 if the plan has errors, or lacks a task that is in progress.
     """
     from guard.coordinator.plan import load_file
 
@@ -28,14 +28,16 @@ def load(guard: Invocation, file: Path | None, event_id: str | None, form: str) 
 
 
 @click.command("show")
-@click.option("--explain", is_flag=True, help="Also tell what the state was made from.")
+@click.option(
+    "--explain", is_flag=True, help="Also print which plan and events the state comes from."
+)
 @format_option
 @click.pass_obj
 @settles_plan_rollbacks
 def show(guard: Invocation, explain: bool, form: str) -> None:
-    """Show the state: what is done, in progress, available, blocked, asked.
+    """Show the state of the plan: what is done, in progress, available, blocked and asked.
 
-    With --format json it is the document that `state.json` has. Refused (exit code 1) while no plan is loaded.
+    With --format json guard prints the document of `state.json`. Exit code 1 if no plan is loaded.
     """
     from guard.coordinator.record import explain_origin, require_state
     from guard.core.coordinator.report import state_text
@@ -52,9 +54,9 @@ def show(guard: Invocation, explain: bool, form: str) -> None:
 @click.pass_obj
 @settles_plan_rollbacks
 def next_task(guard: Invocation, form: str) -> None:
-    """Tell which task comes next, without taking it.
+    """Show which task comes next, without taking it.
 
-    It is the one that unblocks most, then the one of the highest priority, then the first in the plan.
+    It is the task that unblocks most others, then the one of the highest priority, then the first in the plan.
     """
     from guard.coordinator.plan import next_task as chosen
     from guard.coordinator.record import require_state
@@ -80,13 +82,13 @@ def next_task(guard: Invocation, form: str) -> None:
     type=click.Choice(["mermaid", "dot"]),
     default="mermaid",
     show_default=True,
-    help="The notation.",
+    help="The notation of the graph.",
 )
 @format_option
 @click.pass_obj
 @settles_plan_rollbacks
 def graph(guard: Invocation, notation: str, form: str) -> None:
-    """Print the plan as a graph of what depends on what."""
+    """Print the dependencies of the plan as a graph."""
     from guard.coordinator.record import require_state
     from guard.core.coordinator.report import PlanGraphReport
     from guard.core.coordinator.state import task_statuses

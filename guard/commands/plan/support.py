@@ -39,10 +39,16 @@ _MOST_BYTES = 1 << 20
 
 
 @click.command("assess")
-@click.option("--expand", "vague", multiple=True, metavar="TASK", help="A task that is too vague.")
+@click.option(
+    "--expand",
+    "vague",
+    multiple=True,
+    metavar="TASK",
+    help="A task that is too vague; may be repeated.",
+)
 @records_plan
 def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form: str) -> None:
-    """Record which tasks have to be expanded first; all others can be implemented as they are."""
+    """Record which tasks must be expanded first; all others can be implemented as they are."""
     from guard.coordinator.plan import find_task_id
 
     named = tuple(find_task_id(guard, one) for one in vague)
@@ -69,15 +75,15 @@ def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, f
     type=click.Choice(get_args(Confidence)),
     default="HIGH",
     show_default=True,
-    help="How sure the analyst is; with LOW its question goes to a person.",
+    help="The analyst's confidence; with LOW, guard passes its question to a person.",
 )
 @click.option(
     "--specification",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The expanded task, as one JSON object.",
+    help="The file with the expanded task, one JSON object.",
 )
-@click.option("--question", metavar="TEXT", help="With LOW: what has to be known first.")
+@click.option("--question", metavar="TEXT", help="With LOW: the question to answer first.")
 @records_plan
 def expand(
     guard: Invocation,
@@ -89,14 +95,14 @@ def expand(
     event_id: str | None,
     form: str,
 ) -> None:
-    """Record what an analyst made of a task: a specification, or a question."""
+    """Record an analyst's result for a task: a specification, or a question."""
     from guard.coordinator.plan import find_task_id
 
     names: dict[str, Any] = {"task_id": find_task_id(guard, task), "agent_id": agent_id}
     request: Request
     if confidence == "LOW":
         if not question:
-            raise WrongUsage("with LOW there is a question", "give it with --question")
+            raise WrongUsage("--confidence LOW needs a question", "give it with --question")
         request = ask_clarification(**names, question=question)
     else:
         told = _object(specification) if specification is not None else {}
@@ -115,7 +121,9 @@ def _object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise WrongUsage(f"{path}: {error}", "name a file with one JSON object") from None
     if not isinstance(found, dict):
-        raise WrongUsage(f"{path} has no JSON object of at most 1 MiB", "write one")
+        raise WrongUsage(
+            f"{path} is not a JSON object of at most 1 MiB", "write one JSON object to the file"
+        )
     return found
 
 
@@ -131,7 +139,7 @@ def _object(path: Path) -> dict[str, Any]:
     type=click.Choice(get_args(RequestType)),
     default="task",
     show_default=True,
-    help="What is asked for.",
+    help="The kind of request.",
 )
 @click.argument("summary")
 @records_plan
@@ -145,7 +153,7 @@ def delegate(
     event_id: str | None,
     form: str,
 ) -> None:
-    """Ask a supporting agent of the plan; the request is queued while it has enough to do."""
+    """Ask a supporting agent of the plan; guard queues the request while the agent is busy."""
     from guard.coordinator.plan import find_task_id
 
     request = delegate_request(
@@ -166,10 +174,12 @@ def delegate(
     type=click.Choice(get_args(Confidence)),
     default="MEDIUM",
     show_default=True,
-    help="With `done`: how sure it is.",
+    help="With `done`: the agent's confidence.",
 )
-@click.option("--message", default="", metavar="TEXT", help="The result, or what went wrong.")
-@click.option("--suggest", metavar="ID", help="With `out-of-scope`: who could do it.")
+@click.option(
+    "--message", default="", metavar="TEXT", help="The result, or the reason of the failure."
+)
+@click.option("--suggest", metavar="ID", help="With `out-of-scope`: an agent that could do it.")
 @records_plan
 def support(
     guard: Invocation,
@@ -195,14 +205,14 @@ def support(
 
 @click.command("remediate")
 @plan_agent_option
-@click.option("--issue", metavar="TEXT", help="What is wrong; by default what is known already.")
+@click.option("--issue", metavar="TEXT", help="What is wrong; by default the known issue.")
 @records_plan
 def remediate(
     guard: Invocation, agent_id: str, issue: str | None, event_id: str | None, form: str
 ) -> None:
-    """Send an agent to remedy the infrastructure: nobody gets a task until it is healthy.
+    """Send an agent to repair the infrastructure; until it is healthy, guard gives out no task.
 
-    Refused (exit code 1) while one is at it, and at `coordinator.remediation_attempts`.
+    Exit code 1 if such an agent is at work, or at the limit `coordinator.remediation_attempts`.
     """
     record_request(guard, dispatch_remediation(agent_id=agent_id, issue=issue), event_id, form)
 
@@ -213,7 +223,7 @@ def remediate(
     "--verdict",
     required=True,
     type=click.Choice(["healthy", "unhealthy"]),
-    help="How the infrastructure is.",
+    help="The health of the infrastructure.",
 )
 @click.option("--issue", metavar="TEXT", help="What is wrong now.")
 @records_plan
@@ -225,7 +235,7 @@ def health(
     event_id: str | None,
     form: str,
 ) -> None:
-    """Record whether a blocked infrastructure is healthy again; at the limit of attempts a person is asked."""
+    """Record whether a blocked infrastructure is healthy again; at the limit of attempts guard asks a person."""
     request: Request = pass_health_audit(agent_id=agent_id)
     if verdict == "unhealthy":
         request = fail_health_audit(agent_id=agent_id, issue=issue)
@@ -239,7 +249,7 @@ def health(
 def ask(
     guard: Invocation, agent_id: str | None, question: str, event_id: str | None, form: str
 ) -> None:
-    """Ask a person; until the answer no new task is given to anybody."""
+    """Ask a person a question; until the answer guard gives out no new task."""
     record_request(guard, ask_question(agent_id=agent_id, question=question), event_id, form)
 
 
@@ -250,7 +260,7 @@ def ask(
 def answer(
     guard: Invocation, question_id: str, response: str, event_id: str | None, form: str
 ) -> None:
-    """Answer an open question; whoever waits for it finds the answer in the outbox."""
+    """Answer an open question; the outbox holds the answer for the agent that waits."""
     record_request(
         guard, answer_question(question_id=question_id, response=response), event_id, form
     )

@@ -29,15 +29,15 @@ from guard.core.coordinator.requests import Request
 @click.command("dispatch")
 @click.argument("task")
 @plan_agent_option
-@click.option("--auditor", is_flag=True, help="To audit the task, not to work on it.")
+@click.option("--auditor", is_flag=True, help="Give the task to the agent for an audit.")
 @records_plan
 def dispatch(
     guard: Invocation, task: str, agent_id: str, auditor: bool, event_id: str | None, form: str
 ) -> None:
-    """Give a task to an agent; it is registered in the registries with it.
+    """Give a task to an agent, and register the agent.
 
-    Refused (exit code 1) for a task that is not available, without a free place, while the infrastructure is blocked, and
-    while a question is open.
+    Exit code 1 if the task is not available, no place is free, the infrastructure is blocked, or a question is
+    open.
     """
     from guard.coordinator.plan import find_task_id
 
@@ -50,12 +50,17 @@ def dispatch(
 
 @click.command("ready")
 @click.argument("task")
-@click.option("--agent", "agent_id", metavar="ID", help="By default the task's developer.")
+@click.option(
+    "--agent",
+    "agent_id",
+    metavar="ID",
+    help="The agent's id; by default that of the task's developer.",
+)
 @records_plan
 def ready(
     guard: Invocation, task: str, agent_id: str | None, event_id: str | None, form: str
 ) -> None:
-    """Call a task ready for its audit: it is not complete before it has passed."""
+    """Submit a task for its audit; it is complete only after it has passed."""
     from guard.coordinator.plan import find_task_id
 
     request = submit_for_audit(task_id=find_task_id(guard, task), agent_id=agent_id)
@@ -69,13 +74,13 @@ def ready(
     "--verdict",
     required=True,
     type=click.Choice(["pass", "fail", "blocked"]),
-    help="Whether it passed, failed, or could not be judged for failures that were there before.",
+    help="The verdict; `blocked` if earlier failures made an audit impossible.",
 )
 @click.option(
     "--message",
     default="",
     metavar="TEXT",
-    help="The evidence, what is wrong with the task, or what blocks the audit.",
+    help="The evidence, the defect, or what blocks the audit.",
 )
 @records_plan
 def audit(
@@ -89,8 +94,8 @@ def audit(
 ) -> None:
     """Record the verdict on a task that is pending audit.
 
-    With `pass` it is complete, its commits are recorded, and what waited for it may begin. Refused (exit code 1) for a task
-    that is not pending, and for its own developer.
+    With `pass` the task is complete, guard records its commits, and tasks that depend on it may begin. Exit code 1
+    if the task is not pending audit, or the auditor is its developer.
     """
     from guard.coordinator.plan import find_task_id
 
@@ -112,16 +117,16 @@ def audit(
 def checkpoint(
     guard: Invocation, agent_id: str, text: str, event_id: str | None, form: str
 ) -> None:
-    """Record how far an agent is; it gets more time for it when its time is up."""
+    """Record an agent's progress; it earns the agent more time at its limit."""
     record_request(guard, record_checkpoint(agent_id=agent_id, checkpoint=text), event_id, form)
 
 
 @click.command("lost")
 @plan_agent_option
-@click.option("--reason", default="", metavar="TEXT", help="What happened to it.")
+@click.option("--reason", default="", metavar="TEXT", help="What happened to the agent.")
 @records_plan
 def lost(guard: Invocation, agent_id: str, reason: str, event_id: str | None, form: str) -> None:
-    """Record that an agent crashed: its task is free again, until `coordinator.redispatch_limit`."""
+    """Record that an agent crashed; its task is free again, up to `coordinator.redispatch_limit` times."""
     record_request(guard, crash_agent(agent_id=agent_id, reason=reason), event_id, form)
 
 
@@ -129,5 +134,5 @@ def lost(guard: Invocation, agent_id: str, reason: str, event_id: str | None, fo
 @plan_agent_option
 @records_plan
 def done(guard: Invocation, agent_id: str, event_id: str | None, form: str) -> None:
-    """Record that an agent that remedies or audits the infrastructure has ended."""
+    """Record that an agent that repaired or audited the infrastructure has ended."""
     record_request(guard, complete_agent(agent_id=agent_id), event_id, form)

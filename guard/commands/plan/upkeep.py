@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 @click.command("outbox")
-@click.option("--take", is_flag=True, help="Take what is there: it has been delivered.")
-@click.option("--agent", "agent_id", metavar="ID", help="Only what is for this agent.")
+@click.option("--take", is_flag=True, help="Take the items out of the outbox, as delivered.")
+@click.option("--agent", "agent_id", metavar="ID", help="Only items for this agent.")
 @event_id_option(
     "With --take: record under this id; the same call with the same id prints the same items."
 )
@@ -39,7 +39,8 @@ def outbox(
 ) -> None:
     """List what is to be delivered: agents to start, rework, answers, aborts, results.
 
-    Whoever may be killed before all is delivered takes it under an id, and asks again with that id.
+    A caller that may be killed before it has delivered everything takes the items under an id, and asks again with
+    that id.
     """
     from guard.coordinator.outbox import parcels_for
     from guard.coordinator.outbox import take_parcels as taken
@@ -47,7 +48,9 @@ def outbox(
     from guard.core.coordinator.report import PlanOutboxReport, outbox_text
 
     if event_id is not None and not take:
-        raise WrongUsage("nothing is recorded without --take", "leave out --event-id")
+        raise WrongUsage(
+            "--event-id has no effect without --take, which records", "leave out --event-id"
+        )
     found = (
         taken(guard, agent_id, event_id) if take else parcels_for(require_state(guard), agent_id)
     )
@@ -61,14 +64,14 @@ def outbox(
     "--utilisation",
     type=click.IntRange(0, 100),
     metavar="PERCENT",
-    help="What is used; by default `coordinator.usage_command` is asked.",
+    help="The share used; by default guard runs `coordinator.usage_command`.",
 )
-@click.option("--remaining", type=click.IntRange(0, 100), metavar="PERCENT", help="What is left.")
+@click.option("--remaining", type=click.IntRange(0, 100), metavar="PERCENT", help="The share left.")
 @click.option(
     "--resets-at",
     type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]),
     metavar="TIME",
-    help="When the limit begins anew, in ISO-8601.",
+    help="The time when the limit resets, in ISO-8601.",
 )
 @records_plan
 def usage(
@@ -94,14 +97,14 @@ def usage(
 
 
 @click.command("tick")
-@click.option("--no-fill", is_flag=True, help="Send nobody out; only look whose time is up.")
+@click.option("--no-fill", is_flag=True, help="Start no agents; only end those whose time is up.")
 @records_plan
 def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> None:
-    """Do what is due: time agents out, then fill the free places, audits first.
+    """Do what is due: end agents whose time is up, then fill the free places, audits first.
 
-    An agent that gave a checkpoint, or is provably at work, gets half of its time again, twice at most. Whoever is sent out
-    stands in the outbox, to be started. For a loop or a timer: with nothing due it records nothing, not even
-    the id, so that a later tick under it does what is due then.
+    An agent that reported a checkpoint, or is provably at work, gets half of its time again, at most twice. New
+    agents appear in the outbox, for the caller to start. Call it from a loop or a timer: if nothing is due, guard
+    records nothing, not even the id, so that a later tick with this id can act.
     """
     from guard.coordinator.record import run_tick
 
@@ -127,7 +130,7 @@ def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
             lookback_minutes=minutes,
         )
     except GuardError as error:
-        guard.output.warn(f"whether {agent_id} is at work is not known: {error.message}")
+        guard.output.warn(f"guard cannot tell whether {agent_id} is at work: {error.message}")
         return False
     last = found.last_activity
     return found.is_active and last is not None and last > agent.dispatched_at
@@ -141,11 +144,11 @@ def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
 @click.pass_obj
 @settles_plan_rollbacks
 def ingest(guard: Invocation, file: Path, agent_id: str, event_id: str | None, form: str) -> None:
-    """Take what an agent printed for what it tells: ready for audit, a verdict, a question, a checkpoint, its end.
+    """Record the signals in an agent's output: ready for audit, a verdict, a question, a checkpoint, its end.
 
-    FILE has the agent's last message or its event stream; by default it is read from standard input. Signals count only where
-    they stand on a line of their own, never in quoted text. For a supporting agent name its run, or the agent itself where it
-    has only one. Exit code 1 if a signal was refused.
+    FILE holds the agent's last message or its event stream; by default guard reads standard input. A signal counts
+    only on a line of its own, never in quoted text. For a supporting agent name its run, or the agent itself if it
+    has only one. Exit code 1 if guard refused a signal.
     """
     from guard.coordinator.ingest import ingest as taken
     from guard.core.coordinator.report import ingest_text
