@@ -1,7 +1,7 @@
 """The command group, the error boundary, and the only place that makes a clock.
 
-A command's module is loaded when the command is called. Their names and first help lines stand here, so that `guard --help`
-loads none of them; a test holds them to the commands' own words.
+A command's module is loaded when the command is called. The names and first help lines stand here, so that `guard --help`
+loads no command; a test compares them with the commands' own help.
 """
 
 import os
@@ -62,7 +62,7 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name and loads one when it is called."""
+    """Knows its commands by name, and loads a command when it is called."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -47,7 +47,7 @@ class Sign(NamedTuple):
 
 
 def collector(*, tier: Tier) -> Callable[[C], C]:
-    """Say how far a collector is to be trusted; one that does not say it is of the third tier."""
+    """Set how far guard trusts a collector; without this it is in the third tier."""
 
     def told(collect: C) -> C:
         collect.guard_tier = tier  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Where guard is entered. A hook of an agent is called for every use of a tool, so it goes a way of its own."""
+"""The entry point of guard. Agents call a hook for every use of a tool, so hooks take a fast path."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _hook_at(words: list[str]) -> int | None:
-    """Where `hook` stands, if that is the command."""
+    """Return the position of `hook`, if that is the command."""
     place = 0
     while place < len(words) and words[place].startswith("-"):
         place += 2 if words[place] in _WITH_VALUE else 1
@@ -39,7 +39,7 @@ def _hook_at(words: list[str]) -> int | None:
 
 
 def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """What the options before `hook` say, as variables; and those that guard does not know."""
+    """Return the options before `hook` as variables, and the options that guard does not know."""
     told: dict[str, str] = {}
     unknown: list[str] = []
     rest = iter(words)
@@ -56,7 +56,7 @@ def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _help() -> None:
-    """For people; but should an agent's program ever come this way, it gets no other exit code either."""
+    # For people; but if an agent CLI ever calls this, it must not get another exit code.
     from guard.cli import main as command_line
 
     try:

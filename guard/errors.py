@@ -1,4 +1,4 @@
-"""What guard refuses to continue after; a class is an exit code."""
+"""The errors that end a command; each class has an exit code."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ EXIT_CODES: dict[int, str] = {
 
 
 class GuardError(Exception):
-    """A sentence about what happened, and the next thing to do."""
+    """A sentence that says what happened, and a hint with the next thing to do."""
 
     exit_code: ClassVar[int] = 3
 
@@ -34,17 +34,17 @@ class GuardError(Exception):
 
 
 class ReaderGone(Exception):
-    """Whoever read our output has had enough, as `head` does; click would make an exit code 1 of it."""
+    """The reader of our output has closed the pipe, as `head` does; click would exit with code 1."""
 
 
 class Refused(GuardError):
-    """A negative answer that the caller asked to hear as an exit code."""
+    """A negative answer, which the caller gets as an exit code."""
 
     exit_code = 1
 
 
 class WrongUsage(GuardError):
-    """What was typed cannot be meant."""
+    """The command line cannot be used as it is."""
 
     exit_code = 2
 
@@ -68,7 +68,7 @@ class StateProblem(GuardError):
 
 
 class StoreUnavailable(GuardError):
-    """The store or its lock could not be had in time; nothing was recorded."""
+    """The store or its lock was not available in time; nothing was recorded."""
 
     exit_code = 6
 

@@ -1,1 +1,1 @@
-"""What every command is given: configuration, workspace, output, ids."""
+"""What every command gets: the configuration, the workspace, the output and ids."""

@@ -1,4 +1,4 @@
-"""Configuration on disk and in the environment: found, read, and handed to `core.settings` to be judged."""
+"""Read the configuration from files and variables; `core/config` resolves it."""
 
 import os
 from collections.abc import Mapping
@@ -15,17 +15,16 @@ _MOST_BYTES = 1024 * 1024
 
 
 def user_folder(environ: Mapping[str, str]) -> Path:
-    """Where the user's own configuration lies."""
     return _base(environ, "XDG_CONFIG_HOME", ".config")
 
 
 def state_home(environ: Mapping[str, str]) -> Path:
-    """Where guard keeps its workspaces."""
+    """Return the folder of guard's workspaces."""
     return _base(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
 
 
 def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
-    """A relative path says nothing, by the rule of the XDG specification: it would follow the current folder around."""
+    # A relative path counts as unset, as the XDG specification says: it would depend on the current folder.
     told = environ.get(variable, "")
     home = environ.get("HOME") or os.path.expanduser("~")
     if not os.path.isabs(told) and not os.path.isabs(home):
@@ -111,7 +110,7 @@ def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
 
 
 def own_section(path: Path, document: dict[str, Any]) -> Any:
-    """The part of a file that is guard's: all of it, or `[tool.guard]` of a pyproject.toml."""
+    """Return the part of a file that is guard's: all of it, or `[tool.guard]` of a pyproject.toml."""
     if path.name != PYPROJECT:
         return document
     tool = document.get("tool")
@@ -132,7 +131,7 @@ def _bounded(path: Path) -> bytes:
 
 
 def _environment(environ: Mapping[str, str]) -> list[SettingSource]:
-    """One source per variable, so that each is named as the origin of its value."""
+    # One source per variable, so that each is shown as the origin of its value.
     variables = {knob.variable: knob.key for knob in knobs()}
     sources = []
     for name, text in environ.items():

@@ -1,4 +1,4 @@
-"""Ids: made for events, runs and baselines, and checked where people and agents give them."""
+"""Make ids for events, runs and baselines, and check ids that people and agents give."""
 
 import os
 from collections.abc import Callable
@@ -9,12 +9,11 @@ from guard.errors import WrongUsage
 
 
 def new_id() -> str:
-    """An id that no other event has."""
     return os.urandom(8).hex()
 
 
 def check_id(what: str, text: str) -> str:
-    """The text, if it may become part of a path; a refusal that names the rule otherwise."""
+    """Return the text if it may become part of a path; raise WrongUsage, with the rule, otherwise."""
     if is_id(text):
         return text
     shown = text if len(text) <= 40 else text[:40] + "…"
@@ -26,7 +25,7 @@ def check_id(what: str, text: str) -> str:
 
 
 def id_callback(what: str) -> Callable[[Any, Any, str | None], str | None]:
-    """The same for a value of an option: refused while the options are read, before anything is made."""
+    """Return a click callback that checks an id before the command runs."""
 
     def check(_context: Any, _parameter: Any, value: str | None) -> str | None:
         return None if value is None else check_id(what, value)

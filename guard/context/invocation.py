@@ -1,4 +1,4 @@
-"""One call of guard: its global options, and what they stand for, worked out when first needed."""
+"""One call of guard: its global options, and what follows from them, worked out when first needed."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from guard.system.clock import Clock
 
 @dataclass
 class Invocation:
-    """What a command is given: the options, the clock, and where to write."""
+    """What a command gets: the global options, the clock and the output."""
 
     repo: Path | None = None
     workspace_option: str | None = None
@@ -33,12 +33,11 @@ class Invocation:
 
     @cached_property
     def repository(self) -> Repository:
-        """The repository that this call is about; an error if there is none."""
         return workspace.find_repository(self.repo or Path(), self.environ)
 
     @cached_property
     def repository_if_any(self) -> Repository | None:
-        """The same, for commands that can do without when a workspace was named."""
+        """The repository, or None if there is none and --repo was not given."""
         try:
             return self.repository
         except RepositoryProblem:
@@ -52,7 +51,7 @@ class Invocation:
 
     @cached_property
     def config(self) -> Resolved:
-        """The settings in force; what was passed over is said once."""
+        """The settings in force; settings that are ignored are warned of once."""
         known = self.repository_if_any
         resolved = self._sources.resolve(known.root if known else None)
         for warning in resolved.warnings:
@@ -66,7 +65,7 @@ class Invocation:
     def settings(
         self, frozen: Mapping[str, Any] | None, flags: Mapping[str, Any] | None = None
     ) -> Settings:
-        """The settings for an iteration that began with these settings of the project, under these flags."""
+        """Return the settings of an iteration: with the project's settings of its beginning, and with these flags."""
         if frozen is None and not flags:
             return self.config.settings
         root = self.repository.root
@@ -78,7 +77,7 @@ class Invocation:
 
     @cached_property
     def users_config(self) -> Resolved:
-        """The settings without the project's: enough to find the state, whatever became of the project's files."""
+        """The settings without the project's files: enough to find the state, even if those files are broken."""
         return self._sources.resolve(None)
 
     @property
@@ -95,19 +94,17 @@ class Invocation:
 
     @cached_property
     def workspace(self) -> Workspace:
-        """Where the state lies."""
         told = self.workspace_option or self.users_config.settings.workspace
         repository = self.repository_if_any if told else self.repository
         return workspace.choose(repository, self.workspace_option, self.users_config, self.environ)
 
     @property
     def worktree_key(self) -> str:
-        """The name of the work tree in the log; an error if there is no repository."""
+        """The name of the work tree in the log."""
         return workspace.worktree_key(self.repository.root)
 
     @cached_property
     def store(self) -> FileStore:
-        """The state, for reading; `writable_store` is for changing it."""
         settings = self.users_config.settings.store
         return FileStore(
             self.workspace.path,
@@ -118,7 +115,6 @@ class Invocation:
 
     @property
     def writable_store(self) -> FileStore:
-        """The state, with its folder made ready for writing."""
         self.prepare_workspace()
         return self.store
 
@@ -135,6 +131,6 @@ class Invocation:
         self._is_prepared = True
 
     def forget_store(self) -> None:
-        """Open and prepare the state again when it is next needed: its folder was moved away."""
+        """Open and prepare the state again when it is next needed, because its folder was moved."""
         self.__dict__.pop("store", None)
         self._is_prepared = False

@@ -1,4 +1,4 @@
-"""What people and scripts see: results on stdout, trouble and progress on stderr, nothing that could drive a terminal."""
+"""Write results to stdout, and problems and progress to stderr, without control characters."""
 
 import os
 import shutil
@@ -28,13 +28,12 @@ format_option = click.option(
 
 
 class Output:
-    """Writes at the verbosity that was asked for: -1 quiet, 0 plain, 1 and more verbose."""
+    """Writes at a verbosity: -1 quiet, 0 normal, 1 and more verbose."""
 
     def __init__(self, verbosity: int = 0) -> None:
         self.verbosity = verbosity
 
     def result(self, text: str) -> None:
-        """What was asked for."""
         try:
             click.echo(text)
         except BrokenPipeError:
@@ -46,7 +45,7 @@ class Output:
             ) from None
 
     def document(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
-        """A report in the format that was asked for; a reader that has gone does not change the exit code."""
+        """Print a report as text or JSON; a closed pipe does not change the exit code."""
         with suppress(ReaderGone):
             self.result(
                 harmless_json(document.model_dump_json(indent=2))
@@ -55,41 +54,38 @@ class Output:
             )
 
     def verdict(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
-        """A report that the exit code tells too: it stands even if it cannot be printed."""
+        """Print a report whose verdict is also the exit code; if it cannot be printed, the exit code stays."""
         try:
             self.document(document, form, text)
         except StoreUnavailable as error:
             self.failure(error.message, error.hint)
 
     def warn(self, message: str) -> None:
-        """Trouble that does not stop the command."""
         if self.verbosity >= 0:
             say(f"guard: warning: {visible(message)}")
 
     def note(self, message: str) -> None:
-        """What only those who asked for more want to know."""
+        """Print a line only with --verbose."""
         if self.verbosity > 0:
             say(f"guard: {visible(message)}")
 
     def live(self) -> "Live":
-        """A line on stderr that says what is going on."""
         return Live(quiet=self.verbosity < 0)
 
     @property
     def is_drawn_on(self) -> bool:
-        """Whether results go to a terminal that can be drawn on."""
+        """Whether results go to a terminal that can be redrawn."""
         dumb = os.environ.get("TERM", "dumb") == "dumb"
         return sys.stdout is not None and sys.stdout.isatty() and not dumb
 
     def failure(self, message: str, hint: str | None) -> None:
-        """Why the command stops here, and what to do next."""
         say(f"guard: {visible(message)}")
         if hint:
             say(f"hint: {visible(hint)}")
 
 
 class Live:
-    """One line that is written over on a terminal; elsewhere a plain line whenever something else is going on."""
+    """A progress line: redrawn on a terminal, elsewhere printed again when the activity changes."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -98,7 +94,7 @@ class Live:
         self._said_at = 0.0
 
     def say(self, message: str) -> None:
-        """What is going on; what follows a semicolon is how far it is."""
+        """Show the current activity; the part after a semicolon is its progress."""
         if self._quiet:
             return
         text = visible(message)
@@ -110,7 +106,7 @@ class Live:
         self._last = text
 
     def far(self, message: str) -> None:
-        """The same for what changes all the time: only on a terminal, and only as often as it can be read."""
+        """Show progress that changes quickly: only on a terminal, and only as often as people can read it."""
         if not self._terminal:
             return
         now = monotonic()
@@ -120,20 +116,19 @@ class Live:
             self.say(message)
 
     def clear(self) -> None:
-        """Leave the terminal as it was."""
         if self._terminal and self._last:
             say("\r\x1b[K", end="")
         self._last = ""
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Write to stderr; that nobody reads it is no reason to stop."""
+    """Write to stderr; ignore that it is closed."""
     with suppress(OSError, ValueError):
         click.echo(f"{text}{end}", err=True, nl=False)
 
 
 def discard_unprintable() -> None:
-    """What could not be printed Python would try to print again when it ends, and change the exit code."""
+    """Drop output that could not be printed: Python would try again at its end and change the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not _flushed(stream):
             with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
@@ -149,7 +144,6 @@ def _flushed(stream: TextIO) -> bool:
 
 
 def colour(text: str, meaning: str) -> str:
-    """The text in a colour where colours are wanted: on a terminal, without NO_COLOR."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     wanted = sys.stdout is not None and sys.stdout.isatty() and not plain
     return click.style(text, fg=_COLOURS[meaning], bold=meaning == "bold") if wanted else text

@@ -1,4 +1,4 @@
-"""Files that come with guard: schemas and hook scripts, in the installed package or in the checkout."""
+"""Find files that come with guard: schemas and hook scripts, in the installed package or in the checkout."""
 
 from pathlib import Path
 
@@ -6,6 +6,6 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder(name: str) -> Path:
-    """The folder of this name, `schemas` or `hooks`."""
+    """Return the folder `schemas` or `hooks`."""
     installed = _PACKAGE / "_data" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name

@@ -1,7 +1,8 @@
-"""Where a repository's state lies, and how guard finds it again.
+"""Choose the folder for a repository's state, and find it again.
 
-It lies outside the work tree and outside `.git`, because agents run `git clean -fdx` and now and then `rm -rf .git`. An index
-in the state home maps each work tree to its workspace and is asked before git is, so that a vanished `.git` still finds it.
+The state lies outside the work tree and outside `.git`, because agents run `git clean -fdx` and sometimes `rm -rf .git`. An
+index in the state home maps each work tree to its workspace. Guard asks the index before git, so it finds the workspace even
+if `.git` is gone.
 """
 
 import os
@@ -45,7 +46,7 @@ Deleting the folder deletes the history of the runs, and nothing in the reposito
 
 
 class WorktreeEntry(Frozen):
-    """One work tree in the index: what it was, and which workspace is its own. Paths are `file:` URIs."""
+    """One work tree in the index, with its workspace. Paths are `file:` URIs."""
 
     schema_: Literal["guard/worktree/1"] = Field("guard/worktree/1", alias="schema")
     worktree: str
@@ -58,7 +59,7 @@ class WorktreeEntry(Frozen):
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder of state, and why it is this one."""
+    """A folder of state, and why guard chose it."""
 
     path: Path
     origin: str
@@ -67,17 +68,16 @@ class Workspace:
 
     @property
     def worktree_key(self) -> str | None:
-        """What names this work tree among those of the workspace."""
         return worktree_key(self.repository.root) if self.repository else None
 
 
 def worktree_key(root: Path) -> str:
-    """What names a work tree in the log."""
+    """Return the name of a work tree in the log."""
     return _named(root, root)
 
 
 def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
-    """The repository around a folder, by the index first."""
+    """Find the repository around a folder; the index is asked first."""
     home = state_home(environ)
     try:
         start = start.absolute()
@@ -92,7 +92,7 @@ def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
 def choose(
     repository: Repository | None, flag: str | None, config: Resolved, environ: Mapping[str, str]
 ) -> Workspace:
-    """The workspace in force: as told by flag, variable or config, else as the index says, else the default."""
+    """Choose the workspace: by flag, variable or configuration, else by the index, else the default."""
     told = flag or config.settings.workspace
     if told:
         origin = "--workspace" if flag else config.origins["workspace"]
@@ -132,9 +132,9 @@ def _told_path(told: str) -> Path:
 
 
 def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
-    """Make the folder, its README and its entry in the index, as far as they are missing.
+    """Create the folder, its README and its entry in the index, as far as they are missing.
 
-    Only the folder is needed: a full disk that has no room for the other two may still have room for a record.
+    Only the folder is required: a full disk without room for the other two may still have room for a record.
     """
     try:
         if not workspace.explicit:
@@ -156,7 +156,6 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
 
 
 def _refuse_others(folder: Folder) -> None:
-    """A folder that has something in it and nothing of guard's is somebody else's."""
     names = folder.names()
     # Another guard may be about to put the README in its place.
     ours = any(name == LOCK or name.startswith(("events.", ".README.md.")) for name in names)
@@ -191,7 +190,7 @@ def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
 
 
 def _remembered(home: Path, folder: Path) -> Repository | None:
-    """A work tree that is known and still the same folder, though its `.git` is gone."""
+    """Return a known work tree that is still the same folder, although its `.git` is gone."""
     entry = _entry(home, folder)
     if entry is None:
         return None
@@ -221,7 +220,7 @@ def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
 
 
 def _path(uri: str) -> Path:
-    """The path of a `file:` URI: the spelling in which every path, whatever its bytes, can stand in JSON."""
+    # A `file:` URI can hold every path in JSON, whatever its bytes.
     return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))))
 
 
@@ -230,7 +229,7 @@ def _entry_name(folder: Path) -> str:
 
 
 def _named(label: Path, subject: Path) -> str:
-    """A readable name that is an id: the label's last part, and a hash of the subject's whole path."""
+    """Return a readable id: the last part of the label, and a hash of the subject's whole path."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in label.name)
     return f"{plain.lstrip('-_')[:64] or 'repository'}-{_digest(subject)[:12]}"
 

@@ -1,1 +1,1 @@
-"""The demo: guard's own commands on a scratch repository, each one really run, each outcome checked."""
+"""The demo: guard's own commands, run for real in a scratch repository, with every outcome checked."""

@@ -1,6 +1,6 @@
-"""The demo's scripted agent: it does what real ones do at the end of a session, without a model.
+"""The demo's scripted agent, which ends sessions as real agents do, without a model.
 
-`python -m guard.demo.agent PART` plays one part in the current folder; `PART answer STATUS` answers a probe in its place.
+`python -m guard.demo.agent PART` plays one part in the current folder; `answer STATUS` in place of PART answers a probe.
 """
 
 import json

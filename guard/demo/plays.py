@@ -1,4 +1,4 @@
-"""The play about state: agents report, writers are killed, files are damaged, and the record stands."""
+"""The two plays of the demo: state that is damaged, and iterations that end in every way."""
 
 import shlex
 import signal
@@ -22,10 +22,9 @@ while True:
 
 
 class StatePlay(Stage):
-    """Agents report, writers are killed, files are damaged: the record stands, or the damage is found out."""
+    """Agents report, writers are killed and files are damaged; the record survives, or guard finds the damage."""
 
     def play(self) -> None:
-        """All scenes in order; a scene that goes otherwise than it should ends the demo."""
         self._set_the_stage()
         self._report_agents()
         self._kill_a_writer()
@@ -118,10 +117,10 @@ _AGENT = (sys.executable, "-m", "guard.demo.agent")
 
 
 class IterationsPlay(Stage):
-    """A scripted agent commits, forgets, delegates, meets a limit, stalls, and recovers."""
+    """A scripted agent commits, forgets to commit, delegates, meets a limit, stalls and recovers."""
 
     def play(self) -> None:
-        """All scenes in order; a scene that goes otherwise than it should ends the demo."""
+        """Play all scenes in order; a scene with an unexpected outcome ends the demo."""
         self._make_repository()
         self._git("commit", "-q", "--allow-empty", "-m", "chore: begin")
         self._scene("The agent commits: complete")

@@ -1,4 +1,4 @@
-"""What the plays of the demo share: a scratch repository, a clean environment, and commands that are shown as they run."""
+"""A scratch repository with a clean environment, in which commands are shown as they run."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ SECONDS = 60.0
 
 
 class Stage:
-    """One play-through in a folder; everything that it says goes through `tell`."""
+    """One play in a folder; all its output goes through `tell`."""
 
     def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
         self._folder = folder / "project"

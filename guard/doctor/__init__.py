@@ -1,4 +1,4 @@
-"""A look at the machine, the repository and the workspace: each check tells what it found and what to type next."""
+"""Check the machine, the repository and the workspace; each check prints its finding and the next command."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from guard.install.git_doctor import git_hooks_health
 
 
 def examine(guard: Invocation) -> Iterator[DoctorCheck]:
-    """All checks, in the order in which a person would ask. A check that fails of itself is a problem, not an end."""
+    """Yield all checks in order; a check that fails itself is reported as a problem."""
     checks: dict[str, Callable[[Invocation], Iterator[DoctorCheck]]] = {
         "python": machine.python,
         "git": machine.git_version,

@@ -1,4 +1,4 @@
-"""The machine: what guard runs on, and the programs that it works with."""
+"""Check what guard runs on, and the programs that it works with."""
 
 import re
 import shutil
@@ -69,7 +69,7 @@ def _version(guard: Invocation, name: str) -> str | None:
 
 
 def collectors(guard: Invocation) -> Iterator[DoctorCheck]:
-    """Those of other packages; loaded, because one that cannot be is silent otherwise."""
+    """Load the collectors of other packages, because a broken one is otherwise silent."""
     from guard.activity.plugins import find_plugins, plugin_troubles
 
     repository = guard.repository_if_any

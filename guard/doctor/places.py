@@ -1,4 +1,4 @@
-"""What guard works on: the repository, the settings, and the workspace with the state."""
+"""Check what guard works on: the repository, the settings, and the workspace with the state."""
 
 import os
 import re
@@ -32,7 +32,6 @@ def repository(guard: Invocation) -> Iterator[DoctorCheck]:
 
 
 def _identity(guard: Invocation, repository: Repository) -> DoctorCheck:
-    """With the user's own configuration, as a commit would have it."""
     keys = ("user.name", "user.email")
     values = [config_value(key, repository.git_dir, guard.environ) for key in keys]
     if all(values):
@@ -85,7 +84,7 @@ def _could_be_made(path: Path) -> DoctorCheck:
 
 
 def _usable(folder: Folder) -> DoctorCheck:
-    """Really written to and really locked: permissions alone do not tell."""
+    # Really written and really locked, because permissions alone do not tell.
     name = f"doctor.{os.getpid()}.tmp"
     try:
         with locked(folder, _LOCK_SECONDS):
@@ -100,7 +99,7 @@ def _usable(folder: Folder) -> DoctorCheck:
 
 
 def _file_system(path: Path) -> str | None:
-    """The type of the file system that holds a path, where the machine tells."""
+    """Return the type of the file system that holds a path, if the machine tells."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
             rows = [line.split(" ") for line in file]
@@ -115,7 +114,7 @@ def _file_system(path: Path) -> str | None:
 
 
 def state(guard: Invocation) -> Iterator[DoctorCheck]:
-    """Read from its newest place on; `guard verify` reads all of it."""
+    """Read the newest part of the state; `guard verify` reads all of it."""
     registry = guard.store.view(GLOBAL_REGISTRY)
     active = registry.active_agents if registry else 0
     yield DoctorCheck.of("state", "ok", f"readable; active agents: {active}", None)

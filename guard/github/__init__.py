@@ -1,1 +1,1 @@
-"""GitHub, from inside one of its runners and through its API."""
+"""Work on GitHub: from inside a runner, and through the API."""

@@ -1,4 +1,4 @@
-"""GitHub's API: one client, one policy for trying again, one limit for all of it, and a token that goes nowhere else."""
+"""Call GitHub's API: one retry policy, one time limit, and a token that goes to no other server."""
 
 import re
 import time
@@ -26,7 +26,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 
 
 class TryAgain(Exception):
-    """GitHub could not answer now; `after` are the seconds that it asks for."""
+    """GitHub could not answer now and asks to wait `after` seconds."""
 
     def __init__(self, why: str, after: float | None = None) -> None:
         super().__init__(why)
@@ -34,7 +34,7 @@ class TryAgain(Exception):
 
 
 class _Bearer(AuthBase):
-    """Set as authentication, so that no `.netrc` takes its place."""
+    """Sends the token; set as authentication, so that a `.netrc` does not replace it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -45,7 +45,7 @@ class _Bearer(AuthBase):
 
 
 def find_token(environ: Mapping[str, str]) -> str:
-    """The token, which only the environment can name."""
+    """Return the token from the environment, which is its only source."""
     token = environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or ""
     if not _TOKEN.fullmatch(token):
         what = "is not one" if token else "is missing"
@@ -54,7 +54,7 @@ def find_token(environ: Mapping[str, str]) -> str:
 
 
 def check_repository_name(told: str | None) -> str:
-    """The owner and the name, which become part of an address."""
+    """Return OWNER/NAME if it is safe in a URL; raise RepositoryProblem otherwise."""
     if not told or not _REPOSITORY.fullmatch(told) or ".." in told:
         raise RepositoryProblem(
             f"{told or 'nothing'} does not name a repository", "set GITHUB_REPOSITORY: OWNER/NAME"
@@ -64,7 +64,7 @@ def check_repository_name(told: str | None) -> str:
 
 @dataclass
 class Client:
-    """Speaks to one server, until the time for all that it does together is over."""
+    """Calls one server within one time limit for all calls together."""
 
     server: str
     token: str = field(repr=False)
@@ -91,7 +91,7 @@ class Client:
         )
 
     def persist(self, operation: Callable[[], T]) -> T:
-        """Do this until it succeeds, is refused, or the time is over."""
+        """Repeat the operation until it succeeds, is refused, or the time is over."""
         retrying = Retrying(
             retry=retry_if_exception_type(TryAgain),
             wait=_pause,
@@ -108,13 +108,12 @@ class Client:
             ) from None
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """One call; the document of its answer."""
         return self.call(method, f"{self.server.rstrip('/')}{path}", body)[0]
 
     def call(
         self, method: str, address: str, body: Mapping[str, Any] | None = None
     ) -> tuple[Any, str | None]:
-        """One call to an address; the document, and the address of the next page if there is one."""
+        """Return the document of the answer, and the address of the next page if there is one."""
         for _ in range(_MOST_REDIRECTS + 1):
             answer = self._attempt(method, self._own(address), body)
             if answer.status_code not in (301, 302, 303, 307, 308):
@@ -123,7 +122,7 @@ class Client:
         raise Refused("GitHub sends from one address to the next", "check GITHUB_API_URL")
 
     def _own(self, address: str) -> str:
-        """An address of this server: the token goes to no other."""
+        # The token goes to no other server.
         ours, theirs = urlsplit(self.server), urlsplit(address)
         if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
             raise Refused(
@@ -183,12 +182,11 @@ def _pause(state: RetryCallState) -> float:
 
 
 def _is_limited(answer: requests.Response) -> bool:
-    """A 403 may be a limit; a refusal has neither header."""
+    # A 403 may be a rate limit; a refusal has neither header.
     return "Retry-After" in answer.headers or answer.headers.get("X-RateLimit-Remaining") == "0"
 
 
 def _asked_pause(answer: requests.Response, now: float) -> float | None:
-    """The seconds that the headers ask for; headers that are no numbers ask for nothing."""
     told, reset = answer.headers.get("Retry-After", ""), answer.headers.get("X-RateLimit-Reset", "")
     if told.isascii() and told.isdecimal():
         return float(told[:9])

@@ -1,4 +1,4 @@
-"""What a runner says of the job: by variables and by the document of its event, both of which may be missing or odd."""
+"""Read what a runner says about the job, and write the files by which a step answers."""
 
 import json
 import os
@@ -21,29 +21,27 @@ FOLDER = "completion-guard"
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The job that a step runs in."""
+    """The job that a step runs in; its variables and its event may be missing or malformed."""
 
     environ: Mapping[str, str]
 
     @property
     def folder(self) -> Path:
-        """Where the action keeps what is this job's own."""
         told = self.environ.get("RUNNER_TEMP") or self.environ.get("TMPDIR") or "/tmp"  # noqa: S108
         return Path(told, FOLDER)
 
     @property
     def state(self) -> Path:
-        """The workspace: what the cache may bring from an earlier run."""
+        """The workspace, which a cache may bring from an earlier run."""
         return self.folder / "state"
 
     @property
     def repository(self) -> str | None:
-        """Its owner and its name."""
         return self.environ.get("GITHUB_REPOSITORY") or None
 
     @cached_property
     def event(self) -> Mapping[str, Any]:
-        """The document of the event; empty if there is none that can be read."""
+        """The document of the event; empty if it cannot be read."""
         try:
             with open(self.environ.get("GITHUB_EVENT_PATH") or os.devnull, "rb") as file:
                 found = json.loads(file.read(_MOST_EVENT_BYTES))
@@ -53,33 +51,31 @@ class Surroundings:
 
     @property
     def pull_request(self) -> int | None:
-        """Its number."""
         number = _at(self.event, "pull_request", "number")
         return number if type(number) is int and number > 0 else None
 
     @property
     def sha(self) -> str | None:
-        """The commit that people see: of a pull request its head, and not the merge that is checked out."""
+        """The commit that people see: the head of a pull request, not the merge that is checked out."""
         head = _at(self.event, "pull_request", "head", "sha")
         return head if isinstance(head, str) else self.environ.get("GITHUB_SHA") or None
 
     @property
     def from_fork(self) -> bool:
-        """Whether the commits come from another repository, so that nothing may be written to this one."""
+        """Whether the commits come from another repository, so that the job may not write to this one."""
         if self.pull_request is None:
             return False
         return _at(self.event, "pull_request", "head", "repo", "full_name") != self.repository
 
     @property
     def page(self) -> str | None:
-        """The address of the workflow's run."""
         server, run = self.environ.get("GITHUB_SERVER_URL"), self.environ.get("GITHUB_RUN_ID")
         if not (server and run and self.repository and run.isdecimal()):
             return None
         return f"{server}/{self.repository}/actions/runs/{run}"
 
     def cache_key(self, told: str, work_tree: str) -> str:
-        """What names the state of this job in every run; a digest, because the names in it may hold anything."""
+        """Return the name of this job's state in every run; a digest, because its parts may hold any character."""
         named = ("RUNNER_OS", "GITHUB_WORKFLOW", "GITHUB_JOB")
         parts = [*(self.environ.get(name, "") for name in named), told, work_tree]
         digest = sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
@@ -87,17 +83,15 @@ class Surroundings:
 
     @property
     def run(self) -> str:
-        """What tells this run from others."""
         words = (self.environ.get(name, "") for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"))
         return "-".join(word if word.isdecimal() else "0" for word in words)
 
     @property
     def step_files(self) -> tuple[Path, ...]:
-        """The files by which this step speaks to the runner."""
         return tuple(Path(self.environ[name]) for name in _STEP_FILES if self.environ.get(name))
 
     def for_the_agent(self) -> dict[str, str]:
-        """The variables that an agent gets: not our inputs, and not the files by which our own step speaks."""
+        """Return the variables for the agent, without the action's inputs and the files of its own step."""
         return {
             name: text
             for name, text in self.environ.items()
@@ -114,17 +108,15 @@ def _at(found: object, *keys: str) -> object:
 
 
 def write_outputs(job: Surroundings, values: Mapping[str, str]) -> None:
-    """The outputs of this step, and no others."""
     _write(job, "GITHUB_OUTPUT", output_file(values, f"guard_{secrets.token_hex(16)}"))
 
 
 def write_summary(job: Surroundings, text: str) -> None:
-    """The page of this step."""
     _write(job, "GITHUB_STEP_SUMMARY", text)
 
 
 def empty_files(paths: Iterable[Path]) -> list[str]:
-    """Empty these files; the names of those that were not empty."""
+    """Empty these files, and return the names of those that were not empty."""
     found = []
     for path in paths:
         with suppress(OSError):
@@ -140,7 +132,7 @@ def _write(job: Surroundings, name: str, text: str) -> None:
 
 
 def _put(path: Path, data: bytes) -> None:
-    """A new file in the place of the old one: whoever holds that one open, or has made it a link, writes elsewhere."""
+    # A new file replaces the old one: a process that has the old one open, or made it a link, writes elsewhere.
     other = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with other.open("xb") as file:
         file.write(data)

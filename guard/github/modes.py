@@ -1,4 +1,4 @@
-"""The three modes of a step: an agent that is run, and the beginning and the end around one that somebody else runs."""
+"""The three modes of a step: run the agent, or record a baseline before and check after another step that runs it."""
 
 import json
 import re
@@ -28,7 +28,7 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class WorkflowStep:
-    """One step: where it runs, and what for."""
+    """One step of the action: where it runs, and in which mode."""
 
     guard: Invocation
     job: Surroundings
@@ -95,7 +95,7 @@ class WorkflowStep:
         return self.job.folder / f"begun.{self.guard.worktree_key}"
 
     def _adopt(self) -> None:
-        """Take what the cache brought for a hint: state that cannot be used is put aside, and told of."""
+        # The cache is only a hint: unusable state is moved aside with a warning.
         place = self.job.state
         if not place.is_dir():
             return
@@ -153,7 +153,6 @@ class WorkflowStep:
 
 
 def _word(error: GuardError) -> str:
-    """The kind of trouble as a word that scripts can key on."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
 
 
@@ -163,7 +162,6 @@ def _free(path: Path) -> Path:
 
 
 def _cost(guard: Invocation, made: CheckReport) -> float | None:
-    """What the probes of the newest check of this iteration cost, where the agent's program told."""
     found: float | None = None
     for event, _, _ in guard.store.recent():
         if isinstance(event, CheckMade) and (event.run, event.iteration) == (
@@ -175,11 +173,10 @@ def _cost(guard: Invocation, made: CheckReport) -> float | None:
 
 
 def without_secrets(report: StepReport, job: Surroundings) -> StepReport:
-    """The same document with the secrets in its texts redacted."""
     plain = redact_document(json.loads(report.model_dump_json()), known_secrets(job.environ))
     return parse_document(StepReport, json.dumps(plain).encode())
 
 
 def shell(script: str) -> tuple[str, ...]:
-    """How a script of the workflow is run: as GitHub runs one whose shell is named bash."""
+    """Return the command that runs a script as GitHub does with `shell: bash`."""
     return ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)

@@ -1,4 +1,4 @@
-"""What a step found, told to the runner: outputs, page and annotations first, and only then whether it fails."""
+"""Publish what a step found: outputs, summary and annotations first, and then whether it fails."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,6 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 
 def keep(report: StepReport, job: Surroundings) -> Path:
-    """The document in a file of the job's own."""
     job.folder.mkdir(parents=True, exist_ok=True)
     path = job.folder / _REPORT
     path.write_text(report.model_dump_json(indent=2) + "\n")
@@ -47,7 +46,7 @@ def kept(job: Surroundings, mode: Mode) -> StepReport:
 
 
 def forget(job: Surroundings) -> None:
-    """An earlier step's result is not this one's."""
+    """Delete the result of an earlier step, which is not this step's."""
     (job.folder / _REPORT).unlink(missing_ok=True)
 
 
@@ -65,7 +64,7 @@ def publish(
 
 
 def place_in_checkout(repository: Repository | None, job: Surroundings) -> str:
-    """What paths in the work tree begin with in the checkout, as annotations name them."""
+    """Return the path of the work tree in the checkout, as annotations need it."""
     checkout = job.environ.get("GITHUB_WORKSPACE")
     if repository is None or not checkout:
         return ""

@@ -1,7 +1,7 @@
-"""A push of rescued commits to a branch of their own, from a repository that no agent has configured.
+"""Push rescued commits to a branch of their own, from a repository that no agent has configured.
 
-The project's configuration, the user's and the hooks are the agent's to edit, and could send the token elsewhere. So the push
-is made from an empty repository that borrows the project's objects.
+The agent can edit the project's configuration, the user's and the hooks, and could send the token elsewhere. So guard pushes
+from an empty repository that borrows the project's objects.
 """
 
 import re
@@ -26,7 +26,7 @@ _OWN = re.compile(r"refs/heads/guard/rescue/[A-Za-z0-9_-]{1,200}")
 
 
 def rescue_place(check: CheckReport | None) -> tuple[str, str] | None:
-    """The last rescued commit, and the full name of the branch for it; None if nothing was rescued."""
+    """Return the last rescued commit and the full name of its branch; None if nothing was rescued."""
     if check is None or check.rescue is None or not check.rescue.commits:
         return None
     branch = check.rescue.branch or f"guard/rescue/{check.run}-{check.iteration}"
@@ -42,7 +42,7 @@ def push_rescue(
     asked: bool,
     token: str,
 ) -> Push:
-    """Push what was rescued where that is asked for and permitted; that it is not is no fault."""
+    """Push the rescued commits if that is asked for and permitted; otherwise return why not."""
     place = rescue_place(check)
     if place is None:
         return Push(ref=None, pushed=False, why="nothing_rescued", detail="")
@@ -108,7 +108,7 @@ def _borrowing(repository: Repository, folder: Path, environ: Mapping[str, str])
 
 
 def _surroundings(server: str, token: str) -> dict[str, str]:
-    """The token as git's configuration in the environment: never among the words, which every process can read."""
+    # The token goes into git's configuration in the environment: every process can read command lines.
     user = b64encode(f"x-access-token:{token}".encode()).decode()
     settings = {"http.followRedirects": "false", "push.gpgSign": "false"}
     if urlsplit(server).scheme in ("https", "http"):

@@ -1,4 +1,4 @@
-"""A verdict told to people on GitHub: a commit status or a check run, and one comment that is kept current."""
+"""Report a verdict on GitHub: a commit status or a check run, and one comment that is updated."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,7 +22,7 @@ _NO_PUSH = Push(ref=None, pushed=False, why="not_asked", detail="see the page of
 
 @dataclass(frozen=True)
 class Told:
-    """What is to be told, and where."""
+    """A verdict, and where to report it."""
 
     report: StepReport
     repository: str
@@ -35,12 +35,10 @@ class Told:
 
     @property
     def marker(self) -> str:
-        """What the comment begins with, invisibly."""
         return f"<!-- completion-guard: {_plain(self.name)} -->"
 
 
 def state_of(status: str, kind: Kind) -> str:
-    """GitHub's word for a verdict."""
     if status == "complete":
         return "success"
     if kind == "status":
@@ -51,7 +49,7 @@ def state_of(status: str, kind: Kind) -> str:
 
 
 def tell(client: Client, told: Told, kind: Kind, *, if_permitted: bool) -> ToldReport:
-    """Tell it; with `if_permitted` a refusal is noted instead of raised, as it is the rule on forks."""
+    """Report the verdict; with `if_permitted` a refusal is noted instead of raised, as on forks."""
     refused: list[str] = []
 
     def attempt(what: Any) -> Any:
@@ -107,7 +105,7 @@ def _check_run(told: Told, state: str) -> tuple[str, dict[str, Any]]:
 
 
 def _comment(client: Client, told: Told) -> tuple[Any, How]:
-    """Found before each attempt to write it, so that an answer that was lost makes no second comment."""
+    # Searched before each attempt, so that a lost answer does not lead to a second comment.
     link = f"\n[The run]({told.page})\n" if told.page else ""
     body = {"body": f"{told.marker}\n{summary(told.report, _NO_PUSH, _MOST_IN_A_COMMENT)}{link}"}
     base = f"/repos/{told.repository}/issues"

@@ -1,4 +1,4 @@
-"""Write the schemas anew, or with `--check` say which are not current: `python -m guard.schemas`."""
+"""Write the schemas, or with `--check` print which are not current: `python -m guard.schemas`."""
 
 import sys
 

@@ -119,7 +119,7 @@ _WRITTEN_BY_PEOPLE = frozenset({"evidence", "settings"})
 
 
 def record_adapter() -> TypeAdapter[Any]:
-    """A whole line of the log as a model."""
+    """Return the type of a whole line of the log."""
     version = Annotated[int, Field(ge=RECORD_VERSION, le=RECORD_VERSION)]
     models: list[Any] = [
         create_model(
@@ -139,7 +139,7 @@ def record_adapter() -> TypeAdapter[Any]:
 
 
 def adapters() -> dict[str, TypeAdapter[Any]]:
-    """Every published document, by the kind in its `schema` field, or by what it is."""
+    """Return the type of every published document, by its kind."""
     documents: list[type[BaseModel]] = [kind.document for kind in view_kinds()]
     documents += [Checkpoint, Evidence, Manifest, RollbackJournal, WorktreeEntry, *OUTPUTS]
     named = {_kind(document): TypeAdapter(document) for document in documents}
@@ -151,7 +151,6 @@ def _kind(document: type[BaseModel]) -> str:
 
 
 def generate() -> dict[str, str]:
-    """The text of every schema file, by file name."""
     # Views and events are loaded on first use; only loaded models get their descriptions.
     event_types()
     list(view_kinds())
@@ -160,7 +159,7 @@ def generate() -> dict[str, str]:
 
 
 class _Closed(GenerateJsonSchema):
-    """Keys that do not fit the pattern of a mapping's keys are refused, as the models do."""
+    """Refuses keys that do not match the pattern of a mapping's keys, as the models do."""
 
     def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
         made = super().dict_schema(schema)
@@ -181,12 +180,11 @@ def _text(kind: str, adapter: TypeAdapter[Any]) -> str:
 
 
 def names() -> list[str]:
-    """The kinds that have a schema."""
     return sorted(path.name.removesuffix(_SUFFIX) for path in folder("schemas").glob(f"*{_SUFFIX}"))
 
 
 def load(kind: str) -> dict[str, Any]:
-    """The published schema of a kind; LookupError if there is none."""
+    """Return the published schema of a kind; raise LookupError if there is none."""
     path = folder("schemas") / f"{kind}{_SUFFIX}"
     if kind not in names():
         raise LookupError(kind)
@@ -195,7 +193,7 @@ def load(kind: str) -> dict[str, Any]:
 
 
 def stale(target: Path) -> list[str]:
-    """The files in a folder that differ from what the models say."""
+    """Return the names of files that differ from the models."""
     wanted = generate()
     present = {path.name for path in target.glob(f"*{_SUFFIX}")}
     differing = {

@@ -1,4 +1,4 @@
-"""State and configuration files against the published schemas."""
+"""Validate state and configuration files against the published schemas."""
 
 import os
 import re
@@ -36,7 +36,6 @@ _HINT = "`guard schema {kind}` prints what is expected"
 
 
 def check(path: Path) -> Iterator[Finding]:
-    """Everything that is wrong with one file."""
     try:
         data = _read(path)
     except (OSError, ValueError) as error:
@@ -49,7 +48,7 @@ def check(path: Path) -> Iterator[Finding]:
 
 
 def problems(name: str, data: bytes) -> Iterator[tuple[str, str]]:
-    """The same for bytes that lie in no file: where each problem is, and what it is."""
+    """Yield the place and the text of each problem in these bytes, which belong to no file."""
     path = Path(name)
     if len(data) > MOST_BYTES:
         yield "", f"it has more than {plural(MOST_BYTES, 'byte')}"
@@ -120,7 +119,6 @@ def _check_toml(path: Path, data: bytes) -> Iterator[Problem]:
 
 
 def _kind(path: Path, document: Any) -> tuple[str | None, str]:
-    """The kind that the document names itself, else the one that its file name tells."""
     named = document.get("schema") if isinstance(document, dict) else None
     if isinstance(named, str):
         words = named.split("/")
@@ -141,7 +139,7 @@ def _against(kind: str, document: Any) -> Iterator[Problem]:
 
 
 def _causes(error: Any) -> Iterator[Any]:
-    """Where several forms were allowed, what is wrong with the one that was meant."""
+    """Yield the errors of the variant that the document most likely is, if several are allowed."""
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
@@ -154,7 +152,6 @@ def _causes(error: Any) -> Iterator[Any]:
 
 
 def _is_another_form(error: Any) -> bool:
-    """An event of another type, or null where something was given."""
     tagged = error.validator == "const" and list(error.relative_path) == ["type"]
     return tagged or (error.validator == "type" and not error.relative_path)
 
@@ -194,7 +191,7 @@ def _is_instant(value: object) -> bool:
 
 
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
-    """Python's `$` also matches before a last newline; the standard's does not."""
+    # Python's `$` also matches before a last newline; the standard's does not.
     from jsonschema import ValidationError
 
     ended = re.sub(r"\$\Z", r"\\Z", pattern)

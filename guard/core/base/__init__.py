@@ -1,1 +1,1 @@
-"""What every room of the core is made of: field types, text, paths, JSON, moments; imports nothing else of guard."""
+"""Field types, text, paths, JSON and time for every room of the core; imports nothing else of guard."""

@@ -1,6 +1,6 @@
-"""What the docstrings below fields say, read from the source when it is asked for.
+"""Read the docstrings below model fields from the source, when they are needed.
 
-Pydantic can do it for every model as it is loaded; that parses the source of all of them, and every command would pay for
+Pydantic can do this for every model as it is loaded. That parses the source of all models, and every command would pay for
 what only schemas, `guard config` and the docs show.
 """
 
@@ -13,7 +13,7 @@ from guard.core.base.fields import Frozen
 
 @cache
 def field_descriptions(model: type[Frozen]) -> dict[str, str]:
-    """The description of each field of a model that has one, inherited ones too."""
+    """Return the docstring of each field of a model, including inherited fields."""
     found: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if issubclass(cls, Frozen) and cls is not Frozen:
@@ -42,7 +42,7 @@ def _in_source(cls: type[Frozen]) -> Iterator[tuple[str, str]]:
 
 
 def describe_all() -> None:
-    """Give every model that is loaded its descriptions, for schemas made after this."""
+    """Set the descriptions of all loaded models, for schemas made after this."""
     models = list(_below(Frozen))
     for model in models:
         for name, text in field_descriptions(model).items():

@@ -1,4 +1,4 @@
-"""Models made from values that were checked before, many times a second: without what pydantic does for models in general."""
+"""Make models from values that were checked before, without pydantic's cost per model."""
 
 from functools import cache
 from typing import Any, TypeVar
@@ -10,10 +10,7 @@ _put = object.__setattr__
 
 
 def make_model(kind: type[M], values: dict[str, Any]) -> M:
-    """A model of these values, which have to be all that it has, and are its own from now on; they are not checked.
-
-    They stand in the order of the fields, because so they are written: given in that order, they are taken as they are.
-    """
+    """Make a model of these values without checking them; they must be all fields of the model."""
     names, given = _fields(kind)
     if tuple(values) != names:
         values = {name: values[name] for name in names}
@@ -21,12 +18,11 @@ def make_model(kind: type[M], values: dict[str, Any]) -> M:
 
 
 def copy_model(model: M, news: dict[str, Any]) -> M:
-    """The same model with other values in some of its fields, all of which it has."""
     return _with(type(model), {**model.__dict__, **news}, model.__pydantic_fields_set__)
 
 
 def update_model(model: Frozen, news: dict[str, Any]) -> None:
-    """Other values in some of the fields of a model that nobody else has seen yet."""
+    """Change fields of a model in place; only for a model that no other code has seen yet."""
     model.__dict__.update(news)
 
 

@@ -1,4 +1,4 @@
-"""The field types that events, state files and outputs share."""
+"""Field types and base models that events, state files and outputs share."""
 
 import re
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _instant() -> GetPydanticSchema:
-    """UTC in one spelling: checked in Rust, because a replay does it a million times."""
+    # Checked in Rust, because a replay does it a million times.
     on_disk = core_schema.chain_schema(
         [core_schema.str_schema(pattern=_INSTANT_PATTERN), {**_AWARE, "strict": False}]
     )
@@ -60,14 +60,14 @@ Text = Annotated[str, StringConstraints(max_length=65536)]
 
 
 def is_id(text: str) -> bool:
-    """Whether the text may become part of a path or of a ref name."""
+    """Tell whether the text may become part of a path or of a ref name."""
     return _ID.fullmatch(text) is not None and text.casefold() not in RESERVED_IDS
 
 
 class Frozen(BaseModel):
-    """What every model of ours is: immutable, strict, and closed to unknown keys.
+    """The base of every model: immutable, strict, and closed to unknown keys.
 
-    Its validator is built when it is first used: most commands use few of the models that they load.
+    Its validator is built when it is first used, because most commands use few of the models that they load.
     """
 
     model_config = ConfigDict(
@@ -84,12 +84,12 @@ M = TypeVar("M", bound=Frozen)
 
 
 def is_whole(document: BaseModel) -> bool:
-    """Whether every field was given: defaults are for making a document, not for reading one."""
+    """Tell whether every field was given: defaults are for making a document, not for reading one."""
     return len(document.__pydantic_fields_set__) == len(type(document).__pydantic_fields__)
 
 
 def parse_document(model: type[M], data: bytes) -> M:
-    """The document in these bytes; a ValueError that names the place otherwise."""
+    """Parse and check a document; raise ValueError, with the place, if it is wrong."""
     try:
         document = model.model_validate_json(data)
     except ValidationError as error:
@@ -101,7 +101,6 @@ def parse_document(model: type[M], data: bytes) -> M:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first complaint with its place, in one line."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else str(first["msg"])

@@ -1,4 +1,4 @@
-"""JSON from outside, read without surprises: one value per key, no NaN, bounded depth."""
+"""Read JSON from outside strictly, and find JSON objects in other text."""
 
 import json
 import re
@@ -11,7 +11,7 @@ _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
 def loads(data: bytes) -> Any:
-    """The value, or a ValueError that says what is wrong."""
+    """Parse JSON with unique keys, no NaN and bounded depth; raise ValueError otherwise."""
     _refuse_depth(data)
     value = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_refuse_constant)
     if _SURROGATE.search(data):
@@ -20,7 +20,7 @@ def loads(data: bytes) -> Any:
 
 
 def _refuse_depth(data: bytes) -> None:
-    """Counted before parsing, because the parser itself recurses."""
+    # Counted before parsing, because the parser itself recurses.
     depth = 0
     for token in _BRACKETS.finditer(data):
         depth += _STEPS.get(token[0], 0)
@@ -80,7 +80,6 @@ def _scan(text: str, at: int, found: list[Span]) -> int:
 
 
 def _keep(found: list[Span], start: int, end: int, text: str) -> None:
-    """What lies inside an object is not apart from it."""
     if text[start] == "{":
         while found and found[-1][0] > start:
             found.pop()

@@ -23,10 +23,10 @@ _SURROGATES = re.compile(
 
 
 def object_in(data: bytes) -> dict[str, Any] | None:
-    """The JSON object in these bytes, or None.
+    """Return the JSON object in these bytes, or None.
 
-    Half an emoji, which JavaScript leaves behind when it shortens a text, and bytes that are no UTF-8 are replaced: a
-    result must not be lost for them.
+    Half an emoji, which JavaScript leaves when it shortens a text, and bytes that are not UTF-8 are replaced, so that a result
+    is not lost because of them.
     """
     text = data.decode(errors="replace").encode()
     if b"\\u" in text:
@@ -39,7 +39,7 @@ def object_in(data: bytes) -> dict[str, Any] | None:
 
 
 class Lines:
-    """Cuts at newlines; a line that is too long is passed over and counted."""
+    """Cuts a byte stream at newlines; a line that is too long is skipped and counted."""
 
     def __init__(self, longest: int = LONGEST_LINE, *, documents: bool = True) -> None:
         self.passed_over = 0
@@ -51,12 +51,11 @@ class Lines:
         self._too_long = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that these bytes complete."""
+        """Yield the lines that these bytes complete."""
         while data:
             data = yield from (self._in_document if self._document else self._in_lines)(data)
 
     def end(self) -> Iterator[bytes]:
-        """What stood after the last newline."""
         if self._document:
             yield from self._abandoned(self._document)
         yield from self._complete()
@@ -119,7 +118,6 @@ class Lines:
         return rest
 
     def _abandoned(self, document: "_Document") -> Iterator[bytes]:
-        """It was no document after all: its lines are lines."""
         self._document = None
         self.passed_over += document.passed_over
         self._documents = 0
@@ -146,7 +144,7 @@ class _Document:
         return self._too_long and not self._is_array
 
     def feed(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The parts that these bytes complete, and what follows the end of the document."""
+        """Return the parts that these bytes complete, and the bytes after the document."""
         parts: list[bytes] = []
         position, begin = 0, 0
         while not self.closed and (found := self._bracket(data, position)):
@@ -165,7 +163,6 @@ class _Document:
         return parts, data[begin:] if self.is_hopeless else b""
 
     def _bracket(self, data: bytes, position: int) -> re.Match[bytes] | None:
-        """The next bracket that does not stand in a string."""
         while position < len(data):
             if self._in_string:
                 position = self._after_string(data, position)

@@ -1,4 +1,4 @@
-"""Which lines of a markdown text are not shown as they stand: neither in a fence nor in a block of HTML."""
+"""Find the lines of a markdown text that are outside fences and blocks of HTML."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _MARK = re.compile(rf"```|~~~|<!--|-->|</?(?:{_TAGS})", re.IGNORECASE)
 
 
 def marked_lines(text: str, end: int, most: int) -> list[str] | None:
-    """The lines up to this place that may begin or end a fence or a block; None if they are more than so many."""
+    """Return the lines before `end` that may begin or end a fence or a block; None if there are more than `most`."""
     found: list[str] = []
     mark = _MARK.search(text, 0, end)
     while mark is not None:
@@ -30,10 +30,9 @@ def marked_lines(text: str, end: int, most: int) -> list[str] | None:
 def plain_lines(
     lines: Sequence[str], *, up_to: int = EVERYWHERE, fenced: bool = False
 ) -> bytearray:
-    """For each line whether it is outside.
+    """Return for each line whether it is outside all fences and blocks.
 
-    `up_to` is the greatest indent at which a fence counts as one. `fenced`: something was open before the first line, and
-    any bare fence ends it.
+    `up_to` is the greatest indent of a fence. With `fenced`, a fence is open before the first line, and any bare fence ends it.
     """
     ends: re.Pattern[str] | None = _ANY_FENCE if fenced else None
     is_fence, deepest = fenced, up_to
@@ -55,7 +54,6 @@ def plain_lines(
 
 
 def _opened(text: str, *, counts: bool, marked: bool) -> tuple[re.Pattern[str] | None, bool]:
-    """How that ends which begins with this line, if any does; whether it is a fence."""
     markers = _MARKERS.match(text) if marked else None
     fence = _FENCE.match(text, markers.end() if markers else 0)
     if fence:

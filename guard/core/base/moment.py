@@ -1,4 +1,4 @@
-"""Now, by both clocks; and what the events of one decision have in common."""
+"""The present moment by two clocks, and the fields that events of one decision share."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,19 +26,18 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What the events of one decision have in common besides their time."""
+    """The fields that the events of one decision share, besides their time."""
 
     id: str
     run: str | None = None
     iteration: int | None = None
 
     def next(self) -> "Stamp":
-        """For the event after this one."""
         return replace(self, id=f"{self.id}-2")
 
 
 def elapsed_seconds(since: Reading, moment: Moment) -> float | None:
-    """Seconds from then to now; None if then has not come yet."""
+    """Return the seconds from then to now; None if then is in the future."""
     if since.boot_id is not None and since.boot_id == moment.boot_id:
         seconds = moment.boot_seconds - since.boot_seconds
     else:
@@ -47,5 +46,4 @@ def elapsed_seconds(since: Reading, moment: Moment) -> float | None:
 
 
 def clock_fields(moment: Moment) -> dict[str, Any]:
-    """The fields of those that begin something that ends by the clock."""
     return {"boot_seconds": moment.boot_seconds, "boot_id": moment.boot_id}

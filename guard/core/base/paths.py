@@ -1,6 +1,6 @@
-"""Names of files and refs as text: they are bytes, and JSON has none.
+"""Write names of files and refs, which are bytes, as text for JSON.
 
-A spelling stands for exactly one name: a backslash is doubled, and bytes that are no UTF-8 are spelled `\\xNN`.
+A spelling stands for exactly one name: a backslash is doubled, and bytes that are not UTF-8 become `\\xNN`.
 """
 
 import re
@@ -17,17 +17,14 @@ _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 
 
 def spell(name: bytes) -> str:
-    """The name as text."""
     return name.replace(b"\\", b"\\\\").decode(errors="backslashreplace")
 
 
 def unspell(text: str) -> bytes:
-    """The name that has this spelling."""
     return _ESCAPE.sub(
         lambda found: bytes.fromhex(found[1].decode()) if found[1] else b"\\", text.encode()
     )
 
 
 def path_line(path: bytes) -> str:
-    """A path for people, in one line of bounded length."""
     return fit_line(visible(spell(path)))

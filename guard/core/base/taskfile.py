@@ -62,7 +62,6 @@ def open_boxes(markdown: str) -> tuple[Box, ...]:
 
 
 def boxes(markdown: str) -> tuple[Box, ...]:
-    """Every box, in order."""
     lines = markdown.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     scanner = _Scanner()
     first = _after_front_matter(lines)
@@ -97,7 +96,6 @@ class _Scanner:
         self._optional_level: int | None = None
 
     def read(self, line: str, number: int) -> None:
-        """Take in one line."""
         text = line.strip(" \t")
         at = len(line) - len(line.lstrip(" \t"))
         column = _columns(line, at)

@@ -1,4 +1,4 @@
-"""Text from outside, made harmless for a terminal."""
+"""Make text from outside safe for a terminal, for JSON and for one line."""
 
 import json
 import re
@@ -11,7 +11,7 @@ _HARMFUL_IN_JSON = re.compile(f"[\\x7f-\\x9f{_INVISIBLE}]")
 
 
 def visible(text: str) -> str:
-    """The same text with control characters, escapes, bidirectional marks and lone surrogates spelled out."""
+    """Return the text with control characters, bidirectional marks and lone surrogates spelled out."""
     return _HARMFUL.sub(lambda found: _spelled(found[0]), text)
 
 
@@ -27,24 +27,23 @@ def _spelled(character: str) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """The same JSON with characters escaped that JSON allows and a terminal would obey."""
+    """Escape characters that JSON allows and a terminal would obey."""
     return _HARMFUL_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def valid(text: object) -> str:
-    """The text without lone surrogates, which stand for bytes of file names that are no UTF-8 and cannot be JSON."""
+    """Spell out lone surrogates, which stand for bytes of file names that are not UTF-8 and cannot be in JSON."""
     return str(text).encode(errors="backslashreplace").decode()
 
 
 def shorten(text: str, most: int) -> str:
-    """The text, or its beginning with a digest of the whole, so that two that differ stay two."""
+    """Shorten a long text to its beginning and a digest of the whole, so that different texts stay different."""
     if len(text) <= most:
         return text
     return f"{text[:most]}… {sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 record`, `2 records`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -52,5 +51,4 @@ LONGEST_LINE = 512
 
 
 def fit_line(text: str) -> str:
-    """The text, or as much of it as a line holds."""
     return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"

@@ -1,1 +1,1 @@
-"""All settings, and how they are resolved from files, environment and flags."""
+"""All settings, and how they are resolved from files, variables and flags."""

@@ -1,7 +1,7 @@
-"""The knobs, turned: which source may set which, and what is in force.
+"""Resolve the settings: which source may set which key, and which value is in force.
 
-Sources are given from weakest to strongest: the project's file, the user's file, the environment, flags. The project's file
-is the agent's to edit, so knobs that are marked as the user's are not taken from it.
+Sources come from weakest to strongest: the project's files, the user's file, variables, flags. The agent can edit the
+project's files, so keys marked as the user's are ignored there.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from guard.core.config.settings import Settings
 
 @dataclass(frozen=True)
 class Knob:
-    """One key with all that can be said about it."""
+    """One key of the configuration."""
 
     key: str
     default: Any
@@ -28,23 +28,21 @@ class Knob:
 
     @property
     def description(self) -> str:
-        """What it does."""
         return field_descriptions(self.table).get(self.key.rpartition(".")[2], "")
 
     @property
     def section(self) -> str:
-        """What its table is about; nothing for a key that stands in none."""
+        """The description of the key's table; empty for a key outside all tables."""
         return (self.table.__doc__ or "").strip() if "." in self.key else ""
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
         return "GUARD_" + self.key.replace(".", "__").upper()
 
 
 @dataclass(frozen=True)
 class SettingSource:
-    """Where values come from, as it is shown to people."""
+    """Values from one origin, such as a file or a variable."""
 
     origin: str
     values: Mapping[str, Any]
@@ -55,7 +53,7 @@ class SettingSource:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The settings in force, where each came from, and what was passed over."""
+    """The settings in force, the origin of each, and warnings about ignored keys."""
 
     settings: Settings
     origins: Mapping[str, str]
@@ -65,11 +63,10 @@ class Resolved:
 
 
 class BadSetting(ValueError):
-    """A key or a value that cannot be used, with its origin."""
+    """A key or a value that cannot be used; the message names its origin."""
 
 
 def knobs() -> Iterator[Knob]:
-    """Every key, in the order in which people see them."""
     for name, info in Settings.model_fields.items():
         section = info.annotation
         if isinstance(section, type) and issubclass(section, Section):
@@ -85,7 +82,7 @@ def _knob(key: str, info: FieldInfo, table: type[Section]) -> Knob:
 
 
 def resolve(sources: Sequence[SettingSource]) -> Resolved:
-    """Merge the sources, the last one winning, and say where each value came from."""
+    """Merge the sources, of which the last one wins, and keep the origin of each value."""
     known = {knob.key: knob for knob in knobs()}
     merged: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -148,7 +145,7 @@ def _validated(values: Mapping[str, Any], source: SettingSource) -> Settings:
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by dotted keys, as the tables that a configuration file would have."""
+    """Turn dotted keys into the tables of a configuration file."""
     tables: dict[str, Any] = {}
     for key, value in values.items():
         section, _, name = key.rpartition(".")
@@ -164,12 +161,11 @@ def _value_at(settings: Settings, key: str) -> Any:
 
 
 def value_of(resolved: Resolved, knob: Knob) -> Any:
-    """The value in force of one knob."""
     return _value_at(resolved.settings, knob.key)
 
 
 def config_template(*, for_user: bool) -> str:
-    """A configuration file with every key that may stand in it, commented out at its default."""
+    """Return a configuration file with every key, commented out at its default."""
     whose = "your own settings, for all repositories" if for_user else "settings of this repository"
     lines = [
         f"# guard: {whose}.",

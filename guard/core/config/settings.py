@@ -1,4 +1,4 @@
-"""All settings. Each table stands in the room that it is for; this module only assembles them."""
+"""All settings; each table stands in its room, and this module assembles them."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ from guard.core.team.settings import TeamSettings
 
 
 class Settings(Section):
-    """All knobs."""
+    """All settings of guard."""
 
     # What is not set is as its table says, and needs no check: no table builds its validator for that.
 

@@ -1,1 +1,1 @@
-"""What a step of a workflow tells GitHub: outcomes, outputs, pages and annotations, made of text that nobody trusts."""
+"""What a step of a workflow reports to GitHub: outcome, outputs, summary and annotations."""

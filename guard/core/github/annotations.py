@@ -1,4 +1,4 @@
-"""What a step shows beside the files of a commit: at most ten lines of a level, because GitHub drops the rest unseen."""
+"""Annotations of a step: at most ten per level, because GitHub drops the rest."""
 
 from typing import Literal, NamedTuple
 
@@ -13,7 +13,7 @@ _TITLE = "guard"
 
 
 class Annotation(NamedTuple):
-    """One line; the path is relative to the checkout."""
+    """One annotation; its path is relative to the checkout."""
 
     level: Level
     message: str
@@ -21,7 +21,7 @@ class Annotation(NamedTuple):
 
 
 def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[Annotation]:
-    """The verdict first, then what needs somebody's eyes; `folder` is the work tree's place in the checkout."""
+    """Return the verdict first, then what a person should look at; `folder` is the work tree's path in the checkout."""
     said = f"{report.status}: {report.reason}" + (f" ({report.detail})" if report.detail else "")
     level: Level = "error" if fails else "notice" if report.complete else "warning"
     if report.status == "begun" and not fails:
@@ -40,7 +40,7 @@ def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[An
 
 
 def lines(found: list[Annotation]) -> list[str]:
-    """The annotations as lines that a runner obeys; where there are too many of a level the last one counts the rest."""
+    """Return the annotations as workflow commands; if a level has too many, its last one counts the rest."""
     shown: list[str] = []
     for level in ("error", "warning", "notice"):
         these = [one for one in found if one.level == level]

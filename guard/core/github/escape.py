@@ -1,4 +1,4 @@
-"""Text from outside, made harmless for GitHub: for the lines that a runner obeys, its output files, and its pages."""
+"""Make text from outside safe for GitHub: workflow commands, output files and pages, without secrets."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ MOST_IN_A_PIECE = 300
 
 
 def command(name: str, message: str, **properties: str | int) -> str:
-    """A line that a runner obeys; neither the message nor a property can begin another one."""
+    """Return a workflow command in which neither message nor property can begin another one."""
     told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
     return f"::{name}{' ' if told else ''}{told}::{_data(message)}"
 
@@ -28,17 +28,16 @@ def _property(text: str) -> str:
 
 
 def stop_commands(token: str) -> str:
-    """The line after which a runner obeys nothing that is printed, until it meets the token again."""
     return f"::stop-commands::{token}"
 
 
 def resume_commands(token: str) -> str:
-    """The line that ends it; on a line of its own, whatever stands before it."""
+    # On a line of its own, whatever the output before it.
     return f"\n::{token}::"
 
 
 def output_file(values: Mapping[str, str], delimiter: str) -> str:
-    """The outputs of a step in their order: the last one of a name counts, so what decides belongs at the end."""
+    """Return the outputs of a step in order; the last of a name counts, so deciding outputs come last."""
     if any(delimiter in text for text in values.values()):
         raise ValueError("the delimiter stands in a value")
     return "".join(
@@ -47,10 +46,9 @@ def output_file(values: Mapping[str, str], delimiter: str) -> str:
 
 
 def piece(text: str, most: int = MOST_IN_A_PIECE) -> str:
-    """The text as code on a page: nothing in it is a tag, a link, a mention, a picture or markup of any kind.
+    """Return the text as code on a page, without tags, links, mentions, pictures or other markup.
 
-    Punctuation as character references is never markup in markdown, and GitHub looks for mentions and links outside of code
-    only.
+    Punctuation as character references is never markup in markdown, and GitHub looks for mentions and links only outside code.
     """
     shown = visible(text)
     if len(shown) > most:
@@ -63,13 +61,12 @@ def _referenced(found: "re.Match[str]") -> str:
 
 
 def block(text: str) -> str:
-    """A command to copy, as a block of code."""
     lines = "\n".join(visible(line) for line in text.splitlines() or [""])
     return f"<pre><code>{escape(lines)}</code></pre>"
 
 
 def fit_lines(lines: list[str], most_bytes: int, more: str) -> str:
-    """As many whole lines as fit, and a last one that says so if some do not."""
+    """Return as many whole lines as fit, with `more` as the last one if some do not."""
     room = most_bytes - len(more.encode()) - 1
     left = [room]
 
@@ -92,13 +89,12 @@ _OWN = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]
 
 
 def known_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of variables whose names say that they are secret, the longest first."""
+    """Return the values of variables with secret-sounding names, the longest first."""
     found = {text for name, text in environ.items() if _SECRET_NAME.search(name)}
     return tuple(sorted((text for text in found if len(text) >= _LEAST), key=len, reverse=True))
 
 
 def redact(text: str, known: Iterable[str] = ()) -> str:
-    """The text without secrets."""
     for value in known:
         text = text.replace(value, REDACTED)
     data = text.encode(errors="surrogatepass")
@@ -108,7 +104,6 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
 
 
 def redact_document(document: Any, known: tuple[str, ...]) -> Any:
-    """A document of plain values with each text in it redacted; its keys are ours."""
     if isinstance(document, str):
         return document if _OWN.fullmatch(document) else redact(document, known)
     if isinstance(document, dict):

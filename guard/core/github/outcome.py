@@ -9,7 +9,7 @@ NONE = "none"
 
 
 def statuses_to_fail_on(told: str) -> frozenset[str]:
-    """The statuses in a list with commas or blanks; a ValueError names a word that is none."""
+    """Parse a list of statuses with commas or blanks; raise ValueError for an unknown word."""
     words = set(told.replace(",", " ").split())
     for word in sorted(words - {NONE}):
         if word not in STATUSES:
@@ -20,12 +20,11 @@ def statuses_to_fail_on(told: str) -> frozenset[str]:
 
 
 def exit_code(report: StepReport, fail_on: frozenset[str]) -> int:
-    """How the step ends: with the verdict's own exit code where it has one, and never with 0 if it is to fail."""
+    """Return the verdict's exit code, or 1, if the step is to fail; else 0."""
     return (report.exit_code or 1) if report.status in fail_on else 0
 
 
 def outputs(report: StepReport, push: Push, report_path: str) -> dict[str, str]:
-    """Every output, each in one line; those that decide come last."""
     check = report.check
     retry_at = check.retry_at if check else report.breaker and report.breaker.retry_at
     said = {
@@ -48,7 +47,7 @@ def _bool(value: bool) -> str:
 
 
 def _json(report: StepReport) -> str:
-    """The document in one line; one that is too long leaves the check to the report's file."""
+    # One line; if it is too long, the check is only in the report's file.
     whole = harmless_json(report.model_dump_json())
     if len(whole) <= MOST_IN_JSON:
         return whole

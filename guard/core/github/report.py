@@ -1,4 +1,4 @@
-"""What became of one step of a workflow, and what GitHub was told of it."""
+"""The result of one step of a workflow, and the report on what GitHub was told."""
 
 from typing import Literal, get_args
 
@@ -15,7 +15,7 @@ STATUSES: tuple[str, ...] = get_args(StepStatus)
 
 
 class StepReport(Report):
-    """What one step of guard's action found: a verdict, a beginning, or why there is neither."""
+    """The result of one step of guard's action: a verdict, a baseline, or why there is neither."""
 
     schema_: Literal["guard/github-step/1"] = Field("guard/github-step/1", alias="schema")
     mode: Mode
@@ -35,7 +35,7 @@ class StepReport(Report):
 
 
 class Push(Frozen):
-    """Whether rescued commits were pushed, and where to."""
+    """Whether guard pushed rescued commits, and where to."""
 
     ref: Line | None
     pushed: bool
@@ -45,7 +45,7 @@ class Push(Frozen):
 
 
 class ToldReport(Report):
-    """What GitHub was told of a verdict."""
+    """What guard reported to GitHub about a verdict."""
 
     schema_: Literal["guard/github-status/1"] = Field("guard/github-status/1", alias="schema")
     repository: Line

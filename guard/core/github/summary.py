@@ -1,4 +1,4 @@
-"""The page of a step, and the comment on a pull request: the verdict, its evidence, and how to get what was rescued."""
+"""The summary of a step and the comment on a pull request, in markdown."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,6 @@ _MORE = "\n_The rest is left out here; the report has all of it._"
 
 
 def summary(report: StepReport, push: Push, most_bytes: int = MOST_BYTES) -> str:
-    """The page in markdown, never longer than it may be."""
     return fit_lines(list(_lines(report, push)), most_bytes, _MORE)
 
 
