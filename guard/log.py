@@ -43,7 +43,7 @@ def verify(guard: Invocation) -> VerifyReport:
     except WrongUsage:
         raise
     except GuardError as error:
-        guard.output.warn(f"guard cannot compare the log with the snapshots: {error.message}")
+        guard.output.warn(f"cannot compare the log with the snapshots: {error.message}")
         anchors = []
     return guard.store.verify(anchors)
 

@@ -88,9 +88,7 @@ def warn(guard: Invocation, task: str, preview: bool, event_id: str | None, form
     from guard.coordinator.plan import find_task_id
 
     if preview and event_id is not None:
-        raise WrongUsage(
-            "--event-id has no effect with --preview, which records nothing", "leave out --event-id"
-        )
+        raise WrongUsage("--event-id has no effect with --preview", "leave out --event-id")
     named = find_task_id(guard, task)
     report = warn_task(guard, named, issues=not preview, event_id=event_id)
     guard.output.document(report, form, lambda one: one.text or "nothing to warn of")

@@ -115,7 +115,7 @@ def step(
         report = modes.WorkflowStep(place, job, mode, asked, order).made()
         if changed := empty_files(job.step_files):
             guard.output.warn(
-                f"guard emptied files of the step that the agent had written to: {', '.join(changed)}"
+                f"emptied files of the step that the agent had written to: {', '.join(changed)}"
             )
         publishing.keep(report, job)
         said = verdict_text(report.check) if report.check else f"{report.status}: {report.detail}"
@@ -176,7 +176,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
         repository = None
     push = pushing.push_rescue(repository, job, report.check, asked=push_rescue, token=token)
     if push.why in ("fork", "no_token", "refused"):
-        guard.output.warn(f"guard did not push the rescued commits: {push.detail}")
+        guard.output.warn(f"the rescued commits were not pushed: {push.detail}")
     code, lines = publish(report, push, job, words, place_in_checkout(repository, job))
     if annotate:
         for line in lines:
@@ -240,9 +240,7 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     job, token = Surroundings(guard.environ), find_token(guard.environ)
     sha = told["sha"] or job.sha or ""
     if not _SHA.fullmatch(sha):
-        raise WrongUsage(
-            "guard does not know which commit to report on", "give its full id with --sha"
-        )
+        raise WrongUsage("there is no commit to report on", "give its full id with --sha")
     asked = Told(
         report=_read(file, job),
         repository=check_repository_name(job.repository),

@@ -55,9 +55,7 @@ def command(
     the log has no such check.
     """
     if (file is None) == (replay is None):
-        raise WrongUsage(
-            "guard judge needs either a FILE or --replay ITERATION", "see `guard judge --help`"
-        )
+        raise WrongUsage("give either a FILE or --replay ITERATION", "see `guard judge --help`")
     try:
         if replay is not None:
             from guard.log import find_check

@@ -236,7 +236,7 @@ def write_report(report: Report, file: Path | None, warn: Callable[[str], None])
     try:
         file.write_text(report.model_dump_json(indent=2) + "\n")
     except OSError as error:
-        warn(f"guard could not write the report to {file}: {error.strerror}")
+        warn(f"cannot write the report to {file}: {error.strerror}")
 
 
 def records_plan(function: Callable[..., None]) -> Callable[..., None]:

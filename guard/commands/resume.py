@@ -79,7 +79,7 @@ def _check_words(
 ) -> None:
     if (agent is None) != everyone:
         raise WrongUsage(
-            "guard resume needs either an AGENT or --all",
+            "give either an AGENT or --all",
             "`guard resume AGENT`, or `guard resume --all`",
         )
     if everyone and task is not None:

@@ -40,7 +40,7 @@ class Output:
             raise ReaderGone from None
         except OSError as error:
             raise StoreUnavailable(
-                f"guard could not print the result: {error.strerror}; what the command did stays done",
+                f"cannot print the result: {error.strerror}; what the command did stays done",
                 "`guard log` shows what was recorded",
             ) from None
 

@@ -117,7 +117,9 @@ def choose(
 
 def _told_path(told: str) -> Path:
     if told.startswith(("postgresql://", "postgres://")):
-        raise WrongUsage("guard keeps its state in folders, not in PostgreSQL", "name a folder")
+        raise WrongUsage(
+            "this guard keeps its state in folders, not in PostgreSQL", "name a folder"
+        )
     if "\0" in told:
         raise WrongUsage("the path of the workspace contains a NUL character", "name a folder")
     path = Path(os.path.abspath(os.path.expanduser(told)))
@@ -125,7 +127,7 @@ def _told_path(told: str) -> Path:
         raise WrongUsage("the path of the workspace is too long", "name another folder")
     if not path.parent.is_dir():
         raise WrongUsage(
-            f"guard cannot create the workspace {path}: {path.parent} does not exist",
+            f"cannot create the workspace {path}: {path.parent} does not exist",
             "create that folder first, or check the spelling",
         )
     return path

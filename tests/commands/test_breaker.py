@@ -510,4 +510,4 @@ def test_a_real_clock_decides_by_the_boot_clock(repository: Path, store: FileSto
 
 def test_help_names_the_exit_codes() -> None:
     result: Result = run("breaker", "allow", "--help")
-    assert "Exit code 0: it may; 20: the breaker is open." in result.out
+    assert "Exit code 0 if it may, 20 if the breaker is open." in result.out

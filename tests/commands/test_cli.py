@@ -123,7 +123,7 @@ def test_wrong_usage_is_a_sentence_and_a_hint(words: list[str], about: str) -> N
     assert (result.code, result.out) == (2, "")
     first, hint = result.err.splitlines()
     assert first.startswith("guard: ")
-    assert hint == f"hint: `{about} --help` shows how it is used"
+    assert hint == f"hint: `{about} --help` shows the usage"
 
 
 @pytest.mark.parametrize("words", [[], ["agent"]], ids=["guard", "guard agent"])
@@ -181,7 +181,7 @@ def test_a_bug_is_exit_3_and_one_line_with_the_traceback_only_on_demand(verbose:
     assert (result.code, result.out) == (3, "")
     *before, line, hint = result.err.splitlines()
     assert line.startswith("guard: a bug in guard: RuntimeError: two\\x0alines \\x1b[31m (")
-    assert hint.startswith("hint: run it again with -v")
+    assert hint.startswith("hint: run the command again with -v")
     assert bool(before) == ("Traceback" in result.err) == verbose
     assert "\x1b" not in result.err
 

@@ -23,7 +23,7 @@ def test_all_scenes_go_as_they_should_and_nothing_is_left_behind(
         env={"TMPDIR": str(scratch), "GUARD_NOW": "2026-01-31T12:00:00Z"},
     )
     assert result.code == 0, result.out + result.err
-    assert "All scenes went as they should" in result.out
+    assert "All scenes went as expected" in result.out
     assert result.out.count("\n== ") == 6
     assert list(scratch.iterdir()) == []
     assert not (home / "state").exists()

@@ -71,7 +71,7 @@ def test_an_agent_changes_nothing_of_what_the_step_says(
     word = lines[0].removeprefix("::stop-commands::")
     assert lines[0].startswith("::stop-commands::guard-")
     assert lines[-1] == f"::{word}::"
-    assert "emptied: ENV, OUTPUT, PATH, STATE" in done.err
+    assert "that the agent had written to: ENV, OUTPUT, PATH, STATE" in done.err
     assert [(tmp_path / "files" / one).read_text() for one in ("ENV", "PATH", "STATE")] == [""] * 3
     assert not (home / "elsewhere").exists()
     seen = (home / "seen").read_text()
@@ -143,7 +143,7 @@ def test_a_step_that_was_cut_short_is_a_fault(job: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("verb", "variables", "said"),
     [
-        ("step", {"script": ""}, "there is nothing to run"),
+        ("step", {"script": ""}, "mode `run` needs a command"),
         ("step", {"mode": "else"}, "Invalid value for '--mode'"),
         ("publish", {"fail_on": "failure"}, "'failure' is no status"),
     ],
@@ -329,7 +329,7 @@ def test_status_without_what_it_needs(repository: Path, tmp_path: Path) -> None:
     assert (done.code, "no commit" in done.err) == (2, True)
     write(report, "{}")
     done = run("github", "status", "--report", report, "--sha", "a" * 40, env=env)
-    assert (done.code, "is no verdict" in done.err) == (2, True)
+    assert (done.code, "is not a verdict" in done.err) == (2, True)
 
 
 def test_status_says_what_the_server_refused(

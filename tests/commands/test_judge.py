@@ -74,8 +74,8 @@ def test_text_from_outside_cannot_write_to_the_terminal(home: Path) -> None:
 
 
 WRONG = {
-    "neither a file nor an iteration": ((), "give a FILE or --replay ITERATION"),
-    "both": (("-", "--replay", "1"), "give a FILE or --replay ITERATION"),
+    "neither a file nor an iteration": ((), "give either a FILE or --replay ITERATION"),
+    "both": (("-", "--replay", "1"), "give either a FILE or --replay ITERATION"),
     "a file that is not there": (("nothing.json",), "nothing.json"),
     "not JSON": (("-",), "Expecting value"),
     "a setting that nobody knows": (("-", "--set", "probes=3"), "is not NAME=VALUE"),

@@ -158,7 +158,11 @@ def test_the_same_id_again_does_nothing_and_with_other_content_is_refused(projec
         (("lost", "--agent", "x", "--reason", "y" * 513), 2, None),
         (("remediate", "--agent", "x", "--issue", "no \udcff UTF-8"), 2, None),
         (("usage",), 4, "coordinator.usage_command is not set"),
-        (("expand", "2", "--agent", "x", "--confidence", "LOW"), 2, "with LOW there is a question"),
+        (
+            ("expand", "2", "--agent", "x", "--confidence", "LOW"),
+            2,
+            "--confidence LOW needs a question",
+        ),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

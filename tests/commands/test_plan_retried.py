@@ -115,7 +115,10 @@ def test_a_retry_for_another_agent_is_refused(planned_project: Path) -> None:
 
 
 def test_an_id_without_taking_anything_is_wrong_usage(planned_project: Path) -> None:
-    assert call("plan", "outbox", "--event-id", "o") == (2, "nothing is recorded without --take")
+    assert call("plan", "outbox", "--event-id", "o") == (
+        2,
+        "--event-id has no effect without --take",
+    )
 
 
 def test_what_the_usage_command_says_at_a_retry_does_not_count(
@@ -143,4 +146,4 @@ def test_warnings_are_given_again_under_the_same_id(planned_project: Path) -> No
     assert told("failure-warnings", *words) == first
     assert types(Invocation().store) == logged
     assert call("failures", "warn", "2", "--event-id", "w")[0] == 1
-    assert call(*words, "--preview") == (2, "nothing is recorded with --preview")
+    assert call(*words, "--preview") == (2, "--event-id has no effect with --preview")

@@ -135,7 +135,7 @@ def test_the_project_does_not_choose_the_command(
 
 
 MISUSED: dict[str, tuple[list[str], int, str]] = {
-    "no agent": ([], 2, "it is not said which agent to ask"),
+    "no agent": ([], 2, "no agent to ask was named"),
     "an agent that nobody knows": (["--agent", "gpt"], 2, "'gpt' is not one of"),
     "no time": (["--agent", "claude", "--probe-timeout", "0"], 4, "probe_timeout_seconds"),
     "a model that is an option": (
@@ -169,4 +169,4 @@ def test_without_a_repository_there_is_nowhere_to_ask(tmp_path: Path) -> None:
 
 def test_help_says_what_the_exit_codes_mean() -> None:
     text = " ".join(probe("--help").out.split())
-    assert "Exit code 0: it answered; 13: a usage limit" in text
+    assert "Exit code 0 if the agent answers; 13 at a usage limit" in text

@@ -129,7 +129,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "a path outside": (["latest", "../x"], "leads out of the work tree"),
     "both places": (["latest", "--to", "x", "--in-place"], "neither"),
     "staged in place": (["latest", "--staged", "--in-place"], "neither"),
-    "staged compared": (["latest", "--staged", "--diff"], "cannot be compared"),
+    "staged compared": (
+        ["latest", "--staged", "--diff"],
+        "--diff cannot be combined with --staged",
+    ),
     "a folder with something in it": (["latest", "--to", "folder"], "is not empty"),
     "a file": (["latest", "--to", "kept.txt"], "Not a directory"),
     "a folder in nowhere": (["latest", "--to", "no/where"], "No such file"),

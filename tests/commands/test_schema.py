@@ -29,8 +29,8 @@ def test_a_schema_is_printed_as_it_is_published() -> None:
     [
         ("evnt", "did you mean event?"),
         ("agent-registri", "did you mean agent-registry?"),
-        ("../pyproject", "`guard schema` lists them all"),
-        ("", "`guard schema` lists them all"),
+        ("../pyproject", "`guard schema` lists all schemas"),
+        ("", "`guard schema` lists all schemas"),
     ],
     ids=["a letter is missing", "a letter is wrong", "a path", "nothing"],
 )

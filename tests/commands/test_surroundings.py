@@ -23,7 +23,7 @@ def test_an_answer_that_cannot_be_printed_says_that_the_change_stands(repository
         pytest.skip("there is no /dev/full")
     done = shell("guard agent spawn --task T1 --agent a1 >/dev/full")
     assert done.returncode == 6
-    assert "what the command did stands" in done.stderr
+    assert "what the command did stays done" in done.stderr
     assert "1 active" in run("agent", "list").out
 
 

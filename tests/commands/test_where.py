@@ -85,7 +85,10 @@ def test_an_empty_variable_is_as_none(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ("/nowhere/at/all", "cannot be: /nowhere/at does not exist"),
+        (
+            "/nowhere/at/all",
+            "cannot create the workspace /nowhere/at/all: /nowhere/at does not exist",
+        ),
         ("postgresql://host/db", "not in PostgreSQL"),
     ],
 )
@@ -263,7 +266,7 @@ def test_a_relative_workspace_in_the_users_file_is_refused(repository: Path, hom
     write(home / "config" / "guard" / "config.toml", 'workspace = "state"\n')
     result = run("where")
     assert result.code == 4
-    assert "'state' is relative" in result.err
+    assert "'state' is a relative path" in result.err
 
 
 def test_a_current_folder_that_is_gone_is_said(tmp_path: Path) -> None:
@@ -273,4 +276,4 @@ def test_a_current_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=environ)
     assert done.returncode == 4
-    assert "does not exist any more" in done.stderr
+    assert "no longer exists" in done.stderr

@@ -115,7 +115,7 @@ def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
     _print(guard, report, form)
     if report.recorded_as == "refused":
         raise Refused(
-            "guard refused the completion because of the blocking issues above",
+            "the completion was refused because of the blocking issues above",
             "finish the missing work, then report the completion again",
         )
 

@@ -48,9 +48,7 @@ def outbox(
     from guard.core.coordinator.report import PlanOutboxReport, outbox_text
 
     if event_id is not None and not take:
-        raise WrongUsage(
-            "--event-id has no effect without --take, which records", "leave out --event-id"
-        )
+        raise WrongUsage("--event-id has no effect without --take", "leave out --event-id")
     found = (
         taken(guard, agent_id, event_id) if take else parcels_for(require_state(guard), agent_id)
     )
@@ -130,7 +128,7 @@ def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
             lookback_minutes=minutes,
         )
     except GuardError as error:
-        guard.output.warn(f"guard cannot tell whether {agent_id} is at work: {error.message}")
+        guard.output.warn(f"cannot tell whether {agent_id} is at work: {error.message}")
         return False
     last = found.last_activity
     return found.is_active and last is not None and last > agent.dispatched_at
