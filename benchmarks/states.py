@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row, none_of, scratch
 from guard.git.locate import find
-from guard.snapshots.take import snapshot
+from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import identify
 from tests.support import TIME_LIMIT, git
@@ -41,7 +41,7 @@ def _measured(state: State) -> Both:
         left = state.build(root)
         work = work_in(root, state.kept(root, left))
         more = {name: value.format(root=root) for name, value in state.environ.items()}
-        snapshot(
+        take_and_prune(
             known or find(root, lambda _: None),
             workspace,
             {**os.environ, **more},

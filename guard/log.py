@@ -34,11 +34,11 @@ class LogReader:
 
 def verify(guard: Invocation) -> VerifyReport:
     """Compare the log with the heads that the snapshots recorded, and each view with the log."""
-    from guard.snapshots.listing import opened_shelf
+    from guard.snapshots.inventory import open_shelf
 
     limit = guard.users_config.settings.rescue.time_limit_seconds
     try:
-        with opened_shelf(guard.workspace.path, guard.environ, time_limit=limit) as shelf:
+        with open_shelf(guard.workspace.path, guard.environ, time_limit=limit) as shelf:
             anchors = shelf.anchors()
     except WrongUsage:
         raise

@@ -174,7 +174,7 @@ class Leftovers:
         made = [line for line in self._commits() if line not in before]
         home = [line for line in made if line.branch == (subject.baseline.branch or "HEAD")]
         elsewhere = made[0].branch if made and not home else None
-        held = (*self._held(), *expected.missing(elsewhere or "HEAD"))
+        held = (*self._held(), *expected.list_missing(elsewhere or "HEAD"))
         if home and not held:
             expected.settle()
         how = "did not end in time" if done.code is None else f"ended with exit code {done.code}"

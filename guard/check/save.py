@@ -13,12 +13,12 @@ from guard.core.work.count import Work
 from guard.errors import GuardError, RepositoryProblem
 from guard.iteration.attribution import shared_with_user
 from guard.iteration.baseline import keep_lost
-from guard.snapshots.take import snapshot
+from guard.snapshots.take import take_and_prune
 
 
 def take_snapshot(subject: CheckSubject, kind: SnapshotKind = "check") -> Snapshot:
     guard, settings = subject.guard, subject.settings.rescue
-    return snapshot(
+    return take_and_prune(
         subject.repository,
         subject.workspace,
         subject.environ,

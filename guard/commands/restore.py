@@ -14,7 +14,7 @@ from guard.core.snapshots.report import RestoreDiffReport, RestoreReport, snapsh
 from guard.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from guard.snapshots.restore import Chosen, SnapshotSource
+    from guard.snapshots.restore import ChosenSnapshot, SnapshotSource
 
 _DAMAGED = 5
 _NOT_ALL = 1
@@ -71,9 +71,9 @@ def command(
     assert guard is not None
     if identity is None:
         ctx.exit(_list(guard, form))
-    from guard.snapshots.restore import chosen
+    from guard.snapshots.restore import choose
 
-    with chosen(_source(guard), identity, staged=staged) as snapshot:
+    with choose(_source(guard), identity, staged=staged) as snapshot:
         wanted = snapshot.wanted(paths, None if staged else _here())
         if diff:
             ctx.exit(_diff(guard, snapshot, wanted, to, form))
@@ -98,10 +98,10 @@ def _here() -> Path | None:
 
 
 def _list(guard: Invocation, form: str) -> int:
-    from guard.snapshots.listing import opened_shelf
+    from guard.snapshots.inventory import open_shelf
 
     source = _source(guard)
-    with opened_shelf(source.workspace, source.environ, time_limit=source.silence_limit) as shelf:
+    with open_shelf(source.workspace, source.environ, time_limit=source.silence_limit) as shelf:
         report = shelf.report(source.worktree)
     for one in report.damaged:
         guard.output.warn(f"snapshot {one.id} is damaged: {one.why}")
@@ -111,7 +111,7 @@ def _list(guard: Invocation, form: str) -> int:
 
 def _restore(
     guard: Invocation,
-    snapshot: "Chosen",
+    snapshot: "ChosenSnapshot",
     wanted: list[bytes],
     to: Path | None,
     in_place: bool,
@@ -161,18 +161,18 @@ def _text(report: RestoreReport) -> str:
 
 
 def _diff(
-    guard: Invocation, snapshot: "Chosen", wanted: list[bytes], to: Path | None, form: str
+    guard: Invocation, snapshot: "ChosenSnapshot", wanted: list[bytes], to: Path | None, form: str
 ) -> int:
-    from guard.snapshots.write_files import named
+    from guard.snapshots.write_files import list_not_restored
 
     limit = guard.users_config.settings.rescue.time_limit_seconds
-    place, found = snapshot.compared(to, wanted, limit)
+    place, found = snapshot.compare(to, wanted, limit)
     report = RestoreDiffReport(
         id=snapshot.reference.id,
         against=spell(os.fsencode(place)),
         changes=tuple(found.changes),
         unchanged=found.unchanged,
-        not_read=named(found.not_read),
+        not_read=list_not_restored(found.not_read),
     )
     guard.output.verdict(report, form, _diff_text)
     return _DAMAGED if found.damaged else _NOT_ALL if found.not_read else 0

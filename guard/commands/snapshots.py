@@ -12,7 +12,7 @@ from guard.core.base.text import plural
 from guard.core.snapshots.report import SnapshotsReport, size_text, snapshot_table
 
 if TYPE_CHECKING:
-    from guard.snapshots.prune import Pruned
+    from guard.snapshots.prune import PruneResult
 
 
 @click.command("snapshots")
@@ -41,16 +41,16 @@ def command(
     also keeps the newest snapshot of a work tree, its last baseline, the newest `rescue.keep_snapshots`, and those
     younger than `rescue.keep_days`. `guard restore` restores one.
     """
-    from guard.snapshots.listing import opened_shelf
-    from guard.snapshots.prune import Pruned
+    from guard.snapshots.inventory import open_shelf
+    from guard.snapshots.prune import PruneResult
 
     place = guard.workspace
     root = None if everywhere or place.repository is None else place.repository.root
     worktree = None if root is None else spell(os.fsencode(root))
     taken_over = _promote(guard, promoted, worktree) if promoted is not None else None
-    gone = _prune(guard) if prune else Pruned()
+    gone = _prune(guard) if prune else PruneResult()
     limit = guard.users_config.settings.completion_check.git_timeout_seconds
-    with opened_shelf(place.path, guard.environ, time_limit=limit) as shelf:
+    with open_shelf(place.path, guard.environ, time_limit=limit) as shelf:
         report = shelf.report(worktree).model_copy(
             update={"pruned": gone.ids, "freed_bytes": gone.freed_bytes, "promoted": taken_over}
         )
@@ -60,25 +60,25 @@ def command(
 
 
 def _promote(guard: Invocation, word: str, worktree: str | None) -> str:
-    from guard.snapshots.listing import opened_shelf
-    from guard.snapshots.prune import let_go
+    from guard.snapshots.inventory import open_shelf
+    from guard.snapshots.prune import promote_by_id
 
     place, limit = guard.workspace.path, guard.users_config.settings.rescue.time_limit_seconds
-    with opened_shelf(place, guard.environ, time_limit=limit) as shelf:
+    with open_shelf(place, guard.environ, time_limit=limit) as shelf:
         found = shelf.find(word, worktree)
     if found.unpromoted:
-        let_go(place, guard.environ, found.id, time_limit=limit)
+        promote_by_id(place, guard.environ, found.id, time_limit=limit)
     return found.id
 
 
-def _prune(guard: Invocation) -> "Pruned":
-    from guard.snapshots.prune import Keeping, prune
+def _prune(guard: Invocation) -> "PruneResult":
+    from guard.snapshots.prune import KeepPolicy, prune
 
     settings = guard.users_config.settings.rescue
     gone = prune(
         guard.workspace.path,
         guard.environ,
-        Keeping(settings.keep_snapshots, settings.keep_days),
+        KeepPolicy(settings.keep_snapshots, settings.keep_days),
         now=guard.clock.now(),
         time_limit=settings.time_limit_seconds,
     )

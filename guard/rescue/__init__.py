@@ -16,9 +16,8 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.run import outside
 from guard.snapshots.project import Project
-from guard.snapshots.shadow import NAME as SHADOW
-from guard.snapshots.shadow import Shadow
-from guard.snapshots.take import promote, prune_old, ready, take
+from guard.snapshots.shadow import SHADOW_FOLDER, Shadow
+from guard.snapshots.take import open_for_snapshot, promote, prune_old, take
 from guard.system.clock import Deadline
 
 # Much to import, and not needed for a snapshot alone.
@@ -45,7 +44,7 @@ def rescue(
     project = Project(repository, safely, Deadline(time_limit), callers=environ)
     wanted = sorted({path.rstrip(b"/") for path in orders.paths})
     orders = replace(orders, paths=wanted)
-    with ready(project, workspace_path, occasion) as shadow:
+    with open_for_snapshot(project, workspace_path, occasion) as shadow:
         _mend(project, shadow)
         before = None
         try:
@@ -68,9 +67,9 @@ def mend_killed_rescue(
     time_limit: float,
 ) -> None:
     """Finish or take back what a killed rescue left half done, before uncommitted work is counted."""
-    if (workspace_path / SHADOW / "guard.locks").is_dir() and repository.git_dir_exists:
+    if (workspace_path / SHADOW_FOLDER / "guard.locks").is_dir() and repository.git_dir_exists:
         project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
-        _mend(project, Shadow(workspace_path / SHADOW, environ, project.deadline))
+        _mend(project, Shadow(workspace_path / SHADOW_FOLDER, environ, project.deadline))
 
 
 def _mend(project: Project, shadow: Shadow) -> None:
@@ -80,7 +79,7 @@ def _mend(project: Project, shadow: Shadow) -> None:
     moved = False
     with suppress(RepositoryProblem):
         commits = unfinished_commits(shadow.path)
-        moved = bool(commits) and project.briefly().commit_of("HEAD") in commits
+        moved = bool(commits) and project.with_brief_deadline().commit_of("HEAD") in commits
     sweep_index(project.repository.git_dir, moved)
     sweep_locks(shadow.path)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from guard.core.rescue.change import MOST_TEXT, Changed
 from guard.errors import RepositoryProblem
-from guard.snapshots.objects import blobs
+from guard.snapshots.objects import read_blobs
 from guard.snapshots.project import Project
 
 _MOST_BLOB_BYTES = 256 * 1024
@@ -55,7 +55,7 @@ def describe_changes(project: Project, before: str, tree: str) -> list[Changed]:
     found = list(_parse_diff(_diff_with_renames(project, before, tree)))
     first = (oid for change, _ in found[:_MOST_DESCRIBED] for oid in (change.old_oid, change.oid))
     texts = dict(
-        blobs(project.call, sorted({oid for oid in first if oid.strip("0")}), _MOST_BLOB_BYTES)
+        read_blobs(project.call, sorted({oid for oid in first if oid.strip("0")}), _MOST_BLOB_BYTES)
     )
     return [
         _describe(change, old_path, texts.get(change.old_oid, b""), texts.get(change.oid, b""))

@@ -35,7 +35,7 @@ from guard.rescue.select import CommitSelection, Planner
 from guard.rescue.task_boxes import Ticks, find_ticks
 from guard.snapshots.collect import UNSTEADY
 from guard.snapshots.project import Project
-from guard.snapshots.shadow import Shadow, scratch
+from guard.snapshots.shadow import Shadow, scratch_folder
 from guard.snapshots.take import Taken
 from guard.snapshots.walk import SPECIAL
 
@@ -72,17 +72,17 @@ class CommitAttempt:
         if what is not None and is_snapshot_only(state, what):
             return self._only_snapshot(what)
         try:
-            self._project = self._project.unfiltered()
-            with scratch(self._shadow.path.parent) as folder:
+            self._project = self._project.without_filters()
+            with scratch_folder(self._shadow.path.parent) as folder:
                 own = self._project.with_index(folder / "index")
-                own = own.writing_objects_to(folder / "objects") if self._orders.dry else own
-                return self._committed(own, state, folder)
+                own = own.with_object_folder(folder / "objects") if self._orders.dry else own
+                return self._commit_plan(own, state, folder)
         except (RepositoryProblem, StoreUnavailable) as error:
             return self._result("refused", error.message)
         except OSError as error:
             return self._result("refused", f"no room for an index: {error.strerror}")
 
-    def _committed(self, own: Project, state: RepositoryState, folder: Path) -> Rescue:
+    def _commit_plan(self, own: Project, state: RepositoryState, folder: Path) -> Rescue:
         branch = os.fsdecode(unspell(state.branch)) if state.branch else None
         head = own.commit_of(branch or "HEAD")
         gone = head is None and self._orders.baseline_head is not None
@@ -101,16 +101,16 @@ class CommitAttempt:
         tree = write_selection(own, plan) if plan.add or plan.delete else None
         changed = list_changes(own, head, tree) if tree else []
         if tree is None or not changed:
-            return self._nothing(own, state, head, plan, tree)
+            return self._report_nothing(own, state, head, plan, tree)
         prove(own, self._shadow, self._taken, plan, changed)
         proven = ProvenTree(head, tree, changed)
         asked = "on_branch" if self._orders.on_branch else None
         what = obstacle(state) or ("branch_gone" if gone else asked)
         self._group(own, proven, what)
         if self._orders.dry:
-            return self._planned(branch, what)
+            return self._report_plan(branch, what)
         if self._orders.hooks and what is None:
-            what = self._asked_hooks(own, plan, proven, folder)
+            what = self._ask_hooks(own, plan, proven, folder)
         else:
             self._notes.append("no hook was run")
         if what is not None or branch is None:
@@ -136,12 +136,12 @@ class CommitAttempt:
             self._project, own, self._shadow, self._taken, proven, self._orders.tasks
         )
 
-    def _planned(self, branch: str | None, what: str | None) -> Rescue:
+    def _report_plan(self, branch: str | None, what: str | None) -> Rescue:
         plain = what is None and branch
         where = f"on {visible(_short(branch))}" if plain else f"on a branch of its own ({what})"
         return self._result("planned", f"{plural(len(self._groups), 'commit')} {where}")
 
-    def _asked_hooks(
+    def _ask_hooks(
         self, own: Project, plan: CommitSelection, proven: ProvenTree, folder: Path
     ) -> str | None:
         """Return why the repository's hooks refuse. One that rewrites files is asked once more with what it wrote."""
@@ -152,7 +152,9 @@ class CommitAttempt:
             hooks.allow()
             mark = rescue_trailer(self._orders.run, self._orders.iteration)
             committer = self._committer(own)
-            self._messages = hooks.worded([*map(committer.message, self._all_groups())], mark)
+            self._messages = hooks.edit_messages(
+                [*map(committer.message, self._all_groups())], mark
+            )
         except HookRefused as error:
             self._notes.append(str(error))
             refused = "hook_refused"
@@ -233,7 +235,7 @@ class CommitAttempt:
         commits.append(commit)
         return [*(one for one in proven.changed if one.path != ticks.change.path), ticks.change]
 
-    def _nothing(
+    def _report_nothing(
         self,
         own: Project,
         state: RepositoryState,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from guard.core.base.paths import path_line
 from guard.core.rescue.commit_message import commit_message
 from guard.core.rescue.groups import Group
+from guard.core.snapshots.paths import LINK
 from guard.errors import RepositoryProblem
 from guard.git.run import users_config_value
 from guard.rescue.changes import PathChange, update_index, write_tree
@@ -74,7 +75,6 @@ def _usual_key(form: str, environ: Mapping[str, str], committer: str) -> str | N
     return line if done.code == 0 and line.startswith(("key::", "ssh-", "ecdsa-", "sk-")) else None
 
 
-_LINK = b"120000"
 _MOST_BRANCHES = 50
 _SIGNING_SHARE = 0.4
 
@@ -120,14 +120,14 @@ def is_as_kept(project: Project, shadow: Shadow, taken: Taken, change: PathChang
     if change.path not in taken.kept:
         return False
     kept = taken.kept[change.path]
-    if (kept.mode == _LINK) != (change.mode == _LINK):
+    if (kept.mode == LINK) != (change.mode == LINK):
         return False
     if kept.oid == change.oid:
         return True
     data = shadow.call("cat-file", "blob", kept.oid)
     path = os.fsdecode(change.path)
     words = (
-        ("hash-object", "--no-filters") if kept.mode == _LINK else ("hash-object", f"--path={path}")
+        ("hash-object", "--no-filters") if kept.mode == LINK else ("hash-object", f"--path={path}")
     )
     return project.line(*words, "--stdin", stdin=data) == change.oid
 
@@ -175,12 +175,12 @@ class Committer:
         words = ("commit-tree", *(("-p", parent) if parent else ()), "-F", "-")
         if self._signing is not None and not self.unsigned:
             try:
-                return self._signed(self._signing, words, tree, message)
+                return self._sign(self._signing, words, tree, message)
             except RepositoryProblem as error:
                 self.unsigned = error.message
         return self._project.line(*words, "--no-gpg-sign", tree, stdin=message)
 
-    def _signed(self, how: Signing, words: Sequence[str], tree: str, message: bytes) -> str:
+    def _sign(self, how: Signing, words: Sequence[str], tree: str, message: bytes) -> str:
         # A program that waits for a person, who is not there, must leave time for a commit without it.
         project = replace(self._project, deadline=self._project.deadline.part(_SIGNING_SHARE))
         sign = f"--gpg-sign={how.key}"

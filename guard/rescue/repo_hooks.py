@@ -28,7 +28,7 @@ class RepositoryHooks:
     def allow(self) -> None:
         self._run("pre-commit")
 
-    def worded(self, messages: Sequence[bytes], mark: str) -> list[bytes]:
+    def edit_messages(self, messages: Sequence[bytes], mark: str) -> list[bytes]:
         """Ask `commit-msg` about each message; return them as the hook leaves them, unless that removes guard's own mark."""
         path = self._index.with_name("COMMIT_EDITMSG")
         found = []

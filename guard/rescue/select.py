@@ -18,11 +18,11 @@ from guard.core.rescue.secrets import (
     is_allowed,
 )
 from guard.core.rescue.settings import SnapshotLimits
-from guard.core.snapshots.paths import GITLINK, folders_above, is_refused_by_git, is_relative
+from guard.core.snapshots.paths import GITLINK, LINK, folders_above, is_refused_by_git, is_relative
 from guard.core.snapshots.snapshot import HeldBack
 from guard.errors import RepositoryProblem
 from guard.snapshots.fast_import import Listing
-from guard.snapshots.objects import blobs
+from guard.snapshots.objects import read_blobs
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
 from guard.snapshots.stat_cache import CachedFiles
@@ -130,8 +130,8 @@ def _find_edited(
 ) -> Iterator[tuple[bytes, bytes]]:
     """Find files that were moved and edited: most lines are the same."""
     new = {taken.kept[path].oid: path for path in list(held)[:_MOST_COMPARED] if path in taken.kept}
-    after = dict(blobs(shadow.call, list(new), _MOST_BYTES)) if lost and new else {}
-    before = blobs(project.call, list(lost)[:_MOST_COMPARED], _MOST_BYTES) if after else ()
+    after = dict(read_blobs(shadow.call, list(new), _MOST_BYTES)) if lost and new else {}
+    before = read_blobs(project.call, list(lost)[:_MOST_COMPARED], _MOST_BYTES) if after else ()
     for oid, old in before:
         for other, data in after.items():
             if _is_alike(old, data):
@@ -145,7 +145,6 @@ def _is_alike(one: bytes, other: bytes) -> bool:
 
 
 _ENCODING = "working-tree-encoding"
-_LINK = b"120000"
 NO_FILTER = (b"unspecified", b"unset", b"set", b"")
 
 
@@ -301,7 +300,7 @@ class Planner:
                 yield path, f"secret: {SENSITIVE_NAME}"
             else:
                 named[self._taken.kept[path].oid].append(path)
-        for oid, data in blobs(self._shadow.call, list(named)):
+        for oid, data in read_blobs(self._shadow.call, list(named)):
             for path in named[oid] if next(find_secrets(data), None) is not None else ():
                 found = find_added_secrets(data, self._before(path))
                 hits = [hit for hit in found if not self._allows(hit.rule, path)]
@@ -310,7 +309,7 @@ class Planner:
 
     def _is_sensitive(self, path: bytes) -> bool:
         """A file that is committed already has its name by the user's own choice."""
-        is_new = path not in self._committed and self._taken.kept[path].mode != _LINK
+        is_new = path not in self._committed and self._taken.kept[path].mode != LINK
         return is_new and has_sensitive_name(path)
 
     def _allows(self, rule: str, path: bytes) -> bool:

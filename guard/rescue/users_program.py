@@ -14,7 +14,7 @@ from guard.rescue.select import CommitSelection, Planner
 from guard.snapshots.fast_import import Listing
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.take import Taken, promote, ready, take
+from guard.snapshots.take import Taken, open_for_snapshot, promote, take
 from guard.system.clock import Deadline
 
 _BY = "by the rescue command"
@@ -33,7 +33,7 @@ class UsersProgram:
 
     def before(self, paths: Sequence[bytes]) -> "ExpectedCommits":
         project = self._project()
-        with ready(project, self.workspace, self.occasion) as shadow:
+        with open_for_snapshot(project, self.workspace, self.occasion) as shadow:
             wanted = sorted({path.rstrip(b"/") for path in paths})
             taken = take(project, shadow, self.occasion, wanted, self.limits)
             committed = project.tree(project.commit_of("HEAD"))
@@ -56,18 +56,18 @@ class ExpectedCommits:
     def snapshot(self) -> Snapshot:
         return self.taken.snapshot
 
-    def missing(self, ref: str) -> tuple[HeldBack, ...]:
+    def list_missing(self, ref: str) -> tuple[HeldBack, ...]:
         """List what this ref does not have as it was, and what it should not have."""
         project = self.by._project()
-        with ready(project, self.by.workspace, self.by.occasion) as shadow:
+        with open_for_snapshot(project, self.by.workspace, self.by.occasion) as shadow:
             tree = project.tree(project.commit_of(ref))
-            return tuple(self._missing(project, shadow, tree))
+            return tuple(self._find_missing(project, shadow, tree))
 
     def settle(self) -> None:
-        with ready(self.by._project(), self.by.workspace, self.by.occasion) as shadow:
+        with open_for_snapshot(self.by._project(), self.by.workspace, self.by.occasion) as shadow:
             promote(shadow, self.snapshot)
 
-    def _missing(self, project: Project, shadow: Shadow, tree: Listing) -> Iterator[HeldBack]:
+    def _find_missing(self, project: Project, shadow: Shadow, tree: Listing) -> Iterator[HeldBack]:
         for path in self.plan.add:
             mode, oid = tree.get(path, (b"", ""))
             if not oid:

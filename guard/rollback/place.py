@@ -13,7 +13,7 @@ from guard.git.locate import Repository
 from guard.git.run import outside
 from guard.rollback.settle_first import JOURNALS
 from guard.snapshots.project import Project
-from guard.snapshots.shadow import NAME as SHADOW
+from guard.snapshots.shadow import SHADOW_FOLDER
 from guard.system.clock import Deadline
 from guard.system.private_files import close
 
@@ -39,11 +39,11 @@ class RollbackPlace:
     @property
     def shadow(self) -> Path:
         """The shadow repository, which also has the notes of locks."""
-        return self.workspace / SHADOW
+        return self.workspace / SHADOW_FOLDER
 
     def project(self) -> Project:
         safely = outside(self.environ, self.repository.root)
-        return Project(self.repository, safely, Deadline(self.time_limit)).unfiltered()
+        return Project(self.repository, safely, Deadline(self.time_limit)).without_filters()
 
     def at(self, repository: Repository) -> "RollbackPlace":
         return replace(self, repository=repository)

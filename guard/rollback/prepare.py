@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from guard.core.base.paths import path_line
 from guard.core.base.text import plural
 from guard.core.rescue.state import RepositoryState, full_ref, obstacle
+from guard.core.snapshots.paths import GITLINK, folders_above
 from guard.core.snapshots.snapshot import MOST_NAMED
 from guard.errors import Refused
 from guard.git.reader import RepositoryReader
@@ -19,9 +20,8 @@ from guard.rescue.select import join_paths
 from guard.rollback.place import RollbackPlace
 from guard.rollback.revert import revert_commits, tree_of
 from guard.snapshots.project import Project
-from guard.snapshots.safe_writer import PathRefused as InTheWay
-from guard.snapshots.safe_writer import SafeFolder
-from guard.snapshots.shadow import scratch
+from guard.snapshots.safe_writer import PathRefused, SafeFolder
+from guard.snapshots.shadow import scratch_folder
 
 Why = Literal[
     "changed_meanwhile",
@@ -42,7 +42,6 @@ class RollbackStopped(Refused):
         self.why, self.paths = why, tuple(paths)
 
 
-_GITLINK = b"160000"
 _HINTS = {
     "detached": "check out the branch that the task was done on",
     "branch_changed": "check out the branch that the task was done on",
@@ -111,7 +110,7 @@ def _unsupported(
 ) -> Iterator[tuple[bytes, str]]:
     modes = {change.path: (change.mode, change.old_mode) for change in changed}
     for path, both in modes.items():
-        if _GITLINK in both:
+        if GITLINK in both:
             yield path, "a submodule, which guard does not move"
     for path in (*_find_filtered(project, modes), *_find_filtered(own, modes, "--cached")):
         yield path, "under a filter such as LFS, which guard does not run"
@@ -142,23 +141,17 @@ def _dirty(project: Project) -> Iterator[tuple[bytes, str]]:
 
 def _in_the_way(target: SafeFolder, path: bytes, gone: Collection[bytes]) -> str | None:
     """What stands where a file is to be, unless the revert itself takes it away."""
-    if any(above in gone for above in _above(path)):
+    if any(folder in gone for folder in folders_above(path)):
         return None
     try:
         there = target.look(path, "0" * 40)
-    except InTheWay as error:
+    except PathRefused as error:
         folder = target.root / os.fsdecode(path)
         kept = [one for one in _inside(target.root, folder) if one not in gone]
         if os.path.islink(folder) or not folder.is_dir() or kept:
             return f"{error}"
         return None
     return "something untracked or ignored stands in its place" if there else None
-
-
-def _above(path: bytes) -> Iterator[bytes]:
-    while b"/" in path:
-        path = path.rpartition(b"/")[0]
-        yield path
 
 
 def _inside(root: Path, folder: Path) -> Iterator[bytes]:
@@ -204,10 +197,10 @@ def prepare_revert(
 
     In a dry run not even an object is written to the repository.
     """
-    with scratch(place.workspace) as folder:
+    with scratch_folder(place.workspace) as folder:
         project = place.project()
         own = project.with_index(folder / "index")
-        own = own.writing_objects_to(folder / "objects") if dry else own
+        own = own.with_object_folder(folder / "objects") if dry else own
         yield _prepare(project, own, orders)
 
 

@@ -15,7 +15,7 @@ from guard.rescue.stale_locks import sweep_locks
 from guard.rollback.place import RollbackPlace
 from guard.rollback.stage import StagedRollback, list_under_way, remove_empty_folders, take_back
 from guard.snapshots.project import Project
-from guard.snapshots.restore import identities
+from guard.snapshots.restore import folder_identities
 from guard.snapshots.safe_writer import SafeFolder
 
 
@@ -74,7 +74,7 @@ def settle(place: RollbackPlace, staged: StagedRollback) -> SettledRollback:
 
 def work_tree(place: RollbackPlace) -> SafeFolder:
     repository = place.repository
-    forbidden = identities([place.workspace, repository.git_dir, repository.common_dir])
+    forbidden = folder_identities([place.workspace, repository.git_dir, repository.common_dir])
     return SafeFolder(repository.root, forbidden=forbidden, durable=True)
 
 

@@ -19,7 +19,7 @@ from guard.core.snapshots.restore import CurrentFile
 from guard.errors import StateProblem, StoreUnavailable
 from guard.rescue.select import join_paths
 from guard.snapshots.project import Project
-from guard.snapshots.read_file import pieces
+from guard.snapshots.read_file import read_pieces
 from guard.snapshots.safe_writer import PathRefused, SafeFolder
 from guard.system.private_files import Folder
 
@@ -95,7 +95,7 @@ def copy_path(
     descriptor = os.open(source.root / os.fsdecode(path), _READ)
     with open(descriptor, "rb"):
         size = os.fstat(descriptor).st_size
-        target.put(path, what.bits, pieces(descriptor, size), before)
+        target.put(path, what.bits, read_pieces(descriptor, size), before)
 
 
 def _check_out(project: Project, folder: Path, paths: Sequence[bytes], to_sha: str) -> None:

@@ -15,13 +15,13 @@ from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.paths import GITLINK, folders_above, is_relative, tree_path
 from guard.core.snapshots.snapshot import LogHead, Manifest, Occasion, Skipped
 from guard.errors import GuardError, StoreUnavailable
-from guard.snapshots.fast_import import Stream, Table
-from guard.snapshots.git_state import PutAside
+from guard.snapshots.fast_import import FolderDelta, ImportStream
+from guard.snapshots.git_state import GitStateSaver
 from guard.snapshots.project import Project
-from guard.snapshots.read_file import Content, Large, read
+from guard.snapshots.read_file import Content, Large, read_entry
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.stat_cache import StatCache, is_same
-from guard.snapshots.walk import FOLDER, Found, SnapshotWalk, WalkEntry, reached
+from guard.snapshots.stat_cache import StatCache, is_same_file
+from guard.snapshots.walk import FOLDER, SnapshotWalk, WalkedFolder, WalkEntry, open_path
 from guard.store.lock import read_mark
 from guard.system.private_files import Folder, close
 
@@ -37,14 +37,14 @@ _MEGABYTE = 1_000_000
 _MAY_BE_ESCAPED = re.compile(rb"\.[gG]|[gG][iI][tT]~1|escaped%")
 
 
-class Taking:
+class SnapshotDraft:
     """One snapshot while it is made."""
 
     def __init__(
         self,
         project: Project,
         shadow: Shadow,
-        stream: Stream,
+        stream: ImportStream,
         before: StatCache,
         wanted: Sequence[bytes],
         limits: SnapshotLimits,
@@ -55,15 +55,15 @@ class Taking:
         self._deadline = project.deadline.part(_WALK_SHARE)
         self.walk = SnapshotWalk(project.repository.root, self._own, self._deadline)
         looked = time.time_ns()
-        self.worktree = Table(stream, b"worktree/", before.worktree, looked)
-        self.nested = Table(stream, b"nested/", before.nested, looked)
-        self.modules = Table(stream, b"", before.modules, looked)
+        self.worktree = FolderDelta(stream, b"worktree/", before.worktree, looked)
+        self.nested = FolderDelta(stream, b"nested/", before.nested, looked)
+        self.modules = FolderDelta(stream, b"", before.modules, looked)
         self.absent: set[bytes] = set()
         self.unread: dict[bytes, str] = self.walk.not_read
         self._unread_of_git: dict[bytes, str] = {}
         self.folders: set[bytes] = set()
         self._project, self._stream, self._limits = project, stream, limits
-        self._put_aside = PutAside(project, shadow, stream, self._unread_of_git)
+        self._put_aside = GitStateSaver(project, shadow, stream, self._unread_of_git)
         self._wanted = frozenset(path for path in wanted if is_relative(path))
         self._large: dict[bytes, None] = {}
         self._walked: set[bytes] = set()
@@ -72,7 +72,7 @@ class Taking:
         self._bytes = 0
         self._read = 0
 
-    def everything(self) -> None:
+    def collect(self) -> None:
         """Collect everything, small files first: should the time run out, most of the work is saved."""
         self._limits.tell("saving the work tree")
         for found in self.walk.folders():
@@ -81,8 +81,8 @@ class Taking:
             if path not in self.worktree.now and path not in self.unread:
                 self._fetch(path)
         self._put_aside.staged()
-        self._put_aside.stashed()
-        self._put_aside.set_aside()
+        self._put_aside.keep_stashes()
+        self._put_aside.keep_autostashes()
         self._put_aside.operation()
         root, git_dir = self.walk.root, self._project.repository.git_dir
         for path in self.walk.nested:
@@ -95,10 +95,10 @@ class Taking:
             table.sweep()
 
     @property
-    def tables(self) -> tuple[Table, Table, Table]:
+    def tables(self) -> tuple[FolderDelta, FolderDelta, FolderDelta]:
         return self.worktree, self.nested, self.modules
 
-    def _look_into(self, found: Found) -> None:
+    def _look_into(self, found: WalkedFolder) -> None:
         """Collect one folder. A file that is as it was takes no more than a look: with very many files nothing else counts."""
         before, now, prefix = self.worktree.before, self.worktree.now, found.prefix
         late = False
@@ -106,7 +106,7 @@ class Taking:
         for name, status in found.files.items():
             path = prefix + name
             known = before.get(path)
-            if known is None or not is_same(known, status):
+            if known is None or not is_same_file(known, status):
                 if not late and self._deadline.passed():
                     self.unread[path], late = _NO_TIME, True
                 if not late:
@@ -124,7 +124,7 @@ class Taking:
         self._limits.tell(f"saving the work tree; {len(self.worktree.now)} files")
 
     def _keep(self, entry: WalkEntry) -> None:
-        found = read(entry, self._limits.snapshot_max_file_bytes)
+        found = read_entry(entry, self._limits.snapshot_max_file_bytes)
         if isinstance(found, Large):
             close(found.descriptor)
             self._large[entry.path] = None
@@ -154,19 +154,19 @@ class Taking:
         """List tracked files in folders that the walk passed over: they are the user's work."""
         passed_over = self.walk.not_needed
         try:
-            tracked = self._put_aside.index.tracked(sorted(passed_over))
+            list_tracked = self._put_aside.index.list_tracked(sorted(passed_over))
         except StoreUnavailable as error:
             if self._project.deadline.passed():
                 raise
             self._unread_of_git[b".git/index"] = error.message
             return set()
-        paths = (entry.path for entry in tracked if entry.mode != GITLINK)
+        paths = (entry.path for entry in list_tracked if entry.mode != GITLINK)
         return {
             path for path in paths if any(folder in passed_over for folder in folders_above(path))
         }
 
     def _fetch(self, path: bytes, large: bool = False) -> None:
-        with reached(self.walk.root, path) as found:
+        with open_path(self.walk.root, path) as found:
             if found is None:
                 self.absent.add(path)
             elif found == FOLDER:
@@ -187,13 +187,13 @@ class Taking:
                 self._keep(found[0])
 
     def _keep_large(self, entry: WalkEntry) -> None:
-        found = read(entry, self._limits.snapshot_max_file_bytes)
+        found = read_entry(entry, self._limits.snapshot_max_file_bytes)
         if not isinstance(found, Large):
             self._put(entry.path, found)
         elif self._put_large(self.worktree, entry.path, found):
             self._note(entry.path, found.status)
 
-    def _put_large(self, table: Table, path: bytes, found: Large) -> bool:
+    def _put_large(self, table: FolderDelta, path: bytes, found: Large) -> bool:
         """Collect a large file; return whether there was time for it."""
         size, name = found.status.st_size, spell(path)
 
@@ -211,7 +211,7 @@ class Taking:
         finally:
             close(found.descriptor)
 
-    def _look_into_git(self, root: Path, folder: bytes, table: Table) -> None:
+    def _look_into_git(self, root: Path, folder: bytes, table: FolderDelta) -> None:
         """Collect the git directory of a repository inside this one: its commits may be nowhere else."""
         walk = SnapshotWalk(root, self._own, self._deadline, folder)
         for found in walk.folders():
@@ -221,8 +221,8 @@ class Taking:
                     self._keep_git(found.entry(name, status), table)
         self._unread_of_git.update(walk.not_read)
 
-    def _keep_git(self, entry: WalkEntry, table: Table) -> None:
-        found = read(entry, self._limits.snapshot_max_file_bytes)
+    def _keep_git(self, entry: WalkEntry, table: FolderDelta) -> None:
+        found = read_entry(entry, self._limits.snapshot_max_file_bytes)
         if isinstance(found, Large):
             self._put_large(table, entry.path, found)
         elif isinstance(found, str):

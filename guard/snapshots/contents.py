@@ -15,7 +15,7 @@ from guard.core.snapshots.restore import (
 )
 from guard.core.snapshots.snapshot import Manifest
 from guard.errors import StateProblem
-from guard.snapshots.listing import Reference, read_manifest
+from guard.snapshots.inventory import Reference, read_manifest
 from guard.snapshots.objects import TREE, Objects, ObjectUnreadable, TreeEntry
 
 WORKTREE = b"worktree"
@@ -56,7 +56,7 @@ class SnapshotContents:
         return is_asked_for(folder, wanted) or any(one.startswith(inside) for one in wanted)
 
 
-def of_worktree(objects: Objects, reference: Reference) -> SnapshotContents:
+def read_work_tree(objects: Objects, reference: Reference) -> SnapshotContents:
     found = SnapshotContents()
     manifest = _manifest(objects, reference, found)
     bits = _bits(manifest)
@@ -73,7 +73,7 @@ def of_worktree(objects: Objects, reference: Reference) -> SnapshotContents:
     return found
 
 
-def of_index(objects: Objects, reference: Reference) -> SnapshotContents:
+def read_index(objects: Objects, reference: Reference) -> SnapshotContents:
     """Read what was staged, by stage, what was stashed, and the files of the operation that was in progress."""
     found = SnapshotContents()
     for entry in _top(objects, reference):

@@ -32,7 +32,7 @@ class Comparison:
 
 
 @dataclass
-class Comparing:
+class FolderComparer:
     """One comparison; a target of None is a folder that is not there yet."""
 
     objects: Objects

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from guard.core.snapshots.paths import folders_above, tree_path
-from guard.snapshots.read_file import Content, Large, is_unchanged, mode_of, pieces
-from guard.snapshots.stat_cache import CachedFiles, Records, is_same, kept, record
+from guard.snapshots.read_file import Content, Large, git_mode, is_unchanged, read_pieces
+from guard.snapshots.stat_cache import CachedFiles, Records, is_same_file, kept_file, stat_record
 from guard.system.processes import Fed
 
 _WHO = b"guard <guard@localhost> now"
@@ -33,7 +33,7 @@ class TreeChanges(NamedTuple):
 
 
 @dataclass
-class Stream:
+class ImportStream:
     """Writes files into the commit; `written` and `deleted` are what must show when it is read back."""
 
     program: Fed
@@ -49,7 +49,7 @@ class Stream:
         self.program.write(b"commit %s\ncommitter %s\ndata 9\nsnapshot\n\n" % (ref.encode(), _WHO))
 
     def start_from(self, path: bytes, tree: str) -> None:
-        self.program.write(b"M 040000 %s %s\n" % (tree.encode(), _named(path)))
+        self.program.write(b"M 040000 %s %s\n" % (tree.encode(), _path_word(path)))
 
     def put(self, path: bytes, mode: bytes, data: bytes) -> str:
         """Write one file, or one link with its text; return the id of its blob."""
@@ -62,7 +62,9 @@ class Stream:
         return hashed(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
     def write(self, path: bytes, mode: bytes, data: bytes, oid: str) -> None:
-        self.program.write(b"M %s inline %s\ndata %d\n%s\n" % (mode, _named(path), len(data), data))
+        self.program.write(
+            b"M %s inline %s\ndata %d\n%s\n" % (mode, _path_word(path), len(data), data)
+        )
         self.written[path] = (mode, oid)
 
     def put_large(self, path: bytes, large: Large, tell: Callable[[int], None]) -> tuple[str, bool]:
@@ -71,10 +73,10 @@ class Stream:
         Its length is announced before its bytes, so a file that shrinks meanwhile has to be filled up.
         """
         before, size = os.fstat(large.descriptor), large.status.st_size
-        mode, missing = mode_of(large.status.st_mode), size
-        self.program.write(b"M %s inline %s\ndata %d\n" % (mode, _named(path), size))
+        mode, missing = git_mode(large.status.st_mode), size
+        self.program.write(b"M %s inline %s\ndata %d\n" % (mode, _path_word(path), size))
         digest = hashlib.new(self.object_format, b"blob %d\0" % size, usedforsecurity=False)
-        for piece in pieces(large.descriptor, size):
+        for piece in read_pieces(large.descriptor, size):
             digest.update(piece)
             self.program.write(piece)
             missing -= len(piece)
@@ -91,30 +93,30 @@ class Stream:
 
     def refer(self, path: bytes, mode: bytes, oid: str) -> None:
         """Put a blob that the repository has already under this path as well."""
-        self.program.write(b"M %s %s %s\n" % (mode, oid.encode(), _named(path)))
+        self.program.write(b"M %s %s %s\n" % (mode, oid.encode(), _path_word(path)))
         self.written[path] = (mode, oid)
 
     def name_too(self, ref: str, commit: str) -> None:
         self.program.write(b"reset %s\nfrom %s\n\n" % (ref.encode(), commit.encode()))
 
     def delete(self, path: bytes) -> None:
-        self.program.write(b"D %s\n" % _named(path))
+        self.program.write(b"D %s\n" % _path_word(path))
         self.deleted.add(path)
 
 
-def _named(path: bytes) -> bytes:
-    return path if _PLAIN_PATH.fullmatch(path) else quoted(path)
+def _path_word(path: bytes) -> bytes:
+    return path if _PLAIN_PATH.fullmatch(path) else quote_path(path)
 
 
-def quoted(path: bytes) -> bytes:
+def quote_path(path: bytes) -> bytes:
     """A path as git reads it in a line of its own, whatever bytes it has."""
     return b'"%s"' % b"".join([_SPELLED[byte] for byte in path])
 
 
-class Table:
+class FolderDelta:
     """The files in one folder of a snapshot; a file that is not handed in again was deleted."""
 
-    def __init__(self, stream: Stream, top: bytes, before: Records, looked_ns: int) -> None:
+    def __init__(self, stream: ImportStream, top: bytes, before: Records, looked_ns: int) -> None:
         self._stream, self._top, self._looked_ns = stream, top, looked_ns
         self.before = before
         self.now: Records = {}
@@ -129,15 +131,15 @@ class Table:
     def knows(self, path: bytes, status: os.stat_result) -> bool:
         """Tell whether the file is as it was; then it is in the snapshot already."""
         known = self.before.get(path)
-        if known is None or not is_same(known, status):
+        if known is None or not is_same_file(known, status):
             return False
         self.now[path] = known
         return True
 
     def put(self, path: bytes, found: Content) -> None:
-        oid, mode = self._stream.oid_of(found.data), mode_of(found.status.st_mode)
+        oid, mode = self._stream.oid_of(found.data), git_mode(found.status.st_mode)
         known = self.before.get(path)
-        if known is None or kept(known)[:2] != (mode, oid):
+        if known is None or kept_file(known)[:2] != (mode, oid):
             self._stream.write(self.place(path), mode, found.data, oid)
         self._note(path, found.status, len(found.data), oid, found.steady)
 
@@ -146,13 +148,13 @@ class Table:
         place = self.place(path)
         oid, steady = self._stream.put_large(place, found, tell)
         known = self.before.get(path)
-        if known is not None and kept(known)[:2] == self._stream.written[place]:
+        if known is not None and kept_file(known)[:2] == self._stream.written[place]:
             del self._stream.written[place]
         self._note(path, found.status, found.status.st_size, oid, steady)
         return steady
 
     def _note(self, path: bytes, status: os.stat_result, size: int, oid: str, steady: bool) -> None:
-        self.now[path] = record(status, size, oid, steady, self._looked_ns)
+        self.now[path] = stat_record(status, size, oid, steady, self._looked_ns)
 
     def sweep(self) -> None:
         """Delete what is no longer there; a file that has become a folder is replaced by what is in it already."""

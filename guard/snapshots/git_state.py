@@ -21,12 +21,12 @@ from guard.core.snapshots.paths import GITLINK, tree_path
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.locate import Repository
 from guard.git.reflogs import stash
-from guard.snapshots.fast_import import Stream, quoted
-from guard.snapshots.objects import blobs
+from guard.snapshots.fast_import import ImportStream, quote_path
+from guard.snapshots.objects import read_blobs
 from guard.snapshots.project import Project
-from guard.snapshots.read_file import Content, mode_of, read
+from guard.snapshots.read_file import Content, git_mode, read_entry
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.walk import FOLDER, SnapshotWalk, WalkEntry, reached
+from guard.snapshots.walk import FOLDER, SnapshotWalk, WalkEntry, open_path
 
 _MOST_FOLDERS = 200
 
@@ -47,14 +47,14 @@ class ProjectIndex:
     shadow: Shadow
     repository: Repository
 
-    def tracked(self, folders: Sequence[bytes]) -> list[IndexEntry]:
+    def list_tracked(self, folders: Sequence[bytes]) -> list[IndexEntry]:
         if not folders or not os.path.isfile(self._path):
             return []
         named = folders if len(folders) <= _MOST_FOLDERS else ()
         words = ("ls-files", "--stage", "-z", "--", *map(os.fsdecode, named))
-        return list(_staged(self._call(*words, GIT_INDEX_FILE=os.fspath(self._path))))
+        return list(_parse_stages(self._call(*words, GIT_INDEX_FILE=os.fspath(self._path))))
 
-    def only_staged(self, head: str | None) -> list[IndexEntry]:
+    def list_only_staged(self, head: str | None) -> list[IndexEntry]:
         """List what the last commit does not have; the whole index if that commit cannot be read."""
         if not os.path.isfile(self._path):
             return []
@@ -62,16 +62,16 @@ class ProjectIndex:
         with suppress(StoreUnavailable):
             words = ("diff-index", "--cached", "--no-renames", "-z", head or self.shadow.empty_tree)
             listed = self._call(*words, **own)
-            found = list(_changed(listed))
+            found = list(_parse_changes(listed))
             if b" U\0" in listed:
-                found += _staged(self._call("ls-files", "--unmerged", "--stage", "-z", **own))
+                found += _parse_stages(self._call("ls-files", "--unmerged", "--stage", "-z", **own))
             return [one for one in found if one.mode != GITLINK]
-        every = _staged(self._call("ls-files", "--stage", "-z", **own))
+        every = _parse_stages(self._call("ls-files", "--stage", "-z", **own))
         return [one for one in every if one.mode != GITLINK]
 
     def changed_between(self, before: str, after: str) -> list[IndexEntry]:
         words = ("diff-tree", "-r", "-z", "--no-renames", before, after)
-        return [one for one in _changed(self._call(*words)) if one.mode != GITLINK]
+        return [one for one in _parse_changes(self._call(*words)) if one.mode != GITLINK]
 
     def parents(self, commit: str) -> list[str]:
         return self._call("rev-list", "--parents", "-n", "1", commit).decode().split()[1:]
@@ -86,7 +86,7 @@ class ProjectIndex:
         return [IndexEntry(mode, oid.decode(), 0, path) for mode, _kind, oid, path in fields]
 
     def blobs(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        return blobs(partial(self.shadow.call, extra=self._lent()), oids)
+        return read_blobs(partial(self.shadow.call, extra=self._lent()), oids)
 
     @property
     def _path(self) -> Path:
@@ -97,17 +97,17 @@ class ProjectIndex:
 
     def _lent(self) -> dict[str, str]:
         objects = os.fsencode(self.repository.common_dir / "objects")
-        return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(objects).decode()}
+        return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_path(objects).decode()}
 
 
-def _staged(listed: bytes) -> Iterator[IndexEntry]:
+def _parse_stages(listed: bytes) -> Iterator[IndexEntry]:
     for line in listed.split(b"\0")[:-1]:
         about, _, path = line.partition(b"\t")
         mode, oid, stage = about.split()
         yield IndexEntry(mode, oid.decode(), int(stage), path)
 
 
-def _changed(listed: bytes) -> Iterator[IndexEntry]:
+def _parse_changes(listed: bytes) -> Iterator[IndexEntry]:
     fields = listed.split(b"\0")[:-1]
     for about, path in zip(fields[::2], fields[1::2], strict=True):
         _old_mode, mode, _old, oid, letter = about.split()
@@ -130,11 +130,11 @@ _AUTOSTASHES = (b"MERGE_AUTOSTASH", b"rebase-merge/autostash", b"rebase-apply/au
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-class PutAside:
+class GitStateSaver:
     """Writes the git state into the snapshot; what cannot be read becomes a note, and the rest goes on."""
 
     def __init__(
-        self, project: Project, shadow: Shadow, stream: Stream, trouble: dict[bytes, str]
+        self, project: Project, shadow: Shadow, stream: ImportStream, trouble: dict[bytes, str]
     ) -> None:
         self.index = ProjectIndex(shadow, project.repository)
         self._project, self._shadow, self._stream = project, shadow, stream
@@ -144,10 +144,10 @@ class PutAside:
     def staged(self) -> None:
         """Keep what is in the index and not in the last commit, with the sides of conflicts."""
         with self._noted(b".git/index"):
-            own = self.index.only_staged(self._commit("HEAD"))
+            own = self.index.list_only_staged(self._commit("HEAD"))
             self._copy([(b"index/%d/%s" % (one.stage, tree_path(one.path)), one) for one in own])
 
-    def stashed(self) -> None:
+    def keep_stashes(self) -> None:
         """Keep what each entry of the stash changes: in the work tree, in the index, and the untracked files."""
         if not self._may_have_stash():
             return
@@ -166,11 +166,11 @@ class PutAside:
         places = (common / "refs/stash", common / "packed-refs", common / "reftable")
         return any(map(os.path.lexists, places))
 
-    def set_aside(self) -> None:
+    def keep_autostashes(self) -> None:
         """Keep what a merge or a rebase stashed by itself: no ref leads to it."""
         for name in _AUTOSTASHES:
-            with reached(self._project.repository.git_dir, name) as found:
-                told = read(found[0], _MOST_FILE_BYTES) if isinstance(found, tuple) else None
+            with open_path(self._project.repository.git_dir, name) as found:
+                told = read_entry(found[0], _MOST_FILE_BYTES) if isinstance(found, tuple) else None
             commit = told.data.decode(errors="replace").strip() if isinstance(told, Content) else ""
             if _OID.fullmatch(commit):
                 with self._noted(b".git/" + name):
@@ -202,7 +202,7 @@ class PutAside:
         places = [(repository.git_dir, name) for name in _GIT_FILES]
         places += [(repository.common_dir, name) for name in _COMMON_FILES]
         for folder, name in places:
-            with reached(folder, name) as found:
+            with open_path(folder, name) as found:
                 if isinstance(found, tuple):
                     self._keep_file(*found, name)
                 elif found not in (None, FOLDER):
@@ -217,16 +217,16 @@ class PutAside:
     def _keep_file(self, entry: WalkEntry, status: os.stat_result, name: bytes) -> None:
         if status.st_size > _MOST_FILE_BYTES:
             return
-        found = read(entry, _MOST_FILE_BYTES)
+        found = read_entry(entry, _MOST_FILE_BYTES)
         if isinstance(found, str):
             self._trouble[b".git/" + name] = found
         if isinstance(found, Content):
             place = b"gitdir/" + tree_path(name)
-            self._stream.put(place, mode_of(found.status.st_mode), found.data)
+            self._stream.put(place, git_mode(found.status.st_mode), found.data)
 
     def _commit(self, name: str) -> str | None:
         try:
-            return self._project.briefly().commit_of(name)
+            return self._project.with_brief_deadline().commit_of(name)
         except RepositoryProblem:
             return None
 

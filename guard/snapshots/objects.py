@@ -55,7 +55,7 @@ class Objects:
         self, name: str, kind: str = "blob", most: int | None = None
     ) -> Generator[bytes, None, None]:
         """Yield the bytes of an object; only after the last piece is it known that they were right."""
-        oid, size = self._asked(name, kind, most)
+        oid, size = self._request(name, kind, most)
         digest = blob_digest(oid, size, kind)
         finished = False
         try:
@@ -73,9 +73,9 @@ class Objects:
         if digest.hexdigest() != oid:
             raise ObjectUnreadable(DAMAGED)
 
-    def _asked(self, name: str, kind: str, most: int | None) -> tuple[str, int]:
+    def _request(self, name: str, kind: str, most: int | None) -> tuple[str, int]:
         try:
-            git = self._git = self._git or self._called()
+            git = self._git = self._git or self._start()
             git.ask(name.encode() + b"\n")
             said = git.line().split(b" ")
         except DialogueEnded:
@@ -91,7 +91,7 @@ class Objects:
             raise ObjectUnreadable(wrong or too_large)
         return oid, size
 
-    def _called(self) -> Dialogue:
+    def _start(self) -> Dialogue:
         return self._stack.enter_context(
             git_asked(
                 *(*OPTIONS, "-c", f"core.bigFileThreshold={_IN_MEMORY}", "cat-file", "--batch"),
@@ -144,18 +144,20 @@ Call = Callable[..., bytes]
 """Runs git in one repository: its words, and `stdin`."""
 
 
-def blobs(call: Call, oids: Sequence[str], most: int = _MOST_BYTES) -> Iterator[tuple[str, bytes]]:
+def read_blobs(
+    call: Call, oids: Sequence[str], most: int = _MOST_BYTES
+) -> Iterator[tuple[str, bytes]]:
     """Read these objects, as far as they are there and not too large, in batches that fit in memory."""
     sizes = _sizes(call, oids)
     batch: list[str] = []
     total = 0
     for oid in [oid for oid in oids if sizes.get(oid, most + 1) <= most]:
         if batch and total + sizes[oid] > _BATCH_BYTES:
-            yield from _read(call, batch)
+            yield from _read_batch(call, batch)
             batch, total = [], 0
         batch.append(oid)
         total += sizes[oid]
-    yield from _read(call, batch)
+    yield from _read_batch(call, batch)
 
 
 def _sizes(call: Call, oids: Sequence[str]) -> dict[str, int]:
@@ -164,7 +166,7 @@ def _sizes(call: Call, oids: Sequence[str]) -> dict[str, int]:
     return {word[0].decode(): int(word[2]) for word in words if len(word) == 3}
 
 
-def _read(call: Call, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def _read_batch(call: Call, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     answer = call("cat-file", "--batch", stdin="\n".join(oids).encode()) if oids else b""
     at = 0
     for oid in oids:

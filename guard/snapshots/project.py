@@ -50,7 +50,7 @@ class Project:
     callers: Mapping[str, str] | None = None
     """The environment for the repository's hooks, if they may run: with a search path that may lead into the work tree."""
 
-    def unfiltered(self) -> "Project":
+    def without_filters(self) -> "Project":
         """A copy in which no filter of the repository's runs: git looks again at files that it was not asked about."""
         reader = RepositoryReader(self.repository, self.environ, self.deadline.left(), self.extra)
         return replace(self, settings={**self.settings, **no_filters(reader)})
@@ -62,7 +62,7 @@ class Project:
     def with_variables(self, **extra: str) -> "Project":
         return replace(self, extra={**self.extra, **extra})
 
-    def writing_objects_to(self, folder: Path) -> "Project":
+    def with_object_folder(self, folder: Path) -> "Project":
         folder.mkdir(mode=0o700)
         usual = os.fspath(self.repository.common_dir / "objects")
         quoted = usual.replace("\\", "\\\\").replace('"', '\\"')
@@ -75,7 +75,7 @@ class Project:
         who = self._identity()
         return f"{who['GIT_COMMITTER_NAME']} <{who['GIT_COMMITTER_EMAIL']}>"
 
-    def briefly(self) -> "Project":
+    def with_brief_deadline(self) -> "Project":
         """A copy for a question that can stay unanswered: a repository that hangs must not use up the time."""
         return replace(self, deadline=self.deadline.part(_BRIEF_SHARE))
 
@@ -120,7 +120,7 @@ class Project:
     def object_format(self) -> str:
         """The hash that names the objects; the usual one where git cannot tell."""
         try:
-            return self.briefly().line("rev-parse", "--show-object-format")
+            return self.with_brief_deadline().line("rev-parse", "--show-object-format")
         except RepositoryProblem:
             return "sha1"
 

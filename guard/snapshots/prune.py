@@ -20,8 +20,8 @@ from guard.core.snapshots.report import SnapshotEntry
 from guard.core.snapshots.retention import SnapshotFacts, due_ids, slack
 from guard.errors import GuardError, StoreUnavailable
 from guard.git.run import git
-from guard.snapshots.listing import Reference, opened_shelf
-from guard.snapshots.shadow import LOCK, NAME, OPTIONS, REFS, UNPROMOTED
+from guard.snapshots.inventory import Reference, open_shelf
+from guard.snapshots.shadow import LOCK, OPTIONS, REFS, SHADOW_FOLDER, UNPROMOTED
 from guard.system.private_files import Folder, close
 
 _OWED = "guard.owed"
@@ -31,7 +31,7 @@ _ASIDE_SHARE = 0.5
 _REPACK = ("-c", "repack.writeBitmaps=false", "repack", "-d", "-n", "-q", "--window=0")
 
 
-class Pruned(NamedTuple):
+class PruneResult(NamedTuple):
     """The deleted snapshots, the space that was freed, and why more may follow."""
 
     ids: tuple[str, ...] = ()
@@ -40,16 +40,16 @@ class Pruned(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Keeping:
+class KeepPolicy:
     """How many snapshots of each work tree stay, and for how long."""
 
     snapshots: int
     days: float
 
 
-def may_be_due(workspace: Path, keeping: Keeping) -> bool:
+def may_be_due(workspace: Path, keeping: KeepPolicy) -> bool:
     """Tell whether there are more snapshots than are kept in any case, or very many packs."""
-    shadow = workspace / NAME
+    shadow = workspace / SHADOW_FOLDER
     try:
         snapshots, packs = os.listdir(shadow / REFS), os.listdir(shadow / "objects/pack")
     except OSError:
@@ -60,11 +60,11 @@ def may_be_due(workspace: Path, keeping: Keeping) -> bool:
 def prune_if_worth_it(
     workspace: Path,
     environ: Mapping[str, str],
-    keeping: Keeping,
+    keeping: KeepPolicy,
     *,
     now: datetime,
     time_limit: float,
-) -> Pruned:
+) -> PruneResult:
     """Prune when enough snapshots are due; for use after a snapshot, which no trouble here may spoil."""
     try:
         return prune(
@@ -76,51 +76,51 @@ def prune_if_worth_it(
             at_least=slack(keeping.snapshots),
         )
     except GuardError as error:
-        return Pruned(left=error.message)
+        return PruneResult(left=error.message)
 
 
 def prune(
     workspace: Path,
     environ: Mapping[str, str],
-    keeping: Keeping,
+    keeping: KeepPolicy,
     *,
     now: datetime,
     time_limit: float,
     at_least: int = 1,
-) -> Pruned:
+) -> PruneResult:
     """Delete what is due, if it is at least so many, and free the space of all that is gone."""
-    with opened_shelf(workspace, environ, time_limit=time_limit) as shelf:
+    with open_shelf(workspace, environ, time_limit=time_limit) as shelf:
         entries, _damaged = shelf.inventory()
         references = {one.id: one for one in shelf.references()}
-    shadow = Folder.open(os.fspath(workspace / NAME))
+    shadow = Folder.open(os.fspath(workspace / SHADOW_FOLDER))
     if shadow is None:
-        return Pruned()
-    held = [_held(entry) for entry in entries if entry.id in references]
+        return PruneResult()
+    held = [_facts(entry) for entry in entries if entry.id in references]
     ids = due_ids(held, keep_snapshots=keeping.snapshots, keep_days=keeping.days, now=now)
     with shadow:
-        work = _Work(workspace / NAME, shadow, environ, time_limit)
+        work = _Pruner(workspace / SHADOW_FOLDER, shadow, environ, time_limit)
         gone = ids if len(ids) >= at_least else ()
         if gone:
             work.delete([references[identity] for identity in gone])
         freed, left = work.give_back()
-    return Pruned(gone, freed, left)
+    return PruneResult(gone, freed, left)
 
 
-def _held(entry: SnapshotEntry) -> SnapshotFacts:
+def _facts(entry: SnapshotEntry) -> SnapshotFacts:
     return SnapshotFacts(
         entry.id, entry.worktree, entry.at, entry.unpromoted, entry.kind == "baseline"
     )
 
 
-def let_go(
+def promote_by_id(
     workspace: Path, environ: Mapping[str, str], identity: str, *, time_limit: float
 ) -> None:
     words = ("update-ref", "--no-deref", "-d", f"{UNPROMOTED}/{identity}")
-    _call(workspace / NAME, environ, time_limit, words)
+    _call(workspace / SHADOW_FOLDER, environ, time_limit, words)
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Pruner:
     path: Path
     shadow: Folder
     environ: Mapping[str, str]

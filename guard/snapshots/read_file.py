@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from guard.core.snapshots.paths import LINK
 from guard.snapshots.walk import WalkEntry
 from guard.system.private_files import close
 
@@ -32,7 +33,7 @@ class Large(NamedTuple):
     status: os.stat_result
 
 
-def read(entry: WalkEntry, most_bytes: int) -> Content | Large | str | None:
+def read_entry(entry: WalkEntry, most_bytes: int) -> Content | Large | str | None:
     """Read the content; a text says why there is none, None means that the file is gone by now."""
     try:
         if entry.is_link:
@@ -54,14 +55,14 @@ def _read_file(entry: WalkEntry, most_bytes: int) -> Content | Large | str:
     descriptor = os.open(entry.name, _FLAGS, dir_fd=entry.folder)
     found: Content | Large | str = ""
     try:
-        found = _from(descriptor, most_bytes)
+        found = _read_descriptor(descriptor, most_bytes)
         return found
     finally:
         if not isinstance(found, Large):
             close(descriptor)
 
 
-def _from(descriptor: int, most_bytes: int) -> Content | Large | str:
+def _read_descriptor(descriptor: int, most_bytes: int) -> Content | Large | str:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         return "a special file"
@@ -82,13 +83,13 @@ def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
     return stamps[0] == stamps[1]
 
 
-def mode_of(mode: int) -> bytes:
+def git_mode(mode: int) -> bytes:
     if stat.S_ISLNK(mode):
-        return b"120000"
+        return LINK
     return b"100755" if mode & 0o100 else b"100644"
 
 
-def pieces(descriptor: int, most: int) -> Iterator[bytes]:
+def read_pieces(descriptor: int, most: int) -> Iterator[bytes]:
     at = 0
     while at < most:
         piece = os.pread(descriptor, min(_CHUNK, most - at), at)

@@ -14,19 +14,19 @@ from guard.core.snapshots.restore import UnknownPath, resolve_path
 from guard.core.snapshots.snapshot import Occasion, Snapshot
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.locate import Repository
-from guard.snapshots.contents import SnapshotContents, of_index, of_worktree
-from guard.snapshots.diff import Comparing, Comparison
-from guard.snapshots.listing import Reference, Shelf, opened_shelf
+from guard.snapshots.contents import SnapshotContents, read_index, read_work_tree
+from guard.snapshots.diff import Comparison, FolderComparer
+from guard.snapshots.inventory import Reference, Shelf, open_shelf
 from guard.snapshots.objects import Objects
 from guard.snapshots.safe_writer import SafeFolder
-from guard.snapshots.take import snapshot
-from guard.snapshots.write_files import Progress, Restored, Writing
+from guard.snapshots.take import take_and_prune
+from guard.snapshots.write_files import Progress, RestoreResult, SnapshotWriter
 from guard.system.clock import Deadline
 
 _MOST_TRIES = 1000
 
 
-def new_folder(identity: str, here: Path | None, root: Path | None) -> Path:
+def new_folder_path(identity: str, here: Path | None, root: Path | None) -> Path:
     """Choose a folder that does not exist, in no work tree: here, beside the work tree, or with the temporary files."""
     for base in _bases(here, root):
         for number in range(1, _MOST_TRIES):
@@ -47,9 +47,9 @@ def _bases(here: Path | None, root: Path | None) -> Iterator[Path]:
             yield base
 
 
-def made(path: Path, forbidden: frozenset[tuple[int, int]]) -> Path:
+def make_empty_folder(path: Path, forbidden: frozenset[tuple[int, int]]) -> Path:
     """Make an empty folder if need be; wrong usage if there is something in it or in its place."""
-    refuse_full(path)
+    refuse_full_folder(path)
     real = Path(os.path.realpath(path))
     for folder in (real, *real.parents):
         with suppress(OSError):
@@ -67,7 +67,7 @@ def made(path: Path, forbidden: frozenset[tuple[int, int]]) -> Path:
     return real
 
 
-def refuse_full(path: Path) -> None:
+def refuse_full_folder(path: Path) -> None:
     try:
         with os.scandir(path) as entries:
             full = next(entries, None) is not None
@@ -102,11 +102,11 @@ class SnapshotSource:
         places = [self.workspace]
         if self.repository:
             places += [self.repository.git_dir, self.repository.common_dir]
-        return identities(places)
+        return folder_identities(places)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenSnapshot:
     """A snapshot, open for reading."""
 
     source: SnapshotSource
@@ -141,22 +141,26 @@ class Chosen:
 
     def to_folder(
         self, to: Path | None, here: Path | None, wanted: Sequence[bytes], progress: Progress
-    ) -> tuple[Path, Restored]:
+    ) -> tuple[Path, RestoreResult]:
         """Restore into a new or an empty folder; return where that is, and what came back."""
         repository = self.source.repository
-        place = to or new_folder(self.reference.id, here, repository.root if repository else None)
-        real = made(place, self.source.forbidden())
+        place = to or new_folder_path(
+            self.reference.id, here, repository.root if repository else None
+        )
+        real = make_empty_folder(place, self.source.forbidden())
         with closing(SafeFolder(real)) as target:
-            return real, Writing(self.objects, target, progress).all_new(self.contents, wanted)
+            return real, SnapshotWriter(self.objects, target, progress).all_new(
+                self.contents, wanted
+            )
 
     def in_place(
         self, wanted: Sequence[bytes], now: datetime, time_limit: float, progress: Progress
-    ) -> tuple[Path, Restored]:
+    ) -> tuple[Path, RestoreResult]:
         """Restore into the work tree, after a snapshot of it."""
         repository = self._repository()
 
         def save(paths: list[bytes]) -> tuple[Snapshot, SnapshotContents]:
-            taken = snapshot(
+            taken = take_and_prune(
                 repository,
                 self.source.workspace,
                 self.source.environ,
@@ -166,21 +170,24 @@ class Chosen:
                 limits=self.source.limits,
             )
             with self.shelf.objects() as objects:
-                return taken, of_worktree(objects, self.shelf.find(taken.id, None))
+                return taken, read_work_tree(objects, self.shelf.find(taken.id, None))
 
         forbidden = self.source.forbidden()
         with closing(SafeFolder(repository.root, forbidden=forbidden, durable=True)) as target:
-            writing = Writing(self.objects, target, progress)
+            writing = SnapshotWriter(self.objects, target, progress)
             return repository.root, writing.in_place(self.contents, wanted, save)
 
-    def compared(
+    def compare(
         self, to: Path | None, wanted: Sequence[bytes], time_limit: float
     ) -> tuple[Path, Comparison]:
         place = Path(os.path.realpath(to)) if to else self._repository().root
         target = SafeFolder(place) if place.is_dir() else None
         try:
-            return place, Comparing(self.objects, target).compare(
-                self.contents, wanted, identities([self.source.workspace]), Deadline(time_limit)
+            return place, FolderComparer(self.objects, target).compare(
+                self.contents,
+                wanted,
+                folder_identities([self.source.workspace]),
+                Deadline(time_limit),
             )
         finally:
             if target is not None:
@@ -195,16 +202,16 @@ class Chosen:
 
 
 @contextmanager
-def chosen(source: SnapshotSource, word: str, *, staged: bool) -> Iterator[Chosen]:
+def choose(source: SnapshotSource, word: str, *, staged: bool) -> Iterator[ChosenSnapshot]:
     """Open the snapshot that the user named; `staged` for what its index had instead of the work tree."""
     limit = source.silence_limit
-    with opened_shelf(source.workspace, source.environ, time_limit=limit) as shelf:
+    with open_shelf(source.workspace, source.environ, time_limit=limit) as shelf:
         reference = shelf.find(word, source.worktree)
         with shelf.objects() as objects:
-            contents = (of_index if staged else of_worktree)(objects, reference)
-            yield Chosen(source, shelf, reference, objects, contents)
+            contents = (read_index if staged else read_work_tree)(objects, reference)
+            yield ChosenSnapshot(source, shelf, reference, objects, contents)
 
 
-def identities(places: Sequence[Path]) -> frozenset[tuple[int, int]]:
+def folder_identities(places: Sequence[Path]) -> frozenset[tuple[int, int]]:
     found = [os.stat(place) for place in places if place.is_dir()]
     return frozenset((status.st_dev, status.st_ino) for status in found)

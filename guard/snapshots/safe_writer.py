@@ -16,7 +16,7 @@ from pathlib import Path
 from guard.core.snapshots.paths import LINK
 from guard.core.snapshots.restore import CurrentFile
 from guard.snapshots.objects import blob_digest
-from guard.snapshots.read_file import pieces
+from guard.snapshots.read_file import read_pieces
 from guard.system.private_files import close, write_all
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -53,7 +53,7 @@ class SafeFolder:
 
     def look(self, path: bytes, like: str) -> CurrentFile | None:
         """What is at a path, with an id of the same kind as `like`; `PathRefused` for what no snapshot can have."""
-        folder, name = self._found(path), path.rpartition(b"/")[2]
+        folder, name = self._open_parent(path), path.rpartition(b"/")[2]
         if folder is None:
             return None
         try:
@@ -67,10 +67,10 @@ class SafeFolder:
             return CurrentFile(LINK, digest.hexdigest(), _LINK_BITS)
         if stat.S_ISDIR(status.st_mode):
             raise PathRefused("a folder stands in its place")
-        with self._reading(folder, name) as descriptor:
+        with self._open_file(folder, name) as descriptor:
             status = os.fstat(descriptor)
             digest = blob_digest(like, status.st_size)
-            for piece in pieces(descriptor, status.st_size):
+            for piece in read_pieces(descriptor, status.st_size):
                 digest.update(piece)
         mode = b"100755" if status.st_mode & 0o100 else b"100644"
         return CurrentFile(mode, digest.hexdigest(), stat.S_IMODE(status.st_mode))
@@ -78,25 +78,25 @@ class SafeFolder:
     def has(self, path: bytes) -> bool:
         """Tell whether anything is there, or in the way."""
         try:
-            folder = self._found(path)
+            folder = self._open_parent(path)
         except (PathRefused, OSError):
             return True
         return folder is not None and _exists(folder, path.rpartition(b"/")[2])
 
     def read(self, path: bytes, most: int) -> bytes | None:
         """The bytes of a file, or the text of a link; None if they are more than that."""
-        folder, name = self._found(path), path.rpartition(b"/")[2]
+        folder, name = self._open_parent(path), path.rpartition(b"/")[2]
         if folder is None:
             return b""
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             return os.readlink(name, dir_fd=folder)
-        with self._reading(folder, name) as descriptor:
-            data = b"".join(pieces(descriptor, most + 1))
+        with self._open_file(folder, name) as descriptor:
+            data = b"".join(read_pieces(descriptor, most + 1))
         return data if len(data) <= most else None
 
     @contextmanager
-    def _reading(self, folder: int, name: bytes) -> Iterator[int]:
+    def _open_file(self, folder: int, name: bytes) -> Iterator[int]:
         try:
             descriptor = os.open(name, _READ, dir_fd=folder)
         except OSError as error:
@@ -112,7 +112,7 @@ class SafeFolder:
         self, path: bytes, bits: int, content: Iterable[bytes], before: CurrentFile | None
     ) -> None:
         """Write a file in place of what was there before; `PathRefused` if that has changed."""
-        folder = self._made(path)
+        folder = self._make_parent(path)
         temporary = self._temporary(folder)
         try:
             descriptor = os.open(temporary, _WRITE, 0o600, dir_fd=folder)
@@ -132,7 +132,7 @@ class SafeFolder:
 
     def link(self, path: bytes, text: bytes, before: CurrentFile | None) -> None:
         """Write a link in place of what was there before; `PathRefused` if that has changed."""
-        folder = self._made(path)
+        folder = self._make_parent(path)
         temporary = self._temporary(folder)
         try:
             os.symlink(text, temporary, dir_fd=folder)
@@ -154,21 +154,21 @@ class SafeFolder:
             os.fsync(folder)
 
     def set_bits(self, path: bytes, bits: int) -> None:
-        with self._reading(self._made(path), path.rpartition(b"/")[2]) as descriptor:
+        with self._open_file(self._make_parent(path), path.rpartition(b"/")[2]) as descriptor:
             os.fchmod(descriptor, bits)
 
     def make_folder(self, path: bytes) -> bool:
         """Make a folder; return whether there was none."""
         try:
-            os.mkdir(path.rpartition(b"/")[2], dir_fd=self._made(path))
+            os.mkdir(path.rpartition(b"/")[2], dir_fd=self._make_parent(path))
         except FileExistsError:
-            self._made(path + b"/inside")
+            self._make_parent(path + b"/inside")
             return False
         return True
 
     def remove(self, path: bytes, before: CurrentFile) -> None:
         """Delete a file; `PathRefused` if it is no longer what it was."""
-        folder = self._found(path)
+        folder = self._open_parent(path)
         if folder is None or self.look(path, before.oid) != before:
             raise PathRefused("what stood there has changed meanwhile")
         os.unlink(path.rpartition(b"/")[2], dir_fd=folder)
@@ -178,7 +178,7 @@ class SafeFolder:
     def remove_folder(self, path: bytes) -> bool:
         """Delete a folder if it is empty; return whether there is none now."""
         with suppress(OSError, PathRefused):
-            folder = self._found(path)
+            folder = self._open_parent(path)
             if folder is None:
                 return True
             with suppress(FileNotFoundError):
@@ -188,17 +188,17 @@ class SafeFolder:
 
     def sweep(self, path: bytes) -> None:
         with suppress(OSError, PathRefused):
-            folder = self._found(path)
+            folder = self._open_parent(path)
             if folder is not None:
                 self._temporary(folder)
 
-    def _made(self, path: bytes) -> int:
-        folder = self._found(path, create=True)
+    def _make_parent(self, path: bytes) -> int:
+        folder = self._open_parent(path, create=True)
         if folder is None:
             raise PathRefused("its folder is deleted again and again")
         return folder
 
-    def _found(self, path: bytes, *, create: bool = False) -> int | None:
+    def _open_parent(self, path: bytes, *, create: bool = False) -> int | None:
         """Open the folder that holds a path; None if there is none."""
         folders = path.split(b"/")[:-1]
         pairs = zip(folders, (name for name, _ in self._open[1:]), strict=False)

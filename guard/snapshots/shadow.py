@@ -19,7 +19,7 @@ from pathlib import Path
 from guard.core.base.text import LONGEST_LINE, fit_line, visible
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.run import git, git_fed
-from guard.snapshots.fast_import import Listing, Stream, TreeChanges
+from guard.snapshots.fast_import import ImportStream, Listing, TreeChanges
 from guard.snapshots.stat_cache import (
     FOLDER,
     note_verified_packs,
@@ -31,7 +31,7 @@ from guard.system.clock import Deadline
 from guard.system.private_files import Folder, close
 from guard.system.processes import Finished
 
-NAME = "shadow.git"
+SHADOW_FOLDER = "shadow.git"
 LOCK = "guard.lock"
 REFS = "refs/guard/snapshot"
 UNPROMOTED = "refs/guard/unpromoted"
@@ -86,10 +86,10 @@ class Shadow:
             if not self.deadline.passed():
                 raise
             finished = Finished(None, b"", b"")
-        return self._succeeded(words[0], finished).stdout
+        return self._require_success(words[0], finished).stdout
 
     @contextmanager
-    def importing(self, ref: str) -> Iterator[Stream]:
+    def import_commit(self, ref: str) -> Iterator[ImportStream]:
         """Open a stream into one new commit, which is there when the block has ended, and not before.
 
         Without `--done` a stream that is cut off, as by a kill, would be taken for a whole one.
@@ -103,21 +103,21 @@ class Shadow:
             lends=self.lock,
         ) as program:
             with suppress(BrokenPipeError):
-                stream = Stream(program, self.object_format)
+                stream = ImportStream(program, self.object_format)
                 stream.begin(ref)
                 yield stream
                 program.write(b"done\n")
-            self._succeeded("fast-import", program.finish())
+            self._require_success("fast-import", program.finish())
 
-    def _succeeded(self, word: str, finished: Finished) -> Finished:
+    def _require_success(self, word: str, finished: Finished) -> Finished:
         if finished.code == 0:
             return finished
         if finished.code is None or self.deadline.passed():
-            raise unavailable(self.path, f"it took longer than {self.deadline.seconds:g} s")
+            raise snapshot_error(self.path, f"it took longer than {self.deadline.seconds:g} s")
         said = visible("; ".join(finished.stderr.decode(errors="replace").splitlines()))
         fatal = next((part for part in said.split("; ") if part.startswith("fatal: ")), said)
         ended = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
-        raise unavailable(self.path, fatal or f"git {word} ended with {ended}")
+        raise snapshot_error(self.path, fatal or f"git {word} ended with {ended}")
 
     def folders(self, commit: str) -> dict[bytes, str]:
         return {
@@ -161,7 +161,7 @@ class Shadow:
         asked = "\n".join({oid for _mode, oid in changes.written.values()}).encode()
         answers = self.call("cat-file", "--batch-check", stdin=asked)
         if b" missing\n" in answers or self.changes(commit, base) != changes:
-            raise unavailable(self.path, "what was read back is not what was written")
+            raise snapshot_error(self.path, "what was read back is not what was written")
         note_verified_packs(self.path, found)
         return frozenset(found)
 
@@ -200,7 +200,7 @@ class Shadow:
         return hashlib.new(self.object_format, b"tree 0\0", usedforsecurity=False).hexdigest()
 
 
-def unavailable(path: Path, why: str) -> StoreUnavailable:
+def snapshot_error(path: Path, why: str) -> StoreUnavailable:
     return StoreUnavailable(
         fit_line(f"no snapshot could be written to {visible(os.fspath(path))}: {why}"),
         "nothing in the project was changed; make room or mend the workspace, then try again",
@@ -208,23 +208,23 @@ def unavailable(path: Path, why: str) -> StoreUnavailable:
 
 
 @contextmanager
-def opened(
+def open_shadow(
     workspace: Path, environ: Mapping[str, str], deadline: Deadline, object_format: str
 ) -> Iterator[Shadow]:
     """Open the shadow repository, made if there is none; what killed writers left is deleted while no other guard writes."""
-    path = workspace / NAME
+    path = workspace / SHADOW_FOLDER
     try:
         if not os.path.lexists(path):
             _make(workspace, environ, deadline, object_format)
         _refuse_borrowed(workspace)
         descriptor = os.open(path / LOCK, _OPEN_LOCK, 0o600)
     except OSError as error:
-        raise unavailable(path, f"{error.strerror}") from None
+        raise snapshot_error(path, f"{error.strerror}") from None
     try:
         _sweep(workspace, descriptor)
-        while not _locked(descriptor, fcntl.LOCK_SH):
+        while not _try_lock(descriptor, fcntl.LOCK_SH):
             if deadline.passed():
-                raise unavailable(path, f"another process held it for {deadline.seconds:g} s")
+                raise snapshot_error(path, f"another process held it for {deadline.seconds:g} s")
             time.sleep(_PAUSE)
         found = Shadow(path, environ, deadline).call("rev-parse", "--show-object-format")
         yield Shadow(path, environ, deadline, found.decode().strip(), (descriptor,))
@@ -236,9 +236,9 @@ def opened(
 def _make(
     workspace: Path, environ: Mapping[str, str], deadline: Deadline, object_format: str
 ) -> None:
-    path = workspace / NAME
+    path = workspace / SHADOW_FOLDER
     try:
-        with scratch(workspace) as half:
+        with scratch_folder(workspace) as half:
             words = ("init", "--quiet", "--bare", "--template=", f"--object-format={object_format}")
             Shadow(half, environ, deadline).call(*words)
             info = Folder.open(os.fspath(half / "info"), create=True)
@@ -252,9 +252,9 @@ def _make(
 
 
 @contextmanager
-def scratch(workspace: Path) -> Iterator[Path]:
+def scratch_folder(workspace: Path) -> Iterator[Path]:
     """A temporary folder in the workspace; if this process is killed, the next sweep deletes it."""
-    folder = workspace / f".{NAME}.{os.urandom(6).hex()}.tmp"
+    folder = workspace / f".{SHADOW_FOLDER}.{os.urandom(6).hex()}.tmp"
     os.mkdir(folder, 0o700)
     try:
         yield folder
@@ -267,7 +267,7 @@ def _refuse_borrowed(workspace: Path) -> None:
     folder = Folder.open(os.fspath(workspace))
     if folder is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    with folder, folder.walk(f"{NAME}/objects/info/alternates") as (info, name):
+    with folder, folder.walk(f"{SHADOW_FOLDER}/objects/info/alternates") as (info, name):
         if info is not None and info.exists(name):
             raise StateProblem(
                 f"{info.named(name)} makes the snapshots depend on another repository",
@@ -276,19 +276,19 @@ def _refuse_borrowed(workspace: Path) -> None:
 
 
 def _sweep(workspace: Path, descriptor: int) -> None:
-    if not _locked(descriptor, fcntl.LOCK_EX):
+    if not _try_lock(descriptor, fcntl.LOCK_EX):
         return
-    shadow = workspace / NAME
+    shadow = workspace / SHADOW_FOLDER
     with suppress(OSError):
         for pattern in _LEFTOVERS:
             for leftover in shadow.glob(pattern):
                 leftover.unlink(missing_ok=True)
-        for half in workspace.glob(f".{NAME}.*.tmp"):
+        for half in workspace.glob(f".{SHADOW_FOLDER}.*.tmp"):
             shutil.rmtree(half, ignore_errors=True)
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def _locked(descriptor: int, mode: int) -> bool:
+def _try_lock(descriptor: int, mode: int) -> bool:
     try:
         fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -296,7 +296,7 @@ def _locked(descriptor: int, mode: int) -> bool:
     return True
 
 
-def recovery(shadow: Path, ref: str, files: int) -> str:
+def recovery_command(shadow: Path, ref: str, files: int) -> str:
     """The command that brings a snapshot back into a folder.
 
     The attributes in the shadow repository see to it that `git archive` converts nothing.

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from guard.errors import GuardError
-from guard.snapshots.read_file import mode_of
+from guard.snapshots.read_file import git_mode
 from guard.system.private_files import Folder
 
 _PACK_FOLDER = "objects/pack"
@@ -79,7 +79,7 @@ Record = tuple[int, int, int, int, int, int, bytes]
 Records = dict[bytes, Record]
 
 
-class Kept(NamedTuple):
+class KeptFile(NamedTuple):
     """A file as it is in the snapshot."""
 
     mode: bytes
@@ -87,7 +87,7 @@ class Kept(NamedTuple):
     size: int
 
 
-def is_same(known: Record, status: os.stat_result) -> bool:
+def is_same_file(known: Record, status: os.stat_result) -> bool:
     dev, ino, mtime, ctime, size, mode, _oid = known
     return (
         0 != ino == status.st_ino
@@ -99,12 +99,14 @@ def is_same(known: Record, status: os.stat_result) -> bool:
     )
 
 
-def kept(known: Record) -> Kept:
+def kept_file(known: Record) -> KeptFile:
     *_stamp, size, mode, oid = known
-    return Kept(mode_of(mode), oid.hex(), size)
+    return KeptFile(git_mode(mode), oid.hex(), size)
 
 
-def record(status: os.stat_result, size: int, oid: str, steady: bool, looked_ns: int) -> Record:
+def stat_record(
+    status: os.stat_result, size: int, oid: str, steady: bool, looked_ns: int
+) -> Record:
     """What to remember of a file that was looked at in this moment."""
     settled = max(status.st_mtime_ns, status.st_ctime_ns) < looked_ns - _RACY_NS
     return (
@@ -118,14 +120,14 @@ def record(status: os.stat_result, size: int, oid: str, steady: bool, looked_ns:
     )
 
 
-class CachedFiles(Mapping[bytes, Kept]):
+class CachedFiles(Mapping[bytes, KeptFile]):
     """Records as what they say; read one by one, because there may be very many."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def __getitem__(self, path: bytes) -> Kept:
-        return kept(self._records[path])
+    def __getitem__(self, path: bytes) -> KeptFile:
+        return kept_file(self._records[path])
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._records)
@@ -168,7 +170,7 @@ def recall(shadow: Path, root: Path, oid_size: int) -> StatCache:
             commit, files = folder.read(_name(root)), folder.read(f"{_name(root)}.files")
     except (GuardError, OSError):
         return StatCache()
-    return _decoded(commit or b"", files or b"", oid_size)
+    return _decode(commit or b"", files or b"", oid_size)
 
 
 def remember(shadow: Path, root: Path, memory: StatCache, before: StatCache) -> None:
@@ -179,7 +181,7 @@ def remember(shadow: Path, root: Path, memory: StatCache, before: StatCache) -> 
         assert folder is not None
         with folder:
             if not table:
-                files = _encoded(memory)
+                files = _encode(memory)
                 table = hashlib.sha256(files).hexdigest()
                 folder.replace(f"{_name(root)}.files", files, locked=False)
             pointer = _pointer(memory.commit, table, memory.packs)
@@ -211,7 +213,7 @@ def _layout(oid_size: int) -> struct.Struct:
     return struct.Struct(f"<QQQQQI{oid_size}s")
 
 
-def _encoded(memory: StatCache) -> bytes:
+def _encode(memory: StatCache) -> bytes:
     records = [record for table in memory.tables for record in table.values()]
     layout = _layout(len(records[0][-1]) if records else 20)
     packed = b"".join([layout.pack(*record) for record in records])
@@ -220,7 +222,7 @@ def _encoded(memory: StatCache) -> bytes:
     return b"\0".join((*counts, *paths, packed))
 
 
-def _decoded(pointer: bytes, files: bytes, oid_size: int) -> StatCache:
+def _decode(pointer: bytes, files: bytes, oid_size: int) -> StatCache:
     try:
         head, commit, table, *packs, _hash = pointer.decode().split("\n")
     except ValueError:

@@ -20,9 +20,9 @@ from guard.core.snapshots.snapshot import Occasion, Snapshot, list_skipped
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.git.locate import Repository
 from guard.git.run import outside
-from guard.snapshots.collect import Taking
+from guard.snapshots.collect import SnapshotDraft
 from guard.snapshots.project import Project
-from guard.snapshots.shadow import REFS, UNPROMOTED, Shadow, opened, recovery
+from guard.snapshots.shadow import REFS, UNPROMOTED, Shadow, open_shadow, recovery_command
 from guard.snapshots.stat_cache import CachedFiles, StatCache, recall, remember
 from guard.system.clock import Deadline
 
@@ -62,12 +62,12 @@ def take(
 
     It starts from the last one of the same work tree; if that turns out to be damaged, from nothing.
     """
-    with _no_collecting():
+    with _pause_garbage_collector():
         return _take(project, shadow, occasion, wanted, limits)
 
 
 @contextmanager
-def _no_collecting() -> Iterator[None]:
+def _pause_garbage_collector() -> Iterator[None]:
     """With very many files the garbage collector would look through all of them again and again, and find nothing."""
     enabled = gc.isenabled()
     gc.disable()
@@ -92,13 +92,13 @@ def _take(
         base = {name: trees.get(name, shadow.empty_tree) for name in _REMEMBERED}
         identity = _identity(occasion)
         try:
-            return _taken(project, shadow, occasion, identity, wanted, limits, memory, base)
+            return _write(project, shadow, occasion, identity, wanted, limits, memory, base)
         except StoreUnavailable:
             if shadow.deadline.passed():
                 raise
         _withdraw(shadow, identity)
     identity, none = _identity(occasion), dict.fromkeys(_REMEMBERED, shadow.empty_tree)
-    return _taken(project, shadow, occasion, identity, wanted, limits, StatCache(), none)
+    return _write(project, shadow, occasion, identity, wanted, limits, StatCache(), none)
 
 
 def _identity(occasion: Occasion) -> str:
@@ -112,7 +112,7 @@ def _withdraw(shadow: Shadow, identity: str) -> None:
             shadow.call("update-ref", "-d", f"{folder}/{identity}")
 
 
-def _taken(
+def _write(
     project: Project,
     shadow: Shadow,
     occasion: Occasion,
@@ -123,12 +123,12 @@ def _taken(
     base: Mapping[bytes, str],
 ) -> Taken:
     ref = f"{REFS}/{identity}"
-    with shadow.importing(ref) as stream:
+    with shadow.import_commit(ref) as stream:
         for name, tree in base.items():
             if tree != shadow.empty_tree:
                 stream.start_from(name, tree)
-        taking = Taking(project, shadow, stream, before, wanted, limits)
-        taking.everything()
+        taking = SnapshotDraft(project, shadow, stream, before, wanted, limits)
+        taking.collect()
         skipped = taking.skipped()
         stream.put(b"manifest.json", b"100644", taking.manifest(identity, occasion, skipped))
         if occasion.kind == "rescue":
@@ -147,7 +147,7 @@ def _taken(
             files=len(kept),
             skipped=list_skipped(skipped),
             whole=taking.whole,
-            recover=recovery(shadow.path, ref, len(kept)),
+            recover=recovery_command(shadow.path, ref, len(kept)),
         ),
         kept=kept,
         trouble=taking.trouble,
@@ -165,7 +165,7 @@ def promote(shadow: Shadow, snapshot: Snapshot) -> None:
 
 
 @contextmanager
-def ready(project: Project, workspace: Path, occasion: Occasion) -> Iterator[Shadow]:
+def open_for_snapshot(project: Project, workspace: Path, occasion: Occasion) -> Iterator[Shadow]:
     """Open the shadow repository, once it is clear that a snapshot of this name can be taken."""
     name = occasion.name
     if not is_id(name[:_LONGEST_NAME]):
@@ -175,7 +175,7 @@ def ready(project: Project, workspace: Path, occasion: Occasion) -> Iterator[Sha
             f"the work tree {project.repository.root} is gone", "earlier snapshots are still there"
         )
     object_format = project.object_format()
-    with opened(workspace, project.environ, project.deadline, object_format) as shadow:
+    with open_shadow(workspace, project.environ, project.deadline, object_format) as shadow:
         yield shadow
 
 
@@ -185,7 +185,7 @@ def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapsh
     guard.prepare_workspace()
     settings, live = guard.config.settings.rescue, guard.output.live()
     try:
-        return snapshot(
+        return take_and_prune(
             guard.repository,
             guard.workspace.path,
             guard.environ,
@@ -197,7 +197,7 @@ def keep(guard: Invocation, occasion: Occasion, *, tells: bool = True) -> Snapsh
         live.clear()
 
 
-def snapshot(
+def take_and_prune(
     repository: Repository,
     workspace_path: Path,
     environ: Mapping[str, str],
@@ -209,7 +209,7 @@ def snapshot(
 ) -> Snapshot:
     """Take a snapshot and prune old ones; `paths` are kept even in folders that are left out as rebuilt anyway."""
     project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
-    with ready(project, workspace_path, occasion) as shadow:
+    with open_for_snapshot(project, workspace_path, occasion) as shadow:
         taken = take(project, shadow, occasion, paths, limits).snapshot
     prune_old(project, workspace_path, limits, occasion.at)
     return taken
@@ -218,9 +218,9 @@ def snapshot(
 def prune_old(
     project: Project, workspace_path: Path, limits: SnapshotLimits, now: datetime
 ) -> None:
-    from guard.snapshots.prune import Keeping, may_be_due, prune_if_worth_it
+    from guard.snapshots.prune import KeepPolicy, may_be_due, prune_if_worth_it
 
-    keeping = Keeping(limits.keep_snapshots, limits.keep_days)
+    keeping = KeepPolicy(limits.keep_snapshots, limits.keep_days)
     if not project.deadline.passed() and may_be_due(workspace_path, keeping):
         left = project.deadline.left()
         prune_if_worth_it(workspace_path, project.environ, keeping, now=now, time_limit=left)

@@ -35,7 +35,7 @@ class WalkEntry(NamedTuple):
     is_link: bool
 
 
-class Found(NamedTuple):
+class WalkedFolder(NamedTuple):
     """The files and links in one folder, which is open while it is handed out."""
 
     prefix: bytes
@@ -67,17 +67,17 @@ class SnapshotWalk:
     empty: list[bytes] = field(default_factory=list)
     nested: list[bytes] = field(default_factory=list)
 
-    def folders(self) -> Iterator[Found]:
+    def folders(self) -> Iterator[WalkedFolder]:
         """Yield folder by folder, each before those in it, in the order of their names."""
         levels: list[_Level] = []
         try:
-            top = _opened_folder(self.root, self.below)
+            top = _open_folder(self.root, self.below)
         except OSError as error:
             if not self.below or error.errno not in _NOTHING_THERE:
                 self.not_read[self.below or b"."] = f"{error.strerror}"
             return
         try:
-            yield self._entered(levels, top, self.below, b"")
+            yield self._enter(levels, top, self.below, b"")
             while levels:
                 name = next(levels[-1].below, None)
                 if name is None:
@@ -85,8 +85,8 @@ class SnapshotWalk:
                 elif self.deadline.passed():
                     self.not_read[levels[-1].prefix + name] = "time limit: nothing from here on"
                     return
-                elif (descriptor := self._opened(levels, name)) is not None:
-                    yield self._entered(levels, descriptor, levels[-1].prefix + name, name)
+                elif (descriptor := self._open_below(levels, name)) is not None:
+                    yield self._enter(levels, descriptor, levels[-1].prefix + name, name)
         finally:
             for level in levels:
                 close(level.folder)
@@ -96,7 +96,7 @@ class SnapshotWalk:
             for name, status in found.files.items():
                 yield found.entry(name, status)
 
-    def _opened(self, levels: list[_Level], name: bytes) -> int | None:
+    def _open_below(self, levels: list[_Level], name: bytes) -> int | None:
         """Open the folder of this name in the last one, if it is to be looked into."""
         path = levels[-1].prefix + name
         if name == b".git":
@@ -117,9 +117,9 @@ class SnapshotWalk:
             return None
         return descriptor
 
-    def _entered(
+    def _enter(
         self, levels: list[_Level], descriptor: int, path: bytes, folder_name: bytes
-    ) -> Found:
+    ) -> WalkedFolder:
         prefix = path + b"/" if path else b""
         listed = _FolderEntries()
         try:
@@ -135,7 +135,7 @@ class SnapshotWalk:
         if not path:
             listed.files.pop(b".git", None)
         levels.append(_Level(descriptor, prefix, iter(sorted(listed.folders))))
-        return Found(prefix, descriptor, listed.files)
+        return WalkedFolder(prefix, descriptor, listed.files)
 
     def _is_left_out(self, path: bytes, name: bytes, inside: "_FolderEntries") -> bool:
         why = why_rebuilt(name, inside) if not self.below else None
@@ -186,14 +186,14 @@ class _FolderEntries:
 
 
 @contextmanager
-def reached(root: Path, path: bytes) -> Iterator[tuple[WalkEntry, os.stat_result] | str | None]:
+def open_path(root: Path, path: bytes) -> Iterator[tuple[WalkEntry, os.stat_result] | str | None]:
     """Open one path, wherever it lies: yield the entry, or why it is none, or None if there is nothing of that name."""
     folder, _, name = path.rpartition(b"/")
     here = -1
     found: tuple[WalkEntry, os.stat_result] | str | None = None
     try:
         try:
-            here = _opened_folder(root, folder)
+            here = _open_folder(root, folder)
             status = os.stat(name, dir_fd=here, follow_symlinks=False)
         except OSError as error:
             found = None if error.errno in _NOTHING_THERE else f"{error.strerror}"
@@ -208,7 +208,7 @@ def reached(root: Path, path: bytes) -> Iterator[tuple[WalkEntry, os.stat_result
             close(here)
 
 
-def _opened_folder(root: Path, path: bytes) -> int:
+def _open_folder(root: Path, path: bytes) -> int:
     """Open a folder below the root without following a link."""
     here = os.open(root, _OPEN_FOLDER)
     for name in path.split(b"/") if path else ():

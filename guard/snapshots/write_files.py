@@ -37,7 +37,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass
-class Restored:
+class RestoreResult:
     """What came back, and what did not."""
 
     written: int = 0
@@ -50,7 +50,7 @@ class Restored:
     snapshot: Snapshot | None = None
 
     def not_restored(self) -> tuple[NotRestored, ...]:
-        return named({**self.trouble, **self.refused})
+        return list_not_restored({**self.trouble, **self.refused})
 
     def left_lines(self) -> tuple[str, ...]:
         lines = [path_line(path) for path in sorted(self.left)[:MOST_NAMED]]
@@ -58,7 +58,7 @@ class Restored:
         return (*lines, f"and {plural(more, 'more path')}") if more else tuple(lines)
 
 
-def named(found: Mapping[bytes, str]) -> tuple[NotRestored, ...]:
+def list_not_restored(found: Mapping[bytes, str]) -> tuple[NotRestored, ...]:
     lines = [
         NotRestored(path=path_line(path), why=fit_line(why))
         for path, why in sorted(found.items())[:MOST_NAMED]
@@ -69,16 +69,16 @@ def named(found: Mapping[bytes, str]) -> tuple[NotRestored, ...]:
 
 
 @dataclass(frozen=True)
-class Writing:
+class SnapshotWriter:
     """One restore: from where, to where, and how progress is shown."""
 
     objects: Objects
     target: SafeFolder
     progress: Progress
 
-    def all_new(self, contents: SnapshotContents, wanted: Sequence[bytes]) -> Restored:
-        result = _begun(contents, wanted)
-        for file in self._told(
+    def all_new(self, contents: SnapshotContents, wanted: Sequence[bytes]) -> RestoreResult:
+        result = _new_result(contents, wanted)
+        for file in self._with_progress(
             [file for file in contents.files if is_asked_for(file.path, wanted)]
         ):
             self._write(file, None, result)
@@ -91,9 +91,9 @@ class Writing:
         contents: SnapshotContents,
         wanted: Sequence[bytes],
         save: Callable[[list[bytes]], tuple[Snapshot, SnapshotContents]],
-    ) -> Restored:
+    ) -> RestoreResult:
         """Write over what differs; `save` takes a snapshot first, and says what is in it."""
-        result = _begun(contents, wanted)
+        result = _new_result(contents, wanted)
         differing = self._differing(contents, wanted, result)
         if differing:
             result.snapshot, safe = save([file.path for file, _ in differing])
@@ -106,13 +106,13 @@ class Writing:
         return result
 
     def _nested(
-        self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
+        self, contents: SnapshotContents, wanted: Sequence[bytes], result: RestoreResult
     ) -> None:
         """Restore git directories of nested repositories that are gone; one that is there is left as it is."""
         asked = [file for file in contents.nested if is_asked_for(file.path, wanted)]
         folders = {git_folder(file.path) for file in asked}
         gone = {folder for folder in folders if not self.target.has(folder)}
-        for file in self._told([file for file in asked if git_folder(file.path) in gone]):
+        for file in self._with_progress([file for file in asked if git_folder(file.path) in gone]):
             self._write(file, None, result)
         for folder in gone:
             self._make([folder + name for name in _NEEDED_BY_GIT], result)
@@ -121,17 +121,17 @@ class Writing:
         self,
         differing: list[tuple[SnapshotFile, CurrentFile | None]],
         safe: SnapshotContents,
-        result: Restored,
+        result: RestoreResult,
     ) -> None:
         kept = {file.path: file.oid for file in safe.files}
-        for file, before in self._told(differing):
+        for file, before in self._with_progress(differing):
             if before is not None and kept.get(file.path) != before.oid:
                 result.refused[file.path] = _NOT_SAVED
             else:
                 self._write(file, before, result)
 
     def _differing(
-        self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
+        self, contents: SnapshotContents, wanted: Sequence[bytes], result: RestoreResult
     ) -> list[tuple[SnapshotFile, CurrentFile | None]]:
         found = []
         for file in contents.files:
@@ -150,7 +150,7 @@ class Writing:
                     found.append((file, there))
         return found
 
-    def _write(self, file: SnapshotFile, before: CurrentFile | None, result: Restored) -> None:
+    def _write(self, file: SnapshotFile, before: CurrentFile | None, result: RestoreResult) -> None:
         try:
             if file.mode == LINK:
                 text = self.objects.read(file.oid, most=_LONGEST_LINK)
@@ -174,11 +174,11 @@ class Writing:
             result.refused[file.path] = f"{error.strerror}"
 
     def _folders(
-        self, contents: SnapshotContents, wanted: Sequence[bytes], result: Restored
+        self, contents: SnapshotContents, wanted: Sequence[bytes], result: RestoreResult
     ) -> None:
         self._make([path for path in contents.empty_folders if is_asked_for(path, wanted)], result)
 
-    def _make(self, folders: Sequence[bytes], result: Restored) -> None:
+    def _make(self, folders: Sequence[bytes], result: RestoreResult) -> None:
         for path in folders:
             try:
                 self.target.make_folder(path)
@@ -187,7 +187,7 @@ class Writing:
             except OSError as error:
                 result.refused[path] = f"{error.strerror}"
 
-    def _told(self, files: Sequence[T]) -> Iterator[T]:
+    def _with_progress(self, files: Sequence[T]) -> Iterator[T]:
         last = monotonic()
         for done, file in enumerate(files, 1):
             yield file
@@ -196,6 +196,6 @@ class Writing:
                 last = monotonic()
 
 
-def _begun(contents: SnapshotContents, wanted: Sequence[bytes]) -> Restored:
+def _new_result(contents: SnapshotContents, wanted: Sequence[bytes]) -> RestoreResult:
     refused = {path: why for path, why in contents.refused.items() if is_asked_for(path, wanted)}
-    return Restored(trouble=contents.lost(wanted), refused=refused)
+    return RestoreResult(trouble=contents.lost(wanted), refused=refused)

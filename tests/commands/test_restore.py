@@ -16,8 +16,8 @@ import pytest
 from guard.git.locate import find
 from guard.schemas.validate import validator
 from guard.snapshots import restore as restoring
-from guard.snapshots.restore import SnapshotSource, chosen
-from guard.snapshots.take import snapshot
+from guard.snapshots.restore import SnapshotSource, choose
+from guard.snapshots.take import take_and_prune
 from tests.rescue.states import start
 from tests.support import Result, commit, git, run, write
 from tests.support.rescuing import NOW, contents, fingerprint, take_snapshot
@@ -387,13 +387,13 @@ def test_what_could_not_be_saved_first_is_not_replaced(
     write(repository / "kept.txt", "second\n")
 
     def slow(*words: Any, **options: Any) -> Any:
-        taken = snapshot(*words, **options)
+        taken = take_and_prune(*words, **options)
         write(repository / "kept.txt", "third\n")
         return taken
 
-    monkeypatch.setattr(restoring, "snapshot", slow)
+    monkeypatch.setattr(restoring, "take_and_prune", slow)
     source = SnapshotSource(workspace, find(repository, lambda _: None), os.environ, 60)
-    with chosen(source, made, staged=False) as held:
+    with choose(source, made, staged=False) as held:
         _place, found = held.in_place([], NOW, 60, lambda _done, _of: None)
     assert (repository / "kept.txt").read_text() == "third\n"
     assert found.refused == {b"kept.txt": "what stood there has changed meanwhile"}
@@ -406,9 +406,9 @@ def test_what_the_first_snapshot_does_not_have_is_not_replaced(
     kept = take_snapshot(repository, workspace)
     write(repository / "kept.txt", "nowhere else\n")
     (repository / "edited.txt").unlink()
-    monkeypatch.setattr(restoring, "snapshot", lambda *_words, **_options: kept)
+    monkeypatch.setattr(restoring, "take_and_prune", lambda *_words, **_options: kept)
     source = SnapshotSource(workspace, find(repository, lambda _: None), os.environ, 60)
-    with chosen(source, kept.id, staged=False) as held:
+    with choose(source, kept.id, staged=False) as held:
         _place, found = held.in_place([], NOW, 60, lambda _done, _of: None)
     assert (repository / "kept.txt").read_text() == "nowhere else\n"
     assert found.refused == {b"kept.txt": "it is not in the snapshot that was taken first"}

@@ -17,7 +17,7 @@ from guard.rescue.move_branch import IndexLocked, move_with_index
 from guard.rescue.order import Orders
 from guard.rescue.select import CommitSelection
 from guard.snapshots.project import Project
-from guard.snapshots.take import ready, take
+from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, commit, git, write
@@ -301,7 +301,7 @@ def test_a_commit_that_is_not_proven_is_refused(
     project = project_of(repository)
     write(repository / "new.txt", "new\n")
     head = git(repository, "rev-parse", "HEAD").strip()
-    with ready(project, workspace, BY_HAND) as shadow:
+    with open_for_snapshot(project, workspace, BY_HAND) as shadow:
         taken = take(project, shadow, BY_HAND, [b"new.txt"])
         write(repository / "new.txt", text)
         own = project.with_index(workspace / "index")

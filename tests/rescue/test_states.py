@@ -15,7 +15,7 @@ from guard.errors import RepositoryProblem
 from guard.git.locate import Repository, find
 from guard.rescue import rescue
 from guard.rescue.order import Orders
-from guard.snapshots.take import snapshot
+from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import ANYTHING
 from tests.support import TIME_LIMIT, git
@@ -70,7 +70,7 @@ class Scene:
 
     def snapshot(self) -> Snapshot:
         options: dict[str, Any] = {"occasion": BY_HAND, "time_limit": TIME_LIMIT}
-        return snapshot(self.repository, self.workspace, self.environ, **options)
+        return take_and_prune(self.repository, self.workspace, self.environ, **options)
 
     def rescue(self) -> Rescue:
         orders = Orders("r1", 2, self.state.branch, self.left)

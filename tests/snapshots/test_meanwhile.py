@@ -12,7 +12,7 @@ from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.snapshot import Snapshot
 from guard.git.locate import find
 from guard.snapshots.project import Project
-from guard.snapshots.take import ready, take
+from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.snapshots.test_snapshot_faults import WITHOUT_PRIVILEGE, child
@@ -72,12 +72,12 @@ SHUT_OUT = """
 import os, sys
 from pathlib import Path
 from guard.git.locate import find
-from guard.snapshots.take import snapshot
+from guard.snapshots.take import take_and_prune
 from tests.support.rescuing import BY_HAND
 root, workspace = map(Path, sys.argv[1:])
 known = find(root, lambda _: None)
 (root / ".git").chmod(0)
-print(snapshot(known, workspace, os.environ, occasion=BY_HAND, time_limit=60).model_dump_json())
+print(take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=60).model_dump_json())
 raise SystemExit
 """
 
@@ -106,7 +106,7 @@ def test_a_walk_without_time_keeps_no_old_versions_of_what_it_did_not_reach(
     for path in ("a/1.txt", "c/d/3.txt", "kept.txt"):
         edit_unseen(repository / path)
     project = Project(find(repository, lambda _: None), os.environ, Deadline(60))
-    with ready(project, workspace, BY_HAND) as shadow:
+    with open_for_snapshot(project, workspace, BY_HAND) as shadow:
         late = replace(project, deadline=Deadline(0))
         slow = SnapshotLimits(progress=lambda _message: time.sleep(0.1))
         taken = take(late, shadow, BY_HAND, limits=slow)

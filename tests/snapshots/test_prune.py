@@ -16,15 +16,15 @@ import pytest
 from guard.core.snapshots.retention import due_ids
 from guard.errors import StoreUnavailable
 from guard.snapshots import prune as retention
-from guard.snapshots.listing import opened_shelf
-from guard.snapshots.prune import Keeping, Pruned, prune, prune_if_worth_it
+from guard.snapshots.inventory import open_shelf
+from guard.snapshots.prune import KeepPolicy, PruneResult, prune, prune_if_worth_it
 from tests.rescue.states import start
 from tests.support import ROOT, TIME_LIMIT, git, write
 from tests.support.rescuing import NOW, contents, recovered, take_snapshot
 from tests.support.sessions import until
 from tests.support.shelves import hold_unpromoted, keep, lose, refs, shadow_git
 
-ONE = Keeping(1, 0)
+ONE = KeepPolicy(1, 0)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def started(repository: Path) -> None:
     start(repository)
 
 
-def pruned(workspace: Path, keeping: Keeping = ONE) -> Pruned:
+def pruned(workspace: Path, keeping: KeepPolicy = ONE) -> PruneResult:
     return prune(workspace, os.environ, keeping, now=NOW, time_limit=TIME_LIMIT)
 
 
@@ -41,7 +41,7 @@ def packs(workspace: Path) -> int:
 
 
 def ids(workspace: Path) -> list[str]:
-    with opened_shelf(workspace, os.environ, time_limit=TIME_LIMIT) as shelf:
+    with open_shelf(workspace, os.environ, time_limit=TIME_LIMIT) as shelf:
         return [entry.id for entry in shelf.inventory().entries]
 
 
@@ -61,7 +61,7 @@ def test_what_is_due_goes_with_its_space_and_the_rest_is_sound(
     held = made[0]
     hold_unpromoted(workspace, held)
     kept = take_snapshot(repository, workspace)
-    gone = pruned(workspace, Keeping(3, 0))
+    gone = pruned(workspace, KeepPolicy(3, 0))
     assert gone.ids == tuple(made[1:4])
     assert gone.freed_bytes > 3 * 50_000
     assert gone.left is None
@@ -69,7 +69,7 @@ def test_what_is_due_goes_with_its_space_and_the_rest_is_sound(
     assert packs(workspace) == 1
     shadow_git(workspace, "fsck", "--strict", "--full")
     assert recovered(kept, workspace.parent / "back") == contents(repository)
-    assert pruned(workspace, Keeping(3, 0)) == Pruned()
+    assert pruned(workspace, KeepPolicy(3, 0)) == PruneResult()
 
 
 def test_the_newest_of_each_work_tree_stays(
@@ -137,7 +137,7 @@ def test_many_packs_become_few_and_nothing_goes(repository: Path, workspace: Pat
     for number in range(52):
         write(repository / "new.txt", f"{number}\n")
         keep(repository, workspace, 52 - number)
-    assert pruned(workspace, Keeping(100, 0)).ids == ()
+    assert pruned(workspace, KeepPolicy(100, 0)).ids == ()
     assert packs(workspace) < 10
     assert len(ids(workspace)) == 52
     shadow_git(workspace, "fsck", "--strict", "--full")
@@ -147,7 +147,7 @@ def test_unasked_it_waits_until_it_is_worth_it(repository: Path, workspace: Path
     made = several(repository, workspace, range(23, 0, -1))
     for expected in (made[:3], [], made[3:5]):
         found = prune_if_worth_it(
-            workspace, os.environ, Keeping(20, 0), now=NOW, time_limit=TIME_LIMIT
+            workspace, os.environ, KeepPolicy(20, 0), now=NOW, time_limit=TIME_LIMIT
         )
         assert found.ids == tuple(expected)
         keep(repository, workspace)
@@ -164,14 +164,14 @@ def test_trouble_does_not_spoil_the_snapshot_before_it(workspace: Path) -> None:
 
 
 def test_without_a_shadow_there_is_nothing_to_do(workspace: Path) -> None:
-    assert pruned(workspace) == Pruned()
+    assert pruned(workspace) == PruneResult()
     assert not workspace.exists()
 
 
 CHILD = """
 import os, sys
 from pathlib import Path
-from guard.snapshots.prune import Keeping, prune
+from guard.snapshots.prune import KeepPolicy, prune
 from tests.support.rescuing import NOW
 prune(Path(sys.argv[1]), os.environ, Keeping(2, 0), now=NOW, time_limit=60)
 """
@@ -198,7 +198,7 @@ def test_killed_at_any_moment_what_stays_is_whole(repository: Path, workspace: P
         child.wait()
         assert kept.id in ids(workspace)
         shadow_git(workspace, "fsck", "--full", "--connectivity-only")
-    until(lambda: packs(workspace) == 1 or bool(pruned(workspace, Keeping(2, 0))))
+    until(lambda: packs(workspace) == 1 or bool(pruned(workspace, KeepPolicy(2, 0))))
     assert len(ids(workspace)) == 2
     shadow_git(workspace, "fsck", "--strict", "--full")
     assert recovered(kept, workspace.parent / "back") == contents(repository)
@@ -245,7 +245,7 @@ def test_snapshots_taken_while_others_are_pruned_are_whole(
     def taking(number: int) -> str:
         return keep(repository, workspace, -number)
 
-    def pruning(_: int) -> Pruned:
+    def pruning(_: int) -> PruneResult:
         return prune_if_worth_it(
             workspace, os.environ, ONE, now=NOW + timedelta(days=9), time_limit=TIME_LIMIT
         )

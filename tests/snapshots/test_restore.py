@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from guard.git.locate import find
-from guard.snapshots.restore import Chosen, SnapshotSource, chosen
-from guard.snapshots.take import snapshot
+from guard.snapshots.restore import ChosenSnapshot, SnapshotSource, choose
+from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
 from tests.support import TIME_LIMIT
 from tests.support.rescuing import BY_HAND, NOW, contents
@@ -21,14 +21,14 @@ def quiet(_done: int, _of: int) -> None:
 
 
 @contextmanager
-def kept(state: State, root: Path, workspace: Path) -> Iterator[Chosen]:
+def kept(state: State, root: Path, workspace: Path) -> Iterator[ChosenSnapshot]:
     """A snapshot of a state, open for reading."""
     start(root)
     known = find(root, lambda _: None)
     state.build(root)
     workspace.mkdir(mode=0o700)
-    taken = snapshot(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
-    with chosen(
+    taken = take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
+    with choose(
         SnapshotSource(workspace, known, os.environ, TIME_LIMIT), taken.id, staged=False
     ) as held:
         yield held

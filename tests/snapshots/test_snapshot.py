@@ -16,8 +16,8 @@ from guard.core.snapshots.snapshot import Manifest, Occasion, Snapshot
 from guard.errors import RepositoryProblem, StateProblem, WrongUsage
 from guard.git.locate import find
 from guard.schemas.validate import validator
-from guard.snapshots.read_file import read
-from guard.snapshots.take import snapshot
+from guard.snapshots.read_file import read_entry
+from guard.snapshots.take import take_and_prune
 from guard.snapshots.walk import WalkEntry
 from tests.rescue.states import STATES, start
 from tests.support import TIME_LIMIT, git, write
@@ -101,7 +101,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     folder = os.open(tmp_path, os.O_RDONLY)
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(read, WalkEntry(b"pipe", folder, b"pipe", is_link=False), 1024)
+        reading = pool.submit(read_entry, WalkEntry(b"pipe", folder, b"pipe", is_link=False), 1024)
         try:
             assert reading.result(timeout=10) == "a special file"
         finally:
@@ -278,7 +278,7 @@ def test_without_a_git_directory_everything_is_kept(
     known = find(repository, lambda _: None)
     shutil.rmtree(repository / ".git")
     workspace.mkdir(mode=0o700)
-    kept = snapshot(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
+    kept = take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
     assert kept.whole
     assert recovered(kept, tmp_path / "back") == contents(repository)
 
@@ -411,7 +411,7 @@ def test_a_work_tree_that_is_gone_is_an_error(repository: Path, workspace: Path)
     repository.rename(repository.parent / "moved")
     workspace.mkdir(mode=0o700)
     with pytest.raises(RepositoryProblem, match="is gone"):
-        snapshot(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
+        take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
 
 
 def test_a_long_name_is_cut(repository: Path, workspace: Path) -> None:

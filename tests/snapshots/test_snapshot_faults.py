@@ -17,10 +17,10 @@ from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
 from guard.git.locate import find
 from guard.git.run import git_fed
 from guard.snapshots import shadow as shadows
-from guard.snapshots.fast_import import Stream, TreeChanges
+from guard.snapshots.fast_import import ImportStream, TreeChanges
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import Shadow
-from guard.snapshots.take import ready, take
+from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.support import ROOT, git, write
@@ -114,7 +114,7 @@ def test_a_kill_at_any_moment_leaves_nothing_half_done(
 def shadow(repository: Path, workspace: Path) -> Iterator[Shadow]:
     workspace.mkdir(mode=0o700)
     project = Project(find(repository, lambda _: None), os.environ, Deadline(60))
-    with ready(project, workspace, BY_HAND) as opened:
+    with open_for_snapshot(project, workspace, BY_HAND) as opened:
         take(project, opened, BY_HAND)
         yield opened
 
@@ -126,7 +126,7 @@ def test_a_stream_that_ends_between_two_files_is_no_snapshot(
     known = refs(workspace)
     words = (*shadows.OPTIONS, *shadows.IMPORT)
     with git_fed(*words, environ=os.environ, git_dir=shadow.path, time_limit=60) as program:
-        stream = Stream(program, shadow.object_format)
+        stream = ImportStream(program, shadow.object_format)
         stream.begin("refs/guard/snapshot/cut")
         stream.put(b"worktree/one", b"100644", b"one")
         assert program.finish().code != 0

@@ -14,7 +14,7 @@ import pytest
 
 from guard.errors import StoreUnavailable
 from guard.snapshots import stat_cache as remembered
-from guard.snapshots.stat_cache import is_same, record
+from guard.snapshots.stat_cache import is_same_file, stat_record
 from tests.rescue.states import start
 from tests.snapshots.test_snapshot_faults import child
 from tests.support import write
@@ -232,15 +232,15 @@ def test_a_file_from_the_future_or_of_this_moment_is_always_read(tmp_path: Path)
     oid = "00" * 20
     for seconds, known in ((-3600, False), (0, False), (1.9, False), (2.1, True), (3600, True)):
         looked = status.st_ctime_ns + int(seconds * 1e9)
-        assert is_same(record(status, 5, oid, True, looked), status) is known
-        assert not is_same(record(status, 5, oid, False, looked), status)
+        assert is_same_file(stat_record(status, 5, oid, True, looked), status) is known
+        assert not is_same_file(stat_record(status, 5, oid, False, looked), status)
 
 
 def test_an_inode_without_a_number_is_always_read(tmp_path: Path) -> None:
     found = write(tmp_path / "file", "text\n").stat()
     times = {"st_mtime_ns": found.st_mtime_ns, "st_ctime_ns": found.st_ctime_ns}
     status = os.stat_result((found.st_mode, 0, *found[2:]), times)
-    assert not is_same(record(status, 5, "00" * 20, True, time.time_ns() * 2), status)
+    assert not is_same_file(stat_record(status, 5, "00" * 20, True, time.time_ns() * 2), status)
 
 
 def test_what_changes_in_the_moment_of_the_first_is_in_the_next(

@@ -13,7 +13,7 @@ from guard.core.snapshots.snapshot import Occasion, Rescue, Snapshot
 from guard.git.locate import find
 from guard.rescue import rescue
 from guard.rescue.order import Orders
-from guard.snapshots.take import snapshot
+from guard.snapshots.take import take_and_prune
 from tests.support import TIME_LIMIT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,7 +61,7 @@ def take_snapshot(root: Path, workspace: Path, **options: Any) -> Snapshot:
     """A snapshot of the work tree at this folder."""
     workspace.mkdir(mode=0o700, exist_ok=True)
     options = {"occasion": BY_HAND, "time_limit": TIME_LIMIT, **options}
-    return snapshot(find(root, lambda _: None), workspace, os.environ, **options)
+    return take_and_prune(find(root, lambda _: None), workspace, os.environ, **options)
 
 
 def attempt_rescue(

@@ -1,7 +1,7 @@
 """Group changes into atomic commits by rules alone: the same changes in any order give the same commits."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from guard.core.rescue.change import Changed, ChangedFile, common_parts, member,
 from guard.core.rescue.change_text import is_fix, is_layout
 from guard.core.rescue.commit_message import KINDS, CommitKind, list_lines, write_subject
 from guard.core.rescue.links import link_changes
+from guard.core.snapshots.paths import folders_above
 
 __all__ = ["MOST_GROUPS", "Changed", "Group", "group_changes", "untangle"]
 
@@ -89,7 +90,7 @@ def untangle(groups: Sequence[Group]) -> list[Group]:
     for at, group in enumerate(groups):
         places |= {path: at for one in group.changes for path in (one.path, one.old_path) if path}
     for path, at in places.items():
-        for folder in _above(path):
+        for folder in folders_above(path):
             if folder in places:
                 low, high = sorted((top(at), top(places[folder])))
                 joined[high] = low
@@ -97,12 +98,6 @@ def untangle(groups: Sequence[Group]) -> list[Group]:
     for at, group in enumerate(groups):
         together[top(at)].append(group)
     return [_one(many) for many in together.values()]
-
-
-def _above(path: bytes) -> Iterator[bytes]:
-    while b"/" in path:
-        path = path.rpartition(b"/")[0]
-        yield path
 
 
 def _one(many: Sequence[Group]) -> Group:

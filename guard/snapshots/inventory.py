@@ -17,7 +17,7 @@ from guard.core.snapshots.snapshot import Anchor, Manifest, list_skipped
 from guard.errors import StateProblem, WrongUsage
 from guard.git.run import git
 from guard.snapshots.objects import Objects, ObjectUnreadable
-from guard.snapshots.shadow import LOCK, NAME, OPTIONS, REFS, UNPROMOTED, recovery
+from guard.snapshots.shadow import LOCK, OPTIONS, REFS, SHADOW_FOLDER, UNPROMOTED, recovery_command
 from guard.system.private_files import Folder, close
 
 LATEST = "latest"
@@ -81,7 +81,7 @@ class Shelf:
             folder, _, identity = ref.rpartition("/")
             if folder == REFS and is_id(identity):
                 unpromoted = f"{UNPROMOTED}/{identity}" in named
-                yield Reference(identity, commit, _written(self.path / ref), unpromoted)
+                yield Reference(identity, commit, _ref_time(self.path / ref), unpromoted)
 
     def inventory(self) -> Inventory:
         entries, damaged = [], []
@@ -132,7 +132,7 @@ class Shelf:
             whole=manifest.whole,
             skipped=list_skipped(manifest.skipped),
             unpromoted=one.unpromoted,
-            recover=recovery(self.path, f"{REFS}/{one.id}", manifest.files),
+            recover=recovery_command(self.path, f"{REFS}/{one.id}", manifest.files),
         )
 
     def find(self, word: str, worktree: str | None) -> Reference:
@@ -146,10 +146,10 @@ class Shelf:
             return known[self._latest(worktree)]
         fitting = [word] if word in known else [name for name in known if name.startswith(word)]
         if not word or not fitting:
-            raise _unknown(word, list(known))
+            raise _unknown_id(word, list(known))
         if len(fitting) > 1:
             raise WrongUsage(
-                f"more than one snapshot begins with {word!r}: {_some(fitting)}",
+                f"more than one snapshot begins with {word!r}: {_join_some(fitting)}",
                 "type more of the id",
             )
         return known[fitting[0]]
@@ -185,7 +185,7 @@ def read_manifest(objects: Objects, commit: str) -> Manifest:
 
 
 @contextmanager
-def opened_shelf(
+def open_shelf(
     workspace: Path, environ: Mapping[str, str], *, time_limit: float
 ) -> Iterator[Shelf]:
     """Open the snapshots of a workspace; while they are read, no guard repacks the space of deleted ones."""
@@ -193,17 +193,17 @@ def opened_shelf(
     descriptor = -1
     if place is not None:
         with place:
-            descriptor = _held(place)
+            descriptor = _lock_shared(place)
     try:
-        yield Shelf(workspace / NAME, environ, time_limit)
+        yield Shelf(workspace / SHADOW_FOLDER, environ, time_limit)
     finally:
         if descriptor >= 0:
             close(descriptor)
 
 
-def _held(workspace: Folder) -> int:
+def _lock_shared(workspace: Folder) -> int:
     """Take the shared lock; a reader that cannot have it at once goes on without."""
-    with workspace.walk(f"{NAME}/{LOCK}") as (shadow, name):
+    with workspace.walk(f"{SHADOW_FOLDER}/{LOCK}") as (shadow, name):
         if shadow is None or not shadow.exists(name):
             return -1
         descriptor = shadow.open_file(name)
@@ -215,7 +215,7 @@ def _held(workspace: Folder) -> int:
     return descriptor
 
 
-def _written(ref: Path) -> int:
+def _ref_time(ref: Path) -> int:
     """When a ref was made: this tells two snapshots of the same moment apart."""
     try:
         return os.lstat(ref).st_mtime_ns
@@ -223,14 +223,14 @@ def _written(ref: Path) -> int:
         return 0
 
 
-def _unknown(word: str, known: list[str]) -> WrongUsage:
+def _unknown_id(word: str, known: list[str]) -> WrongUsage:
     near = get_close_matches(word, known, n=_MOST_NEAR, cutoff=0.5)
-    meant = f"did you mean {_some(near)}? " if near else ""
+    meant = f"did you mean {_join_some(near)}? " if near else ""
     return WrongUsage(
         fit_line(f"there is no snapshot {word!r}"),
         f"{meant}`guard snapshots --all` lists them; for one path: `guard restore latest PATH`",
     )
 
 
-def _some(names: list[str]) -> str:
+def _join_some(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NEAR]) + (" …" if len(names) > _MOST_NEAR else "")
