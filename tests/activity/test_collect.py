@@ -1,4 +1,4 @@
-"""Many sources asked: tier by tier, until enough is known, each failing alone."""
+"""Sources are asked tier by tier until enough is known, and each fails alone."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the machine shows of agents, with real processes, a real tmux server and real transcripts."""
+"""Signs from the machine, with real processes, a real tmux server and real transcripts."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What agents write for others, as files that are really there."""
+"""Signs in files that agents write."""
 
 import json
 import os

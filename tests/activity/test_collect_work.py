@@ -1,4 +1,4 @@
-"""What agents do, on real repositories and files."""
+"""Signs of work in real repositories and files."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Messages in every place where agents leave them: a quoted prompt is no activity, and an acknowledgement is no progress."""
+"""Quoted prompts and acknowledgements are no activity, in whichever file agents leave them."""
 
 import json
 import time
@@ -57,7 +57,7 @@ PLACES: dict[str, Place] = {
 
 
 def assessed(subject: AgentSubject) -> Assessment:
-    # The file of a devlog or a status is a changed file, too, where nobody told what it is.
+    # The file of a devlog or a status is a changed file, too, where no setting says what it is.
     return assess(
         collect(subject, ActivityTerms(), all_sources=True).signals, subject.now, ActivityTerms()
     )

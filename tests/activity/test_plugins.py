@@ -1,4 +1,4 @@
-"""Collectors of other packages, really installed: a folder with metadata and a module on the search path."""
+"""Collectors of other packages, installed as a folder with metadata and a module on the search path."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The monitor: round after round over all agents, within the budgets, and clean at its end."""
+"""The monitor: rounds over all agents within the budgets, and a clean end."""
 
 import json
 import os
@@ -123,7 +123,7 @@ class TestOutage:
             tells(watcher.later(minutes=5), name, "The parser reads headers.")
         return watcher
 
-    def test_nobody_is_sent_a_prompt_and_it_is_said_once(
+    def test_no_prompt_is_sent_and_one_warning_is_printed(
         self, down: Watcher, repository: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monitor = Monitor(down.later(hours=2).guard(), SENDS, lambda _report: None)

@@ -1,4 +1,4 @@
-"""The task that comes with a prompt: claimed for the agent that there is, or only shown."""
+"""The task that a prompt names: claimed for the agent, or only shown."""
 
 import json
 from pathlib import Path

@@ -80,7 +80,7 @@ def test_many_are_named_in_part() -> None:
         pytest.param(6, True, 4, id="quiet for more than twice as long as usual"),
         pytest.param(9, True, 0, id="quiet as it may be"),
         pytest.param(None, True, 0, id="of no known rhythm"),
-        pytest.param(6, False, 3, id="and nobody is silent yet"),
+        pytest.param(6, False, 3, id="and no agent is silent yet"),
     ],
 )
 def test_an_outage_shows_before_all_are_silent(
@@ -110,7 +110,9 @@ def test_each_rule_decides(rules: OutageRules, silent: int) -> None:
 
 
 @given(st.lists(st.floats(0, 1000), max_size=30), st.integers(0, 20))
-def test_nobody_at_work_is_in_one_and_it_is_never_small(ages: list[float], working: int) -> None:
+def test_no_agent_at_work_is_in_an_outage_and_it_is_never_small(
+    ages: list[float], working: int
+) -> None:
     found = find_outage(fleet(*ages, working=working), NOW, OutageRules())
     if found is not None:
         assert not any(one.agent_id.startswith("w") for one in found.agents)

@@ -153,7 +153,7 @@ def test_rescues_succeed_when_they_make_commits() -> None:
         ([0.0], 0.0),
         ([float("nan"), float("inf"), -1.0, 1e300], None),
     ],
-    ids=["nobody told", "some told", "free", "no figures"],
+    ids=["no CLI reported", "some reported", "free", "no figures"],
 )
 def test_the_cost_is_what_was_told(costs: list[float | None], expected: float | None) -> None:
     report = counted(*(checked(n, cost=cost) for n, cost in enumerate(costs, 1)))

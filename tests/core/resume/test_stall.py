@@ -1,4 +1,4 @@
-"""One silence: what begins another, what is only an echo of the prompt, and how many prompts it is worth."""
+"""What begins a new silence, what is only an echo of the prompt, and how many prompts a silence gets."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Whether an agent is to be woken."""
+"""Whether an agent may be sent a prompt."""
 
 import json
 import time
@@ -42,7 +42,7 @@ def test_an_agent_that_has_ended_is_not_woken() -> None:
     assert should_send_resume("a1") == (False, "it has ended: completed")
 
 
-def test_an_agent_that_nobody_knows_is_an_error() -> None:
+def test_an_unknown_agent_is_an_error() -> None:
     with pytest.raises(Refused):
         should_send_resume("nobody")
 

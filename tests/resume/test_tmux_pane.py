@@ -1,4 +1,4 @@
-"""A prompt in a terminal: to the recorded process only, as one paste, and never to a shell that it left behind."""
+"""A prompt is pasted for the recorded process only, as one paste, and never for a shell that it left behind."""
 
 import os
 import signal

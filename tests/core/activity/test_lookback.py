@@ -1,4 +1,4 @@
-"""How far one looks back for an agent: its rhythm, what was learned of it, and who decides."""
+"""How far guard looks back for an agent: its rhythm, lessons, settings, and which of them decides."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

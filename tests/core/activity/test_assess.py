@@ -1,4 +1,4 @@
-"""Each rule and figure by which signs of activity are summed up."""
+"""The rules and figures of an assessment, noise, and how stale an agent is."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -209,7 +209,7 @@ SIGNALS = st.builds(
 
 
 @given(st.lists(SIGNALS, max_size=12), st.floats(1, 5000))
-def test_whoever_is_active_has_fresh_signs_that_can_be_trusted(
+def test_an_active_agent_has_fresh_signs_that_can_be_trusted(
     signals: list[Signal], lookback: float
 ) -> None:
     found = assessed(*signals, lookback=lookback)

@@ -1,4 +1,4 @@
-"""Whatever lies where agents leave their files: the look ends soon, says so once, and the rest is assessed."""
+"""Hostile files where agents leave theirs: a look ends soon, warns once, and assesses the rest."""
 
 import os
 import socket
@@ -161,7 +161,7 @@ def test_times_in_the_future_prove_nothing(tmp_path: Path, subject: Look) -> Non
     )
     seen = collect(looked, ActivityTerms(), all_sources=True)
     found = assess(seen.signals, looked.now, ActivityTerms())
-    # That a message was moved is told by a time that nobody can set.
+    # The ctime shows that a message was moved, and no program can set it.
     assert {one.source for one in found.signals} <= {"INBOX_PROCESSING"}
     assert any("in the future" in one for one in found.passed_over)
 

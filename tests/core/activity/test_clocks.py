@@ -1,4 +1,4 @@
-"""Sleep, restarts and clocks that are set are no silence."""
+"""Sleep, restarts and clocks that are set do not count as silence."""
 
 from datetime import UTC, datetime, timedelta
 

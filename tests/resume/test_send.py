@@ -1,4 +1,4 @@
-"""Prompts that are sent: from evidence, by files and programs, within a budget that nothing exceeds."""
+"""Prompts are written from evidence and sent by files and programs, never beyond the budget."""
 
 import json
 import os
@@ -33,7 +33,9 @@ def sent(watcher: Watcher) -> list[ResumeSent]:
     return [entry.event for entry in entries if isinstance(entry.event, ResumeSent)]
 
 
-def test_an_active_agent_gets_none_unless_nobody_looks(watcher: Watcher, inbox: Path) -> None:
+def test_an_active_agent_gets_none_unless_activity_is_not_checked(
+    watcher: Watcher, inbox: Path
+) -> None:
     watcher.spawn()
     tells(watcher, "The parser reads headers.", progress=40)
     soon = watcher.later(minutes=5)
