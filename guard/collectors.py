@@ -1,7 +1,7 @@
-"""For packages that know more signs of activity than guard: what a collector of theirs is given, and what it yields.
+"""The public module for packages that add collectors of signs of activity: what a collector is given, and what it yields.
 
-A package offers it as an entry point of the group `guard.collectors`. The name of the entry point, behind `X_`, is the name of
-the source.
+A package offers a collector as an entry point of the group `guard.collectors`. The source is named `X_` and the name of the
+entry point.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,34 +23,34 @@ class Subject:
     agent_id: str
     task_id: str
     root: Path | None
-    """The work tree in which it works, if one is known."""
+    """The work tree that the agent works in, if one is known."""
     alone: bool
-    """Whether nobody else is known to work in that work tree."""
+    """Whether no other agent is known to work in that work tree."""
     since: datetime
-    """What is older does not count."""
+    """Older signs do not count."""
     now: datetime
     pid: int | None
     tmux_session: str | None
     session: str | None
-    """The id of its session in the agent's own program."""
+    """The id of the agent's session in its own CLI."""
 
 
 class Sign(NamedTuple):
     """One sign that the agent may be at work."""
 
     at: datetime
-    """With a zone."""
+    """With a time zone."""
     detail: str
     """What was seen, in a few words."""
     message: str = ""
-    """What the agent said, where the sign is a message: it may be noise."""
+    """The agent's words, where the sign is a message: they may be noise."""
 
 
 def collector(*, tier: Tier) -> Callable[[C], C]:
-    """Set how far guard trusts a collector; without this it is in the third tier."""
+    """Declare how far a collector is to be trusted; without a declaration it is of the third tier."""
 
-    def told(collect: C) -> C:
+    def mark(collect: C) -> C:
         collect.guard_tier = tier  # type: ignore[attr-defined]
         return collect
 
-    return told
+    return mark

@@ -92,5 +92,7 @@ def _ask(collector: Collector, subject: AgentSubject, warnings: list[str]) -> li
 def _is_enough(found: Iterable[Signal], subject: AgentSubject, terms: ActivityTerms) -> bool:
     # More signs of the first tier would not change the verdict.
     now = subject.now
-    spoken = {one.source for one in found if one.tier == 1 and rejection(one, now, terms) is None}
-    return len(spoken) >= _ENOUGH
+    active_sources = {
+        one.source for one in found if one.tier == 1 and rejection(one, now, terms) is None
+    }
+    return len(active_sources) >= _ENOUGH

@@ -85,8 +85,8 @@ def _require_usable(session: tmux.Session, state: tuple[str, ...]) -> None:
     if list(state[:2]) != session.identity.split("/")[:2]:
         raise CannotPaste("another tmux server answers now")
     # Known since tmux 3.7; earlier ones answer nothing.
-    asked = tmux.call(session.socket_path, "display-message", "-p", "-t", state[2], _BRACKETS)
-    if asked.stdout.strip() == b"0":
+    answer = tmux.call(session.socket_path, "display-message", "-p", "-t", state[2], _BRACKETS)
+    if answer.stdout.strip() == b"0":
         raise CannotPaste(f"the program in {pane} takes no paste, and would read it line by line")
 
 

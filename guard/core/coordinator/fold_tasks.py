@@ -41,7 +41,7 @@ from guard.core.coordinator.upkeep_events import (
     TaskCommitRecorded,
     TaskRolledBack,
 )
-from guard.core.failures.pattern import FailurePattern, recorded
+from guard.core.failures.pattern import FailurePattern, add_occurrence
 
 _COMMIT = ("commit_sha", "base_sha", "files_modified", "branch")
 _ROLLBACK = ("task_id", "commits", "head", "to_sha", "branch", "reason")
@@ -259,7 +259,7 @@ def _abort_dependents(board: Board, event: TaskRolledBack) -> None:
 
 def _pattern(board: Board, event: FailurePatternRecorded) -> None:
     pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
-    once_more = recorded(pattern, event.task_id, event.cause)
+    once_more = add_occurrence(pattern, event.task_id, event.cause)
     board.failure_patterns[event.failure_type] = once_more
 
 

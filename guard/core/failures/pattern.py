@@ -26,7 +26,7 @@ class FailureWarning(Frozen):
     common_causes: tuple[Line, ...]
 
 
-def recorded(pattern: FailurePattern, task: str, cause: str | None) -> FailurePattern:
+def add_occurrence(pattern: FailurePattern, task: str, cause: str | None) -> FailurePattern:
     """The pattern after one more occurrence, with the causes found last."""
     causes = pattern.common_causes
     if cause and cause not in causes:

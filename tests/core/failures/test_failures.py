@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard.core.failures.diagnose import KINDS, MOST_CHARACTERS, failure_cause, failure_kind
-from guard.core.failures.pattern import MOST_CAUSES, FailurePattern, FailureWarning, recorded
+from guard.core.failures.pattern import MOST_CAUSES, FailurePattern, FailureWarning, add_occurrence
 from guard.core.failures.warn import is_relevant, keywords, warnings_for, warnings_text
 from guard.core.plan.model import PlanTask
 
@@ -212,7 +212,7 @@ def test_a_warning_comes_from_the_third_occurrence_on() -> None:
     pattern = FailurePattern()
     found = []
     for name in ("A", "B", "A"):
-        pattern = recorded(pattern, name, "Assertion wrong")
+        pattern = add_occurrence(pattern, name, "Assertion wrong")
         found.append(len(warnings_for(task("tests"), {"test_failures": pattern})))
     assert found == [0, 0, 1]
     assert pattern.model_dump() == {
@@ -226,11 +226,11 @@ def test_a_warning_comes_from_the_third_occurrence_on() -> None:
 def test_causes_are_bounded() -> None:
     pattern = FailurePattern()
     for number in range(MOST_CAUSES + 5):
-        pattern = recorded(pattern, "A", f"cause {number} {'x' * 1000}")
+        pattern = add_occurrence(pattern, "A", f"cause {number} {'x' * 1000}")
     assert pattern.count == MOST_CAUSES + 5
     assert len(pattern.common_causes) == MOST_CAUSES
     assert FailurePattern.model_validate(pattern.model_dump()) == pattern
-    assert recorded(pattern, "A", None).common_causes == pattern.common_causes
+    assert add_occurrence(pattern, "A", None).common_causes == pattern.common_causes
 
 
 def test_the_most_frequent_comes_first_with_its_evidence() -> None:
