@@ -55,14 +55,14 @@ class Leftovers:
         """Commit the files; the rescue says why not, where it commits nothing."""
         if self.settings.rescue.command and not dry and not on_branch:
             try:
-                return self._by_program(self._program())
+                return self._commit_by_program(self._find_program())
             except _NoProgram as error:
                 self.warn(f"{error}; guard uses its own rescue instead")
         elif self.settings.rescue.command:
             self.warn(
                 "with --dry-run or --branch guard uses its own rescue, not the rescue command"
             )
-        return self._by_guard(dry, on_branch)
+        return self._commit_by_guard(dry, on_branch)
 
     def only_keep(self, reason: str, why: str) -> Rescue:
         """Take a snapshot and commit nothing."""
@@ -75,7 +75,7 @@ class Leftovers:
             detail=fit_line(f"kept in the snapshot only: {why}"),
         )
 
-    def _by_guard(self, dry: bool, on_branch: bool) -> Rescue:
+    def _commit_by_guard(self, dry: bool, on_branch: bool) -> Rescue:
         subject, settings = self.subject, self.settings.rescue
         orders = Orders(
             run=subject.iteration.run,
@@ -85,7 +85,7 @@ class Leftovers:
             since=subject.baseline.at,
             paths=self._paths(),
             held=self._held(),
-            grouping=self._planned_by_agent if settings.planner == "agent" else group_changes,
+            grouping=self._plan_by_agent if settings.planner == "agent" else group_changes,
             on_branch=on_branch,
             dry=dry,
             hooks=settings.rescue_hooks == "run",
@@ -118,7 +118,7 @@ class Leftovers:
             return None
         return os.fsencode(path.relative_to(root))
 
-    def _planned_by_agent(self, changes: Sequence[Changed]) -> list[Group]:
+    def _plan_by_agent(self, changes: Sequence[Changed]) -> list[Group]:
         """Ask the agent for its plan of the commits; the rules plan them where it has none that is sound."""
         from guard.probe import Topic, consult
 
@@ -143,7 +143,7 @@ class Leftovers:
             return group_changes(changes)
         return plan
 
-    def _program(self) -> list[str]:
+    def _find_program(self) -> list[str]:
         # A program that lies in the work tree is found only by its path.
         from guard.probe.environment import find_program, probe_environment
 
@@ -157,10 +157,10 @@ class Leftovers:
             raise _NoProgram(f"there is no rescue command {name!r}")
         return [program, *words]
 
-    def _by_program(self, argv: list[str]) -> Rescue:
+    def _commit_by_program(self, argv: list[str]) -> Rescue:
         """Run the user's program; it is judged by its commits against a snapshot from before, not by what it prints."""
         subject, limit = self.subject, self.settings.rescue.time_limit_seconds
-        expected = self._expected(limit)
+        expected = self._expect_commits(limit)
         before = self._commits()
         try:
             done = run(
@@ -190,7 +190,7 @@ class Leftovers:
             detail=fit_line(said + note),
         )
 
-    def _expected(self, time_limit: float) -> ExpectedCommits:
+    def _expect_commits(self, time_limit: float) -> ExpectedCommits:
         subject = self.subject
         occasion = Occasion("rescue", self.now, subject.iteration.run, subject.iteration.number)
         limits = SnapshotLimits.of(self.settings.rescue)

@@ -39,7 +39,7 @@ class KeptOutput:
         with suppress(OSError):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             self._delete_oldest()
-        files = _created(self._path("stdout")), _created(self._path("stderr"))
+        files = _create(self._path("stdout")), _create(self._path("stderr"))
         try:
             yield files
         finally:
@@ -121,7 +121,7 @@ def unwatched_since(guard: Invocation, iteration: Iteration) -> float | None:
     return None if last is not None and last.left_open else kept.watched_until()
 
 
-def _created(path: Path) -> BinaryIO:
+def _create(path: Path) -> BinaryIO:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return open(os.open(path, flags, 0o600), "wb")

@@ -45,15 +45,19 @@ def after_iteration(
     if state.state == "open":
         return (recorded,)
     is_trial = state.state == "half_open"
-    risen = _risen(state.counts, tally(state.counts, recorded))
+    risen = _counts_risen(state.counts, tally(state.counts, recorded))
     cause = _limit_reached(risen, policy) or (_failed_again(state, risen) if is_trial else None)
     if cause is not None:
         cooldown = state.cooldown_seconds * 2
-        return (recorded, _opened(state, policy, cause, cooldown, moment, stamp.next(), head))
-    return (recorded, _judged(state, recorded, moment, stamp.next())) if is_trial else (recorded,)
+        return (recorded, _open(state, policy, cause, cooldown, moment, stamp.next(), head))
+    return (
+        (recorded, _settle_trial(state, recorded, moment, stamp.next()))
+        if is_trial
+        else (recorded,)
+    )
 
 
-def _risen(before: BreakerCounts, after: BreakerCounts) -> dict[str, int]:
+def _counts_risen(before: BreakerCounts, after: BreakerCounts) -> dict[str, int]:
     # Each reason to open that this iteration gave, with its count now.
     counts = {
         "no_commits": (before.streak, after.streak),
@@ -83,7 +87,7 @@ def _failed_again(state: Breaker, risen: dict[str, int]) -> str | None:
     return state.reason if again else None
 
 
-def _judged(
+def _settle_trial(
     state: Breaker, recorded: BreakerRecorded, moment: Moment, stamp: Stamp
 ) -> BreakerEvent:
     if has_brought_work(recorded):
@@ -98,7 +102,7 @@ def _judged(
     )
 
 
-def _opened(
+def _open(
     state: Breaker,
     policy: BreakerPolicy,
     reason: str,
@@ -132,7 +136,7 @@ def trip(
     head: str | None = None,
 ) -> BreakerOpened:
     """Open the breaker by hand; one that is open already begins its cooldown again."""
-    return _opened(state, policy, reason, state.cooldown_seconds, moment, stamp, head)
+    return _open(state, policy, reason, state.cooldown_seconds, moment, stamp, head)
 
 
 def reset(state: Breaker, *, reason: str, moment: Moment, stamp: Stamp) -> BreakerClosed:

@@ -181,7 +181,7 @@ class BreakerFold(Fold[Breaker]):
                 self._fields, self._counts = {**_CLOSED}, BreakerCounts()
             case _:
                 assert_never(event)
-        self._history.append(_happening(event))
+        self._history.append(_history_line(event))
 
     def _open(self, event: BreakerOpened) -> None:
         state = self._fields
@@ -208,7 +208,7 @@ def _trial(event: TrialClaimed) -> Trial:
     )
 
 
-def _happening(event: BreakerEvent) -> Happening:
+def _history_line(event: BreakerEvent) -> Happening:
     what: Any = event.type.removeprefix("breaker_")
     return Happening(
         at=event.at,

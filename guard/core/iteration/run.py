@@ -110,7 +110,7 @@ class RunFold(Fold[Run]):
                 self._session_seen(event)
             case IterationEnded():
                 begun = state["open_iteration"]
-                state["last_iteration"] = self._ended(event, begun)
+                state["last_iteration"] = self._end_of(event, begun)
                 if begun is not None and begun.number == event.iteration:
                     state["open_iteration"] = None
             case RunEnded():
@@ -125,7 +125,7 @@ class RunFold(Fold[Run]):
         self._fields["open_iteration"] = begun.with_session(event)
 
     @staticmethod
-    def _ended(event: IterationEnded, begun: OpenIteration | None) -> EndedIteration:
+    def _end_of(event: IterationEnded, begun: OpenIteration | None) -> EndedIteration:
         known = begun if begun is not None and begun.number == event.iteration else None
         return EndedIteration(
             number=event.iteration,
