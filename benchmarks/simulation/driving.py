@@ -18,7 +18,7 @@ from guard.core.iteration.events import DirtyFile
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work, count_work
-from guard.core.work.uncommitted import changed_since, left_over, mixed_with_users
+from guard.core.work.leftovers import files_changed_since, find_leftovers, paths_with_users_work
 from guard.git.dirty import Dirty
 from guard.iteration.attribution import LeftByIteration
 
@@ -49,7 +49,7 @@ class SimulatedCheck(Check):
     def _look(self) -> Evidence:
         world, session = self._world, self._session
         now = world.dirty()
-        changed = changed_since(world.before, now)
+        changed = files_changed_since(world.before, now)
         self._found = LeftByIteration(Dirty((), {}), changed, frozenset())
         return Evidence(
             at=self._now(),
@@ -57,7 +57,7 @@ class SimulatedCheck(Check):
             probed=self._probed,
             waited_seconds=self._waited,
             work=count_work(world.repository.history(world.baseline)),
-            uncommitted=left_over(world.before, now),
+            uncommitted=find_leftovers(world.before, now),
             output=session.output,
             agent_ended=session.agent_ended,
             can_ask=session.can_ask,
@@ -95,7 +95,7 @@ class SimulatedKeeper(WorkKeeper):
     world: World
 
     def shared_with_user(self, left: tuple[DirtyFile, ...]) -> dict[str, str]:
-        return dict.fromkeys(mixed_with_users(self.world.before, left), "mixed")
+        return dict.fromkeys(paths_with_users_work(self.world.before, left), "mixed")
 
     def keep_lost(self, work: Work) -> None:
         """What was thrown away is there to be found again in any case."""

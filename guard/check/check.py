@@ -22,7 +22,7 @@ from guard.core.check.report import CheckResult
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import count_work
-from guard.core.work.uncommitted import left_over, replaced_since
+from guard.core.work.leftovers import count_replaced, find_leftovers
 from guard.errors import RepositoryProblem
 from guard.git.dirty import Dirty
 from guard.git.history import history
@@ -96,7 +96,7 @@ class Check:
         try:
             evidence = self._look()
             self._looks.append(evidence)
-            if evidence.uncommitted.any:
+            if evidence.uncommitted.has_any:
                 self._snapshot = self._keeper.snapshot()
         except RepositoryProblem as error:
             raise self._keeper.after_snapshot(error) from None
@@ -149,7 +149,7 @@ class Check:
             probed=self._probed,
             waited_seconds=self.waited_before + self._waited,
             work=work.model_copy(update={"warnings": (*work.warnings, *self._warnings())}),
-            uncommitted=left_over(baseline.dirty, dirty, work.stashed, aside),
+            uncommitted=find_leftovers(baseline.dirty, dirty, work.stashed, aside),
             output=subject.output,
             agent_ended=has_agent_ended(subject.iteration),
             ended_by_guard=subject.ended_by_guard,
@@ -171,7 +171,7 @@ class Check:
             yield _NOTHING_BEFORE
         if found.aside:
             yield f"{plural(len(found.aside), 'file')} changed while no guard was watching, and count as the user's"
-        if replaced_since(baseline.dirty, found.dirty.files) and baseline.kept:
+        if count_replaced(baseline.dirty, found.dirty.files) and baseline.kept:
             yield f"the user's work from before the iteration is safe: {baseline.kept}"[:512]
 
     def _remember(self, evidence: Evidence, decision: Verdict | Step) -> None:
@@ -244,7 +244,7 @@ class Check:
         # Before any verdict is given: a snapshot of what is uncommitted, and the final rescue where it is due.
         if evidence.work.lost_tips:
             self._keeper.keep_lost(evidence.work)
-        if not evidence.uncommitted.any:
+        if not evidence.uncommitted.has_any:
             if self._keeper.may_be_hidden() or verdict.reason == "nothing_to_do":
                 self._snapshot = self._keeper.snapshot()
                 self._keeper.warn_of_unread(self._snapshot)

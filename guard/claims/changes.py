@@ -14,7 +14,7 @@ from guard.core.agents.baseline import Ground
 from guard.core.base.paths import spell, unspell
 from guard.core.claims.evidence import WorkSinceBaseline
 from guard.core.iteration.events import DirtyFile
-from guard.core.work.uncommitted import changed_since
+from guard.core.work.leftovers import files_changed_since
 from guard.errors import RepositoryProblem
 from guard.git.changed_paths import Committed, committed
 from guard.git.dirty import dirty
@@ -115,7 +115,7 @@ class _Search:
         known = {file.path for file in before}
         left = known - {file.path for file in now.files}
         found = {unspell(path) for path in left if not path.endswith("/")}
-        for file in changed_since(before, now.files):
+        for file in files_changed_since(before, now.files):
             paths = now.paths([file])
             if file.path in known and file.path in now.members:
                 paths = (path for path in paths if self._is_new(repository, path))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from guard.core.base.text import plural
 from guard.core.iteration.baseline import Baseline
-from guard.core.work.history import Commit, History, imported
+from guard.core.work.history import Commit, History, foreign_commits
 from guard.errors import RepositoryProblem
 from guard.git.commits import CHILDREN_FIRST, CommitList, changes, listed, resolving
 from guard.git.gitdir_files import fetched_by_name, shallow_digest
@@ -27,7 +27,7 @@ _MOST_COMPARED = 500
 
 def compared(git: RepositoryReader, facts: History, before: Sequence[str]) -> History:
     """The facts, with what is to be known of commits that may repeat or replace others."""
-    foreign = imported(facts)
+    foreign = foreign_commits(facts)
     own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
     plain = [commit for commit in own if len(commit.parents) < 2]
     merges = [commit.oid for commit in own if len(commit.parents) > 1]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from guard.core.iteration.baseline import Baseline
 from guard.core.iteration.events import DirtyFile
-from guard.core.work.uncommitted import changed_since, mixed_with_users
+from guard.core.work.leftovers import files_changed_since, paths_with_users_work
 from guard.git.dirty import Dirty, dirty
 from guard.git.locate import Repository
 from guard.git.reflogs import brought_back
@@ -62,7 +62,7 @@ def left_by_iteration(
 ) -> LeftByIteration:
     """Compare the work tree with the baseline; paths that changed last in one of the times `away` are set aside."""
     now = dirty(repository, environ, time_limit, like=baseline.dirty)
-    changed = changed_since(baseline.dirty, now.files)
+    changed = files_changed_since(baseline.dirty, now.files)
     meanwhile = (_changed_while(absence, repository.root, changed, now) for absence in away)
     return LeftByIteration(now, changed, aside.union(*meanwhile))
 
@@ -79,7 +79,7 @@ def shared_with_user(
     if baseline.stash and left:
         back = brought_back(repository, baseline.stash, environ, time_limit)
         found |= {file.path: STASHED for file in left if file.path in back}
-    return found | dict.fromkeys(mixed_with_users(baseline.dirty, left), MIXED)
+    return found | dict.fromkeys(paths_with_users_work(baseline.dirty, left), MIXED)
 
 
 def _changed_while(

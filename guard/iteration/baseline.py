@@ -12,7 +12,7 @@ from guard.core.iteration.baseline import BASELINE, EMPTY, Baseline
 from guard.core.iteration.events import BaselineRecorded, DirtyFile, RepositoryStanding
 from guard.core.work.count import Work
 from guard.core.work.history import EMPTY_TREES
-from guard.core.work.uncommitted import attributed
+from guard.core.work.leftovers import attribute_files
 from guard.errors import RepositoryProblem
 from guard.git.dirty import dirty
 from guard.git.gitdir_files import shallow_digest
@@ -59,7 +59,9 @@ def take(
         stash=stash(repository, refs.names.get("refs/stash")),
         shallow=shallow_digest(repository),
         reflogs=lengths(repository),
-        dirty=attributed(dirty(repository, environ, time_limit, (*carried, *like)).files, carried),
+        dirty=attribute_files(
+            dirty(repository, environ, time_limit, (*carried, *like)).files, carried
+        ),
         pin=None,
         pinned=None,
         warnings=(),

@@ -32,7 +32,7 @@ from guard.core.resume.evidence import (
 )
 from guard.core.resume.prompt import MOST_FILES, MOST_LINES
 from guard.core.team.state import TEAM
-from guard.core.work.uncommitted import changed_since
+from guard.core.work.leftovers import files_changed_since
 from guard.errors import GuardError
 from guard.git.dirty import dirty
 from guard.git.locate import Repository, at
@@ -179,4 +179,4 @@ class StalledAgent:
         before = begun.dirty if begun is not None and begun.incarnation == agent.incarnation else ()
         seconds = self.guard.users_config.settings.completion_check.git_timeout_seconds
         now = dirty(repository, self.guard.environ, seconds, before)
-        return tuple(one.path for one in changed_since(before, now.files))[:_MOST_NAMES]
+        return tuple(one.path for one in files_changed_since(before, now.files))[:_MOST_NAMES]

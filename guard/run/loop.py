@@ -95,7 +95,7 @@ class Loop:
         done = len({(report.run, report.iteration) for report in self._reports})
         if self._reports and is_still_open(self._guard, self._reports[-1]):
             done -= 1
-        unsaved = bool(self._reports) and self._reports[-1].uncommitted.any
+        unsaved = bool(self._reports) and self._reports[-1].uncommitted.has_any
         return before_iteration(
             self._plan.limits, done, self._elapsed_seconds(), left, self._code, unsaved
         )

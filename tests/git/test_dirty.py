@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from guard.core.iteration.events import DirtyFile
-from guard.core.work.uncommitted import Uncommitted, changed_since
+from guard.core.work.leftovers import Uncommitted, files_changed_since
 from guard.errors import RepositoryProblem
 from guard.git.dirty import MOST_LISTED, dirty
 from tests.support import commit, git, write
@@ -303,7 +303,7 @@ def test_a_file_of_the_users_is_told_from_very_many_new_ones_beside_it(project: 
     for number in range(MOST_LISTED + 1):
         write(project / f"{number}.txt", "x")
     now = dirty(located(project), os.environ, like=baseline.dirty)
-    left = changed_since(baseline.dirty, now.files)
+    left = files_changed_since(baseline.dirty, now.files)
     assert [file.path for file in left] == ["./"]
     assert sorted(now.paths(left)) == sorted(b"%d.txt" % n for n in range(MOST_LISTED + 1))
     assert left_since(baseline, project) == Uncommitted(untracked=("./",), users=2)

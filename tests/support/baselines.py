@@ -8,7 +8,7 @@ from guard.core.iteration.baseline import Baseline, BaselineFold
 from guard.core.iteration.events import BaselineRecorded, DirtyFile
 from guard.core.log.record import Position
 from guard.core.work.count import Work, count_work
-from guard.core.work.uncommitted import Uncommitted, left_over
+from guard.core.work.leftovers import Uncommitted, find_leftovers
 from guard.git.dirty import dirty
 from guard.git.history import history
 from guard.git.locate import Repository, find
@@ -46,4 +46,4 @@ def work_since(baseline: Baseline, folder: Path, others: Container[str] = ()) ->
 def left_since(baseline: Baseline, folder: Path) -> Uncommitted:
     """What was left uncommitted since a baseline."""
     now = dirty(located(folder), os.environ, like=baseline.dirty)
-    return left_over(baseline.dirty, now.files)
+    return find_leftovers(baseline.dirty, now.files)

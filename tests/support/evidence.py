@@ -7,7 +7,7 @@ from guard.core.classify import Classification, Outcome
 from guard.core.probe.answer import LASTING, Answer, ProbeFailure, ProbeResult
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work
-from guard.core.work.uncommitted import Uncommitted
+from guard.core.work.leftovers import Uncommitted
 from tests.support.events import MOMENT
 
 OID = "1" * 40

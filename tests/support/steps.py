@@ -6,7 +6,7 @@ from guard.core.check.report import BreakerLine, CheckReport, Fact
 from guard.core.github.report import Push, StepReport
 from guard.core.snapshots.snapshot import HeldBack, PlannedCommit, Rescue
 from guard.core.work.count import CommitLine, Work
-from guard.core.work.uncommitted import Uncommitted
+from guard.core.work.leftovers import Uncommitted
 
 __all__ = ["NO_PUSH", "checked", "step"]
 OID = "a" * 40

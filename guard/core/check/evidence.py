@@ -14,7 +14,7 @@ from guard.core.iteration.events import Process, Seconds
 from guard.core.probe.answer import ProbeResult
 from guard.core.snapshots.snapshot import Rescue
 from guard.core.work.count import Work
-from guard.core.work.uncommitted import Uncommitted
+from guard.core.work.leftovers import Uncommitted
 
 MOST_LIVING = 64
 

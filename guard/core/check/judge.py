@@ -152,7 +152,7 @@ def _says_complete(seen: Evidence, policy: Policy) -> Decision | None:
         return Verdict(
             "complete", "rescued", f"{plural(len(seen.rescue.commits), 'commit')} by the rescue"
         )
-    if seen.uncommitted.any:
+    if seen.uncommitted.has_any:
         if seen.rescue is not None or not seen.uncommitted.names or not may_commit(seen, policy):
             return None
         return Step("rescue", "the agent says it is done and left work uncommitted")
@@ -197,7 +197,7 @@ def _give_up(seen: Evidence, policy: Policy) -> Decision:
     if seen.uncommitted.stashed and not seen.uncommitted.names:
         where = f"`git stash apply {seen.uncommitted.stashed[-1]}` brings it back"
         return Verdict("timeout", "uncommitted", f"no commits, and work was stashed: {where}")
-    if seen.uncommitted.any:
+    if seen.uncommitted.has_any:
         return Verdict("timeout", "uncommitted", "no commits, and work was left uncommitted")
     if last is not None and last.failure is not None:
         return Verdict("timeout", "no_answer", last.detail)

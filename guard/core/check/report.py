@@ -15,7 +15,7 @@ from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.iteration.events import DirtyFile, Seconds, Status
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.core.work.count import Work
-from guard.core.work.uncommitted import Uncommitted
+from guard.core.work.leftovers import Uncommitted
 
 EXIT_OF: dict[Status, int] = {
     "complete": 0,

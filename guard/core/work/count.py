@@ -1,8 +1,7 @@
-"""What counts as new work: the agent's own commits since the baseline.
+"""Count the agent's own commits since the baseline.
 
-A new commit counts if it was made here, changes something, and does not repeat a change that was there before. A merge counts
-only where it had to resolve something: what it brings in is counted by itself. Commits that cancel each other out are
-counted, and `net_change` says that nothing came of them.
+A new commit counts if it was made here, changes something, and repeats no earlier change. A merge counts only if it resolves
+a conflict: the commits that it brings in count themselves. Commits that cancel each other out count, and `net_change` is False.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,46 +9,53 @@ from typing import Literal, NamedTuple
 
 from guard.core.base.fields import Count, Frozen, Line, Oid
 from guard.core.base.text import visible
-from guard.core.work.history import EMPTY_TREES, Commit, History, imported, leading_to, reachable
+from guard.core.work.history import (
+    EMPTY_TREES,
+    Commit,
+    History,
+    descendants_of,
+    foreign_commits,
+    reachable_from,
+)
 
 MOST_LINES = 50
 _LONGEST = 512
 
 
 class CommitLine(Frozen):
-    """One commit in a list for people."""
+    """One commit, as lists show it."""
 
     oid: Oid
     subject: Line
     branch: Line | None
-    """The ref on which it is, by its full name."""
+    """The full name of the ref that has the commit."""
 
 
 class Work(Frozen):
-    """What became of the repository's history since the baseline."""
+    """What changed in the repository's history since the baseline."""
 
     new_commits: Count = 0
-    """The agent's own."""
+    """The agent's own new commits."""
     empty: Count = 0
     """Commits that change nothing."""
     copies: Count = 0
-    """Commits that repeat a change that was there before: picked, rebased, or amended in their message only."""
+    """Commits that repeat an earlier change: picked, rebased, or amended in their message only."""
     merges: Count = 0
-    """Merges that only bring in what is counted by itself."""
+    """Merges that only bring in commits that are counted themselves."""
     rewritten: Count = 0
-    """Commits of before that were replaced by others."""
+    """Earlier commits that others replaced."""
     lost: Count = 0
-    """Commits, of before or since, that no ref leads to and that nothing replaces."""
+    """Commits, earlier or new, that no ref leads to and that no other commit replaces."""
     imported: Count = 0
-    """Commits that came from elsewhere."""
+    """Commits that came from another repository or work tree."""
     on_other_branches: Count = 0
     """How many of the new commits are not on the branch on which the iteration began."""
     rescued: Count = 0
     """Guard's own commits."""
     unrelated: bool = False
-    """Whether a new commit begins a history of its own."""
+    """Whether a new commit has no parent, beside an existing history."""
     net_change: bool = False
-    """Whether something came of the new commits; False where they cancel each other out."""
+    """Whether the new commits changed anything in sum; False if they cancel each other out."""
     head: Oid | None = None
     branch: Line | None = None
     branch_changed: bool = False
@@ -57,22 +63,21 @@ class Work(Frozen):
     """The newest of the new commits."""
     other_branches: tuple[Line, ...] = ()
     lost_tips: tuple[Oid, ...] = ()
-    """The commits by which all that is lost can be found again."""
+    """The commits from which all lost commits can be found again."""
     stashed: tuple[Oid, ...] = ()
-    """Entries of the stash that were made since: work that is not committed."""
+    """Stash entries made since the baseline: uncommitted work."""
     warnings: tuple[Line, ...] = ()
 
 
 def count_work(history: History) -> Work:
-    """Sort every commit into one kind, and count."""
-    foreign = imported(history)
+    foreign = foreign_commits(history)
     own = [commit for oid, commit in history.commits.items() if oid not in foreign]
-    before = _patches(history, (*history.earlier, *(commit.oid for commit in history.removed)))
+    before = _patch_ids(history, (*history.earlier, *(commit.oid for commit in history.removed)))
     kinds = {commit.oid: _kind(commit, history, before) for commit in own}
     new = {oid: history.commits[oid] for oid, kind in kinds.items() if kind == "new"}
     count = list(kinds.values()).count
-    rewritten, lost = _gone(history, own)
-    places = _Places(history)
+    rewritten, lost = _find_lost(history, own)
+    places = _Branches(history)
     elsewhere = [oid for oid in new if oid not in places.home]
     return Work(
         new_commits=len(new),
@@ -85,13 +90,13 @@ def count_work(history: History) -> Work:
         on_other_branches=len(elsewhere),
         rescued=count("rescued"),
         unrelated=history.before_head is not None and any(not c.parents for c in new.values()),
-        net_change=_net_change(history, new),
+        net_change=_has_net_change(history, new),
         head=history.head,
         branch=_cut(history.branch),
         branch_changed=history.branch != history.before_branch,
         commits=tuple(places.line(commit) for commit in list(new.values())[:MOST_LINES]),
         other_branches=tuple(places.names_of(elsewhere))[:MOST_LINES],
-        lost_tips=_tips(lost)[:MOST_LINES],
+        lost_tips=_find_tips(lost)[:MOST_LINES],
         stashed=history.stashed,
         warnings=tuple(_cut(warning) or "" for warning in history.warnings),
     )
@@ -107,7 +112,7 @@ def _kind(commit: Commit, history: History, before: frozenset[str]) -> _Kind:
         return "new" if commit.oid in history.resolving else "merge"
     if commit.tree in _parent_trees(commit, history):
         return "empty"
-    return "new" if before.isdisjoint(_patches(history, [commit.oid])) else "copy"
+    return "new" if before.isdisjoint(_patch_ids(history, [commit.oid])) else "copy"
 
 
 def _parent_trees(commit: Commit, history: History) -> set[str]:
@@ -117,20 +122,20 @@ def _parent_trees(commit: Commit, history: History) -> set[str]:
     return {parent.tree for parent in known if parent is not None}
 
 
-def _patches(history: History, oids: Iterable[str]) -> frozenset[str]:
+def _patch_ids(history: History, oids: Iterable[str]) -> frozenset[str]:
     known = (history.changes[oid].patches for oid in oids if oid in history.changes)
     return frozenset[str]().union(*known)
 
 
-def _gone(history: History, own: Sequence[Commit]) -> tuple[int, list[Commit]]:
-    """How many commits of before were replaced, and which commits are lost.
+def _find_lost(history: History, own: Sequence[Commit]) -> tuple[int, list[Commit]]:
+    """Return how many earlier commits were replaced, and which commits are lost.
 
-    Replaced is one whose change is there in another commit, or whose files were all changed again by the new ones. Nothing is
-    lost with a commit that changes nothing.
+    A commit is replaced if another commit makes the same change, or if new commits changed all of its files again. An empty
+    commit cannot be lost.
     """
     made = [commit.oid for commit in own]
     removed = {commit.oid for commit in history.removed}
-    patches = _patches(history, (*made, *(history.earlier - removed)))
+    patches = _patch_ids(history, (*made, *(history.earlier - removed)))
     paths = frozenset[str]().union(
         *(history.changes[o].paths for o in made if o in history.changes)
     )
@@ -146,14 +151,14 @@ def _gone(history: History, own: Sequence[Commit]) -> tuple[int, list[Commit]]:
     return rewritten, lost
 
 
-def _tips(commits: Sequence[Commit]) -> tuple[str, ...]:
+def _find_tips(commits: Sequence[Commit]) -> tuple[str, ...]:
     parents = {parent for commit in commits for parent in commit.parents}
     return tuple(commit.oid for commit in commits if commit.oid not in parents)
 
 
-def _net_change(history: History, new: dict[str, Commit]) -> bool:
-    """Whether a name stands on a tree that no commit without new work has."""
-    holding = leading_to(new, history.commits)
+def _has_net_change(history: History, new: dict[str, Commit]) -> bool:
+    """Tell whether a ref has a tree that no commit without new work has."""
+    holding = descendants_of(new, history.commits)
     without = [commit for oid, commit in history.commits.items() if oid not in holding]
     known = {commit.tree for commit in (*without, *history.around.values(), *history.removed)}
     if history.before_head is None:
@@ -163,31 +168,32 @@ def _net_change(history: History, new: dict[str, Commit]) -> bool:
     return any(history.commits[oid].tree not in known for oid in stand if oid)
 
 
-class _Place(NamedTuple):
+class _Branch(NamedTuple):
     name: str
     commits: set[str]
 
 
-class _Places:
-    """On which branch a commit is: that of the beginning first, then HEAD's, then any other."""
+class _Branches:
+    """The branches of the repository, and their commits: the one of the start first, then HEAD's, then the others."""
 
     def __init__(self, history: History) -> None:
         names = dict(history.names)
         if history.head is not None and history.branch is None:
             names = {"HEAD": history.head, **names}
         start = names.get(history.before_branch or "HEAD") or history.head
-        self.home = reachable([start] if start else [], history.commits)
+        self.home = reachable_from([start] if start else [], history.commits)
         ordered = sorted(
             names, key=lambda name: (name != history.before_branch, name != history.branch)
         )
-        self._places = [_Place(name, reachable([names[name]], history.commits)) for name in ordered]
+        self._places = [
+            _Branch(name, reachable_from([names[name]], history.commits)) for name in ordered
+        ]
 
     def line(self, commit: Commit) -> CommitLine:
         name = next((name for name, commits in self._places if commit.oid in commits), None)
         return CommitLine(oid=commit.oid, subject=_cut(commit.subject) or "", branch=_cut(name))
 
     def names_of(self, oids: Sequence[str]) -> Iterator[str]:
-        """The names that lead to any of these commits."""
         for name, commits in self._places:
             if not commits.isdisjoint(oids):
                 yield _cut(name) or ""

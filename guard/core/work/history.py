@@ -1,4 +1,4 @@
-"""What git tells of the commits since a baseline: the facts that `core.work` counts."""
+"""The commits since a baseline, as git reports them, and the relations between them."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,31 +10,31 @@ EMPTY_TREES = frozenset(
         "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
     }
 )
-"""The tree that has nothing in it, in both formats of object ids."""
+"""The id of the empty tree, in both object formats of git."""
 
 
 class Commit(NamedTuple):
-    """One commit, as far as counting needs it."""
+    """The fields of a commit that the count needs."""
 
     oid: str
     tree: str
     parents: tuple[str, ...]
     subject: str = ""
     rescued: bool = False
-    """Whether guard made it to save what was left."""
+    """Whether guard made the commit to save uncommitted work."""
     author: tuple[str, int] = ("", 0)
-    """Who wrote it and when: what stays the same when it is picked, rebased or amended."""
+    """Author and author date, which stay when the commit is picked, rebased or amended."""
     committed: int = 0
     mark: str = ""
-    """What guard's trailer says: the run and the iteration."""
+    """The run and the iteration, from guard's trailer."""
 
 
 class CommitChange(NamedTuple):
-    """What a commit changes."""
+    """The changes of one commit."""
 
     paths: frozenset[str]
     patches: frozenset[str]
-    """Ids of its patch: two commits that have one in common make the same change."""
+    """Patch ids: two commits that share one make the same change."""
 
 
 Commits = Mapping[str, Commit]
@@ -42,7 +42,7 @@ Commits = Mapping[str, Commit]
 
 @dataclass(frozen=True)
 class History:
-    """The facts. A commit is new if a local name leads to it and nothing of the baseline did."""
+    """What git reports. A commit is new if a local ref leads to it now, and none did at the baseline."""
 
     before_head: str | None = None
     before_branch: str | None = None
@@ -50,36 +50,35 @@ class History:
     head: str | None = None
     branch: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    """Where local names stand now: branches, tags, detached HEADs of other work trees."""
+    """The commits of the local refs now: branches, tags, detached HEADs of other work trees."""
     commits: Commits = field(default_factory=dict)
-    """The new ones, newest first."""
+    """The new commits, newest first."""
     around: Commits = field(default_factory=dict)
-    """Their parents that are not new."""
+    """The parents of new commits that are not new themselves."""
     fetched: frozenset[str] = frozenset()
-    """New commits that a reflog shows to have come from elsewhere; with each, all that lead to it came."""
+    """New commits that a reflog shows as fetched; their ancestors came with them."""
     beside: frozenset[str] = frozenset()
-    """Commits at which iterations of other work trees have stood; what leads to each is theirs, unless it was taken in here."""
+    """Commits that iterations in other work trees had checked out; their ancestors are theirs, unless merged here."""
     made_here: frozenset[str] = frozenset()
-    """Commits that a reflog shows to have been made in this repository, and not by an iteration of another work tree."""
+    """Commits that a reflog shows as made in this repository, and not by an iteration in another work tree."""
     taken_over: frozenset[str] = frozenset()
-    """Commits that a reflog shows to have been made from others: picked, rebased, amended."""
+    """Commits that a reflog shows as made from others: picked, rebased, amended."""
     removed: Sequence[Commit] = ()
     """Commits of the baseline's branches that no ref leads to any more."""
     dropped: Sequence[Commit] = ()
     """Commits made since the baseline that no ref leads to."""
     earlier: frozenset[str] = frozenset()
-    """Commits of the baseline, on whatever branch, that a new one may repeat."""
+    """Commits of the baseline, on any branch, that a new commit may repeat."""
     changes: Mapping[str, CommitChange] = field(default_factory=dict)
-    """What commits change, for those that have to be compared."""
+    """The changes of those commits that have to be compared."""
     resolving: frozenset[str] = frozenset()
-    """Merges that differ from all of their parents in the same place, as after a conflict."""
+    """Merges that differ from all of their parents at the same place, as after a conflict."""
     stashed: tuple[str, ...] = ()
-    """Entries of the stash that were not there before."""
+    """New entries of the stash."""
     warnings: tuple[str, ...] = ()
 
 
-def reachable(starts: Iterable[str], commits: Commits) -> set[str]:
-    """All of these commits that one comes to from the starts."""
+def reachable_from(starts: Iterable[str], commits: Commits) -> set[str]:
     found: set[str] = set()
     open_ends = [oid for oid in starts if oid in commits]
     while open_ends:
@@ -90,8 +89,8 @@ def reachable(starts: Iterable[str], commits: Commits) -> set[str]:
     return found
 
 
-def leading_to(targets: Container[str], commits: Commits) -> set[str]:
-    """All of these commits from which one comes to a target; the commits are in an order with children first."""
+def descendants_of(targets: Container[str], commits: Commits) -> set[str]:
+    """Return the targets and their descendants among these commits, which are given children first."""
     found: set[str] = set()
     for commit in reversed(list(commits.values())):
         if commit.oid in targets or not found.isdisjoint(commit.parents):
@@ -99,23 +98,21 @@ def leading_to(targets: Container[str], commits: Commits) -> set[str]:
     return found
 
 
-def imported(history: History) -> set[str]:
-    """New commits that are not the agent's: fetched, or of an iteration beside this one, and not made here.
-
-    A commit that was pushed is on a remote branch too, and stays the agent's: only a reflog entry of a fetch or a pull makes
-    a commit foreign. Tags come with a fetch and have no reflog, so what only a tag leads to must have been made here.
-    """
-    foreign = reachable(history.fetched, history.commits)
+def foreign_commits(history: History) -> set[str]:
+    """Return new commits that are not the agent's: fetched, or made by an iteration in another work tree."""
+    # A pushed commit is on a remote branch too, and stays the agent's: only the reflog entry of a fetch or a pull makes a
+    # commit foreign. Tags come with a fetch and have no reflog, so a commit that only a tag leads to must be made here.
+    foreign = reachable_from(history.fetched, history.commits)
     tags = [oid for name, oid in history.names.items() if name.startswith("refs/tags/")]
     others = [oid for name, oid in history.names.items() if not name.startswith("refs/tags/")]
     if history.head is not None:
         others.append(history.head)
-    foreign |= reachable(tags, history.commits) - reachable(others, history.commits)
-    foreign |= reachable(history.beside, history.commits) - _taken_in(history)
+    foreign |= reachable_from(tags, history.commits) - reachable_from(others, history.commits)
+    foreign |= reachable_from(history.beside, history.commits) - _on_own_branches(history)
     return foreign - history.made_here
 
 
-def _taken_in(history: History) -> set[str]:
-    """New commits on HEAD, or on the branch on which the iteration began."""
+def _on_own_branches(history: History) -> set[str]:
+    """Return the commits on HEAD and on the branch on which the iteration began."""
     ends = (history.head, history.names.get(history.before_branch or ""))
-    return reachable([oid for oid in ends if oid is not None], history.commits)
+    return reachable_from([oid for oid in ends if oid is not None], history.commits)

@@ -8,7 +8,7 @@ from guard.core.check.evidence import Evidence, Living, Policy
 from guard.core.check.holders import is_holding, may_commit
 from guard.core.check.judge import RULES, Step, Verdict, judge
 from guard.core.work.count import Work
-from guard.core.work.uncommitted import Uncommitted
+from guard.core.work.leftovers import Uncommitted
 from tests.support.events import MOMENT
 from tests.support.evidence import (
     COMMITTED,

@@ -14,7 +14,7 @@ from guard.core.classify import Outcome
 from guard.core.probe.answer import ProbeFailure, ProbeResult
 from guard.core.snapshots.snapshot import Rescue
 from guard.core.work.count import Work
-from guard.core.work.uncommitted import Uncommitted
+from guard.core.work.leftovers import Uncommitted
 from tests.support.evidence import LEFT, answered, failed, living, look, rescue, said
 
 SITUATIONS = 6000
@@ -145,7 +145,7 @@ def test_complete_without_commits_has_a_claim_with_nothing_against_it() -> None:
         if seen.rescue is not None and seen.rescue.commits and seen.rescue.branch is None:
             assert verdict.reason == "rescued"
             continue
-        against = (seen.uncommitted.any, claim.tasks_pending, seen.open_tasks, seen.work.lost)
+        against = (seen.uncommitted.has_any, claim.tasks_pending, seen.open_tasks, seen.work.lost)
         assert not any(against)
         assert seen.output is None or seen.output.outcome == "ok"
         assert verdict.reason == ("rescued" if seen.work.rescued else "nothing_to_do")
@@ -181,7 +181,7 @@ def test_a_rescue_is_never_made_under_the_hands_of_something_alive() -> None:
             assert not busy
             assert may_commit(seen, policy)
             assert (policy.wait, policy.rescue, seen.rescue) == (True, True, None)
-            assert seen.uncommitted.any
+            assert seen.uncommitted.has_any
     assert rescues > 20
 
 

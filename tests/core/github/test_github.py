@@ -21,7 +21,7 @@ from guard.core.github.escape import (
 from guard.core.github.outcome import MOST_IN_JSON, exit_code, outputs, statuses_to_fail_on
 from guard.core.github.report import STATUSES, Push
 from guard.core.github.summary import MOST_BYTES, summary
-from guard.core.work.uncommitted import Uncommitted
+from guard.core.work.leftovers import Uncommitted
 from tests.support.steps import NO_PUSH, checked, step
 
 HOSTILE = {

@@ -7,8 +7,15 @@ import pytest
 
 from guard.core.iteration.events import DirtyFile
 from guard.core.work.count import MOST_LINES, count_work
-from guard.core.work.history import Commit, CommitChange, History, imported, leading_to, reachable
-from guard.core.work.uncommitted import MOST_NAMES, Uncommitted, attributed, left_over
+from guard.core.work.history import (
+    Commit,
+    CommitChange,
+    History,
+    descendants_of,
+    foreign_commits,
+    reachable_from,
+)
+from guard.core.work.leftovers import MOST_NAMES, Uncommitted, attribute_files, find_leftovers
 
 MAIN = "refs/heads/main"
 
@@ -343,9 +350,9 @@ def test_long_texts_are_cut() -> None:
 
 def test_walks() -> None:
     commits = several(one("M", "X", "O"), Y, X, OLD)
-    assert reachable([oid("M"), "unknown"], commits) == {oid("M"), X.oid, OLD.oid}
-    assert leading_to({X.oid}, commits) == {oid("M"), Y.oid, X.oid}
-    assert imported(on_main(Y, X, fetched=frozenset({Y.oid}))) == {X.oid, Y.oid}
+    assert reachable_from([oid("M"), "unknown"], commits) == {oid("M"), X.oid, OLD.oid}
+    assert descendants_of({X.oid}, commits) == {oid("M"), Y.oid, X.oid}
+    assert foreign_commits(on_main(Y, X, fetched=frozenset({Y.oid}))) == {X.oid, Y.oid}
 
 
 def dirty(path: str = "f", content: str | None = "a", **more: Any) -> DirtyFile:
@@ -403,24 +410,24 @@ LEFT: dict[str, tuple[DirtyFile | None, DirtyFile, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("before", "now", "expected"), LEFT.values(), ids=LEFT)
 def test_a_file_that_is(before: DirtyFile | None, now: DirtyFile, expected: dict[str, Any]) -> None:
-    left = left_over((before,) if before else (), (now,))
+    left = find_leftovers((before,) if before else (), (now,))
     assert left == Uncommitted(**expected)
-    assert left.any == (left.users == 0)
+    assert left.has_any == (left.users == 0)
 
 
 def test_stashed_work_is_left_too() -> None:
-    left = left_over((), (), (X.oid,))
-    assert (left.stashed, left.any) == ((X.oid,), True)
+    left = find_leftovers((), (), (X.oid,))
+    assert (left.stashed, left.has_any) == ((X.oid,), True)
 
 
 @pytest.mark.parametrize(("count", "truncated"), [(MOST_NAMES, False), (MOST_NAMES + 1, True)])
 def test_long_lists_are_cut(count: int, truncated: bool) -> None:
-    left = left_over((), tuple(dirty(str(number), **NEW) for number in range(count)))
+    left = find_leftovers((), tuple(dirty(str(number), **NEW) for number in range(count)))
     assert (len(left.untracked), left.truncated) == (MOST_NAMES, truncated)
 
 
 def test_files_are_attributed_by_path_and_content() -> None:
     files = (dirty("left"), dirty("changed"), dirty("users"))
     carried = (dirty("left"), dirty("changed", content="b"), dirty("gone"))
-    found = {file.path: file.left_by for file in attributed(files, carried)}
+    found = {file.path: file.left_by for file in attribute_files(files, carried)}
     assert found == {"left": "iteration", "changed": "user", "users": "user"}

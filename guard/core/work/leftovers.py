@@ -1,4 +1,4 @@
-"""What an iteration left uncommitted, told from what was dirty before it: by content, never by times alone."""
+"""Tell what an iteration left uncommitted from what was dirty before it: by content, never by times alone."""
 
 from collections.abc import Container, Iterator, Sequence
 from hashlib import sha256
@@ -19,30 +19,29 @@ class Uncommitted(Frozen):
     untracked: tuple[str, ...] = ()
     stashed: tuple[Oid, ...] = ()
     users: Count = 0
-    """Files that were dirty before and are as they were: the user's."""
+    """How many files were dirty before and are unchanged: the user's."""
     gone: tuple[str, ...] = ()
-    """Files that the user had changed before and that are no longer dirty: committed, set back or deleted since."""
+    """Files that the user had changed before and that are clean now: committed, reset or deleted since."""
     truncated: bool = False
     """Whether there are more than are listed."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every file of them, once, in the order in which they are listed."""
         return tuple(dict.fromkeys((*self.staged, *self.unstaged, *self.untracked)))
 
     @property
-    def any(self) -> bool:
+    def has_any(self) -> bool:
         return bool(self.staged or self.unstaged or self.untracked or self.stashed)
 
 
-def left_over(
+def find_leftovers(
     before: tuple[DirtyFile, ...],
     now: tuple[DirtyFile, ...],
     stashed: tuple[str, ...] = (),
     aside: Container[str] = (),
 ) -> Uncommitted:
-    """What is dirty now, without what was dirty before and is the user's; `aside` are paths that are the user's, too."""
-    left = [file for file in changed_since(before, now) if file.path not in aside]
+    """Return what is dirty now and was not left so by the user; `aside` are more paths of the user's."""
+    left = [file for file in files_changed_since(before, now) if file.path not in aside]
     staged = [file.path for file in left if file.staged]
     unstaged = [file.path for file in left if file.unstaged]
     untracked = [file.path for file in left if file.untracked]
@@ -52,55 +51,55 @@ def left_over(
         untracked=tuple(untracked[:MOST_NAMES]),
         stashed=stashed[:MOST_NAMES],
         users=len(now) - len(left),
-        gone=tuple(_gone_since(before, now))[:MOST_NAMES],
+        gone=tuple(_find_gone(before, now))[:MOST_NAMES],
         truncated=max(map(len, (staged, unstaged, untracked, stashed))) > MOST_NAMES,
     )
 
 
-def changed_since(
+def files_changed_since(
     before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]
 ) -> tuple[DirtyFile, ...]:
-    """The files of it: dirty now, and not as the user had left them before."""
+    """Return the files that are dirty now and not as the user had left them."""
     earlier = {file.path: file for file in before if file.left_by == "user"}
-    return tuple(file for file in now if not _unchanged(earlier.get(file.path), file))
+    return tuple(file for file in now if not _is_unchanged(earlier.get(file.path), file))
 
 
-def mixed_with_users(before: tuple[DirtyFile, ...], left: tuple[DirtyFile, ...]) -> set[str]:
-    """Of what was left, the paths that hold the user's work too: changed before, or with what stood elsewhere before."""
+def paths_with_users_work(before: tuple[DirtyFile, ...], left: tuple[DirtyFile, ...]) -> set[str]:
+    """Return the leftover paths that hold the user's work too: dirty before, or with the content of such a file."""
     users = [file for file in before if file.left_by == "user"]
     paths = {file.path for file in users}
     contents = {file.content for file in users if file.kind in _WITH_CONTENT} - {None, _EMPTY}
     return {file.path for file in left if file.path in paths or file.content in contents}
 
 
-def _gone_since(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> Iterator[str]:
+def _find_gone(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> Iterator[str]:
     dirty = {file.path for file in now}
     for file in before:
         if file.left_by == "user" and file.kind != "missing" and file.path not in dirty:
             yield file.path
 
 
-def replaced_since(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> int:
-    """How many files of the user's are no longer what they were: gone, changed, or staged otherwise."""
+def count_replaced(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) -> int:
+    """Count the user's files that are gone, changed, or staged differently."""
     there = {file.path: file for file in now}
     users = (file for file in before if file.left_by == "user" and file.kind != "missing")
     return sum(
         file.path not in there
-        or not same_content(file, there[file.path])
+        or not has_same_content(file, there[file.path])
         or (file.index is not None and file.index != there[file.path].index)
         for file in users
     )
 
 
-def _unchanged(before: DirtyFile | None, now: DirtyFile) -> bool:
-    """Whether it is what the user left: on disk, and nothing else is staged than before or than on disk."""
-    if before is None or not same_content(before, now):
+def _is_unchanged(before: DirtyFile | None, now: DirtyFile) -> bool:
+    """Tell whether a file is as the user left it: same content on disk, and nothing new staged beside it."""
+    if before is None or not has_same_content(before, now):
         return False
     return now.index == before.index or not now.staged or not now.unstaged
 
 
-def same_content(one: DirtyFile, other: DirtyFile) -> bool:
-    """Whether the same is on disk, by its bytes, or by size and time where they were not read."""
+def has_same_content(one: DirtyFile, other: DirtyFile) -> bool:
+    """Compare two files by their bytes, or by size and time if the bytes were not read."""
     if one.kind != other.kind:
         return False
     if one.content is None or other.content is None:
@@ -108,12 +107,14 @@ def same_content(one: DirtyFile, other: DirtyFile) -> bool:
     return one.content == other.content
 
 
-def attributed(files: Sequence[DirtyFile], carried: Sequence[DirtyFile]) -> tuple[DirtyFile, ...]:
-    """The dirty files of a baseline, with those marked that an earlier iteration left and nobody touched since."""
+def attribute_files(
+    files: Sequence[DirtyFile], carried: Sequence[DirtyFile]
+) -> tuple[DirtyFile, ...]:
+    """Mark the dirty files of a baseline that an earlier iteration left and that are unchanged since."""
     left = {file.path: file for file in carried}
     return tuple(
         file.model_copy(update={"left_by": "iteration"})
-        if file.path in left and same_content(left[file.path], file)
+        if file.path in left and has_same_content(left[file.path], file)
         else file
         for file in files
     )
