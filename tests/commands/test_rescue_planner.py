@@ -154,7 +154,7 @@ def too_much(tmp_path: Path) -> dict[str, Any]:
         (slow, "no answer within 1 s"),
         (slower_than_the_rescue, "no answer within 8 s"),
         (inside_a_probe, "does not start another"),
-        (no_model, "no name of a model"),
+        (no_model, "is not the name of a model"),
         (too_much, "it printed more than"),
     ],
 )

@@ -53,7 +53,8 @@ def test_a_check_keeps_what_rules_beside_the_work_tree_may_hide(
     agent = script(tmp_path / "agent", "echo '*' > .git/info/exclude; echo work > work.py")
     words = ("--agent", "command", "--probe-command", answering(tmp_path, "complete"))
     result = run("run", *words, *QUICK, "--format", "json", "--", agent)
-    assert "info/exclude was changed by the iteration" in result.err
+    assert "the iteration changed" in result.err
+    assert "info/exclude, which may hide files from git" in result.err
     assert result.json["snapshot"]["files"] == len(os.listdir(repository)) - 1
 
 
