@@ -11,8 +11,8 @@ from guard.commands.options import INPUT_FILE
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
 from guard.core.base.text import plural, visible
-from guard.core.classify import AGENTS, MEANINGS, reader, status_of
-from guard.core.classify.report import ClassifyReport
+from guard.core.classify import AGENTS, MEANINGS, make_reader, status_of
+from guard.core.classify.outcome import ClassifyReport
 
 _CHUNK = 1024 * 1024
 _MEANINGS = "\b\n" + "\n".join(f"  {name:<12} {meaning}" for name, meaning in MEANINGS.items())
@@ -48,7 +48,7 @@ def command(
     FILE holds what the agent printed, in any of its formats; by default guard reads standard input. Exit code 0,
     whatever the outcome is.
     """
-    words = reader(agent)
+    words = make_reader(agent)
     for data in _chunks(file):
         words.feed(data)
     for data in _chunks(errors) if errors else ():

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from guard.context.invocation import Invocation
 from guard.coordinator.record import find_event, record, reject_invalid, require_state
 from guard.core.base.text import valid
-from guard.core.classify import reader
+from guard.core.classify import make_reader
 from guard.core.coordinator.from_signal import asked_by
 from guard.core.coordinator.report import IngestedSignal, PlanIngestReport
 from guard.core.coordinator.requests import NotAllowed, numbered_id
@@ -38,10 +38,10 @@ def ingest(
 
 def last_message(guard: Invocation, data: bytes) -> str:
     """The last message of an event stream; of plain text, all of it."""
-    stream = reader(None)
+    stream = make_reader(None)
     stream.feed(data)
     stream.finish(None, guard.clock.now().astimezone())
-    return valid(stream.said if stream.format else data.decode(errors="replace"))
+    return valid(stream.last_message if stream.format else data.decode(errors="replace"))
 
 
 def _read(file: Path) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from guard.context.invocation import Invocation
-from guard.core.classify import Classification, reader
+from guard.core.classify import Classification, make_reader
 from guard.iteration.current import Iteration, has_agent_ended, is_other_guard_alive, last_check
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class KeptOutput:
     def read(self, agent: str | None) -> "OutputReader | None":
         if not self.is_kept():
             return None
-        words = reader(agent)
+        words = make_reader(agent)
         for data in _chunks(self._path("stdout")):
             words.feed(data)
         for data in _chunks(self._path("stderr")):

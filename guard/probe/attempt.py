@@ -160,17 +160,17 @@ def classify_failure(
 
     A program that did not end was killed, and what it printed before may tell why it took so long.
     """
-    from guard.core.classify import reader
-    from guard.core.classify.outcome import line
+    from guard.core.classify import make_reader
+    from guard.core.classify.outcome import shorten_line
 
     errors = _ESCAPE.sub("", finished.stderr[-_TAIL:].decode(errors="replace"))
     if _NO_SESSION.search(errors):
-        return "no_session", line(_last_line(errors)), None
-    words = reader(agent)
+        return "no_session", shorten_line(_last_line(errors)), None
+    words = make_reader(agent)
     words.feed(finished.stdout)
     words.feed_error(finished.stderr)
     found = words.finish(_KILLED if finished.code is None else finished.code, now.astimezone())
-    sentence = words.told or line(found.reason)
+    sentence = words.error_text or shorten_line(found.reason)
     match found.outcome:
         case "limited" | "auth":
             return found.outcome, sentence, found.retry_at
@@ -180,9 +180,9 @@ def classify_failure(
             return "overloaded", sentence, None
     if finished.code == 0:
         return "unreadable", "there is no answer in the output", None
-    reported = words.told if words.format else ""
+    reported = words.error_text if words.format else ""
     said = reported or _last_line(errors) or sentence
-    return "crashed", line(f"exit code {finished.code}: {said}"), None
+    return "crashed", shorten_line(f"exit code {finished.code}: {said}"), None
 
 
 def _last_line(text: str) -> str:

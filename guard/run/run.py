@@ -13,7 +13,7 @@ from guard import breaker
 from guard.check.verdict import judge, stop
 from guard.context.invocation import Invocation
 from guard.core.check.report import CheckReport
-from guard.core.classify import Classification, reader
+from guard.core.classify import Classification, make_reader
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, WrongUsage
 from guard.iteration.begin import begin, record_not_started
@@ -144,7 +144,7 @@ def _iterate(guard: Invocation, order: RunOrder, entry: RegistryEntry | None = N
             order.argv,
             environ={**guard.environ, **(entry.identity if entry else {}), MARK: iteration.mark},
             cwd=folder,
-            reader=reader(agent),
+            reader=make_reader(agent),
             kept=kept,
             to_stderr=order.to_stderr,
             stdin=order.prompt,

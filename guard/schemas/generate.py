@@ -24,7 +24,7 @@ from guard.core.breaker.report import BreakerReport
 from guard.core.check.evidence import Evidence
 from guard.core.check.rejudge import JudgeReport
 from guard.core.check.report import CheckReport
-from guard.core.classify.report import ClassifyReport
+from guard.core.classify.outcome import ClassifyReport
 from guard.core.config.settings import Settings
 from guard.core.coordinator.report import (
     PlanChangeReport,

@@ -1,4 +1,4 @@
-"""What an agent's output and exit status mean; the readers of the formats are loaded when one is asked for."""
+"""Classify an agent's output and exit status; the readers of the formats are loaded when they are first used."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ __all__ = [
     "Outcome",
     "OutputReader",
     "classify",
-    "reader",
+    "make_reader",
     "status_of",
 ]
 
@@ -30,18 +30,17 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(name)
 
 
-def reader(agent: str | None) -> "OutputReader":
-    """A reader for an agent's output; for None the first lines tell which agent it is."""
-    from guard.core.classify.readers import choose
+def make_reader(agent: str | None) -> "OutputReader":
+    """A reader for an agent's output; with None the first lines show which agent it is."""
+    from guard.core.classify.stream_reader import choose_reader
 
-    return choose(agent)
+    return choose_reader(agent)
 
 
 def classify(
     stdout: bytes, stderr: bytes, agent: str | None, exit_code: int | None, now: datetime
 ) -> Classification:
-    """What this output, all of it, means."""
-    one = reader(agent)
-    one.feed(stdout)
-    one.feed_error(stderr)
-    return one.finish(exit_code, now)
+    reader = make_reader(agent)
+    reader.feed(stdout)
+    reader.feed_error(stderr)
+    return reader.finish(exit_code, now)

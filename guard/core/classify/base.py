@@ -1,4 +1,4 @@
-"""What every reader of an agent's JSON has in common: what it wants to see, and what it has to say at the end."""
+"""The base of the readers of agents' JSON events."""
 
 import re
 from abc import ABC, abstractmethod
@@ -32,7 +32,7 @@ class StreamEnd:
 
 
 @dataclass(frozen=True)
-class Errors:
+class StderrEnd:
     """The end of standard error, and how the program ended."""
 
     data: bytes
@@ -44,7 +44,7 @@ class Errors:
 
 
 class Format(ABC):
-    """Takes the events of one agent, one after the other."""
+    """Reads the events of one agent, one after the other."""
 
     name: ClassVar[str]
     wanted: ClassVar[re.Pattern[bytes]]
@@ -52,54 +52,53 @@ class Format(ABC):
     exit_codes: ClassVar[Mapping[int, ErrorMeaning]] = {}
     """Exit codes that have a meaning with this agent."""
     announced: ClassVar[re.Pattern[bytes] | None] = None
-    """How the session is named at the beginning of standard error, where it is."""
+    """The line at the beginning of standard error that names the session, for programs that print one."""
     signed: ClassVar[re.Pattern[bytes] | None] = None
-    """How it is named at the end of standard error, where it is."""
+    """The line at the end of standard error that names the session, for programs that print one."""
     last_words: ClassVar[Mapping[str, ErrorMeaning]] = {}
-    """Last lines by which the program says, in plain text, that it failed, whatever its exit code."""
+    """Last lines of plain text by which the program says that it failed, whatever its exit code."""
     fails_on_stderr: ClassVar[bool] = False
     """Whether a failure is a document at the end of standard error."""
 
     def __init__(self) -> None:
         self.session: str | None = None
         self.team: StreamTeam | None = None
-        """The agent's helpers, where the events tell of them."""
+        """The agent's helpers, if the events report them."""
 
     def is_wanted(self, line: bytes) -> bool:
-        """Whether a line is worth parsing."""
         if self.wanted.search(line):
             return True
         return self.team is not None and self.team.may_tell(line)
 
     @staticmethod
     @abstractmethod
-    def recognises(event: Event) -> bool:
-        """Whether this event is one that only this agent prints."""
+    def is_recognised(event: Event) -> bool:
+        """Tell whether only this agent prints such an event."""
 
     @staticmethod
     @abstractmethod
-    def opens(event: Event) -> bool:
-        """Whether this event, which was recognised, is one with which a stream begins."""
+    def is_opening(event: Event) -> bool:
+        """Tell whether a stream of this agent begins with such an event."""
 
     @abstractmethod
     def take(self, event: Event) -> None:
-        """One more event."""
+        """Read one more event."""
 
     @abstractmethod
     def ending(self) -> StreamEnd:
-        """How it ended, when there are no more events."""
+        """The end of the stream, when there are no more events."""
 
     @staticmethod
-    def own_errors(errors: Errors) -> list[str]:
+    def own_errors(errors: StderrEnd) -> list[str]:
         """The last lines of standard error that are the program's own."""
         return error_lines(errors.data)
 
-    def know(self, session: object) -> None:
-        """Remember the session's id, if it is one: it becomes an argument of a command."""
+    def remember_session(self, session: object) -> None:
+        """Keep the session's id if it is a valid one: it becomes an argument of a command."""
         if isinstance(session, str) and is_id(session):
             self.session = session
 
 
-def wants(*types: str) -> re.Pattern[bytes]:
-    """Lines in which an object of one of these types stands."""
+def type_pattern(*types: str) -> re.Pattern[bytes]:
+    """A pattern for lines that contain an object of one of these types."""
     return re.compile(rb'"type"\s*:\s*"(?:%s)"' % "|".join(types).encode())

@@ -1,7 +1,7 @@
-"""Claude Code and Qwen Code: `json` and `stream-json`, and what else prints the same events.
+"""Read the events of Claude Code and Qwen Code: `json` and `stream-json`.
 
-`subtype: success` says nothing: an API error has it, too. There can be several results, of which the last decides, and a
-result that is followed by more of the agent's own words is not the last. Events of subagents are not the session's.
+`subtype: success` proves nothing: an API error has it too. There can be several results, of which the last decides, and a
+result that is followed by more of the agent's own words is not the last. Events of subagents do not count for the session.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from guard.core.base.event_values import (
     text_of,
     word_in,
 )
-from guard.core.classify.base import Format, StreamEnd, wants
-from guard.core.classify.errors import ErrorMeaning, ReportedError, meaning_of, trouble
-from guard.core.classify.plain import is_known
+from guard.core.classify.base import Format, StreamEnd, type_pattern
+from guard.core.classify.errors import ErrorMeaning, ReportedError, error_meaning, make_error
+from guard.core.classify.plain import is_known_failure
 from guard.core.gate.claude import ClaudeStream
 from guard.core.gate.members import StreamTeam
 from guard.core.gate.simple_streams import QwenStream
@@ -31,7 +31,7 @@ _MOST_TOOLS = 10_000
 
 class ClaudeFormat(Format):
     name = "claude"
-    wanted = wants("result", "assistant", "system", "rate_limit_event")
+    wanted = type_pattern("result", "assistant", "system", "rate_limit_event")
     last_words = {"Execution error": ErrorMeaning("crash", "error_during_execution")}
     stream: ClassVar[type[ClaudeStream]] = ClaudeStream
     """Reads what its events tell of helpers."""
@@ -51,18 +51,18 @@ class ClaudeFormat(Format):
         self.team: StreamTeam = StreamTeam(self.stream())
 
     @staticmethod
-    def recognises(event: Event) -> bool:
+    def is_recognised(event: Event) -> bool:
         return "qwen_code_version" not in event and _is_envelope(event)
 
     @staticmethod
-    def opens(event: Event) -> bool:
+    def is_opening(event: Event) -> bool:
         return event.get("type") == "system"
 
     def take(self, event: Event) -> None:
         if event.get("parent_tool_use_id") or event.get("isSidechain"):
             return
         if self.session is None or event.get("subtype") == "init" or event.get("type") == "result":
-            self.know(event.get("session_id"))
+            self.remember_session(event.get("session_id"))
         self.team.take(event)
         match event.get("type"):
             case "result":
@@ -71,7 +71,7 @@ class ClaudeFormat(Format):
                 self._take_message(event)
             case "system" if event.get("subtype") == "api_retry":
                 status = status_in(event.get("error_status"))
-                self._retry = trouble("", status, event.get("error"))
+                self._retry = make_error("", status, event.get("error"))
             case "rate_limit_event":
                 self._take_limit(part_of(event, "rate_limit_info"))
 
@@ -136,7 +136,7 @@ class ClaudeFormat(Format):
             result.get(name)
             for name in ("subtype", "terminal_reason", "api_error", "api_error_type")
         )
-        return trouble(
+        return make_error(
             text,
             status_in(result.get("api_error_status")),
             *words,
@@ -165,7 +165,7 @@ class QwenFormat(ClaudeFormat):
     }
 
     @staticmethod
-    def recognises(event: Event) -> bool:
+    def is_recognised(event: Event) -> bool:
         return _is_envelope(event)
 
 
@@ -184,19 +184,19 @@ def _said_instead(event: Event, message: Event, text: str) -> ReportedError | No
         return None
     codes = (event.get("api_error"), event.get("api_error_type"), event.get("error"))
     status = status_in(event.get("api_error_status"))
-    found = trouble(text, status, *codes, resets=_resets_in(event))
+    found = make_error(text, status, *codes, resets=_resets_in(event))
     return found if found.outcome != "crash" else None
 
 
 def _disguised(result: Event, text: str) -> ReportedError | None:
     """A limit that came as a success which cost nothing."""
-    meaning = meaning_of(text) if _is_free(result) and _is_known(text) else None
+    meaning = error_meaning(text) if _is_free(result) and _is_known(text) else None
     return ReportedError(*meaning, text) if meaning else None
 
 
 def _is_known(text: str) -> bool:
     """Whether its first line is a known sentence; below it may stand what a person can do."""
-    return is_known(text.partition("\n")[0])
+    return is_known_failure(text.partition("\n")[0])
 
 
 def _resets_in(event: Event) -> tuple[float, ...]:

@@ -1,18 +1,18 @@
-"""Codex: the events of `codex exec --json`.
+"""Read the events of `codex exec --json`.
 
 An `error` event is a notice (`Reconnecting...`) and an item of type `error` a warning; only the end of a turn decides. When the
 main turn ends, Codex kills the subagents and terminals that still run.
 
 Without `--json` the prompt, the commands and their output go to standard error, below a head that names the session. Nothing
 marks where a command's output ends, so of all that only the line with which Codex itself gives up is its own: `ERROR: ...`,
-mostly twice, at the very end of a run that ended by itself.
+mostly twice, at the very end of a run that was not killed.
 """
 
 import re
 
 from guard.core.base.event_values import Event, part_of, text_of
-from guard.core.classify.base import Errors, Format, StreamEnd, wants
-from guard.core.classify.errors import ReportedError, trouble
+from guard.core.classify.base import Format, StderrEnd, StreamEnd, type_pattern
+from guard.core.classify.errors import ReportedError, make_error
 from guard.core.classify.plain import error_lines
 from guard.core.gate.codex import CodexStream
 from guard.core.gate.members import StreamTeam
@@ -24,7 +24,7 @@ _ERROR = b"\nERROR: "
 
 class CodexFormat(Format):
     name = "codex"
-    wanted = wants(
+    wanted = type_pattern(
         r"thread\.started",
         r"turn\.(?:started|completed|failed)",
         r"item\.(?:started|completed)",
@@ -41,18 +41,18 @@ class CodexFormat(Format):
         self.team: StreamTeam = StreamTeam(CodexStream())
 
     @staticmethod
-    def recognises(event: Event) -> bool:
+    def is_recognised(event: Event) -> bool:
         kind = text_of(event.get("type"))
         return (kind == "thread.started" and "thread_id" in event) or kind.startswith(
             ("turn.started", "turn.completed", "turn.failed", "item.started", "item.completed")
         )
 
     @staticmethod
-    def opens(event: Event) -> bool:
+    def is_opening(event: Event) -> bool:
         return event.get("type") == "thread.started"
 
     @staticmethod
-    def own_errors(errors: Errors) -> list[str]:
+    def own_errors(errors: StderrEnd) -> list[str]:
         if not errors.announced:
             return error_lines(errors.data)
         return _closing_error(errors.data) if errors.exit_code == _GAVE_UP else []
@@ -61,14 +61,16 @@ class CodexFormat(Format):
         self.team.take(event)
         match event.get("type"):
             case "thread.started":
-                self.know(event.get("thread_id"))
+                self.remember_session(event.get("thread_id"))
             case "turn.started":
                 self._is_over, self._trouble = False, None
             case "turn.completed":
                 self._is_over, self._trouble = True, None
             case "turn.failed":
                 self._is_over = True
-                self._trouble = trouble(_message_in(event) or self._notice, otherwise="turn_failed")
+                self._trouble = make_error(
+                    _message_in(event) or self._notice, otherwise="turn_failed"
+                )
             case "error":
                 self._notice = _message_in(event)
             case "item.completed":
@@ -86,7 +88,7 @@ class CodexFormat(Format):
 
     def _cut_off(self) -> ReportedError | None:
         """The last notice of a turn that never ended, if it says something."""
-        found = trouble(self._notice) if self._notice and not self._is_over else None
+        found = make_error(self._notice) if self._notice and not self._is_over else None
         return found if found and found.outcome != "crash" else None
 
 

@@ -1,19 +1,18 @@
-"""One outcome from all that a session left behind: its last events, its last lines, its exit status.
+"""Decide the outcome of a session from its last events, its last lines and its exit status.
 
-An error that has a name comes first, then denied tools, then failures without a name; what is left ended well, perhaps with a
-question. Background work that was killed outweighs an end that has no remedy of its own: a limit still has to be waited
-for, a login still has to be mended, and what was killed is listed beside it.
+An error that has a name comes first, then denied tools, then failures without a name; any other session ended well, perhaps
+with a question. Background work that was killed outweighs an end that has no remedy of its own: the agent still has to wait
+for a limit, the user still has to log in, and the work that was killed is listed beside it.
 """
 
 import re
 from dataclasses import replace
 from datetime import datetime
 
-from guard.core.classify import reset_times as times
 from guard.core.classify.base import StreamEnd
 from guard.core.classify.errors import ErrorMeaning, ReportedError
-from guard.core.classify.outcome import Classification, Outcome, line, names
-from guard.core.classify.questions import asks, pleads
+from guard.core.classify.outcome import Classification, Outcome, distinct_names, shorten_line
+from guard.core.classify.reset_times import reset_time, time_after, time_from_epoch
 
 _SIGNALS = {
     1: "sighup",
@@ -36,21 +35,60 @@ _OUTWEIGHED: frozenset[Outcome] = frozenset({"ok", "question", "denied", "crash"
 _DROPPED = re.compile(r"[\d/\\]")
 _WORD = re.compile(r"[^\W\d]+(?:['_-][^\W\d]+)*")
 
+# A question that is not one stops a run, one that is missed costs a probe: in doubt it is none. Courtesies and offers at the
+# end of finished work are none, and neither is an offer to commit: guard saves work without being asked.
+_TAIL = 3000
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)]|\(?[a-zA-Z][.)])\s+\S")
+_SENTENCES = re.compile(r"(?<=[.!?])[\"'*_)\]]*\s+")
+_MARKUP = re.compile(r"[*_`\"'”’)\]]+\Z|\A[*_`\"'“#\s-]+")
+_DECISION = re.compile(
+    r"\b(?:should|shall|may|can|must) (?:i|we)\b"
+    r"|\b(?:do|would|could|can|will|are|did) you\b"
+    r"|\b(?:which|what|where|who|when|how)\b.{0,160}\b(?:you|your|should|i)\b"
+    r"|\Awhich (?:one|of|option|approach|version|way|file|branch)\b"
+    r"|\b(?:is|are) (?:it|this|that|these|those) (?:ok|okay|alright|fine|correct|right|acceptable|what you)\b"
+    r"|\b(?:ok|okay|ready) (?:to|for me to) (?:proceed|continue|go)\b",
+    re.IGNORECASE,
+)
+_DEMAND = re.compile(
+    r"\A(?:[^,]{1,60}, )?(?:so )?(?:"
+    r"please (?:confirm|provide|choose|pick|select|clarify|specify|advise|decide|approve|answer|tell me|reply)\b"
+    r"|(?:please )?let me know (?:which|whether|how|what|where|when)\b"
+    r"|i (?:still )?need (?:your|you to)\b"
+    r"|(?:i am |i'm |we are )?(?:now |still )?(?:waiting|awaiting)(?: for)? your\b)",
+    re.IGNORECASE,
+)
+_COURTESY = re.compile(
+    r"\b(?:any|some)thing (?:else|more|further)\b|\bany(?: other| further| more)? (?:questions?|changes|feedback)\b"
+    r"|\blet me know if\b|\bfeel free\b|\bhappy to\b|\bif you(?:'d| would)? (?:like|want|need|prefer)\b"
+    r"|\b(?:also|as well|additionally|further|next)\b"
+    r"|\b(?:make sense|sounds? good|look good|curious|wonder)"
+    r"|\bcommit(?:\?| (?:it|this|that|these|those|them|the|my|all|now|and)\b)",
+    re.IGNORECASE,
+)
+_PERMISSION = re.compile(
+    r"\b(?:needs?|requires?|request(?:ed)?|grant(?:ed)?|gives?|without|missing|lack|denied|wait(?:ing)? for|asked for)\b"
+    r"[^.\n]{0,60}\b(?:permissions?|approval|authori[sz]ation)\b"
+    r"|\bpermissions?\b[^.\n]{0,40}\b(?:denied|required|needed|granted|missing|refused)\b"
+    r"|\b(?:please|you (?:can|could|must|need to|have to)) (?:approve|allow|enable|unblock|grant)\b",
+    re.IGNORECASE,
+)
 
-def decide(
+
+def decide_outcome(
     ending: StreamEnd,
     written: ReportedError | None,
     exit_code: int | None,
     exit_meaning: ErrorMeaning | None,
 ) -> ReportedError:
-    """What it comes to: an outcome with its reason and the text that it rests on."""
-    found = _outcome(ending, written, exit_code, exit_meaning)
+    """The outcome with its reason and the text that it rests on."""
+    found = _decide_outcome(ending, written, exit_code, exit_meaning)
     if ending.killed and found.outcome in _OUTWEIGHED:
         return ReportedError("interrupted", "background_work", " ".join(ending.killed[:3]))
     return found
 
 
-def _outcome(
+def _decide_outcome(
     ending: StreamEnd,
     written: ReportedError | None,
     exit_code: int | None,
@@ -68,7 +106,7 @@ def _outcome(
     if (
         ending.denied
         and ending.finished
-        and (reported or ending.helpless or pleads(ending.message))
+        and (reported or ending.helpless or is_permission_request(ending.message))
     ):
         return ReportedError("denied", "permissions", ending.message)
     if ending.asked and not reported:
@@ -76,7 +114,7 @@ def _outcome(
     if reported or not is_sound:
         text = (reported.text if reported else "") or (written.text if written else "")
         return ReportedError("crash", _crash_reason(reported, exit_code), text)
-    return _question(ending) if asks(ending.message) else ReportedError("ok", "completed")
+    return _question(ending) if is_question(ending.message) else ReportedError("ok", "completed")
 
 
 def _question(ending: StreamEnd) -> ReportedError:
@@ -92,50 +130,79 @@ def _crash_reason(reported: ReportedError | None, exit_code: int | None) -> str:
 
 
 def _signal(exit_code: int) -> str | None:
-    """The name of the signal that ended the process, itself or a shell around it."""
+    """The name of the signal that ended the process, or the shell around it."""
     if exit_code < 0:
         return _SIGNALS.get(-exit_code, f"signal_{-exit_code}")
     return _SIGNALS.get(exit_code - 128)
 
 
-def classification(
+def make_classification(
     found: ReportedError,
     ending: StreamEnd,
     session: str | None,
     exit_code: int | None,
     now: datetime,
 ) -> Classification:
-    """The outcome with all that goes with it, bounded and harmless."""
     is_bad = found.outcome != "ok"
     cost = ending.cost if ending.cost is not None and 0 <= ending.cost <= 1e12 else None
     return Classification(
         outcome=found.outcome,
-        reason=line(found.reason),
+        reason=shorten_line(found.reason),
         retry_at=_retry_at(found, now),
         session=session,
-        killed=names(list(ending.killed)),
+        killed=distinct_names(list(ending.killed)),
         exit_code=exit_code,
         fingerprint=fingerprint(found) if is_bad else None,
-        claim=line(ending.message) or None,
+        claim=shorten_line(ending.message) or None,
         cost_usd=cost,
-        denied_tools=names(list(ending.denied)),
+        denied_tools=distinct_names(list(ending.denied)),
     )
 
 
 def _retry_at(found: ReportedError, now: datetime) -> datetime | None:
-    """Fields before text, and of several limits the one that ends last."""
+    # Fields count before text, and of several limits the one that ends last.
     if found.outcome not in ("limited", "transient"):
         return None
     limited = found.outcome == "limited"
-    fields = [times.from_epoch(at, now) for at in found.resets] if limited else []
+    fields = [time_from_epoch(at, now) for at in found.resets] if limited else []
     if found.delay is not None:
-        fields.append(times.after(found.delay, now))
+        fields.append(time_after(found.delay, now))
     known = [at for at in fields if at]
-    return max(known) if known else times.reset_in(found.text, now)
+    return max(known) if known else reset_time(found.text, now)
 
 
 def fingerprint(found: ReportedError) -> str:
-    """The same for the same error: its words, without numbers, paths and ids."""
+    """The words of an error without numbers, paths and ids: the same for the same error."""
     kept = [token for token in found.text[:4000].split() if not _DROPPED.search(token)]
     words = [word.lower() for word in _WORD.findall(" ".join(kept)) if len(word) <= 30]
-    return line(f"{found.outcome}: {' '.join(words) or found.reason}", 200)
+    return shorten_line(f"{found.outcome}: {' '.join(words) or found.reason}", 200)
+
+
+def is_question(message: str) -> bool:
+    """Tell whether the message ends by asking a person for a decision."""
+    last = _last_sentence(message)
+    if not last or _COURTESY.search(last):
+        return False
+    if last.endswith(("?", "？")):
+        return _DECISION.search(last) is not None
+    return _DEMAND.search(last) is not None
+
+
+def is_permission_request(message: str) -> bool:
+    """Tell whether the end of the message speaks of permissions that are missing."""
+    return _PERMISSION.search(message[-_TAIL:]) is not None
+
+
+def _last_sentence(message: str) -> str:
+    """The last sentence in the agent's own words, before a list of choices; none if the end is code or a quotation."""
+    lines = [line for line in message[-_TAIL:].splitlines() if line.strip()]
+    choices = 0
+    while lines and choices < 12 and _ITEM.match(lines[-1]):
+        choices += 1
+        lines.pop()
+    if not lines or lines[-1].lstrip().startswith((">", "```", "~~~", "|")):
+        return ""
+    last = _SENTENCES.split(lines[-1].strip())[-1]
+    if choices and not last.rstrip("*_ ").endswith(("?", ":")):
+        return ""
+    return _MARKUP.sub("", last.rstrip(": ") if choices else last).strip()

@@ -1,4 +1,4 @@
-"""Copilot CLI: the events of `copilot --output-format json`; its closing line has an exit code and no text.
+"""Read the events of `copilot --output-format json`; its closing line has an exit code and no text.
 
 Without JSON a summary on standard error closes the run, and names the session.
 """
@@ -6,8 +6,8 @@ Without JSON a summary on standard error closes the run, and names the session.
 import re
 
 from guard.core.base.event_values import Event, part_of, parts_of, status_in, text_of, word_in
-from guard.core.classify.base import Errors, Format, StreamEnd, wants
-from guard.core.classify.errors import ReportedError, trouble
+from guard.core.classify.base import Format, StderrEnd, StreamEnd, type_pattern
+from guard.core.classify.errors import ReportedError, make_error
 from guard.core.classify.plain import error_lines
 from guard.core.gate.copilot import CopilotStream
 from guard.core.gate.members import StreamTeam
@@ -19,7 +19,7 @@ _SUMMARY = re.compile(rb"^Changes +\+\d+ -\d+\r?$", re.MULTILINE)
 
 class CopilotFormat(Format):
     name = "copilot"
-    wanted = wants(
+    wanted = type_pattern(
         r"session\.(?:start|resume|error)",
         r"assistant\.message",
         r"model\.call_failure",
@@ -41,7 +41,7 @@ class CopilotFormat(Format):
         self.team: StreamTeam = StreamTeam(CopilotStream())
 
     @staticmethod
-    def recognises(event: Event) -> bool:
+    def is_recognised(event: Event) -> bool:
         kind = text_of(event.get("type"))
         if kind == "result":
             return "sessionId" in event and "exitCode" in event
@@ -50,12 +50,12 @@ class CopilotFormat(Format):
         )
 
     @staticmethod
-    def opens(event: Event) -> bool:
+    def is_opening(event: Event) -> bool:
         kind = text_of(event.get("type"))
         return kind.startswith(("session.", "user.message")) and kind != "session.error"
 
     @staticmethod
-    def own_errors(errors: Errors) -> list[str]:
+    def own_errors(errors: StderrEnd) -> list[str]:
         return error_lines(_SUMMARY.split(errors.data)[0])
 
     def take(self, event: Event) -> None:
@@ -65,7 +65,7 @@ class CopilotFormat(Format):
             return
         match event.get("type"):
             case "session.start" | "session.resume":
-                self.know(data.get("sessionId"))
+                self.remember_session(data.get("sessionId"))
             case "session.error":
                 self._trouble = _trouble(data)
             case "model.call_failure" if data.get("source", "top_level") == "top_level":
@@ -76,7 +76,7 @@ class CopilotFormat(Format):
                 self._take_tool(data)
             case "result":
                 self._result = event
-                self.know(event.get("sessionId"))
+                self.remember_session(event.get("sessionId"))
 
     def _take_message(self, data: Event) -> None:
         self._result = self._trouble = self._notice = None
@@ -113,7 +113,7 @@ class CopilotFormat(Format):
 
 def _trouble(data: Event) -> ReportedError:
     kind = word_in(data.get("errorType"))
-    return trouble(
+    return make_error(
         text_of(data.get("message")) or text_of(data.get("errorMessage")) or kind,
         status_in(data.get("statusCode")),
         kind,

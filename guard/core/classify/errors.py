@@ -1,9 +1,9 @@
-"""What an error means, by its HTTP status, its code word or its text.
+"""Tell what an error means, by its HTTP status, its code word or its text.
 
 Only what the agent's own program said is judged here: a result, an error event, an error line; never a tool's output.
 
 An account without credit is `auth`, not `limited`: waiting brings no money, a person does. A plain 500 is `crash`, not
-`transient`: it may be deterministic, and then its fingerprint has to count.
+`transient`: it may happen every time, and then its fingerprint has to count.
 """
 
 import re
@@ -96,14 +96,16 @@ CODES: dict[str, ErrorMeaning] = {
 """Words by which the programs name their own errors, in lower case."""
 
 
-def _rule(meaning: ErrorMeaning, *patterns: str) -> tuple[ErrorMeaning, re.Pattern[str]]:
+def _make_rule(meaning: ErrorMeaning, *patterns: str) -> tuple[ErrorMeaning, re.Pattern[str]]:
     return meaning, re.compile("|".join(patterns), re.IGNORECASE)
 
 
 _KIND = r"(?:usage|session|weekly|daily|hourly|monthly|spend(?:ing)?|\d+.?hours?|opus|sonnet|haiku|requests?)"
 _RULES = (
-    _rule(_OVERLOADED, "not your usage limit", "overloaded", r"\bat capacity\b", "server is busy"),
-    _rule(
+    _make_rule(
+        _OVERLOADED, "not your usage limit", "overloaded", r"\bat capacity\b", "server is busy"
+    ),
+    _make_rule(
         _CONTEXT,
         r"(?:prompt|input|request|conversation|context) is too (?:long|large)",
         r"\brequest too large \(max\b",
@@ -111,12 +113,12 @@ _RULES = (
         r"maximum context length|context.?(?:length|window).{0,40}exceed",
         r"exceed.{0,40}context.?(?:length|window|limit)",
     ),
-    _rule(
+    _make_rule(
         _TURNS,
         r"max(?:imum)?(?: number of)?(?: session)? turns",
         r"max(?:imum)?(?: number of)? tool calls",
     ),
-    _rule(
+    _make_rule(
         _BILLING,
         r"\busage allocation has been disabled\b",
         r"\busage limit is set to \$0",
@@ -124,7 +126,7 @@ _RULES = (
         r"\bseat type doesn['’]t include\b",
         r"\bservice is disabled for your org",
     ),
-    _rule(
+    _make_rule(
         _LIMIT,
         rf"\b{_KIND}\W+limits?\W{{0,3}}(?:has been |have been |was |is )?(?:reached|exceeded|hit\b)",
         r"\b(?:hit|reached|exceeded) (?:your|the|a|an|its|our) (?:[\w'’-]+ ){0,4}limits?\b",
@@ -135,14 +137,14 @@ _RULES = (
         r"quota will reset",
         "usage_limit_reached",
     ),
-    _rule(_RATE, r"rate limits? (?:was |is |has been )?exceeded"),
-    _rule(
+    _make_rule(_RATE, r"rate limits? (?:was |is |has been )?exceeded"),
+    _make_rule(
         _BUDGET,
         r"max(?:imum)? budget",
         r"\bbudget\b.{0,30}\b(?:exhausted|exceeded|reached|used up)",
         r"\bexceeded\b.{0,30}\bbudget\b",
     ),
-    _rule(
+    _make_rule(
         _BILLING,
         r"credit balance",
         "insufficient_quota",
@@ -152,7 +154,7 @@ _RULES = (
         r"(?:have|has) no quota",
         r"quota exceeded\W+(?:upgrade|check)",
     ),
-    _rule(
+    _make_rule(
         _AUTH,
         r"not logged in|log ?in again|please (?:run )?/?log ?in|/login\b|sign in again",
         r"(?:invalid|incorrect|missing|expired|no)\W+(?:api.?key|auth\w*|bearer|access|oauth)(?:.?token|.?key)?\b",
@@ -164,7 +166,7 @@ _RULES = (
     ),
 )
 _LATE_RULES = (
-    _rule(
+    _make_rule(
         ErrorMeaning("transient", "connection"),
         r"\bE(?:CONNRESET|CONNREFUSED|CONNABORTED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|NETUNREACH|HOSTUNREACH)\b",
         r"socket hang up|fetch failed|network (?:error|is unreachable|connection)",
@@ -173,11 +175,11 @@ _LATE_RULES = (
         r"stream disconnected|error sending request|could not resolve host",
         r"temporar(?:y|ily) unavailable|service unavailable|bad gateway",
     ),
-    _rule(
+    _make_rule(
         _RATE, r"rate.?limit", r"too many requests", r"resource.?(?:has been )?exhausted", r"quota"
     ),
-    _rule(_AUTH, r"\bforbidden\b"),
-    _rule(_SERVER, "internal server error"),
+    _make_rule(_AUTH, r"\bforbidden\b"),
+    _make_rule(_SERVER, "internal server error"),
 )
 _GOOGLE = re.compile(r"\bai\.(?:google\.)?dev\b|googleapis|RESOURCE.?EXHAUSTED|\bretry\b", re.I)
 _STATUS = re.compile(
@@ -188,39 +190,39 @@ _STATUS = re.compile(
 )
 
 
-def meaning_of(text: str, status: int | None = None, *codes: object) -> ErrorMeaning | None:
-    """What an error means: by its code words, then its status, then its text; None if nothing is recognised."""
+def error_meaning(text: str, status: int | None = None, *codes: object) -> ErrorMeaning | None:
+    """The meaning of an error by its code words, then its status, then its text; None if nothing is recognised."""
     text = text[:LONGEST_TEXT]
-    status = status or _status_in(text)
+    status = status or _find_status(text)
     if status in _SURE_STATUSES:
         return _SURE_STATUSES[status]
-    by_text = _first(_RULES, text)
+    by_text = _first_match(_RULES, text)
     if by_text is _BILLING and (status == 429 or status is None) and _GOOGLE.search(text):
         by_text = _LIMIT
-    by_code = _by_code(codes)
+    by_code = _meaning_by_code(codes)
     is_vague = by_text and (by_code is _RATE or (by_code is _LIMIT and by_text is _BILLING))
     if by_code and not is_vague:
         return by_code
-    return by_text or _STATUSES.get(status or 0) or _first(_LATE_RULES, text)
+    return by_text or _STATUSES.get(status or 0) or _first_match(_LATE_RULES, text)
 
 
-def _by_code(codes: tuple[object, ...]) -> ErrorMeaning | None:
+def _meaning_by_code(codes: tuple[object, ...]) -> ErrorMeaning | None:
     known = (CODES.get(code.lower()) for code in codes if isinstance(code, str))
     return next((meaning for meaning in known if meaning), None)
 
 
-def _status_in(text: str) -> int | None:
+def _find_status(text: str) -> int | None:
     found = _STATUS.search(text)
     return int(found[1] or found[2] or found[3]) if found else None
 
 
-def _first(
+def _first_match(
     rules: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...], text: str
 ) -> ErrorMeaning | None:
     return next((meaning for meaning, pattern in rules if pattern.search(text)), None)
 
 
-def trouble(
+def make_error(
     text: str,
     status: int | None = None,
     *codes: object,
@@ -228,6 +230,6 @@ def trouble(
     resets: tuple[float, ...] = (),
     delay: float | None = None,
 ) -> ReportedError:
-    """An error that is known to be one: a crash where nothing tells more."""
-    outcome, reason = meaning_of(text, status, *codes) or ErrorMeaning("crash", otherwise)
+    """The error with its meaning; a crash if nothing in it is recognised."""
+    outcome, reason = error_meaning(text, status, *codes) or ErrorMeaning("crash", otherwise)
     return ReportedError(outcome, reason, text[:LONGEST_TEXT], resets, delay)

@@ -1,4 +1,4 @@
-"""Gemini CLI: `json` and `stream-json`.
+"""Read the events of Gemini CLI: `json` and `stream-json`.
 
 Its exit code is the HTTP status modulo 256. With `-o json` an error is an object on standard error, and standard output is
 empty.
@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 
 from guard.core.base.event_values import LONGEST_MESSAGE, Event, part_of, status_in, text_of
-from guard.core.classify.base import Errors, Format, StreamEnd
-from guard.core.classify.errors import ErrorMeaning, ReportedError, meaning_of, trouble
+from guard.core.classify.base import Format, StderrEnd, StreamEnd
+from guard.core.classify.errors import ErrorMeaning, ReportedError, error_meaning, make_error
 from guard.core.classify.plain import error_lines
 
 _GAVE_UP = "An unexpected critical error occurred"
@@ -19,7 +19,7 @@ _HTTP = (401, 403, 429, 500, 502, 503, 504, 529)
 
 
 def _exit_codes() -> dict[int, ErrorMeaning]:
-    meanings = {status % 256: meaning_of("", status) for status in _HTTP}
+    meanings = {status % 256: error_meaning("", status) for status in _HTTP}
     return {
         41: ErrorMeaning("auth", "not_logged_in"),
         53: ErrorMeaning("turn_limit", "max_turns"),
@@ -46,17 +46,17 @@ class GeminiFormat(Format):
         """Whether the next piece of a message continues the last."""
 
     @staticmethod
-    def recognises(event: Event) -> bool:
+    def is_recognised(event: Event) -> bool:
         if event.get("type") == "init":
             return "session_id" in event and "model" in event
         return _is_document(event)
 
     @staticmethod
-    def opens(event: Event) -> bool:
+    def is_opening(event: Event) -> bool:
         return event.get("type") == "init"
 
     @staticmethod
-    def own_errors(errors: Errors) -> list[str]:
+    def own_errors(errors: StderrEnd) -> list[str]:
         """Without JSON the status of a failure stands in a stack trace, and the last line says nothing.
 
         An attempt that failed is of no interest if there was output after it.
@@ -75,20 +75,20 @@ class GeminiFormat(Format):
             return
         match event.get("type"):
             case "init":
-                self.know(event.get("session_id"))
+                self.remember_session(event.get("session_id"))
             case "message":
                 self._take_message(event)
             case "tool_use":
                 self._goes_on = False
             case "error" if event.get("severity") == "error":
-                self._notice = trouble(text_of(event.get("message")))
+                self._notice = make_error(text_of(event.get("message")))
             case "result":
                 self._is_over = True
                 failed = event.get("status") == "error" or isinstance(event.get("error"), Mapping)
                 self._trouble = _trouble(part_of(event, "error")) if failed else None
 
     def _take_document(self, event: Event) -> None:
-        self.know(event.get("session_id"))
+        self.remember_session(event.get("session_id"))
         self._is_over = True
         self._message = text_of(event.get("response"))
         error = part_of(event, "error")
@@ -120,7 +120,7 @@ def _is_document(event: Event) -> bool:
 
 
 def _trouble(error: Event) -> ReportedError:
-    return trouble(
+    return make_error(
         text_of(error.get("message")),
         status_in(error.get("code")),
         error.get("type"),

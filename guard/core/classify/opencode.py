@@ -1,8 +1,8 @@
-"""OpenCode: the events of `opencode run --format json`, which has no closing line: the last step that stopped is the end."""
+"""Read the events of `opencode run --format json`, which has no closing line: the last step that stopped is the end."""
 
 from guard.core.base.event_values import Event, number_in, part_of, status_in, text_of, word_in
-from guard.core.classify.base import Format, StreamEnd, wants
-from guard.core.classify.errors import ReportedError, trouble
+from guard.core.classify.base import Format, StreamEnd, type_pattern
+from guard.core.classify.errors import ReportedError, make_error
 
 _UNFINISHED = ("tool-calls", "unknown", "other")
 _REJECTED = "The user rejected permission"
@@ -11,7 +11,7 @@ _MOST_DENIED = 100
 
 class OpenCodeFormat(Format):
     name = "opencode"
-    wanted = wants("text", "step_start", "step_finish", "tool_use", "error")
+    wanted = type_pattern("text", "step_start", "step_finish", "tool_use", "error")
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,18 +23,18 @@ class OpenCodeFormat(Format):
         self._worked = False
 
     @staticmethod
-    def recognises(event: Event) -> bool:
+    def is_recognised(event: Event) -> bool:
         return "sessionID" in event and ("part" in event or event.get("type") == "error")
 
     @staticmethod
-    def opens(event: Event) -> bool:
+    def is_opening(event: Event) -> bool:
         return event.get("type") == "step_start"
 
     def take(self, event: Event) -> None:
         if "sessionID" not in event:
             return
         if self.session is None:
-            self.know(event.get("sessionID"))
+            self.remember_session(event.get("sessionID"))
         part = part_of(event, "part")
         match event.get("type"):
             case "step_start":
@@ -72,7 +72,7 @@ def _trouble(error: Event) -> ReportedError:
     data, name = part_of(error, "data"), word_in(error.get("name"))
     headers = part_of(data, "responseHeaders")
     after = word_in(headers.get("retry-after"))
-    return trouble(
+    return make_error(
         text_of(data.get("message")) or text_of(error.get("message")) or name,
         status_in(data.get("statusCode")),
         name,

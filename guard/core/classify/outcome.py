@@ -1,10 +1,10 @@
-"""What became of a session as its own output and exit status tell it: the outcomes, what each means, what status follows."""
+"""The outcomes of a session, what each means, which status follows; and the report of `guard classify`."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from guard.core.base.fields import Frozen, Instant, Line
+from guard.core.base.fields import Count, Frozen, Instant, Line, Report
 from guard.core.base.text import visible
 from guard.core.iteration.events import Status
 
@@ -82,16 +82,27 @@ class Classification(Frozen):
 
 
 def status_of(outcome: Outcome) -> Status | None:
-    """The verdict that follows from an outcome alone; None where the check has to look further."""
+    """The status that follows from an outcome alone; None where the check has to look further."""
     return _STATUSES.get(outcome)
 
 
-def line(text: str, length: int = _LINE_LENGTH) -> str:
-    """The beginning of a text from outside, in one line that can do no harm."""
+def shorten_line(text: str, length: int = _LINE_LENGTH) -> str:
+    """The beginning of a text from outside, as one line without control characters."""
     flat = visible(" ".join(text[: 4 * length].split()))
     return flat if len(flat) <= length else f"{flat[: length - 1]}…"
 
 
-def names(texts: list[str]) -> tuple[str, ...]:
-    """The first distinct names, each short and harmless."""
-    return tuple(dict.fromkeys(line(text, _NAME_LENGTH) for text in texts))[:MOST_NAMES]
+def distinct_names(texts: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(shorten_line(text, _NAME_LENGTH) for text in texts))[:MOST_NAMES]
+
+
+class ClassifyReport(Classification, Report):
+    """What an agent's output and exit status mean."""
+
+    schema_: Literal["guard/classify/1"] = Field("guard/classify/1", alias="schema")
+    status: Status | None
+    """The verdict that follows from the outcome alone; null where a check has to look further."""
+    format: Line | None
+    """Which agent's events were recognised; null for plain text."""
+    skipped: Count
+    """How many lines were too long or could not be read."""

@@ -1,4 +1,4 @@
-"""What plain text says: the sentences by which agents end when they print no JSON, and error lines near the end.
+"""Find errors in plain text: the sentences by which agents end when they print no JSON, and error lines near the end.
 
 Prose that speaks of limits and errors is no error, so a line counts only if it begins as one: a sentence that the programs are
 known to print, or an error prefix. After a good exit only the very last line counts, and only a known sentence that is
@@ -8,7 +8,7 @@ whole. Indented, quoted, listed and fenced lines never count.
 import re
 from collections import deque
 
-from guard.core.classify.errors import LONGEST_TEXT, ReportedError, meaning_of
+from guard.core.classify.errors import LONGEST_TEXT, ReportedError, error_meaning
 
 _KEPT_LINES = 40
 _LAST_LINES = 6
@@ -62,7 +62,6 @@ class Tail:
         self._fences = 0
 
     def add(self, line: bytes) -> None:
-        """One more line; nothing is done to it before it is among the last."""
         stripped = line.strip()
         if stripped:
             self._fences += stripped.startswith(_FENCES)
@@ -74,35 +73,35 @@ class Tail:
 
     @property
     def is_fenced(self) -> bool:
-        """Whether the next line stands in a fenced block."""
         return self._fences % 2 == 1
 
     @property
-    def announces(self) -> bool:
-        """Whether the last line ends in a colon, so that the next may be quoted."""
+    def is_announcing(self) -> bool:
+        # After a colon the next line may be quoted.
         return bool(self._lines) and self._lines[-1][0].rstrip().endswith(b":")
 
     @property
     def last(self) -> str:
-        """The last line of all; none if it stands in a fence."""
-        return "" if self.is_empty or self.is_fenced else _shown(self._lines[-1][0])
+        """The last line; empty if it stands in a fenced block."""
+        return "" if self.is_empty or self.is_fenced else _visible_text(self._lines[-1][0])
 
     @property
     def text(self) -> str:
-        """The last lines as they were, for what they claim."""
-        return "\n".join(_shown(line) for line, _ in self._lines)
+        return "\n".join(_visible_text(line) for line, _ in self._lines)
 
     def own_lines(self, *, cut_off: bool) -> list[str]:
-        """The lines that are the program's own; a fence that was never closed hides nothing if the text was cut off."""
+        """The lines that are the program's own. If the text was cut off, a fence that was never closed hides none."""
         unclosed = self._fences if cut_off and self._fences % 2 else -1
         shown = [
-            _shown(line) for line, fences in self._lines if fences % 2 == 0 or fences == unclosed
+            _visible_text(line)
+            for line, fences in self._lines
+            if fences % 2 == 0 or fences == unclosed
         ]
         return [text for text in shown if text.strip() and not _NOT_OURS.match(text)]
 
 
-def _shown(line: bytes) -> str:
-    """The text as a terminal would leave it: without escapes, and with what a carriage return overwrites gone."""
+def _visible_text(line: bytes) -> str:
+    """The line as a terminal would show it: without escapes, and without what a carriage return overwrites."""
     text = _ESCAPES.sub("", line.decode(errors="replace")).replace("\x00", "").rstrip()
     return text.rpartition("\r")[2][:LONGEST_TEXT]
 
@@ -115,34 +114,37 @@ def error_lines(data: bytes) -> list[str]:
     return tail.own_lines(cut_off=True)[-_LAST_ERRORS:]
 
 
-def trouble_in(tail: Tail, errors: list[str], exit_code: int | None) -> ReportedError | None:
-    """What the last lines of both outputs say went wrong; None if they do not say."""
+def find_error(tail: Tail, errors: list[str], exit_code: int | None) -> ReportedError | None:
+    """The error that the last lines of both outputs report; None without one."""
     last = tail.own_lines(cut_off=bool(exit_code))[-_LAST_LINES:]
     while last and _HINT.match(last[-1]):
         last.pop()
     if not exit_code:
         final = last[-1:] + (errors[-1:] if exit_code is None else [])
-        return next((found for line in final if is_known(line) and (found := _named(line))), None)
+        return next(
+            (found for line in final if is_known_failure(line) and (found := _known_error(line))),
+            None,
+        )
     own = [line for line in [*reversed(errors), *reversed(last)] if _is_error(line)]
-    named = next((found for line in own if (found := _named(line))), None)
+    named = next((found for line in own if (found := _known_error(line))), None)
     unnamed = own[:1] or errors[-1:]
     return named or (ReportedError("crash", "", unnamed[0]) if unnamed else None)
 
 
-def is_known(line: str) -> bool:
-    """Whether the line is a whole sentence by which a program says that it cannot go on."""
-    return _KNOWN.fullmatch(_plain(line)) is not None
+def is_known_failure(line: str) -> bool:
+    """Tell whether the line is a whole sentence by which a program says that it cannot go on."""
+    return _KNOWN.fullmatch(_straighten_quotes(line)) is not None
 
 
 def _is_error(line: str) -> bool:
-    text = _plain(line)
+    text = _straighten_quotes(line)
     return bool(_ERROR.match(text) or _KNOWN.match(text))
 
 
-def _plain(line: str) -> str:
+def _straighten_quotes(line: str) -> str:
     return line.strip().replace("’", "'")
 
 
-def _named(line: str) -> ReportedError | None:
-    meaning = meaning_of(line)
+def _known_error(line: str) -> ReportedError | None:
+    meaning = error_meaning(line)
     return ReportedError(meaning.outcome, meaning.reason, line) if meaning else None

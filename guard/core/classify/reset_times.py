@@ -1,10 +1,10 @@
-"""When a limit ends, read from the text of its message.
+"""Read from the text of a message when a limit ends.
 
 A time never comes out earlier than the one that was meant. A time of day is its next occurrence, a day without a time is
 that day's end, and of several times the latest counts. A time without a zone is read in the zone of `now`: programs print
-local time, so whoever calls hands `now` in the zone of this machine. A zone that cannot be looked up, an offset or a day
-that follows the time, gives no time at all: a loop that backs off by itself does less harm than one that trusts a time that
-may be half a day wrong. So do times that lie more than eight days away, as no limit with a clock does.
+local time, so the caller gives `now` in the zone of this machine. A zone that cannot be looked up, and an offset or a day
+that follows the time, give no time at all: a loop that backs off by itself does less harm than one that trusts a time that
+may be half a day wrong. The same holds for times more than eight days away: no limit lasts that long.
 """
 
 import re
@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 _FARTHEST = timedelta(days=8)
 _GRACE = timedelta(minutes=2)
-"""A time of day that has just passed is not tomorrow's: messages drop the seconds, and reading them takes some."""
+"""A time of day that has just passed is not tomorrow's: messages leave out the seconds, and reading takes some."""
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -34,7 +34,7 @@ _UNREAD = re.compile(
     rf"|,?\s+(?:on\s+)?(?:(?:{_MONTH})[a-z]*\.?\s+\d|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:{_MONTH}))",
     re.IGNORECASE,
 )
-"""What makes another time of the one before it: a zone, an offset, a day."""
+"""What changes the meaning of the time before it: a zone, an offset, a day."""
 _MOMENT = re.compile(rf"{_LEAD}{_DATE}(?:,?\s*(?:at\s+)?{_CLOCK})?{_ZONE}", re.IGNORECASE)
 _ISO = re.compile(
     r"(?:reset|again|retry|until)\D{0,40}(20\d\d-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?"
@@ -54,15 +54,15 @@ _AMOUNT = re.compile(
 _ZONE_NAME = re.compile(r"[A-Za-z]{1,14}(?:/[A-Za-z0-9_+-]{1,30}){0,2}")
 
 
-def reset_in(text: str, now: datetime) -> datetime | None:
-    """The latest time, in UTC, at which the message says that the limit ends."""
+def reset_time(text: str, now: datetime) -> datetime | None:
+    """The latest time, in UTC, that the message names for the end of the limit."""
     text = " ".join(text[:4000].split())
     found = [*_epochs(text), *_iso_times(text, now), *_durations(text, now), *_moments(text, now)]
     return max((moment for moment in found if _is_likely(moment, now)), default=None)
 
 
-def from_epoch(seconds: float, now: datetime) -> datetime | None:
-    """The time that a field gives in seconds, or milliseconds, since 1970."""
+def time_from_epoch(seconds: float, now: datetime) -> datetime | None:
+    """The time for seconds or milliseconds since 1970."""
     seconds = seconds / 1000 if seconds > 1e11 else seconds
     if not 0 < seconds < 1e11:
         return None
@@ -70,14 +70,13 @@ def from_epoch(seconds: float, now: datetime) -> datetime | None:
     return moment if _is_likely(moment, now) else None
 
 
-def after(seconds: float, now: datetime) -> datetime | None:
-    """The time that a field gives as a delay."""
+def time_after(seconds: float, now: datetime) -> datetime | None:
     if not 0 <= seconds <= _FARTHEST.total_seconds():
         return None
     return now.astimezone(UTC) + timedelta(seconds=seconds)
 
 
-def seconds_in(text: str) -> float | None:
+def duration_seconds(text: str) -> float | None:
     """The length of a duration such as `2 hours 5 minutes`, `12h34m16s` or `34.07s`."""
     amounts = list(_AMOUNT.finditer(text))
     if not amounts:
@@ -110,8 +109,8 @@ def _iso_times(text: str, now: datetime) -> Iterator[datetime]:
 
 def _durations(text: str, now: datetime) -> Iterator[datetime]:
     for found in _IN.finditer(text):
-        seconds = float(found[1]) if found[1].isdigit() else seconds_in(found[1])
-        moment = None if seconds is None else after(seconds, now)
+        seconds = float(found[1]) if found[1].isdigit() else duration_seconds(found[1])
+        moment = None if seconds is None else time_after(seconds, now)
         if moment:
             yield moment
 
@@ -157,7 +156,7 @@ def _clock(found: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _day(found: re.Match[str], now: datetime) -> datetime | None:
-    """The day that is named, as its first moment; without a year the one that is near."""
+    """The first moment of the day that is named; without a year, of the nearest such day."""
     midnight = _midnight(now)
     if found["month"]:
         month, day = _MONTHS.index(found["month"].lower()) + 1, int(found["day"])
@@ -176,7 +175,7 @@ def _midnight(now: datetime) -> datetime:
 
 
 def _zone(name: str) -> tzinfo | None:
-    """The zone of this name, if it is one; the name comes from outside and becomes part of a path."""
+    # The name comes from outside, and becomes part of a path.
     if name.upper() in ("UTC", "GMT", "Z"):
         return UTC
     if not _ZONE_NAME.fullmatch(name) or name.startswith(("posix", "right")):

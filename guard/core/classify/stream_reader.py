@@ -1,4 +1,4 @@
-"""Reads what an agent prints while it prints it, in bounded memory, and says at the end what it meant.
+"""Read an agent's output while it is printed, in bounded memory, and classify it at the end.
 
 The format is the named agent's, or the first that recognises an event. Until then, and for lines that are no events, the rules
 for plain text hold: every one of these programs can be run without JSON. A session that a program names on standard error is
@@ -17,12 +17,16 @@ from datetime import datetime
 from guard.core.base.event_values import Event
 from guard.core.base.fields import is_id
 from guard.core.base.lines import Lines, object_in
-from guard.core.classify.base import Errors, Format, StreamEnd
-from guard.core.classify.combine import classification, decide
+from guard.core.classify.base import Format, StderrEnd, StreamEnd
+from guard.core.classify.claude import ClaudeFormat, QwenFormat
+from guard.core.classify.codex import CodexFormat
+from guard.core.classify.combine import decide_outcome, make_classification
+from guard.core.classify.copilot import CopilotFormat
 from guard.core.classify.errors import ErrorMeaning, ReportedError
-from guard.core.classify.outcome import Classification
-from guard.core.classify.outcome import line as line_of
-from guard.core.classify.plain import Tail, trouble_in
+from guard.core.classify.gemini import GeminiFormat
+from guard.core.classify.opencode import OpenCodeFormat
+from guard.core.classify.outcome import Classification, shorten_line
+from guard.core.classify.plain import Tail, find_error
 from guard.core.gate.members import StreamTeam
 
 _ERRORS_KEPT = 64 * 1024
@@ -33,12 +37,12 @@ _MOST_DOCUMENTS = 20
 
 
 class OutputReader:
-    """One session's output: feed it, then finish it, once."""
+    """Reads the output of one session: feed it, then finish it once."""
 
     def __init__(self, candidates: Sequence[type[Format]], silence: ReportedError) -> None:
         self._candidates = candidates
         self._silence = silence
-        """What it means if a program that exits with 0 has not said a word."""
+        """The outcome of a program that exits with 0 and has printed nothing."""
         self._format: Format | None = None
         self._lines = Lines(documents=bool(candidates))
         self._tail = Tail()
@@ -49,10 +53,10 @@ class OutputReader:
         self._announced: str | None = None
         self._announcer: type[Format] | None = None
         self._unreadable = 0
-        self.told = ""
-        """In the end the error in the program's own words, if it has any."""
-        self.said = ""
-        """In the end the agent's last message, where its events have one."""
+        self.error_text = ""
+        """After `finish`, the error in the program's own words, if it reported one."""
+        self.last_message = ""
+        """After `finish`, the agent's last message, if its events have one."""
         self._last: tuple[type[Format], Event] | None = None
         """The event in the last line, if it is one with which no stream opens."""
         self._is_announced = False
@@ -60,34 +64,30 @@ class OutputReader:
 
     @property
     def session(self) -> str | None:
-        """The session's id, as soon as it was seen."""
         if self._format and self._announcer is not type(self._format):
             return self._format.session
         return self._announced
 
     @property
     def format(self) -> str | None:
-        """Which agent's events these are; None while they are plain text."""
+        """The agent whose events these are; None for plain text."""
         return self._format.name if self._format else None
 
     @property
     def team(self) -> StreamTeam | None:
-        """The agent's helpers, where its events tell of them."""
         return self._format.team if self._format else None
 
     @property
     def skipped(self) -> int:
-        """How many lines were too long, or looked like events and could not be read."""
+        """The number of lines that were too long, or looked like events and could not be read."""
         return self._lines.passed_over + self._unreadable
 
     def feed(self, data: bytes) -> None:
-        """More of standard output."""
         self._latest = 0 if data else self._latest
         for line in self._lines.feed(data):
             self._take(line)
 
     def feed_error(self, data: bytes) -> None:
-        """More of standard error, of which the end is kept."""
         self._look_for_session(data)
         self._latest += len(data)
         self._errors += data[-_ERRORS_KEPT:]
@@ -95,7 +95,7 @@ class OutputReader:
             del self._errors[:-_ERRORS_KEPT]
 
     def finish(self, exit_code: int | None, now: datetime) -> Classification:
-        """What it all meant. A negative exit code is a signal, None is not known; `now` is in the machine's own zone."""
+        """Classify the output. A negative exit code is a signal, None is unknown; `now` is in the machine's own zone."""
         for line in self._lines.end():
             self._take(line)
         if self._last and not self._is_announced:
@@ -104,39 +104,37 @@ class OutputReader:
         self._look_for_signature(errors)
         if self._format is None and self._announcer is None and exit_code != 0:
             self._take_document(errors)
-        written = self._written(errors, exit_code)
+        written = self._written_error(errors, exit_code)
         ending = self._format.ending() if self._format else self._plain_ending(exit_code, written)
-        found = decide(ending, written, exit_code, self._exit_meaning(exit_code))
-        found = found if self._format else self._doubted(found, exit_code)
-        self.told = line_of(found.text)
-        self.said = ending.message if self._format else ""
-        return classification(found, ending, self.session, exit_code, now)
+        found = decide_outcome(ending, written, exit_code, self._exit_meaning(exit_code))
+        found = found if self._format else self._doubt(found, exit_code)
+        self.error_text = shorten_line(found.text)
+        self.last_message = ending.message if self._format else ""
+        return make_classification(found, ending, self.session, exit_code, now)
 
     def _plain_ending(self, exit_code: int | None, written: ReportedError | None) -> StreamEnd:
         return StreamEnd(finished=exit_code == 0, trouble=written, message=self._tail.text)
 
     @property
     def _agent(self) -> type[Format]:
-        """Whose output this is, as far as that is known."""
         named = self._candidates[0] if len(self._candidates) == 1 else None
         return (type(self._format) if self._format else None) or named or self._announcer or Format
 
     def _exit_meaning(self, exit_code: int | None) -> ErrorMeaning | None:
         return self._agent.exit_codes.get(exit_code) if exit_code else None
 
-    def _written(self, errors: bytes, exit_code: int | None) -> ReportedError | None:
-        """What the last lines say went wrong."""
+    def _written_error(self, errors: bytes, exit_code: int | None) -> ReportedError | None:
         announced = self._announcer is not None
         latest = errors[-self._latest :] if self._latest else b""
-        own = self._agent.own_errors(Errors(errors, exit_code, announced, latest))
-        found = trouble_in(self._tail, own, exit_code)
+        own = self._agent.own_errors(StderrEnd(errors, exit_code, announced, latest))
+        found = find_error(self._tail, own, exit_code)
         agents = self._candidates if self._format is None and found is None else ()
         meanings = (one.last_words.get(self._tail.last) for one in agents)
         said = next((meaning for meaning in meanings if meaning), None)
         return ReportedError(*said, self._tail.last) if said else found
 
-    def _doubted(self, found: ReportedError, exit_code: int | None) -> ReportedError:
-        """Plain text by itself proves nothing: it needs an exit code, and something to read."""
+    def _doubt(self, found: ReportedError, exit_code: int | None) -> ReportedError:
+        # Plain text by itself proves nothing: it needs an exit code, and something to read.
         if exit_code is None and found.outcome == "crash":
             return ReportedError("unknown", "no_exit_code", found.text)
         if found.outcome == "ok" and (self._unreadable or self._last):
@@ -167,7 +165,7 @@ class OutputReader:
         starts = [found.start() for found in _OBJECT.finditer(errors)]
         for start in starts[-_MOST_DOCUMENTS:]:
             event = object_in(errors[start:])
-            chosen = next((one for one in likely if event and one.recognises(event)), None)
+            chosen = next((one for one in likely if event and one.is_recognised(event)), None)
             if event and chosen:
                 self._choose(chosen, event)
                 return
@@ -189,25 +187,42 @@ class OutputReader:
                 self._format.take(event)
 
     def _take_text(self, likely: bytes, line: bytes) -> None:
-        if not line.strip() or (self._format is None and self._begins(likely)):
+        if not line.strip() or (self._format is None and self._is_start(likely)):
             return
         for piece in line.split(b"\n"):
             self._tail.add(piece)
 
-    def _begins(self, line: bytes) -> bool:
+    def _is_start(self, line: bytes) -> bool:
         """Whether the stream of events begins with this line."""
         follows, self._last = self._last is not None, None
         if self._tail.is_fenced or not self._candidates or not _TELLING.search(line):
             return False
         event = object_in(line)
-        chosen = next((one for one in self._candidates if event and one.recognises(event)), None)
+        chosen = next((one for one in self._candidates if event and one.is_recognised(event)), None)
         if event is None or chosen is None:
             self._unreadable += event is None
             return False
-        self._is_announced = self._is_announced if follows else self._tail.announces
-        if self._tail.is_empty or (chosen.opens(event) and not self._is_announced):
+        self._is_announced = self._is_announced if follows else self._tail.is_announcing
+        if self._tail.is_empty or (chosen.is_opening(event) and not self._is_announced):
             self._choose(chosen, event)
             return True
-        self._unreadable += chosen.opens(event)
+        self._unreadable += chosen.is_opening(event)
         self._last = chosen, event
         return False
+
+
+_FORMATS: dict[str, type[Format]] = {
+    one.name: one
+    for one in (ClaudeFormat, QwenFormat, CodexFormat, GeminiFormat, OpenCodeFormat, CopilotFormat)
+}
+"""In the order in which they are tried. Qwen's events are Claude's, but its first one has a field by which it is told apart."""
+
+
+def choose_reader(agent: str | None) -> OutputReader:
+    if agent == "command":
+        return OutputReader((), ReportedError("ok", "completed"))
+    if agent is None:
+        return OutputReader(tuple(_FORMATS.values()), ReportedError("unknown", "no_output"))
+    if agent not in _FORMATS:
+        raise ValueError(f"{agent!r} is not an agent whose output guard reads")
+    return OutputReader((_FORMATS[agent],), ReportedError("crash", "no_result"))

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from guard.core.base.moment import Moment
-from guard.core.classify.errors import meaning_of
-from guard.core.classify.plain import is_known
+from guard.core.classify.errors import error_meaning
+from guard.core.classify.plain import is_known_failure
 from guard.core.hooks.events import StopDecision, StopReason
 from guard.core.hooks.messages import OpenWork, go_on_text, let_go_text, summary
 from guard.core.hooks.payload import HookCall
@@ -114,7 +114,7 @@ def turn_failure(call: HookCall) -> Failure | None:
     if call.agent == "copilot" and call.detail not in _ORDERLY_ENDS:
         return _failure_in("", call.detail)
     line = call.message.strip().partition("\n")[0]
-    if is_known(line) or _CLI_ERROR.match(line):
+    if is_known_failure(line) or _CLI_ERROR.match(line):
         return _failure_in(line)
     return None
 
@@ -158,7 +158,7 @@ def is_clock_set_back(known: HookSession, moment: Moment) -> bool:
 
 
 def _failure_in(text: str, *codes: str) -> Failure:
-    found = meaning_of(text, None, *codes)
+    found = error_meaning(text, None, *codes)
     return _FAILURES.get(found.outcome, "failed") if found is not None else "failed"
 
 

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from guard.core.classify import AGENTS, MEANINGS, Outcome, reader, status_of
+from guard.core.classify import AGENTS, MEANINGS, Outcome, make_reader, status_of
 from tests.streams import NOW, read, stream
 
 RECORDED = {
@@ -25,7 +25,7 @@ RECORDED = {
 def test_recorded_sessions(name: str, expected: tuple[str, str, str | None]) -> None:
     agent, outcome, claim = expected
     data = stream(name)
-    sniffing = reader(None)
+    sniffing = make_reader(None)
     sniffing.feed(data)
     assert sniffing.format == agent
     found = sniffing.finish(0 if outcome == "ok" else 1, NOW)
@@ -41,12 +41,12 @@ def test_the_same_however_it_is_cut(name: str) -> None:
     agent, data = RECORDED[name][0], stream(name)
     whole = read(agent, data, 1)
     for size in (1, 2, 3, 7, 100, 1000):
-        one = reader(None)
+        one = make_reader(None)
         for at in range(0, len(data), size):
             one.feed(data[at : at + size])
         assert one.finish(1, NOW) == whole
     for at in range(0, len(data), 13):
-        one = reader(agent)
+        one = make_reader(agent)
         one.feed(data[:at])
         one.feed(data[at:])
         assert one.finish(1, NOW) == whole
@@ -61,7 +61,7 @@ def test_a_session_that_is_cut_off_is_never_ok(name: str) -> None:
 
 
 def test_the_session_is_known_as_soon_as_it_was_named() -> None:
-    one = reader("claude")
+    one = make_reader("claude")
     data = stream("claude-ok")
     one.feed(data[:100])
     assert one.session is None
@@ -89,6 +89,6 @@ def test_every_outcome_has_a_meaning_and_its_status() -> None:
 
 
 def test_every_agent_has_a_reader_and_no_other() -> None:
-    assert [reader(agent).format for agent in AGENTS] == [None] * 7
-    with pytest.raises(ValueError, match="'nobody' is no agent"):
-        reader("nobody")
+    assert [make_reader(agent).format for agent in AGENTS] == [None] * 7
+    with pytest.raises(ValueError, match="'nobody' is not an agent"):
+        make_reader("nobody")

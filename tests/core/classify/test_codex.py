@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.classify import reader
+from guard.core.classify import make_reader
 from tests.streams import SESSION, jsonl, read
 
 
@@ -116,7 +116,7 @@ def test_codex(expected: str, code: int | None, out: bytes) -> None:
 
 
 def test_codex_names_its_session_on_stderr_when_it_prints_no_events() -> None:
-    one = reader("codex")
+    one = make_reader("codex")
     head = b"OpenAI Codex\n--------\nsession id: 01a1-x\n--------\nsession id: other\n"
     for at in range(len(head)):
         one.feed_error(head[at : at + 1])

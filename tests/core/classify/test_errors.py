@@ -2,8 +2,8 @@
 
 import pytest
 
-from guard.core.classify.errors import meaning_of
-from guard.core.classify.questions import asks, pleads
+from guard.core.classify.combine import is_permission_request, is_question
+from guard.core.classify.errors import error_meaning
 
 ERRORS = {
     'API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}': "transient overloaded",
@@ -60,7 +60,7 @@ ERRORS = {
 
 @pytest.mark.parametrize(("text", "expected"), ERRORS.items(), ids=[text[:60] for text in ERRORS])
 def test_an_error_by_its_text(text: str, expected: str | None) -> None:
-    meaning = meaning_of(text)
+    meaning = error_meaning(text)
     assert (" ".join(meaning) if meaning else None) == expected
 
 
@@ -86,7 +86,7 @@ STATUSES = {
 
 @pytest.mark.parametrize(("given", "expected"), STATUSES.items(), ids=str)
 def test_an_error_by_its_status(given: tuple[int, str], expected: str | None) -> None:
-    meaning = meaning_of(given[1], given[0])
+    meaning = error_meaning(given[1], given[0])
     assert (" ".join(meaning) if meaning else None) == expected
 
 
@@ -104,7 +104,7 @@ def test_an_error_by_its_status(given: tuple[int, str], expected: str | None) ->
     ],
 )
 def test_an_error_by_its_code(codes: tuple[object, ...], text: str, expected: str) -> None:
-    meaning = meaning_of(text, None, *codes)
+    meaning = error_meaning(text, None, *codes)
     assert (" ".join(meaning) if meaning else "None") == expected
 
 
@@ -155,12 +155,12 @@ NO_QUESTIONS = {
 
 @pytest.mark.parametrize("text", sorted(QUESTIONS), ids=lambda text: text[:50])
 def test_a_question(text: str) -> None:
-    assert asks(text)
+    assert is_question(text)
 
 
 @pytest.mark.parametrize("text", sorted(NO_QUESTIONS), ids=lambda text: text[:50])
 def test_no_question(text: str) -> None:
-    assert not asks(text)
+    assert not is_question(text)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,10 @@ def test_no_question(text: str) -> None:
     ids=["permission", "approve", "allow", "none", "long ago"],
 )
 def test_a_plea_for_permission(text: str, expected: bool) -> None:
-    assert pleads(text) == expected
+    assert is_permission_request(text) == expected
 
 
 @pytest.mark.parametrize("text", ["a" * 10**6, "limit " * 10**5, "(" * 10**5, "x?" * 10**5])
 def test_long_texts_take_no_time(text: str) -> None:
-    assert meaning_of(text) is None
-    assert not asks(text)
+    assert error_meaning(text) is None
+    assert not is_question(text)

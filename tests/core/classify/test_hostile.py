@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guard.core.base.lines import LONGEST_LINE, Lines, object_in
-from guard.core.classify import AGENTS, classify, reader
+from guard.core.classify import AGENTS, classify, make_reader
 from tests.streams import NOW, SESSION, failed, init, jsonl, result, says, stream
 
 MIB = 1024 * 1024
@@ -53,7 +53,7 @@ FLOODS = {
 @pytest.mark.parametrize(("head", "piece", "tail"), FLOODS.values(), ids=FLOODS)
 def test_a_flood_is_passed_by_in_bounded_memory(head: bytes, piece: bytes, tail: bytes) -> None:
     before, begun = peak(), time.monotonic()
-    one = reader("claude")
+    one = make_reader("claude")
     one.feed(BEGIN + head)
     for chunk in repeated(piece, (4 if piece.endswith(b"\n") else 40) * MIB):
         one.feed(chunk)
@@ -65,7 +65,7 @@ def test_a_flood_is_passed_by_in_bounded_memory(head: bytes, piece: bytes, tail:
 
 @pytest.mark.parametrize("agent", [*AGENTS, None])
 def test_plain_floods_for_every_reader(agent: str | None) -> None:
-    one = reader(agent)
+    one = make_reader(agent)
     for chunk in repeated(b'{\n"a": [1, "', MIB):
         one.feed(chunk)
         one.feed_error(chunk)
@@ -74,14 +74,14 @@ def test_plain_floods_for_every_reader(agent: str | None) -> None:
 
 def test_many_documents_take_no_more_time_than_lines() -> None:
     begun = time.monotonic()
-    one = reader("claude")
+    one = make_reader("claude")
     one.feed(b"{\n}\n" * (MIB // 4) + GOOD)
     assert one.finish(0, NOW).outcome == "ok"
     assert time.monotonic() - begun < 20
 
 
 def test_an_array_without_end_is_read_element_by_element() -> None:
-    one = reader("qwen")
+    one = make_reader("qwen")
     one.feed(b"[" + BEGIN.strip())
     for chunk in repeated(b"," + TOOL.encode(), 16 * MIB):
         one.feed(chunk)
@@ -90,7 +90,7 @@ def test_an_array_without_end_is_read_element_by_element() -> None:
 
 
 def test_too_long_a_line_is_counted_and_the_next_is_read() -> None:
-    one = reader("claude")
+    one = make_reader("claude")
     one.feed(BEGIN + b'{"type":"result","x":"' + b"y" * LONGEST_LINE + b'"}\n')
     assert one.skipped == 1
     one.feed(GOOD)
@@ -109,7 +109,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
 def test_a_line_that_cannot_be_read_is_counted_and_passed_over(line: bytes) -> None:
-    one = reader("claude")
+    one = make_reader("claude")
     one.feed(BEGIN + line)
     assert one.skipped == 1
     assert one.finish(0, NOW).reason == "no_result"
@@ -220,7 +220,7 @@ def test_any_mixture_is_the_same_however_it_is_cut(
     lines: list[bytes], cuts: list[int], agent: str | None
 ) -> None:
     data = b"\n".join(lines)
-    one = reader(agent)
+    one = make_reader(agent)
     places = [0, *sorted(cuts), len(data) + 4000]
     for begin, end in pairwise(places):
         one.feed(data[begin:end])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.classify import reader
+from guard.core.classify import make_reader
 from tests.streams import NOW, SESSION, failed, jsonl, read, row
 
 
@@ -363,7 +363,7 @@ def test_gemini_killed_while_it_tries_again_waits_for_what_it_waited_for(out: by
 
 
 def test_gemini_killed_after_a_retry_that_worked_did_not_wait() -> None:
-    one = reader("gemini")
+    one = make_reader("gemini")
     one.feed(gemini())
     one.feed_error(RETRYING.encode())
     one.feed(jsonl({"type": "message", "role": "assistant", "content": "I go on."}))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from guard.core.classify import Classification, OutputReader, classify, reader
+from guard.core.classify import Classification, OutputReader, classify, make_reader
 from tests.core.classify.test_classify import RECORDED
 from tests.streams import NOW, init, jsonl, result, says, stream, synthetic
 
@@ -319,14 +319,14 @@ STREAMS = [name for name in RECORDED if RECORDED[name][1] == "ok"]
 @pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_is_read_after_noise(noise: str, name: str) -> None:
-    one = reader(None)
+    one = make_reader(None)
     one.feed(noise.encode() + stream(name))
     assert one.format == RECORDED[name][0]
     assert one.session == reader_of(name).session
 
 
 def reader_of(name: str) -> OutputReader:
-    one = reader(None)
+    one = make_reader(None)
     one.feed(stream(name))
     return one
 

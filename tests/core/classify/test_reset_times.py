@@ -4,7 +4,12 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from guard.core.classify.reset_times import after, from_epoch, reset_in, seconds_in
+from guard.core.classify.reset_times import (
+    duration_seconds,
+    reset_time,
+    time_after,
+    time_from_epoch,
+)
 
 NOW = datetime(2026, 11, 16, 2, 0, 30, tzinfo=UTC)
 """A Monday."""
@@ -95,13 +100,13 @@ def spelled(moment: datetime | None) -> str | None:
 @pytest.mark.parametrize(("text", "expected"), WORDINGS.items(), ids=[w[:60] for w in WORDINGS])
 def test_the_time_in_a_message(text: str, expected: str | None) -> None:
     now = NOW - timedelta(minutes=1) if "9pm (America" in text else NOW
-    assert spelled(reset_in(text, now)) == expected
+    assert spelled(reset_time(text, now)) == expected
 
 
 def test_a_time_without_a_zone_is_in_the_zone_of_the_caller() -> None:
     there = NOW.astimezone(timezone(timedelta(hours=-5)))
-    assert spelled(reset_in("try again at 3:33 AM.", there)) == "16 08:33"
-    assert spelled(reset_in("try again at 3:33 AM (UTC).", there)) == "16 03:33"
+    assert spelled(reset_time("try again at 3:33 AM.", there)) == "16 08:33"
+    assert spelled(reset_time("try again at 3:33 AM (UTC).", there)) == "16 03:33"
 
 
 ZONES = {
@@ -121,7 +126,7 @@ ZONES = {
 
 @pytest.mark.parametrize(("text", "expected"), ZONES.items(), ids=ZONES)
 def test_a_zone_without_brackets_is_the_one_that_counts(text: str, expected: str) -> None:
-    assert spelled(reset_in(text, NOW.astimezone(timezone(timedelta(hours=-5))))) == expected
+    assert spelled(reset_time(text, NOW.astimezone(timezone(timedelta(hours=-5))))) == expected
 
 
 @pytest.mark.parametrize(
@@ -130,26 +135,26 @@ def test_a_zone_without_brackets_is_the_one_that_counts(text: str, expected: str
 )
 def test_a_time_that_has_just_passed_is_not_tomorrows(seconds: int, expected: str) -> None:
     now = datetime(2026, 11, 16, 3, 33, tzinfo=UTC) + timedelta(seconds=seconds)
-    assert spelled(reset_in("resets 3:33am (UTC)", now)) == expected
+    assert spelled(reset_time("resets 3:33am (UTC)", now)) == expected
 
 
 def test_of_an_hour_that_comes_twice_the_second_counts() -> None:
     now = datetime(2026, 10, 31, 20, 0, tzinfo=UTC)
-    found = reset_in("resets Nov 1, 1:30am (America/New_York)", now)
+    found = reset_time("resets Nov 1, 1:30am (America/New_York)", now)
     assert found == datetime(2026, 11, 1, 6, 30, tzinfo=UTC)
 
 
 def test_an_hour_that_does_not_come_is_the_one_after_it() -> None:
     now = datetime(2026, 3, 8, 4, 0, tzinfo=UTC)
-    found = reset_in("resets 2:30am (America/New_York)", now)
+    found = reset_time("resets 2:30am (America/New_York)", now)
     assert found == datetime(2026, 3, 8, 7, 30, tzinfo=UTC)
 
 
 def test_the_turn_of_the_year() -> None:
     now = datetime(2026, 12, 30, 12, 0, tzinfo=UTC)
-    assert reset_in("resets Jan 2, 5pm", now) == datetime(2027, 1, 2, 17, tzinfo=UTC)
+    assert reset_time("resets Jan 2, 5pm", now) == datetime(2027, 1, 2, 17, tzinfo=UTC)
     now = datetime(2027, 1, 2, 12, 0, tzinfo=UTC)
-    assert reset_in("resets Dec 31, 5pm", now) is None
+    assert reset_time("resets Dec 31, 5pm", now) is None
 
 
 @pytest.mark.parametrize(
@@ -167,14 +172,14 @@ def test_the_turn_of_the_year() -> None:
     ],
 )
 def test_the_time_in_a_field(seconds: float, expected: str | None) -> None:
-    assert spelled(from_epoch(seconds, NOW)) == expected
+    assert spelled(time_from_epoch(seconds, NOW)) == expected
 
 
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(0, "16 02:00:30"), (90.5, "16 02:02"), (-1, None), (1e9, None)]
 )
 def test_the_delay_in_a_field(seconds: float, expected: str | None) -> None:
-    assert spelled(after(seconds, NOW)) == expected
+    assert spelled(time_after(seconds, NOW)) == expected
 
 
 @pytest.mark.parametrize(
@@ -190,4 +195,4 @@ def test_the_delay_in_a_field(seconds: float, expected: str | None) -> None:
     ],
 )
 def test_the_length_of_a_duration(text: str, expected: float | None) -> None:
-    assert seconds_in(text) == expected
+    assert duration_seconds(text) == expected

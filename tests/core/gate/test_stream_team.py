@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from guard.core.classify import reader
+from guard.core.classify import make_reader
 from guard.core.gate import AGENTS, stream_reader
 from guard.core.gate.members import StreamTeam
 from guard.core.team.change import Joined, MemberLeft, Running
@@ -112,7 +112,7 @@ def test_a_subagent_of_copilot_that_was_cut_off_with_its_turn_is_no_background_w
     [("claude-background", True), ("codex-helper", True), ("claude-ok", False), ("qwen-ok", False)],
 )
 def test_the_reader_of_the_output_follows_the_team(name: str, joined: bool) -> None:
-    one = reader(name.partition("-")[0])
+    one = make_reader(name.partition("-")[0])
     one.feed(stream(name))
     assert one.team is not None
     assert bool(one.team.take_news()) is joined
@@ -120,6 +120,6 @@ def test_the_reader_of_the_output_follows_the_team(name: str, joined: bool) -> N
 
 
 def test_plain_text_has_no_team() -> None:
-    one = reader("claude")
+    one = make_reader("claude")
     one.feed(b"The build has finished.\n")
     assert one.team is None
