@@ -73,7 +73,7 @@ class Accounts:
 
     def _has_told_members(self) -> bool:
         # Members that the agent CLI told of otherwise than by its stream.
-        _, counting = teams.counting(self._store, self._current(), self._moment())
+        _, counting = teams.counting_members(self._store, self._current(), self._moment())
         return any(one.told_by == "host" for one in counting)
 
     def others(self) -> tuple[str, int] | None:
@@ -85,7 +85,7 @@ class Accounts:
         held = isinstance(news, StreamHeld)
         reason = "team_active" if isinstance(news, StreamHeld) else news.why
         self._ask(
-            lambda: teams.completion(
+            lambda: teams.record_completion(
                 self._store, self._own(), self._moment(), held=held, reason=reason
             ),
             None,
@@ -103,11 +103,11 @@ class Accounts:
         self._store = self._guard.writable_store
         if self._unsent:
             self._send()
-        teams.host_ended(self._store, self._own(), self._moment(), members)
+        teams.record_host_end(self._store, self._own(), self._moment(), members)
 
     def _others(self) -> tuple[str, int] | None:
         ingest_hooks(self._guard, self._store)
-        name, members = teams.counting(self._store, self._current(), self._moment())
+        name, members = teams.counting_members(self._store, self._current(), self._moment())
         unknown = [one for one in members if one.member not in self._told]
         return (name, len(unknown)) if name and unknown else None
 

@@ -68,7 +68,7 @@ class Plays:
 def names() -> list[str]:
     """Who counts now in the work tree, as another process sees it."""
     guard = Invocation()
-    _, members = teams.counting(guard.store, team_scope(guard), guard.clock.moment())
+    _, members = teams.counting_members(guard.store, team_scope(guard), guard.clock.moment())
     return [one.member for one in members]
 
 

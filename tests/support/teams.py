@@ -7,7 +7,7 @@ from itertools import count
 from guard.core.base.moment import Moment
 from guard.core.log.record import Position
 from guard.core.team.change import Change
-from guard.core.team.count import TeamTerms, as_of, clear, decide
+from guard.core.team.count import TeamTerms, clear_events, decide, team_at
 from guard.core.team.events import TeamEvent
 from guard.core.team.state import Scope, TeamFold, TeamState
 from tests.support.events import MOMENT
@@ -38,7 +38,7 @@ class Team:
 
     def at(self, now: Moment) -> TeamState | None:
         """As it is to be read now."""
-        return as_of(self.state, now) if self.state is not None else None
+        return team_at(self.state, now) if self.state is not None else None
 
     def take(
         self, *changes: Change, now: Moment | None = None, lease: float = LEASE
@@ -46,7 +46,7 @@ class Team:
         return self._fold(decide(self.state, changes, self._terms(now, lease)))
 
     def clear(self, now: Moment | None = None) -> tuple[TeamEvent, ...]:
-        return self._fold(clear(self.state, "", self._terms(now, LEASE)))
+        return self._fold(clear_events(self.state, "", self._terms(now, LEASE)))
 
     def _terms(self, now: Moment | None, lease: float) -> TeamTerms:
         return TeamTerms(self.scope, now or moment(), f"e{next(self._numbers)}", lease)

@@ -14,6 +14,6 @@ class RegistrySettings(Section):
     keep_finished: Annotated[int, Field(ge=0, le=1_000_000)] = KEEP_FINISHED
     """How many finished agents the global registry lists (the newest); the task registries list all."""
     kill_grace_seconds: Annotated[float, Field(ge=0, le=3600, json_schema_extra=USERS)] = 30
-    """How long an agent that is to be killed may take to end by itself before it is forced."""
+    """How many seconds `guard agent kill` waits for an agent to end before it forces the end."""
     session_start_seconds: Annotated[float, Field(ge=0, le=86400, json_schema_extra=USERS)] = 30
-    """How long after its registration an agent's tmux session may still have to appear; later it counts as ended."""
+    """How many seconds after its registration an agent's tmux session may take to appear; later the agent counts as ended."""

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from guard.core.base.fields import BootSeconds, Frozen, Instant, Line
 
@@ -43,7 +42,3 @@ def elapsed_seconds(since: Reading, moment: Moment) -> float | None:
     else:
         seconds = (moment.now - since.at).total_seconds()
     return seconds if seconds >= 0 else None
-
-
-def clock_fields(moment: Moment) -> dict[str, Any]:
-    return {"boot_seconds": moment.boot_seconds, "boot_id": moment.boot_id}

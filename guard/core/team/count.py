@@ -1,14 +1,15 @@
-"""What becomes known of helpers, turned into events; and what a team means at a moment: who counts, and whether it holds.
+"""Turn news of helpers into events, and tell which helpers count at a moment and whether they hold a completion back.
 
-A lease is a presumption: whoever gave no sign of life for so long is taken for gone, by readers at once, and by whoever
-writes next for the record. A sign of life of that very life brings it back.
+A helper without a sign of life for the length of its lease is presumed gone: readers drop it at once, and the next change
+records it. A sign of life of the same incarnation brings it back.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, assert_never
+from datetime import datetime
+from typing import TypedDict, assert_never
 
-from guard.core.base.moment import Moment, Reading, clock_fields
+from guard.core.base.moment import Moment, Reading
 from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft, Running
 from guard.core.team.events import (
     CompletionHeld,
@@ -25,43 +26,42 @@ _MOST_NAME = 512
 _FRESH_SECONDS = 60.0
 
 
-def holds(state: TeamState | None) -> bool:
-    """Whether a completion is held back: exactly when a team is named and a member counts."""
+def is_holding(state: TeamState | None) -> bool:
+    """Tell whether the team holds a completion back: it has a name and a member that counts."""
     return state is not None and bool(state.active_team_name) and state.active_teammate_count > 0
 
 
 def quiet_seconds(since: Reading, moment: Moment) -> float:
-    """Seconds from then to now; below zero if the clock was set back since."""
+    """Return the seconds since the reading; negative if the clock was set back since."""
     if since.boot_id is not None and since.boot_id == moment.boot_id:
         return moment.boot_seconds - since.boot_seconds
     return (moment.now - since.at).total_seconds()
 
 
 def has_expired(member: Member, moment: Moment) -> bool:
-    """Whether its lease ran out. A clock that was set back by less than the lease makes it longer, by more ends it."""
+    """Tell whether the lease ran out; a clock set back by less than the lease extends it, by more ends it."""
     lease = member.lease_seconds
     return member.counts and not -lease < quiet_seconds(member.seen, moment) < lease
 
 
-def expired(state: TeamState | None, moment: Moment) -> tuple[Member, ...]:
-    """The members that still count in the record, though their lease ran out."""
+def expired_members(state: TeamState | None, moment: Moment) -> tuple[Member, ...]:
     members = state.members if state is not None else ()
     return tuple(one for one in members if has_expired(one, moment))
 
 
-def as_of(state: TeamState, moment: Moment) -> TeamState:
-    """The team as it is to be read now: without those whose lease ran out, whether or not anybody has recorded it."""
-    over = {one.member for one in expired(state, moment)}
+def team_at(state: TeamState, moment: Moment) -> TeamState:
+    """Return the team without the members whose lease ran out, recorded or not."""
+    over = {one.member for one in expired_members(state, moment)}
     if not over:
         return state
-    members = [_taken_for_gone(one, moment) if one.member in over else one for one in state.members]
+    members = [_expire_member(one, moment) if one.member in over else one for one in state.members]
     members.sort(key=lambda one: not one.counts)
     count = sum(one.counts for one in members)
     return state.model_copy(update={"members": tuple(members), "active_teammate_count": count})
 
 
-def in_iteration(state: TeamState, scope: Scope) -> TeamState:
-    """The team as it counts for an iteration: while nobody knows the session, without those who joined another one."""
+def team_in_iteration(state: TeamState, scope: Scope) -> TeamState:
+    """Return the team as it counts for an iteration: while the session is unknown, without members of other iterations."""
     if scope.session is not None:
         return state
     members = [
@@ -75,16 +75,16 @@ def in_iteration(state: TeamState, scope: Scope) -> TeamState:
     return state.model_copy(update=news)
 
 
-def _taken_for_gone(member: Member, moment: Moment) -> Member:
-    return member.gone(moment.now, "lease_expired", _silence(member, moment))
+def _expire_member(member: Member, moment: Moment) -> Member:
+    return member.gone(moment.now, "lease_expired", _describe_silence(member, moment))
 
 
 def _is_fresh(member: Member, moment: Moment) -> bool:
-    """Whether its last sign of life is so new that another tells nothing: a list comes whenever any member changes."""
+    """Tell whether the last sign of life is so recent that another adds nothing: hosts list all members at every change."""
     return 0 <= quiet_seconds(member.seen, moment) < min(_FRESH_SECONDS, member.lease_seconds / 10)
 
 
-def _silence(member: Member, moment: Moment) -> str:
+def _describe_silence(member: Member, moment: Moment) -> str:
     passed = quiet_seconds(member.seen, moment)
     if passed < 0:
         return f"the clock was set back by more than its lease of {member.lease_seconds:g} s"
@@ -93,19 +93,32 @@ def _silence(member: Member, moment: Moment) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TeamTerms:
-    """What the events of one change have in common."""
+    """What all events of one change share."""
 
     scope: Scope
     moment: Moment
     id: str
     lease_seconds: float
-    """For those who join now."""
+    """The lease of members that join in this change."""
+
+
+class _TeamStamp(TypedDict):
+    """What every event of a team has."""
+
+    at: datetime
+    id: str
+    run: str | None
+    iteration: int | None
+    worktree: str
+    session: str | None
+    boot_seconds: float
+    boot_id: str | None
 
 
 def decide(
     state: TeamState | None, changes: Iterable[Change], terms: TeamTerms
 ) -> tuple[TeamEvent, ...]:
-    """The events that these changes come to, in order. What changes nothing, like a late word of an earlier life, is none."""
+    """Return the events for these changes, in order; a change without effect, such as a late report, makes none."""
     ledger = _Ledger(Roll.of(state), terms)
     ledger.expire()
     for change in changes:
@@ -113,25 +126,24 @@ def decide(
     return tuple(ledger.events)
 
 
-def clear(state: TeamState | None, detail: str, terms: TeamTerms) -> tuple[TeamEvent, ...]:
-    """The event after which nobody counts; none if there is nothing to clear."""
+def clear_events(state: TeamState | None, detail: str, terms: TeamTerms) -> tuple[TeamEvent, ...]:
+    """Return the event after which no member counts, or none if there is nothing to clear."""
     if state is None or (state.active_team_name is None and not state.active_teammate_count):
         return ()
-    return (TeamCleared(**_common(terms), detail=detail),)
+    return (TeamCleared(**_stamp(terms), detail=detail),)
 
 
-def completion(
+def completion_event(
     state: TeamState | None, *, held: bool, reason: str, terms: TeamTerms
 ) -> CompletionHeld | CompletionReleased:
-    """The record of a completion that was held back, or let go, with the team's name and count."""
     made = CompletionHeld if held else CompletionReleased
     name = state.active_team_name if state is not None else None
     count = state.active_teammate_count if state is not None else 0
-    return made(**_common(terms), name=name, count=count, reason=reason)
+    return made(**_stamp(terms), name=name, count=count, reason=reason)
 
 
 class _Ledger:
-    """Events being made, each decided on the team as the ones before have left it."""
+    """Makes events, each decided on the team as the previous events left it."""
 
     def __init__(self, roll: Roll, terms: TeamTerms) -> None:
         self.events: list[TeamEvent] = []
@@ -142,7 +154,7 @@ class _Ledger:
         moment = self._terms.moment
         for one in list(self._roll.counting.values()):
             if has_expired(one, moment):
-                self._leave(one, "lease_expired", _silence(one, moment))
+                self._leave(one, "lease_expired", _describe_silence(one, moment))
 
     def take(self, change: Change) -> None:
         match change:
@@ -162,8 +174,8 @@ class _Ledger:
     def _join(self, change: Joined) -> None:
         self._append(
             TeamMemberJoined(
-                **self._own(),
-                team=change.team or nameless(self._terms.scope),
+                **self._next_stamp(),
+                team=change.team or default_team_name(self._terms.scope),
                 member=change.member,
                 incarnation=self._roll.next_incarnation(change.member),
                 kind=change.kind,
@@ -180,7 +192,7 @@ class _Ledger:
         if change.incarnation in (None, member.incarnation):
             self._append(
                 TeamMemberAlive(
-                    **self._own(),
+                    **self._next_stamp(),
                     member=member.member,
                     incarnation=member.incarnation,
                     idle=change.idle,
@@ -188,7 +200,7 @@ class _Ledger:
             )
 
     def _compare(self, change: Running) -> None:
-        """A list says who lives, not who works: whoever was idle stays so."""
+        # A list says which members live, not which work: an idle member stays idle.
         listed = {one.member for one in change.members}
         for member in list(self._roll.counting.values()):
             told = member.told_by == "host" and member.kind in change.kinds
@@ -204,7 +216,7 @@ class _Ledger:
     def _leave(self, member: Member, because: LeftBecause, detail: str) -> None:
         self._append(
             TeamMemberLeft(
-                **self._own(),
+                **self._next_stamp(),
                 member=member.member,
                 incarnation=member.incarnation,
                 because=because,
@@ -212,20 +224,20 @@ class _Ledger:
             )
         )
 
-    def _own(self) -> dict[str, Any]:
-        return _common(self._terms, len(self.events) + 1)
+    def _next_stamp(self) -> _TeamStamp:
+        return _stamp(self._terms, len(self.events) + 1)
 
     def _append(self, event: TeamEvent) -> None:
         self._roll.apply(event)
         self.events.append(event)
 
 
-def nameless(scope: Scope) -> str:
-    """The team of helpers whose host has none."""
+def default_team_name(scope: Scope) -> str:
+    """Return the name for a team whose host gives none."""
     return f"session:{scope.session or 'unknown'}"[:_MOST_NAME]
 
 
-def _common(terms: TeamTerms, number: int = 1) -> dict[str, Any]:
+def _stamp(terms: TeamTerms, number: int = 1) -> _TeamStamp:
     scope, moment = terms.scope, terms.moment
     return {
         "at": moment.now,
@@ -234,5 +246,6 @@ def _common(terms: TeamTerms, number: int = 1) -> dict[str, Any]:
         "iteration": scope.iteration,
         "worktree": scope.worktree,
         "session": scope.session,
-        **clock_fields(moment),
+        "boot_seconds": moment.boot_seconds,
+        "boot_id": moment.boot_id,
     }

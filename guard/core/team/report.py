@@ -6,7 +6,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Line, Report
 from guard.core.base.text import plural, visible
-from guard.core.team.count import holds
+from guard.core.team.count import is_holding
 from guard.core.team.state import Member, Scope, TeamState
 
 RecordedAs = Literal["joined", "left", "alive", "late", "cleared", "nothing"]
@@ -37,14 +37,13 @@ def team_report(
     recorded_as: RecordedAs = "nothing",
     member: str | None = None,
 ) -> TeamReport:
-    """The team as one document."""
     named = state.member(member) if state is not None and member is not None else None
     return TeamReport(
         worktree=scope.worktree,
         session=scope.session,
         active_team_name=state.active_team_name if state else None,
         active_teammate_count=state.active_teammate_count if state else 0,
-        held=holds(state),
+        held=is_holding(state),
         recorded_as=recorded_as,
         member=named,
         incarnation=named.incarnation if named else None,
@@ -53,7 +52,7 @@ def team_report(
 
 
 def team_text(report: TeamReport) -> str:
-    """The same for people: the team in one line, then its members."""
+    """Return the team in one line, then a line per member that counts."""
     if report.active_team_name is None:
         head = "no team"
     else:
@@ -65,7 +64,7 @@ def team_text(report: TeamReport) -> str:
 
 
 def team_text_of_member(report: TeamReport) -> str:
-    """The same, and what became of the member that was named."""
+    """Return the team in one line, then the member that the command was about."""
     late = " (late: nothing changed)" if report.recorded_as == "late" else ""
     told = [visible(_line(report.member) + late)] if report.member else []
     listed = report.model_copy(update={"members": ()})
@@ -73,7 +72,7 @@ def team_text_of_member(report: TeamReport) -> str:
 
 
 def whole_text(report: TeamReport) -> str:
-    """The same, with those that left."""
+    """Return the team with all members, also those that left."""
     gone = [visible(_line(one)) for one in report.members if not one.counts]
     return "\n".join([team_text(report), *gone])
 

@@ -1,4 +1,4 @@
-"""The settings of the team."""
+"""The settings of teams."""
 
 from typing import Annotated
 
@@ -11,6 +11,6 @@ class TeamSettings(Section):
     """An agent's own helpers, and how long a completion is held back for them."""
 
     lease_seconds: Annotated[float, Field(gt=0, le=604800, json_schema_extra=USERS)] = 1800
-    """How long a helper counts after its last sign of life, unless its spawn named another time."""
+    """How many seconds a helper counts after its last sign of life, unless its spawn gave another lease."""
     max_hold_seconds: Annotated[float, Field(ge=0, le=604800, json_schema_extra=USERS)] = 7200
-    """How long a completion is held back for a team, before the gate lets it go and says why."""
+    """How many seconds a completion is held back for a team before the gate releases it and says why."""

@@ -1,4 +1,4 @@
-"""The team of one session in one work tree as a view: its name, who counts, and who counted lately."""
+"""The view of a team: the helpers of one session in one work tree."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,13 +45,13 @@ class Scope:
 
 
 def team_key(worktree: str, session: str | None) -> str:
-    """Work tree and session in one id; a session may be named like anything, no session like none of them."""
+    """Return one id for a work tree and a session, whatever the session's name is."""
     named = worktree if session is None else f"{worktree}\n{session}"
     return sha256(named.encode()).hexdigest()[:32]
 
 
 class Member(Frozen):
-    """One helper in its newest life."""
+    """A helper in its newest incarnation."""
 
     member: MemberName
     incarnation: Incarnation
@@ -80,7 +80,6 @@ class Member(Frozen):
         return self.status != "left"
 
     def gone(self, at: datetime | None, because: LeftBecause, detail: str) -> "Member":
-        """The same, after its end."""
         news = {"left_at": at, "left_because": because, "left_detail": detail}
         return self.model_copy(update={"status": "left", **news})
 
@@ -103,12 +102,11 @@ class TeamState(ViewDocument):
         return team_key(self.worktree, self.session)
 
     def member(self, name: str) -> Member | None:
-        """The newest life of a member, if it is listed."""
         return next((one for one in self.members if one.member == name), None)
 
 
 class Roll:
-    """A team being folded. Counts follow from who is in it, so none can fall below zero."""
+    """A team while events are folded into it; its counts follow from its members."""
 
     def __init__(self) -> None:
         self.name: str | None = None
@@ -165,7 +163,7 @@ class Roll:
         self._join(member.model_copy(update=news))
 
     def _clear(self, event: TeamCleared) -> None:
-        """Nobody comes back from it: neither those who count, nor those who were taken for dead."""
+        # No member comes back after a clear, not even one that was presumed gone.
         for member in list(self.counting.values()):
             self._leave(member.gone(event.at, "cleared", event.detail))
         for member in [one for one in self.left.values() if may_live(one)]:
@@ -189,7 +187,7 @@ class Roll:
 
 
 def may_live(member: Member) -> bool:
-    """Whether a sign of life of it can be true: an expired lease only let it be taken for dead."""
+    """Tell whether a sign of life can be genuine: a member with an expired lease was only presumed gone."""
     return member.counts or member.left_because == "lease_expired"
 
 

@@ -26,7 +26,7 @@ from guard.core.iteration.events import DirtyFile
 from guard.core.iteration.run import RUN, Run
 from guard.core.log.events import BaseEvent
 from guard.core.rescue.secrets import SENSITIVE_NAME, has_sensitive_name, is_allowed
-from guard.core.team.count import TeamTerms, as_of, completion
+from guard.core.team.count import TeamTerms, completion_event, team_at
 from guard.core.team.state import TEAM, Scope
 from guard.hooks.agent.ingest import session_scope, team_events
 from guard.hooks.ancestors import has_ended
@@ -69,7 +69,7 @@ def _add_open_work(
     seconds_left: Callable[[], float],
 ) -> StopFacts:
     _record_listed_helpers(guard, call)
-    _, counting = teams.counting(guard.store, scope, guard.clock.moment())
+    _, counting = teams.counting_members(guard.store, scope, guard.clock.moment())
     members = tuple(counting)
     waits = host_waits_for(call, members)
     if waits:
@@ -133,9 +133,9 @@ def _completion_events(
     if not decision.is_held and not was_held:
         return ()
     state = change.view(TEAM, scope.key)
-    current = as_of(state, moment) if state is not None else None
+    current = team_at(state, moment) if state is not None else None
     terms = TeamTerms(scope, moment, new_id(), 0)
-    return (completion(current, held=decision.is_held, reason=decision.reason, terms=terms),)
+    return (completion_event(current, held=decision.is_held, reason=decision.reason, terms=terms),)
 
 
 def _left_by_session(

@@ -84,7 +84,7 @@ def is_committing(environ: Mapping[str, str]) -> bool:
 def _with_state(guard: Invocation, seen: PushState) -> PushState:
     key = guard.worktree_key
     breaker, last = guard.store.view(BREAKER, key), guard.store.view(LAST_CHECK, key)
-    scope, team = teams.holding(guard.store, team_scope(guard), guard.clock.moment())
+    scope, team = teams.find_holding_team(guard.store, team_scope(guard), guard.clock.moment())
     count = team.active_teammate_count if team is not None else 0
     refused = last is not None and last.reason == "rescue_refused" and bool(last.left)
     is_open = breaker is not None and breaker.state == "open"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guard.core.log.view import seal, unseal
 from guard.core.team.change import Alive, Change, Joined, Kind, LeftBecause, MemberLeft, Running
-from guard.core.team.count import TeamTerms, completion, expired, holds
+from guard.core.team.count import TeamTerms, completion_event, expired_members, is_holding
 from guard.core.team.events import TeamMemberAlive, TeamMemberJoined, TeamMemberLeft
 from guard.core.team.state import MOST_LEFT, TEAM, Scope, TeamFold, TeamState, team_key
 from tests.support.teams import BOOT, LEASE, SCOPE, Team, moment
@@ -35,13 +35,13 @@ def count(team: Team, seconds: float = 0) -> int:
 
 def test_does_not_emit_complete_event_when_team_is_active() -> None:
     """REQ-001."""
-    assert holds(after(A).state)
+    assert is_holding(after(A).state)
 
 
 def test_emits_usage_update_instead_of_complete_when_team_is_active() -> None:
     """REQ-002: with the name and the count that the record of the hold has."""
     state = after(A, B).state
-    held = completion(
+    held = completion_event(
         state, held=True, reason="team", terms=TeamTerms(SCOPE, moment(), "e1", LEASE)
     )
     assert (held.type, held.name, held.count) == ("completion_held", "builders", 2)
@@ -49,8 +49,8 @@ def test_emits_usage_update_instead_of_complete_when_team_is_active() -> None:
 
 def test_emits_complete_event_normally_when_no_team_is_active() -> None:
     """REQ-003."""
-    assert not holds(None)
-    freed = completion(
+    assert not is_holding(None)
+    freed = completion_event(
         None, held=False, reason="none", terms=TeamTerms(SCOPE, moment(), "e1", LEASE)
     )
     assert (freed.type, freed.name, freed.count) == ("completion_released", None, 0)
@@ -60,15 +60,15 @@ def test_emits_complete_when_team_exists_but_has_zero_teammates() -> None:
     state = after(A, GONE).state
     assert state is not None
     assert (state.active_team_name, state.active_teammate_count) == ("builders", 0)
-    assert not holds(state)
+    assert not is_holding(state)
 
 
 def test_transitions_from_usage_update_to_complete_when_team_becomes_inactive() -> None:
     team = after(A, B)
-    told = [holds(team.state)]
+    told = [is_holding(team.state)]
     for change in (GONE, MemberLeft("b", "shutdown")):
         team.take(change)
-        told.append(holds(team.state))
+        told.append(is_holding(team.state))
     assert told == [True, True, False]
 
 
@@ -109,7 +109,7 @@ def test_stories(changes: list[Change], counted: int, name: str | None) -> None:
     for team in (at_once, one_by_one):
         assert count(team) == counted
         assert (team.state.active_team_name if team.state else None) == name
-        assert holds(team.state) == (name is not None and counted > 0)
+        assert is_holding(team.state) == (name is not None and counted > 0)
 
 
 @pytest.mark.parametrize("because", get_args(LeftBecause))
@@ -123,7 +123,7 @@ def test_an_end_has_its_reason(because: LeftBecause) -> None:
 
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_every_kind_counts(kind: Kind) -> None:
-    assert holds(after(Joined("x", kind)).state)
+    assert is_holding(after(Joined("x", kind)).state)
 
 
 def test_clear_lets_go_of_everybody_and_of_the_name() -> None:
@@ -155,8 +155,8 @@ def test_what_changes_nothing_is_no_event() -> None:
 def test_a_ghost_is_gone_when_its_lease_ran_out_and_its_reason_is_recorded() -> None:
     team = after(A)
     assert (count(team, LEASE - 1), count(team, LEASE)) == (1, 0)
-    assert not holds(team.at(moment(LEASE)))
-    assert [one.member for one in expired(team.state, moment(LEASE))] == ["a"]
+    assert not is_holding(team.at(moment(LEASE)))
+    assert [one.member for one in expired_members(team.state, moment(LEASE))] == ["a"]
     (event,) = team.take(now=moment(LEASE + 5))
     assert isinstance(event, TeamMemberLeft)
     assert (event.because, event.detail) == (
@@ -209,7 +209,7 @@ def test_whoever_was_taken_for_dead_and_gives_a_sign_of_life_counts_again() -> N
     events = team.take(Alive("a"), now=moment(LEASE + 1))
     assert [type(event) for event in events] == [TeamMemberLeft, TeamMemberAlive]
     assert count(team, LEASE + 2) == 1
-    assert holds(team.state)
+    assert is_holding(team.state)
     assert team.state is not None
     assert team.state.members[0].left_because is None
 
@@ -267,7 +267,7 @@ def test_a_team_of_a_session_with_a_long_name() -> None:
     team = Team(Scope("w1", "s" * 512))
     team.take(Joined("a", "subagent"))
     assert team.state is not None
-    assert holds(team.state)
+    assert is_holding(team.state)
     assert len(team.state.active_team_name or "") == 512
 
 
@@ -384,7 +384,7 @@ def _compare(team: Team, model: Model, now: Any) -> None:
     assert counting == {one: model.lives[one] for one in model.until}
     assert state.active_teammate_count == len(counting)
     assert state.active_team_name == model.name
-    assert holds(state) == bool(model.name and model.until)
+    assert is_holding(state) == bool(model.name and model.until)
 
 
 def reread(state: TeamState) -> TeamFold:

@@ -47,7 +47,7 @@ def hear(event: str, agent: str = "claude", **more: Any) -> Path:
 
 def members(guard: Invocation, session: str | None = SESSION) -> dict[str, Member]:
     scope = Scope(guard.worktree_key, session)
-    state = teams.current(Invocation().store, scope, guard.clock.moment())
+    state = teams.read_team(Invocation().store, scope, guard.clock.moment())
     return {one.member: one for one in state.members} if state is not None else {}
 
 
@@ -273,7 +273,7 @@ def test_the_team_of_another_session_in_the_same_folder_is_not_meant(guard: Invo
     ingest_hooks(guard)
     assert status(guard) == {"a": "active"}
     assert members(guard, "another")["b"].left_because == "killed"
-    standing = teams.standing(
+    standing = teams.read_standing(
         guard.store, Scope(guard.worktree_key, SESSION, "r1", 1), guard.clock.moment()
     )
     assert standing.team is not None
