@@ -164,4 +164,4 @@ def _bring_in_and_move(
 
 def _refuse_moved(project: Project, position: BranchPosition) -> None:
     if project.commit_of(position.ref) != position.head:
-        raise RollbackStopped("changed_meanwhile", "somebody committed meanwhile", "try again")
+        raise RollbackStopped("changed_meanwhile", "another commit was made meanwhile", "try again")

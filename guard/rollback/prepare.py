@@ -46,8 +46,8 @@ _HINTS = {
     "detached": "check out the branch that the task was done on",
     "branch_changed": "check out the branch that the task was done on",
     "checked_out_elsewhere": "roll it back in the other work tree, or leave the branch there",
-    "index_damaged": "mend the index; `git fsck` and `git reset` help",
-    "index_lock": "wait for the git that is at work, or look whose lock that is",
+    "index_damaged": "repair the index; `git fsck` and `git reset` help",
+    "index_lock": "wait for the git process that is at work, or find out which process made the lock",
 }
 _GO_ON = "finish or abort it; `git status` says how"
 

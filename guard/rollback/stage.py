@@ -255,7 +255,7 @@ def _steps(
         if now == wanted:
             continue
         if now != look_at(other, path, like):
-            changed(path, "somebody changed it meanwhile")
+            changed(path, "another process changed it meanwhile")
             continue
         yield _Step(path, now, wanted)
 

@@ -145,7 +145,7 @@ class _Pruner:
             return 0, None
         with self._alone() as lock:
             if lock is None:
-                return 0, "somebody else uses the snapshots; their space is given back next time"
+                return 0, "another process uses the snapshots; guard frees their space next time"
             before = self._bytes()
             how = ("-a",) if owed else ("--geometric=2",)
             limit = self.time_limit * _ASIDE_SHARE

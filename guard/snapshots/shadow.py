@@ -203,7 +203,7 @@ class Shadow:
 def snapshot_error(path: Path, why: str) -> StoreUnavailable:
     return StoreUnavailable(
         fit_line(f"no snapshot could be written to {visible(os.fspath(path))}: {why}"),
-        "nothing in the project was changed; make room or mend the workspace, then try again",
+        "nothing in the project was changed; free some space or repair the workspace, then try again",
     )
 
 
