@@ -1,4 +1,4 @@
-"""The coordinator's state while it is being folded: mutable, and every step in proportion to what it changes."""
+"""The coordinator's state while it is folded: mutable, and each step costs in proportion to what it changes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -39,7 +39,7 @@ _TIME = ("timeout_at", "timeout_boot_seconds", "timeout_boot_id")
 
 
 def time_of(event: TimedEvent) -> dict[str, Any]:
-    """Until when the event gives somebody time, by both clocks."""
+    """The end of the time that the event gives an agent, on both clocks."""
     return {name: getattr(event, name) for name in _TIME}
 
 
@@ -98,7 +98,7 @@ class Board:
 
     @staticmethod
     def of(document: ViewDocument, tasks: Iterable[PlanTask]) -> "Board":
-        """Go on from there: a `Coordinator` with these tasks, of which this module knows only the names of the fields."""
+        """The board of a `Coordinator` document, of which this module knows only the names of the fields."""
         board = Board(**{name: getattr(document, name) for name in _PLAIN})
         for name in _MAPS:
             getattr(board, name).update(getattr(document, name))
@@ -111,7 +111,6 @@ class Board:
         return board
 
     def link(self, tasks: Iterable[PlanTask]) -> None:
-        """Take these for the tasks of the plan, and see what each waits for."""
         self.tasks = {task.id: task for task in tasks}
         self.dependents, self.missing, self.rank = {}, {}, None
         for task in self.tasks.values():
@@ -131,20 +130,17 @@ class Board:
         return True
 
     def complete(self, task_id: str) -> None:
-        """The task is done, and nobody waits for it any more."""
         self.completed_tasks[task_id] = None
         for one in self.dependents.get(task_id, ()):
             self.missing[one].discard(task_id)
 
     def reopen(self, task_id: str) -> None:
-        """The task is not done after all."""
         self.completed_tasks.pop(task_id, None)
         for one in self.dependents.get(task_id, ()):
             self.missing[one].add(task_id)
         self.plan_complete = False
 
     def downstream(self, task_id: str) -> set[str]:
-        """All that waits for the task, directly or not."""
         found: set[str] = set()
         ahead = [task_id]
         while ahead:
@@ -154,12 +150,11 @@ class Board:
         return found
 
     def title(self, task_id: str | None) -> str:
-        """What the task is about; nothing if the plan has it no more."""
         task = self.tasks.get(task_id) if task_id is not None else None
         return task.title if task is not None else ""
 
     def enlist(self, event: Dispatched, kind: AgentType, task_id: str | None, text: str) -> None:
-        """The agent is at work from now on; one that has to be started is put into the outbox."""
+        """Put the agent to work; one that has to be started also gets a parcel in the outbox."""
         self.names_given += 1
         self.work_begins(event, event.agent_id, kind, task_id)
         if event.to_start:
@@ -185,7 +180,7 @@ class Board:
     def send(
         self, kind: ParcelKind, agent_id: str, task_id: str | None, text: str, at: datetime
     ) -> None:
-        """Put something into the outbox; what nobody takes is dropped in the end."""
+        # The oldest parcels that no caller takes are dropped in the end.
         self.outbox_count += 1
         item_id = f"item-{self.outbox_count}"
         parcel = {
@@ -201,7 +196,6 @@ class Board:
             self.outbox.popitem(last=False)
 
     def change(self, kind: str, key: str, **news: Any) -> None:
-        """The entry of that map, if it is there, with other values."""
         entries = getattr(self, kind)
         if key not in entries:
             return
@@ -212,7 +206,6 @@ class Board:
             self.own.add((kind, key))
 
     def contents(self) -> dict[str, Any]:
-        """The fields of the document."""
         self.own.clear()
         free, blocked = [], {}
         for task_id, missing in self.missing.items():

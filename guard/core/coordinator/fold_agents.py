@@ -62,7 +62,6 @@ def _done(board: Board, event: AgentComplete) -> None:
 
 
 def _lost(board: Board, event: AgentTimeout | AgentCrashed) -> None:
-    """The agent is gone; its task is free, its audit or expansion is to be done by another."""
     agent = board.active_agents.pop(event.agent_id, None)
     if event.agent_type in ON_THE_INFRASTRUCTURE:
         board.infrastructure_setbacks = event.attempts
@@ -155,7 +154,7 @@ def _queued(board: Board, event: DelegationQueued) -> None:
 
 
 def _ended(board: Board, event: Ended) -> None:
-    """Every end counts, and is told to whoever asked, unless the request goes on to another."""
+    """Count the end of a run, and tell the agent that asked."""
     run = board.active_supporting_agents.pop(event.run_id, None)
     if run is None:
         return
@@ -226,7 +225,7 @@ def _taken(board: Board, event: OutboxTaken) -> None:
 def _noted(
     board: Board, event: FailureWarningIssued | StateRecoveryNeeded | StateReconstructed
 ) -> None:
-    """It stands in the log, and changes nothing."""
+    """Change nothing: the event only stands in the log."""
 
 
 CHANGES: Changes = dict(

@@ -106,7 +106,6 @@ def _failed(board: Board, event: AuditorFail) -> None:
 
 
 def checkpoint(board: Board, event: DeveloperCheckpoint | AgentCheckpoint) -> None:
-    """An agent told how far it is."""
     agent_id, text = event.agent_id, event.checkpoint
     agent = board.active_agents.get(agent_id)
     if agent is None:
@@ -156,7 +155,7 @@ def _unhealthy(board: Board, event: HealthAuditFail) -> None:
 
 
 def _relieve(board: Board) -> None:
-    """A verdict on the infrastructure ends the work of those who were at it."""
+    # A verdict on the infrastructure ends the work of the agents that were at it.
     board.health_audit_due = False
     agents = board.active_agents
     for agent_id in [one for one, agent in agents.items() if agent.type in ON_THE_INFRASTRUCTURE]:
@@ -164,7 +163,6 @@ def _relieve(board: Board) -> None:
 
 
 def _asks(board: Board, event: AgentSeeksGuidance) -> None:
-    """A person is asked; whoever asked waits."""
     board.names_given += 1
     fields = {name: getattr(event, name) for name in ("question_id", "agent_id", "task_id")}
     board.pending_divine_questions[event.question_id] = OpenQuestion.model_construct(
@@ -189,7 +187,7 @@ def _answered(board: Board, event: DivineResponseReceived) -> None:
 
 
 def is_awaited(question: OpenQuestion, active: Mapping[str, ActiveAgent]) -> bool:
-    """Whether somebody is to go on with the answer; an analyst has left, and is sent again."""
+    """Tell whether an agent goes on with the answer; an analyst has left, and is sent again."""
     return question.agent_id is not None and (
         question.about == "expansion" or question.agent_id in active
     )
@@ -243,7 +241,7 @@ def _rolled_back(board: Board, event: TaskRolledBack) -> None:
 
 
 def _abort_dependents(board: Board, event: TaskRolledBack) -> None:
-    """Whoever built on what is gone stops; the task waits for its dependency again."""
+    """Stop the agents whose tasks depend on the one that was rolled back."""
     gone = board.downstream(event.task_id) & board.in_progress_tasks.keys()
     for task_id in gone:
         del board.in_progress_tasks[task_id]

@@ -86,7 +86,6 @@ class PlanOutboxReport(Report):
 def change_report(
     events: Iterable[CoordinatorEvent], state: Coordinator, *, repeated: bool = False
 ) -> PlanChangeReport:
-    """The change as one document."""
     told = tuple(
         RecordedEvent(
             type=event.type, id=event.id, **{name: getattr(event, name, None) for name in _NAMES}
@@ -110,13 +109,13 @@ def change_report(
 
 
 def _completed(state: Coordinator) -> int:
-    """A task that an earlier plan had does not count."""
+    # A task that only an earlier plan had does not count.
     done = set(state.completed_tasks)
     return sum(task.id in done for task in state.tasks)
 
 
 def held_up_by(state: Coordinator) -> str | None:
-    """The word for what keeps everybody from new work."""
+    """The code of the refusal that keeps every agent from new work; None without one."""
     try:
         refuse_while_held_up(state)
     except NotAllowed as error:
@@ -125,7 +124,6 @@ def held_up_by(state: Coordinator) -> str | None:
 
 
 def change_text(report: PlanChangeReport, state: Coordinator) -> str:
-    """The same for people: a line for each event, and where the plan stands."""
     names = names_of(state)
     lines = [_line(event, names) for event in report.events]
     if report.recorded_as == "repeated":
@@ -141,7 +139,6 @@ def change_text(report: PlanChangeReport, state: Coordinator) -> str:
 
 
 def names_of(state: Coordinator) -> dict[str, str]:
-    """How the plan spells each task: as people read it, in place of its id."""
     return {task.id: task.name for task in state.tasks}
 
 
@@ -154,7 +151,6 @@ def _line(event: RecordedEvent, names: Mapping[str, str]) -> str:
 
 
 def next_text(report: PlanNextReport) -> str:
-    """The task in one line, or why there is none."""
     if report.task is None:
         return "the plan is complete" if report.plan_complete else "no task is available"
     held = f" (held up: {report.held_up_by})" if report.held_up_by else ""
@@ -162,7 +158,6 @@ def next_text(report: PlanNextReport) -> str:
 
 
 def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
-    """A line for each item."""
     names = names_of(state)
     lines = [
         f"{one.item_id}  {one.kind}  {one.agent_id}"
@@ -201,7 +196,6 @@ def _age(waited: timedelta) -> str:
 
 
 def _at_work(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
-    """Who does what."""
     for work in state.in_progress_tasks:
         far = f": {work.last_checkpoint}" if work.last_checkpoint else ""
         failed = state.failed_audits.get(work.task_id, 0)
@@ -217,7 +211,6 @@ def _at_work(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _waiting(state: Coordinator, names: Mapping[str, str]) -> Iterator[str]:
-    """What is to be done, and for what it waits."""
     if state.pending_delegation_requests:
         yield f"{plural(len(state.pending_delegation_requests), 'request')} for help in the queue"
     if state.next_available_tasks:
@@ -256,7 +249,6 @@ class PlanIngestReport(Report):
 
 
 def ingest_text(report: PlanIngestReport) -> str:
-    """For people, a line for each signal."""
     if not report.signals:
         return f"{report.agent_id} gave no signal"
     lines = [f"{report.agent_id} gave {plural(len(report.signals), 'signal')}"]

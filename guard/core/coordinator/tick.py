@@ -1,4 +1,4 @@
-"""What is due: agents whose time is up, and places that are free."""
+"""Find what is due: agents whose time is up, and places that are free."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -35,7 +35,7 @@ _STEMS = {
 
 
 def is_due(agent: ActiveAgent, terms: DecisionTerms) -> bool:
-    """Whether its time is up; one that waits for a person's answer has all of it."""
+    """Tell whether the agent's time is up; an agent that waits for an answer has no limit."""
     return agent.status == "working" and _is_over(agent, terms)
 
 
@@ -68,7 +68,7 @@ def tick(
 
 
 def is_of_a_tick(event: BaseEvent) -> bool:
-    """Whether a tick may have begun with this event: it times out, gives time, or sends out whom others have to start."""
+    """Tell whether a tick may have begun with this event."""
     if isinstance(event, Dispatched):
         return event.to_start
     return isinstance(event, AgentTimeout | AgentTimeoutExtended) or (
@@ -121,7 +121,6 @@ def _reason_to_wait(
 
 
 def _filled(state: Coordinator, terms: DecisionTerms, first: list[str]) -> list[Draft]:
-    """Everybody that is to be sent out now."""
     names = _Names(state)
     if state.rollback_in_progress is not None:
         return []
@@ -178,7 +177,7 @@ def _actors(
 
 
 def _analysts(state: Coordinator, terms: DecisionTerms, names: _Names) -> Iterator[Draft]:
-    """As many analysts at once as there may be developers."""
+    # There may be as many analysts at once as developers.
     free = terms.limits.active_developers - len(state.active_business_analysts)
     limit = terms.limits.redispatch_limit
     waiting = [
