@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.measure import Row, none_of, scratch
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
 from tests.rescue.states_start import identify
@@ -37,12 +37,12 @@ def _measured(state: State) -> Both:
         git(folder, "init", "-q", "-b", "main", "project")
         identify(root)
         start(root)
-        known = find(root, lambda _: None) if state.known else None
+        known = find_repository(root, lambda _: None) if state.known else None
         left = state.build(root)
         work = work_in(root, state.kept(root, left))
         more = {name: value.format(root=root) for name, value in state.environ.items()}
         take_and_prune(
-            known or find(root, lambda _: None),
+            known or find_repository(root, lambda _: None),
             workspace,
             {**os.environ, **more},
             occasion=BY_HAND,

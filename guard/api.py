@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guard.context.invocation import Invocation
-from guard.system.clock import from_environment
+from guard.system.clock import make_clock
 
 if TYPE_CHECKING:
     from guard.core.activity.report import ActivityReport
@@ -257,7 +257,7 @@ def classify(
     """What an agent's output and exit status mean."""
     from guard.core.classify import classify as classified
 
-    return classified(stdout, stderr, agent, exit_code, from_environment().now())
+    return classified(stdout, stderr, agent, exit_code, make_clock().now())
 
 
 def _invocation(workspace: Where, repo: Where) -> Invocation:
@@ -274,4 +274,4 @@ def _invocation(workspace: Where, repo: Where) -> Invocation:
 def _remembered(workspace: str | None, repo: str | None, *_around: object) -> Invocation:
     """One per process, folder and environment: a forked child begins with nothing that its parent remembered."""
     place = Path(repo) if repo is not None else None
-    return Invocation(repo=place, workspace_option=workspace, clock=from_environment())
+    return Invocation(repo=place, workspace_option=workspace, clock=make_clock())

@@ -28,7 +28,7 @@ from guard.core.iteration.events import Process, Status
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
-from guard.git.refs import has_new_commits, head
+from guard.git.refs import has_new_commits, read_head
 from guard.store import Change, Store
 from guard.system import process_identity as alive
 from guard.system.clock import Clock
@@ -57,7 +57,7 @@ class BreakerKey:
     def head(self) -> str | None:
         # The breaker can do without the commit that is checked out, where git cannot tell it.
         try:
-            return head(RepositoryReader(self.repository, self.environ))
+            return read_head(RepositoryReader(self.repository, self.environ))
         except RepositoryProblem:
             return None
 

@@ -16,7 +16,7 @@ from guard import __version__
 from guard.context.output import Output, discard_unprintable, say
 from guard.core.base.text import visible
 from guard.errors import EXIT_CODES, GuardError, ReaderGone
-from guard.system.signals import terminated_like_interrupted
+from guard.system.signals import interrupt_on_termination
 from guard.system.startup import prepare
 
 COMMANDS = {
@@ -117,13 +117,13 @@ def guard(
 ) -> None:
     """Find out what really happened when a coding agent's session ended, and keep its work safe."""
     from guard.context.invocation import Invocation
-    from guard.system.clock import from_environment
+    from guard.system.clock import make_clock
 
     ctx.obj = Invocation(
         repo=repo,
         workspace_option=workspace,
         config_file=config,
-        clock=from_environment(),
+        clock=make_clock(),
         output=Output(-1 if quiet else verbose),
     )
 
@@ -132,7 +132,7 @@ def main() -> None:
     """Run guard and leave with its exit code."""
     prepare()
     verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
-    with terminated_like_interrupted():
+    with interrupt_on_termination():
         code = _guarded(verbose)
     discard_unprintable()
     sys.exit(code)

@@ -10,7 +10,7 @@ from guard.core.agents.whereabouts import Whereabouts
 from guard.install.agents import AGENT_CLIS
 from guard.system import tmux
 from guard.system.foreign_files import BoundedWalk, FolderListing
-from guard.system.host import here, same_place
+from guard.system.host import compare_hosts, read_host
 from guard.system.process_identity import start_time
 
 _MOST_ENTRIES, _MOST_DEPTH = 50_000, 5
@@ -43,7 +43,7 @@ def processes(subject: AgentSubject) -> Iterator[Sign]:
 def _roots(place: Whereabouts) -> dict[int, str]:
     # Not the guard that watches over the agent: it is never idle.
     nowhere = place.pid is None and place.tmux_session is None
-    if nowhere or same_place(place.host, here()) != "here":
+    if nowhere or compare_hosts(place.host, read_host()) != "here":
         return {}
     found = {place.pid: place.pid_start} if place.pid and place.pid_start else {}
     session = _session(place)
@@ -55,7 +55,7 @@ def _roots(place: Whereabouts) -> dict[int, str]:
 def _session(place: Whereabouts) -> tmux.Session | None:
     if place.tmux_session is None:
         return None
-    server = tmux.server(tmux.socket_path(place.tmux_socket))
+    server = tmux.read_server(tmux.socket_path(place.tmux_socket))
     return server.find(place.tmux_session, place.tmux_identity)
 
 
@@ -71,7 +71,7 @@ def _family(roots: dict[int, str], figures: Figures) -> list[int]:
 
 def terminal(subject: AgentSubject) -> Iterator[Sign]:
     place = subject.agent.whereabouts
-    is_here = place.tmux_session is not None and same_place(place.host, here()) == "here"
+    is_here = place.tmux_session is not None and compare_hosts(place.host, read_host()) == "here"
     found = _session(place) if is_here else None
     seconds = tmux.last_output(found) if found is not None else None
     if seconds is not None:

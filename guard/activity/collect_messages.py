@@ -18,7 +18,7 @@ from guard.activity.foreign_json import (
 )
 from guard.activity.subject import AgentSubject, PartialTrouble, Sign
 from guard.core.activity.noise import is_acknowledgement, is_meaningful_progress, own_words
-from guard.system.foreign_files import contents
+from guard.system.foreign_files import read_beginning
 
 _MOST_FILES = 50
 _MOST_WORDS = 8192
@@ -131,7 +131,7 @@ def devlogs(subject: AgentSubject) -> Iterator[Sign]:
     for path, status in newest_first(
         matching_files(subject, subject.settings.devlog_files), _MOST_FILES
     ):
-        words = contents(path, _MOST_WORDS) or b""
+        words = read_beginning(path, _MOST_WORDS) or b""
         yield subject.signal(
             "DEVLOG_CREATED", status.st_mtime, path.name, words.decode(errors="replace")
         )

@@ -9,8 +9,8 @@ from guard.activity.file_patterns import matching_files, matching_folders
 from guard.activity.subject import AgentSubject, PartialTrouble, Sign, TooMuch
 from guard.core.activity.assess import CLOCK_SKEW
 from guard.core.activity.sources import SourceName
-from guard.git.authors import AuthoredCommit, commits_since
-from guard.git.locate import at
+from guard.git.authors import AuthoredCommit, list_commits_since
+from guard.git.locate import repository_at
 from guard.system.foreign_files import BoundedWalk, FolderListing
 
 _MOST_ENTRIES, _MOST_DEPTH = 20_000, 16
@@ -40,8 +40,8 @@ def commits(subject: AgentSubject) -> Iterator[Sign]:
     if own:
         names = subject.shared.branches(subject.root, period)
         others = [name for name in names if name not in own]
-        found = commits_since(
-            at(subject.root),
+        found = list_commits_since(
+            repository_at(subject.root),
             subject.since,
             period.environ,
             period.git_seconds,

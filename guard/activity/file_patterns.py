@@ -11,7 +11,7 @@ from time import monotonic
 
 from guard.activity.subject import AgentSubject, TooMuch
 from guard.core.activity.settings import NAME_END, fill_patterns
-from guard.system.foreign_files import FolderListing, listing
+from guard.system.foreign_files import FolderListing, list_folder
 
 _MOST_ENTRIES = 20_000
 _WILD = re.compile(r"[*?\[]")
@@ -97,7 +97,7 @@ class _PatternWalk:
         # A folder of all agents is listed once for all; the agent's own is not kept.
         subject, root = self._subject, os.fspath(self._subject.root or "")
         if subject.agent.agent_id in os.fspath(folder)[len(root) :]:
-            return listing(folder, self._left)
+            return list_folder(folder, self._left)
         return subject.shared.listing(folder, _MOST_ENTRIES)
 
 

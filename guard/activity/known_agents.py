@@ -33,7 +33,7 @@ from guard.core.iteration.run import RUN
 from guard.core.log.events import BaseEvent
 from guard.errors import GuardError, Refused
 from guard.system.clock import Clock
-from guard.system.host import here, same_place
+from guard.system.host import compare_hosts, read_host
 from guard.system.process_identity import boot_id
 
 HISTORY_MINUTES = 7 * 24 * 60
@@ -47,7 +47,7 @@ def machine_gaps(guard: Invocation) -> tuple[Gap, ...]:
     boot = _boot_id(guard.clock)
     if boot is None:
         return ()
-    clock, host = guard.clock, here()
+    clock, host = guard.clock, read_host()
     now = MachineClock(
         at=clock.now(), boot_seconds=clock.boot(), awake_seconds=clock.awake(), boot_id=boot
     )
@@ -159,11 +159,11 @@ class KnownAgents:
 
     def gaps_of(self, agent: Agent) -> tuple[Gap, ...]:
         # An agent on another machine has gaps that this one does not know.
-        return () if same_place(agent.host, self._here) == "elsewhere" else self._gaps
+        return () if compare_hosts(agent.host, self._here) == "elsewhere" else self._gaps
 
     @cached_property
     def _here(self) -> Host:
-        return here()
+        return read_host()
 
     @cached_property
     def _gaps(self) -> tuple[Gap, ...]:

@@ -13,7 +13,7 @@ from rich.text import Text
 from guard.core.activity.status import CELLS, StatusReport, SurveyedAgent, cells, sort_by_urgency
 from guard.core.base.text import plural, visible
 from guard.system.file_events import News
-from guard.system.signals import handled
+from guard.system.signals import handle_signals
 
 _COLOURS = {"warning": "yellow", "critical": "dark_orange", "auto_resume": "red", "fresh": "green"}
 _MOST_TROUBLES = 5
@@ -53,7 +53,7 @@ class Screen:
 
     def wait(self, news: News, seconds: float) -> None:
         """Return when there is news or after `seconds`; draw again if the terminal was resized."""
-        with handled((signal.SIGWINCH,), self._on_resize):
+        with handle_signals((signal.SIGWINCH,), self._on_resize):
             try:
                 self._is_waiting = True
                 if self._size == shutil.get_terminal_size():

@@ -22,11 +22,11 @@ from guard.core.activity.state import WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.base.text import valid
 from guard.core.claims.evidence import TestRun
-from guard.git.authors import AuthoredCommit, branches, by_name, commits_since
-from guard.git.locate import at
+from guard.git.authors import AuthoredCommit, branches_by_agent, list_branches, list_commits_since
+from guard.git.locate import repository_at
 from guard.system.clock import Clock
-from guard.system.foreign_files import FolderListing, listing
-from guard.system.process_table import Stat, table
+from guard.system.foreign_files import FolderListing, list_folder
+from guard.system.process_table import Stat, list_processes
 
 T = TypeVar("T")
 _PAUSE_SECONDS = 0.3
@@ -72,20 +72,26 @@ class SharedScan:
 
     def commits(self, root: Path, period: ScanPeriod, *, head: bool) -> tuple[AuthoredCommit, ...]:
         """The newest commits of a work tree, of HEAD only or of all branches."""
-        ask = partial(commits_since, at(root), period.since, period.environ, period.git_seconds)
+        ask = partial(
+            list_commits_since,
+            repository_at(root),
+            period.since,
+            period.environ,
+            period.git_seconds,
+        )
         return self._once(("commits", root, head), lambda: tuple(ask(head=head)))
 
     def branches(self, root: Path, period: ScanPeriod) -> tuple[str, ...]:
-        ask = partial(branches, at(root), period.environ, period.git_seconds)
+        ask = partial(list_branches, repository_at(root), period.environ, period.git_seconds)
         return self._once(("branches", root), lambda: tuple(ask()))
 
     def branches_of(self, agent: str, root: Path, period: ScanPeriod) -> list[str]:
         names = self.branches(root, period)
-        found = self._once(("named branches", root), lambda: by_name(names))
+        found = self._once(("named branches", root), lambda: branches_by_agent(names))
         return found.get(agent.lower(), [])
 
     def listing(self, folder: Path, most: int) -> FolderListing | None:
-        return self._once(("listing", folder), lambda: listing(folder, most))
+        return self._once(("listing", folder), lambda: list_folder(folder, most))
 
     def objects_by_name(
         self, path: Path, size: int, keys: tuple[str, ...]
@@ -104,7 +110,7 @@ class SharedScan:
 
     def test_runs(self, root: Path, period: ScanPeriod) -> tuple[TestRun, ...]:
         def find() -> tuple[TestRun, ...]:
-            known = tracked_files(at(root), period.environ, period.git_seconds)
+            known = tracked_files(repository_at(root), period.environ, period.git_seconds)
             temporary = Path(period.environ.get("TMPDIR") or tempfile.gettempdir())
             return find_test_runs(root, period.since, period.now, known, temporary) or ()
 
@@ -135,7 +141,7 @@ def _read_twice() -> tuple[Figures, Figures]:
 
 
 def _read_processes() -> Figures:
-    return {stat.pid: _figures_of(stat) for stat in table()}
+    return {stat.pid: _figures_of(stat) for stat in list_processes()}
 
 
 def _figures_of(stat: Stat) -> ProcessFigures:

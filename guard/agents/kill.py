@@ -20,9 +20,9 @@ from guard.core.agents.report import AgentReport
 from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import Refused
 from guard.system import tmux
-from guard.system.host import here, same_place
+from guard.system.host import compare_hosts, read_host
 from guard.system.process_identity import ancestors, process_state, start_time
-from guard.system.process_table import Tree
+from guard.system.process_table import ProcessTree
 
 How = Literal["asked", "forced", "gone_before", "nothing_recorded"]
 GRACE_SECONDS = 10.0
@@ -50,7 +50,7 @@ def end_agent(
     """End the process and the session of an agent; refused if they are not provably its own, or do not end."""
     if not place.known:
         return AgentEnd("nothing_recorded", "nothing is recorded of its session or process")
-    where = same_place(place.host, here)
+    where = compare_hosts(place.host, here)
     if where == "restarted":
         return AgentEnd("gone_before", "the machine was restarted")
     if where != "here":
@@ -66,7 +66,7 @@ def end_agent(
     return _describe_end(hows, place, grace_seconds)
 
 
-def _find_processes(place: Whereabouts) -> Tree | None:
+def _find_processes(place: Whereabouts) -> ProcessTree | None:
     """Return the process tree of the agent, or of the guard that runs it; None if it has ended."""
     pid, start = place.pid, place.pid_start
     if (
@@ -86,7 +86,7 @@ def _find_processes(place: Whereabouts) -> Tree | None:
         raise Refused(f"process {pid} is not provably the agent's: {why}", _BY_HAND)
     if not _may_signal(pid):
         raise Refused(f"process {pid} belongs to another user", "call guard as that user")
-    return Tree([(pid, start)])
+    return ProcessTree([(pid, start)])
 
 
 def _may_signal(pid: int) -> bool:
@@ -101,13 +101,13 @@ def _may_signal(pid: int) -> bool:
 
 def _find_session(
     place: Whereabouts, environ: Mapping[str, str]
-) -> tuple[tmux.Session, Tree] | None:
+) -> tuple[tmux.Session, ProcessTree] | None:
     """Return the recorded session with the processes of its own panes; None if it has ended."""
     name, identity = place.tmux_session, place.tmux_identity
     if name is None:
         return None
     try:
-        server = tmux.server(place.tmux_socket or tmux.socket_path(None, environ))
+        server = tmux.read_server(place.tmux_socket or tmux.socket_path(None, environ))
     except tmux.TmuxUnknown as error:
         raise Refused(f"tmux session {name} cannot be ended: {error}", _BY_HAND) from None
     session = server.find(name, identity)
@@ -116,7 +116,7 @@ def _find_session(
         raise Refused(problem, _LOOK_FIRST)
     if session is not None and session.all_dead:
         with suppress(tmux.TmuxUnknown):
-            tmux.ask(session)
+            tmux.close_session(session)
         return None
     if session is not None:
         return session, _pane_processes(session, environ)
@@ -126,7 +126,7 @@ def _find_session(
     return None
 
 
-def _pane_processes(session: tmux.Session, environ: Mapping[str, str]) -> Tree:
+def _pane_processes(session: tmux.Session, environ: Mapping[str, str]) -> ProcessTree:
     if session.panes and not session.own:
         problem = f"all that tmux session {session.name} shows is in another session, too"
         raise Refused(problem, _BY_HAND)
@@ -138,24 +138,24 @@ def _pane_processes(session: tmux.Session, environ: Mapping[str, str]) -> Tree:
                 problem = f"the processes of tmux session {session.name} are not visible from here"
                 raise Refused(problem, _BY_HAND)
             first.append((pid, start))
-    tree = Tree(first)
-    if tree.holds_guard or tmux.holds_caller(session, environ):
+    tree = ProcessTree(first)
+    if tree.has_guard or tmux.has_caller(session, environ):
         problem = f"guard itself was started from tmux session {session.name}"
         raise Refused(problem, "call guard from another session")
     return tree
 
 
-def _end_tree(tree: Tree, grace: float) -> How:
-    tree.ask()
-    if tree.gone_within(grace):
+def _end_tree(tree: ProcessTree, grace: float) -> How:
+    tree.ask_to_end()
+    if tree.wait_for_end(grace):
         return "asked"
     tree.force()
     return "forced"
 
 
-def _end_session(session: tmux.Session, tree: Tree, grace: float) -> How:
+def _end_session(session: tmux.Session, tree: ProcessTree, grace: float) -> How:
     with suppress(tmux.TmuxUnknown):
-        tmux.ask(session)
+        tmux.close_session(session)
     # A process that ignores the hang-up would outlive the session.
     how = _end_tree(tree, grace)
     deadline = time.monotonic() + _CLOSING_SECONDS
@@ -169,8 +169,8 @@ def _end_session(session: tmux.Session, tree: Tree, grace: float) -> How:
 def _is_closed(session: tmux.Session) -> bool:
     # A server that is shutting down may answer anything: the caller asks again.
     try:
-        tmux.ask(session)
-        return tmux.server(session.socket_path).find(session.name, session.identity) is None
+        tmux.close_session(session)
+        return tmux.read_server(session.socket_path).find(session.name, session.identity) is None
     except tmux.TmuxUnknown:
         return False
 
@@ -202,7 +202,9 @@ def kill_agent(
     store, reason = guard.writable_store, recordable_message(guard, reason)
     longest = guard.users_config.settings.registry.kill_grace_seconds
     seconds = longest if grace is None else grace
-    ended = end_agent(agent.whereabouts, here=here(), grace_seconds=seconds, environ=guard.environ)
+    ended = end_agent(
+        agent.whereabouts, here=read_host(), grace_seconds=seconds, environ=guard.environ
+    )
     if ended.how == "nothing_recorded":
         guard.output.warn(
             "nothing is recorded of its session or process: nothing was ended, only the registries changed"

@@ -10,7 +10,7 @@ from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import WrongUsage
 from guard.system import tmux
 from guard.system.clock import Clock
-from guard.system.host import here, same_place
+from guard.system.host import compare_hosts, read_host
 from guard.system.process_identity import ancestors, process_state, start_time
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def locate(
 ) -> tuple[Whereabouts, list[str]]:
     """Return the whereabouts to record, and a warning for each thing that guard could not see yet."""
     warnings: list[str] = []
-    found = Whereabouts(host=here())
+    found = Whereabouts(host=read_host())
     if session is not None:
         found = _with_session(found, session, tmux.socket_path(socket, environ), warnings)
     if pid is not None:
@@ -38,7 +38,7 @@ def _with_session(place: Whereabouts, name: str, socket: str, warnings: list[str
     tmux.check_socket(socket)
     found = place.model_copy(update={"tmux_session": name, "tmux_socket": socket})
     try:
-        session = tmux.server(socket).sessions.get(name)
+        session = tmux.read_server(socket).sessions.get(name)
     except tmux.TmuxUnknown as error:
         warnings.append(f"tmux session {name} was not looked for: {error}")
         return found
@@ -61,7 +61,7 @@ def _with_process(place: Whereabouts, pid: int, warnings: list[str]) -> Whereabo
 
 def is_inside(place: Whereabouts, environ: Mapping[str, str]) -> bool:
     """Tell whether guard itself runs inside this place: started from its process, or in a pane of its session."""
-    if place.host != here():
+    if place.host != read_host():
         return False
     if place.pid is not None and place.pid_start is not None:
         return (
@@ -71,11 +71,11 @@ def is_inside(place: Whereabouts, environ: Mapping[str, str]) -> bool:
     if place.tmux_session is None:
         return False
     try:
-        server = tmux.server(place.tmux_socket or tmux.socket_path(None, environ))
+        server = tmux.read_server(place.tmux_socket or tmux.socket_path(None, environ))
     except tmux.TmuxUnknown:
         return False
     session = server.find(place.tmux_session, place.tmux_identity)
-    return session is not None and tmux.holds_caller(session, environ)
+    return session is not None and tmux.has_caller(session, environ)
 
 
 START_GRACE_SECONDS = 30.0
@@ -84,7 +84,7 @@ START_GRACE_SECONDS = 30.0
 def seconds_since_placed(agent: Agent, clock: Clock) -> float:
     """Return for how many seconds guard has known where the agent runs, by the boot clock unless the machine restarted."""
     boot, at = agent.placed_boot_seconds, agent.placed_at or agent.spawned_at
-    same = agent.host is not None and agent.host.boot_id == here().boot_id
+    same = agent.host is not None and agent.host.boot_id == read_host().boot_id
     if same and boot is not None:
         return max(0.0, clock.boot() - boot)
     return max(0.0, (clock.now() - at).total_seconds())
@@ -125,7 +125,7 @@ def watched_processes(places: Iterable[Whereabouts], *, here: Host) -> list[tupl
     servers = _Servers()
     found: list[tuple[int, str]] = []
     for place in places:
-        if same_place(place.host, here) != "here":
+        if compare_hosts(place.host, here) != "here":
             continue
         if place.keeper_pid is not None and place.keeper_start is not None:
             found.append((place.keeper_pid, place.keeper_start))
@@ -146,7 +146,7 @@ class _Servers:
         path = place.tmux_socket or tmux.socket_path(None)
         if path not in self.answers:
             try:
-                self.answers[path] = tmux.server(path)
+                self.answers[path] = tmux.read_server(path)
             except tmux.TmuxUnknown as error:
                 self.answers[path] = error
         answer = self.answers[path]
@@ -163,7 +163,7 @@ class _Servers:
         pids = session.panes.values() if session is not None else ()
         first = [(pid, start) for pid in pids if (start := start_time(pid)) is not None]
         identity = session.identity if session is not None else place.tmux_identity
-        server = tmux.server_of(identity) if identity is not None else None
+        server = tmux.server_process(identity) if identity is not None else None
         return [*first, server] if server is not None else first
 
 
@@ -176,7 +176,7 @@ class _Observer:
     def look(self, place: Whereabouts, age: float) -> LivenessLook:
         if not place.known:
             return LivenessLook("unknown", "nothing is recorded of its session or process")
-        where = same_place(place.host, self.here)
+        where = compare_hosts(place.host, self.here)
         if where == "restarted":
             return LivenessLook("ended", "the machine was restarted")
         if where != "here":
@@ -257,7 +257,7 @@ def _first_look(place: Whereabouts, session: tmux.Session | None, young: bool) -
 
 def _look_at_missing(place: Whereabouts, identity: str, answer: tmux.Server) -> LivenessLook:
     # A server whose socket was deleted does not answer, but still has its sessions.
-    name, server = place.tmux_session, tmux.server_of(identity)
+    name, server = place.tmux_session, tmux.server_process(identity)
     lost = server if server is not None and answer.pid != server[0] else None
     if lost is not None and process_state(*lost) in ("runs", "hidden"):
         detail = f"tmux server {lost[0]} of session {name} runs, but not on its socket"

@@ -24,7 +24,7 @@ from guard.core.agents.whereabouts import Placing
 from guard.core.base.text import plural
 from guard.errors import GuardError, Refused
 from guard.store.log import LIVE
-from guard.system.host import here
+from guard.system.host import read_host
 
 if TYPE_CHECKING:
     from guard.system.file_events import News
@@ -114,7 +114,7 @@ def _look_and_record(
     now = guard.clock.now()
     places = [(agent.whereabouts, seconds_since_placed(agent, guard.clock)) for agent in active]
     grace = guard.users_config.settings.registry.session_start_seconds
-    looks = look_all(places, here=here(), start_grace=grace)
+    looks = look_all(places, here=read_host(), start_grace=grace)
     for agent, seen in zip(active, looks, strict=True):
         try:
             if seen.state == "ended":
@@ -192,7 +192,7 @@ def agent_news(guard: Invocation, task_id: str | None, files: Iterable[Path] = (
 
     found = _find_agents(guard, task_id, False)
     places = [agent.whereabouts for agent in found if agent.status in ACTIVE]
-    return News([guard.workspace.path / LIVE, *files], watched_processes(places, here=here()))
+    return News([guard.workspace.path / LIVE, *files], watched_processes(places, here=read_host()))
 
 
 def active_agents(report: AgentsReport) -> list[ListedAgent]:

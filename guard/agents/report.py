@@ -18,7 +18,7 @@ from guard.core.agents.whereabouts import Placing, Whereabouts
 from guard.core.base.text import shorten, valid
 from guard.errors import WrongUsage
 from guard.store import Change
-from guard.system.processes import passed_on
+from guard.system.processes import run_on_stderr
 
 _MOST_WORDS = 64
 _LONGEST_WORD = 200
@@ -143,7 +143,7 @@ def run_tests(
     given = _reporting_incarnation(guard, task_id, agent_id, incarnation)
     begun = time.monotonic()
     try:
-        code = passed_on(command, environ=guard.environ, time_limit=timeout)
+        code = run_on_stderr(command, environ=guard.environ, time_limit=timeout)
     except OSError as error:
         raise WrongUsage(
             f"{command[0]!r} does not start: {error.strerror}", "check the command after `--`"

@@ -25,7 +25,7 @@ from guard.core.work.count import count_work
 from guard.core.work.leftovers import count_replaced, find_leftovers
 from guard.errors import RepositoryProblem
 from guard.git.dirty import Dirty
-from guard.git.history import history
+from guard.git.history import read_history
 from guard.git.refs import head_and_refs_stamp
 from guard.hooks.ingest import ingest_hooks
 from guard.iteration.attribution import LeftByIteration, left_by_iteration
@@ -136,7 +136,7 @@ class Check:
         subject, limit = self.subject, self.subject.git_limit
         repository, environ, baseline = subject.repository, subject.environ, subject.baseline
         self._stamp = head_and_refs_stamp(repository)
-        work = count_work(history(repository, baseline, environ, limit, subject.other_refs()))
+        work = count_work(read_history(repository, baseline, environ, limit, subject.other_refs()))
         self._found = left_by_iteration(
             repository, baseline, environ, limit, aside=self._found.aside, away=self._away
         )

@@ -20,7 +20,7 @@ from guard.core.snapshots.snapshot import HeldBack, Occasion, Rescue, list_held_
 from guard.core.work.count import CommitLine, count_work
 from guard.errors import GuardError
 from guard.git.dirty import Dirty
-from guard.git.history import history
+from guard.git.history import read_history
 from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.rescue.users_program import ExpectedCommits, UsersProgram
@@ -201,6 +201,8 @@ class Leftovers:
         # Those with work in them, the newest first; a program may mark its own as guard does.
         subject, baseline = self.subject, self.subject.baseline
         others = subject.other_refs()
-        facts = history(subject.repository, baseline, subject.environ, subject.git_limit, others)
+        facts = read_history(
+            subject.repository, baseline, subject.environ, subject.git_limit, others
+        )
         unmarked = {oid: commit._replace(rescued=False) for oid, commit in facts.commits.items()}
         return count_work(replace(facts, commits=unmarked)).commits

@@ -16,10 +16,10 @@ from guard.core.claims.evidence import WorkSinceBaseline
 from guard.core.iteration.events import DirtyFile
 from guard.core.work.leftovers import files_changed_since
 from guard.errors import RepositoryProblem
-from guard.git.changed_paths import Committed, committed
-from guard.git.dirty import dirty
-from guard.git.locate import Repository, at
-from guard.git.named_files import named_files
+from guard.git.changed_paths import Committed, read_committed
+from guard.git.dirty import read_dirty
+from guard.git.locate import Repository, repository_at
+from guard.git.named_files import find_named
 from guard.git.reader import RepositoryReader
 from guard.git.refs import read_refs
 from guard.git.run import TIME_LIMIT_SECONDS
@@ -35,7 +35,7 @@ def read_ground(
     """Read the state of the repository in which an agent starts; nothing is written to it."""
     git = RepositoryReader(repository, environ, time_limit)
     head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or read_refs(git).head
-    files = dirty(repository, environ, time_limit).files
+    files = read_dirty(repository, environ, time_limit).files
     return Ground(spell(os.fsencode(repository.root)), head, files)
 
 
@@ -65,7 +65,7 @@ def changes_since(
     """
     search = _Search(environ, time_limit, since.timestamp() - SLACK_SECONDS)
     root = Path(os.fsdecode(unspell(ground.root)))
-    began = now if now.root == root else at(root)
+    began = now if now.root == root else repository_at(root)
     if began.common_dir != now.common_dir and ground.head is None:
         raise RepositoryProblem(
             f"{now.root} is not in the repository in which the agent began, {ground.root}",
@@ -89,7 +89,7 @@ def existing_files(
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> frozenset[str]:
-    return named_files(RepositoryReader(repository, environ, time_limit), names)
+    return find_named(RepositoryReader(repository, environ, time_limit), names)
 
 
 def tracked_files(
@@ -107,11 +107,11 @@ class _Search:
 
     def committed(self, repository: Repository, head: str | None) -> Committed:
         git = RepositoryReader(repository, self.environ, self.time_limit)
-        return committed(git, head, self.earliest, by_time=False)
+        return read_committed(git, head, self.earliest, by_time=False)
 
     def dirty_since(self, repository: Repository, before: tuple[DirtyFile, ...]) -> set[bytes]:
         """Return the paths that became dirty since, and those that were dirty before and are clean now."""
-        now = dirty(repository, self.environ, self.time_limit, before)
+        now = read_dirty(repository, self.environ, self.time_limit, before)
         known = {file.path for file in before}
         left = known - {file.path for file in now.files}
         found = {unspell(path) for path in left if not path.endswith("/")}
@@ -124,7 +124,7 @@ class _Search:
 
     def dirty_lately(self, repository: Repository) -> set[bytes]:
         """Return the dirty paths of a work tree without a baseline that were written since, or are missing."""
-        now = dirty(repository, self.environ, self.time_limit)
+        now = read_dirty(repository, self.environ, self.time_limit)
         return {path for path in now.paths(now.files) if self._is_new(repository, path)}
 
     def _is_new(self, repository: Repository, path: bytes) -> bool:
@@ -141,7 +141,7 @@ class _Search:
         found: set[bytes] = set()
         for path in islice(nested, _MOST_NESTED):
             with suppress(RepositoryProblem):
-                inner = at(_below(repository, path))
+                inner = repository_at(_below(repository, path))
                 done = self._done_in(inner, inner.common_dir == repository.common_dir)
                 found.update(path.rstrip(b"/") + b"/" + name for name in done)
         return found
@@ -149,7 +149,7 @@ class _Search:
     def _done_in(self, repository: Repository, linked: bool) -> set[bytes]:
         git = RepositoryReader(repository, self.environ, self.time_limit)
         # The commits of a linked work tree are counted with those of its repository.
-        made = set() if linked else committed(git, None, self.earliest, by_time=True).paths
+        made = set() if linked else read_committed(git, None, self.earliest, by_time=True).paths
         return made | self.dirty_lately(repository)
 
 

@@ -16,7 +16,13 @@ from guard.core.base.paths import spell
 from guard.core.base.text import plural, visible
 from guard.core.claims.evidence import TestRun, TestSource
 from guard.core.claims.test_results import Result, read_jest_cache, read_junit, read_pytest_failures
-from guard.system.foreign_files import MOST_BYTES, BoundedWalk, FolderListing, contents, listing
+from guard.system.foreign_files import (
+    MOST_BYTES,
+    BoundedWalk,
+    FolderListing,
+    list_folder,
+    read_beginning,
+)
 
 PYTEST, CARGO, JEST = ".pytest_cache", ".fingerprint", "perf-cache-*"
 _MOST_ENTRIES = 10_000
@@ -35,7 +41,7 @@ class CacheFile(NamedTuple):
 def read_pytest_cache(folder: Path, since: float) -> CacheFile | None:
     """Return the last pytest run. Each run writes the list of known tests, but the failures only if they changed."""
     cache = folder / PYTEST / "v" / "cache"
-    found = None if _leads_elsewhere(folder, cache) else listing(cache, _MOST_ENTRIES)
+    found = None if _leads_elsewhere(folder, cache) else list_folder(cache, _MOST_ENTRIES)
     files = found.files if found else {}
     times = [
         files[name].st_mtime for name in ("nodeids", "stepwise", "lastfailed") if name in files
@@ -44,7 +50,7 @@ def read_pytest_cache(folder: Path, since: float) -> CacheFile | None:
         return None
     failed = Result(True)
     if "lastfailed" in files:
-        failed = read_pytest_failures(contents(cache / "lastfailed") or b"")
+        failed = read_pytest_failures(read_beginning(cache / "lastfailed") or b"")
         # Older failures may have been fixed without another run, or not.
         if failed.passed is False and files["lastfailed"].st_mtime < since:
             failed = Result(None, f"{failed.detail} before")
@@ -60,13 +66,13 @@ def _leads_elsewhere(folder: Path, inner: Path) -> bool:
 def find_cargo_tests(folder: Path) -> Iterator[CacheFile]:
     """Find the test programs that cargo built in a folder; cargo does not record whether they were run."""
     # `cargo check` builds no program, and a second run of the same code writes nothing.
-    programs = listing(folder / "deps", _MOST_ENTRIES)
+    programs = list_folder(folder / "deps", _MOST_ENTRIES)
     built = {
         name[-_HASH:]: status.st_mtime
         for name, status in (programs.files.items() if programs else ())
         if _BINARY.fullmatch(name)
     }
-    units = listing(folder / CARGO, _MOST_ENTRIES)
+    units = list_folder(folder / CARGO, _MOST_ENTRIES)
     for name in units.folders if units else ():
         at = built.get(name[-_HASH:])
         if at is not None and _is_test_unit(folder / CARGO / name):
@@ -74,17 +80,21 @@ def find_cargo_tests(folder: Path) -> Iterator[CacheFile]:
 
 
 def _is_test_unit(unit: Path) -> bool:
-    found = listing(unit, _MOST_ENTRIES)
+    found = list_folder(unit, _MOST_ENTRIES)
     return found is not None and any(name.startswith("test-") for name in found.files)
 
 
 def find_jest_caches(temporary: Path, root: Path) -> Iterator[CacheFile]:
     """Find jest's runs of tests below `root` in its default cache folder."""
-    found = listing(temporary / f"jest_{_in_base_36(os.getuid())}", _MOST_ENTRIES)
+    found = list_folder(temporary / f"jest_{_in_base_36(os.getuid())}", _MOST_ENTRIES)
     below = os.path.realpath(root) + os.sep
     for name, status in found.files.items() if found else ():
         if fnmatchcase(name, JEST):
-            result = read_jest_cache(contents(found.folder / name) or b"", below) if found else None
+            result = (
+                read_jest_cache(read_beginning(found.folder / name) or b"", below)
+                if found
+                else None
+            )
             if result is not None:
                 yield CacheFile(status.st_mtime, result)
 
@@ -204,7 +214,7 @@ class _TraceSearch:
             return Result(None)
         if next(self._reads, None) is None:
             return Result(None, "not all were read")
-        data = contents(path, _MOST_REPORT if source == "junit" else MOST_BYTES) or b""
+        data = read_beginning(path, _MOST_REPORT if source == "junit" else MOST_BYTES) or b""
         if source == "junit":
             return read_junit(data, whole=len(data) < _MOST_REPORT)
         return read_jest_cache(data, "")

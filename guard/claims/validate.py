@@ -18,9 +18,9 @@ from guard.core.claims.files import named_paths
 from guard.core.claims.settings import make_policy
 from guard.core.claims.validate import validate
 from guard.errors import GuardError
-from guard.git.locate import Repository, at
+from guard.git.locate import Repository, repository_at
 from guard.git.reader import RepositoryReader
-from guard.git.status import ignored
+from guard.git.status import find_ignored
 
 _LONGEST_REASON = 400
 
@@ -71,7 +71,7 @@ def _measure(guard: Invocation, agent: Agent, message: str, now: datetime) -> _M
         changes = changes_since(baseline.ground, agent.spawned_at, repository, guard.environ, limit)
         names = named_paths(message)
         there = existing_files(repository, names, guard.environ, limit)
-        hidden = ignored(RepositoryReader(repository, guard.environ, limit), names)
+        hidden = find_ignored(RepositoryReader(repository, guard.environ, limit), names)
     except GuardError as error:
         return _Measurement(unmeasured=error.message[:_LONGEST_REASON])
     return _Measurement(
@@ -96,7 +96,7 @@ def _find_traces(
 
 
 def _find_repository(guard: Invocation, baseline: AgentBaseline) -> Repository:
-    return guard.repository_if_any or at(Path(os.fsdecode(unspell(baseline.root))))
+    return guard.repository_if_any or repository_at(Path(os.fsdecode(unspell(baseline.root))))
 
 
 def _known_tests(agent: Agent, traces: tuple[TestRun, ...] | None) -> tuple[TestRun, ...] | None:

@@ -26,7 +26,8 @@ from guard.errors import (
     StoreUnavailable,
     WrongUsage,
 )
-from guard.git.locate import Repository, find
+from guard.git import locate
+from guard.git.locate import Repository
 from guard.store.lock import LOCK
 from guard.system.private_files import Folder
 
@@ -86,7 +87,7 @@ def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
             "the current folder no longer exists",
             "change to another folder, or name a repository with --repo",
         ) from None
-    return find(start, lambda folder: _remembered(home, folder))
+    return locate.find_repository(start, lambda folder: _remembered(home, folder))
 
 
 def choose(

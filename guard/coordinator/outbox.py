@@ -34,7 +34,7 @@ def take_parcels(guard: Invocation, agent_id: str | None, event_id: str | None) 
 
     def decided(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
         nonlocal found, before
-        if event_id is not None and (known := change.recorded(event_id)) is not None:
+        if event_id is not None and (known := change.find_event(event_id)) is not None:
             if not isinstance(known, OutboxTaken):
                 raise reused_id_error(known, event_id)
             before = known

@@ -34,7 +34,7 @@ from guard.core.log.events import BaseEvent
 from guard.core.log.view import unseal
 from guard.errors import Refused, RepositoryProblem, WrongUsage
 from guard.git.reader import RepositoryReader
-from guard.git.refs import UNBORN, head
+from guard.git.refs import UNBORN, read_head
 from guard.store import Change
 
 _MOST_FILES = 1000
@@ -78,7 +78,7 @@ def _reader(guard: Invocation) -> RepositoryReader | None:
 def _head(guard: Invocation) -> str | None:
     git = _reader(guard)
     try:
-        found = head(git) if git is not None else None
+        found = read_head(git) if git is not None else None
     except RepositoryProblem as error:
         guard.output.warn(f"where the repository stands is not known: {error.message}")
         return None
@@ -137,7 +137,7 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
     ground = current_ground(guard) if begins else None
 
     def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
-        if event_id is not None and (known := change.recorded(event_id)) is not None:
+        if event_id is not None and (known := change.find_event(event_id)) is not None:
             if not request.is_recorded_as(known):
                 raise reused_id_error(known, event_id)
             return None
@@ -151,7 +151,7 @@ def record(guard: Invocation, request: Request, event_id: str | None = None) -> 
 
 def find_event(guard: Invocation, event_id: str) -> BaseEvent | None:
     with guard.writable_store.change() as change:
-        return change.recorded(event_id)
+        return change.find_event(event_id)
 
 
 def change_state(
@@ -189,7 +189,7 @@ def _recover_state(change: Change, terms: DecisionTerms) -> Coordinator:
     state = change.view(COORDINATOR)
     if state is None:
         return empty_state()
-    reason = change.recovered(COORDINATOR)
+    reason = change.recovery_reason(COORDINATOR)
     if reason is None:
         return state
     replayed = state.events_folded
@@ -244,7 +244,7 @@ def run_tick(
 
     def decide_now(state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...] | None:
         unseen.clear()
-        if event_id is not None and (known := change.recorded(event_id)) is not None:
+        if event_id is not None and (known := change.find_event(event_id)) is not None:
             if not is_of_a_tick(known):
                 raise reused_id_error(known, event_id)
             return None

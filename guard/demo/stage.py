@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from guard.errors import Refused
-from guard.git.run import environment
+from guard.git.run import git_environment
 from guard.system.processes import Finished, run
 
 SECONDS = 60.0
@@ -22,7 +22,7 @@ class Stage:
         self._workspace = Path()
         self._environ = {
             name: value
-            for name, value in environment(os.environ).items()
+            for name, value in git_environment(os.environ).items()
             if not name.startswith("GUARD_")
         }
         self._environ.update(

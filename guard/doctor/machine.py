@@ -12,7 +12,7 @@ from guard.context.invocation import Invocation
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.log.reports import DoctorCheck
 from guard.errors import GuardError
-from guard.git.run import git
+from guard.git.run import run_git
 from guard.system.clock import VARIABLE, Clock
 from guard.system.processes import run
 
@@ -27,7 +27,7 @@ def python(_guard: Invocation) -> Iterator[DoctorCheck]:
 
 
 def git_version(guard: Invocation) -> Iterator[DoctorCheck]:
-    text = git("--version", environ=guard.environ).stdout.decode(errors="replace").strip()
+    text = run_git("--version", environ=guard.environ).stdout.decode(errors="replace").strip()
     numbers = tuple(int(number) for number in re.findall(r"\d+", text)[:2])
     if numbers < _OLDEST_GIT:
         oldest = ".".join(map(str, _OLDEST_GIT))

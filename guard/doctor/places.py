@@ -9,8 +9,8 @@ from guard.context.invocation import Invocation
 from guard.core.agents.registry import GLOBAL_REGISTRY
 from guard.core.log.reports import DoctorCheck
 from guard.git.locate import Repository
-from guard.git.run import config_value
-from guard.store.lock import locked
+from guard.git.run import read_config
+from guard.store.lock import hold_lock
 from guard.system.private_files import Folder
 
 _NETWORK = re.compile(r"nfs|nfs4|cifs|smb3?|smbfs|9p|afs|ceph|glusterfs|lustre|fuse\..*")
@@ -33,7 +33,7 @@ def repository(guard: Invocation) -> Iterator[DoctorCheck]:
 
 def _identity(guard: Invocation, repository: Repository) -> DoctorCheck:
     keys = ("user.name", "user.email")
-    values = [config_value(key, repository.git_dir, guard.environ) for key in keys]
+    values = [read_config(key, repository.git_dir, guard.environ) for key in keys]
     if all(values):
         return DoctorCheck.of("identity", "ok", f"{values[0]} <{values[1]}>")
     return DoctorCheck.of(
@@ -87,7 +87,7 @@ def _usable(folder: Folder) -> DoctorCheck:
     # Really written and really locked, because permissions alone do not tell.
     name = f"doctor.{os.getpid()}.tmp"
     try:
-        with locked(folder, _LOCK_SECONDS):
+        with hold_lock(folder, _LOCK_SECONDS):
             folder.replace(name, b"guard doctor\n", durable=True)
             folder.remove(name)
     except OSError as error:

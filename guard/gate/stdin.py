@@ -10,7 +10,7 @@ import signal
 from contextlib import ExitStack, suppress
 from types import FrameType
 
-from guard.system.signals import handled
+from guard.system.signals import handle_signals
 
 _CHUNK = 256 * 1024
 _MOST_BYTES_AFTER = 4 * 1024 * 1024
@@ -34,10 +34,10 @@ class Intake:
         self._bell = os.pipe()
         for end in self._bell:
             self._held.callback(os.close, end)
-        self._held.enter_context(handled((signal.SIGALRM,), _stop))
+        self._held.enter_context(handle_signals((signal.SIGALRM,), _stop))
         self._held.callback(signal.setitimer, signal.ITIMER_REAL, 0)
         told = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        self._held.enter_context(handled(told, self._on_signal))
+        self._held.enter_context(handle_signals(told, self._on_signal))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -47,7 +47,7 @@ def _words_of(text: str) -> Iterable[str]:
     return (found[0].lower() for found in _WORDS.finditer(text))
 
 
-def branches(
+def list_branches(
     repository: Repository, environ: Mapping[str, str], time_limit: float
 ) -> Iterator[str]:
     """The names of all branches."""
@@ -57,7 +57,7 @@ def branches(
     yield from answer.decode(errors="replace").splitlines()
 
 
-def by_name(branches: Iterable[str]) -> Mapping[str, list[str]]:
+def branches_by_agent(branches: Iterable[str]) -> Mapping[str, list[str]]:
     """The branches that name an agent, by its name in small letters; not those on which everybody works."""
     found: dict[str, list[str]] = {}
     for one in branches:
@@ -67,7 +67,7 @@ def by_name(branches: Iterable[str]) -> Mapping[str, list[str]]:
     return found
 
 
-def commits_since(
+def list_commits_since(
     repository: Repository,
     since: datetime,
     environ: Mapping[str, str],

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from guard.errors import RepositoryProblem
-from guard.git.gitdir_files import contents
+from guard.git.gitdir_files import read_portion
 from guard.git.reader import RepositoryReader
-from guard.git.refs import Refs, missing, read_refs
+from guard.git.refs import Refs, missing_commits, read_refs
 
 MOST_COMMITS = 20_000
 MOST_PATHS = 200_000
@@ -41,7 +41,7 @@ class Committed:
     paths: set[bytes] = field(default_factory=set)
 
 
-def committed(
+def read_committed(
     git: RepositoryReader, head: str | None, earliest: float, *, by_time: bool
 ) -> Committed:
     """What was committed since `head`, on any branch and in any work tree of the repository.
@@ -54,11 +54,11 @@ def committed(
     tips = (local | ({refs.head} if refs.head else set())) - {head}
     if not tips:
         return Committed()
-    listed = _walked(git, tips, [head] if head else [])
+    listed = _walk(git, tips, [head] if head else [])
     _refuse_more(listed, earliest)
     chosen = {oid for oid, one in listed.items() if one.at >= earliest}
     if not by_time and refs.head and refs.head != head:
-        own = _walked(git, [refs.head], _known_before(refs, head))
+        own = _walk(git, [refs.head], _known_before(refs, head))
         _refuse_more(own, 0)
         listed |= own
         chosen |= own.keys()
@@ -71,7 +71,7 @@ def _known_before(refs: Refs, head: str | None) -> list[str]:
     return [*([head] if head else []), *sorted(remote)]
 
 
-def _walked(
+def _walk(
     git: RepositoryReader, tips: Iterable[str], without: Collection[str]
 ) -> dict[str, _ChangedPath]:
     """The commits that the first lead to and the others do not, the newest first."""
@@ -79,7 +79,7 @@ def _walked(
     try:
         lines = git.ask(*_WALK, stdin=wanted.encode()).decode().splitlines()
     except RepositoryProblem as error:
-        gone = missing(git, list(without))
+        gone = missing_commits(git, list(without))
         raise (_gone(gone[0]) if gone else error) from None
     found = {}
     for line in lines:
@@ -105,7 +105,7 @@ def _refuse_more(listed: Mapping[str, _ChangedPath], earliest: float) -> None:
 
 def _refuse_cut(git: RepositoryReader, chosen: Collection[str]) -> None:
     """Where a shallow history ends, nobody can tell what the commit changed."""
-    found = contents(git.repository.common_dir / "shallow")
+    found = read_portion(git.repository.common_dir / "shallow")
     ends = set(found.data.decode(errors="replace").split()) if found else set()
     if not ends.isdisjoint(chosen):
         raise RepositoryProblem(

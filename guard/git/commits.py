@@ -48,7 +48,7 @@ class CommitList(NamedTuple):
     around: dict[str, Commit]
 
 
-def listed(
+def list_commits(
     git: RepositoryReader, include: Iterable[str], exclude: Iterable[str], most: int, *order: str
 ) -> CommitList:
     """The commits that the first lead to and the others do not."""
@@ -93,7 +93,7 @@ def _commits(answer: bytes) -> Iterator[tuple[bool, Commit]]:
         )
 
 
-def changes(git: RepositoryReader, oids: Collection[str]) -> dict[str, CommitChange]:
+def read_changes(git: RepositoryReader, oids: Collection[str]) -> dict[str, CommitChange]:
     """What each of these commits changes; nothing of merges.
 
     Two commits with the same files before and after have the same patch. Where only the files' names agree, the lines that were
@@ -133,7 +133,7 @@ def _patches(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str
     """A hash over the changed lines of each commit."""
     rest = iter(oids)
     while batch := list(islice(rest, _BATCH)):
-        for oid, lines in _printed(git, batch, *_PATCH):
+        for oid, lines in _print_patches(git, batch, *_PATCH):
             yield oid, _hash(lines)
 
 
@@ -150,13 +150,13 @@ def _hash(lines: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def resolving(git: RepositoryReader, merges: Collection[str]) -> frozenset[str]:
+def merges_with_own_lines(git: RepositoryReader, merges: Collection[str]) -> frozenset[str]:
     """Those of the merges that have lines, in some file, which none of their parents has."""
-    found = _printed(git, merges, "--cc", *_PATCH) if merges else ()
+    found = _print_patches(git, merges, "--cc", *_PATCH) if merges else ()
     return frozenset(oid for oid, lines in found if lines)
 
 
-def _printed(
+def _print_patches(
     git: RepositoryReader, oids: Collection[str], *options: str
 ) -> Iterator[tuple[str, list[bytes]]]:
     """The lines of each commit's patch; a line of a patch never looks like an id."""

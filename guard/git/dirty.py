@@ -14,10 +14,17 @@ from guard.core.base.paths import spell, unspell
 from guard.core.iteration.events import DirtyFile
 from guard.errors import RepositoryProblem
 from guard.git.content_hash import ContentReader, Identity
-from guard.git.locate import Repository, at
+from guard.git.locate import Repository, repository_at
 from guard.git.reader import RepositoryReader
 from guard.git.run import TIME_LIMIT_SECONDS
-from guard.git.status import StatusEntry, Tracked, entries, status, tracked_specially, unfiltered
+from guard.git.status import (
+    SpecialEntry,
+    StatusEntry,
+    list_special,
+    parse_status,
+    read_status,
+    without_filters,
+)
 
 MOST_LISTED = 2000
 """With more dirty files, folders are listed as one, known by names, sizes and times of what is in them."""
@@ -38,7 +45,7 @@ class Dirty:
             yield from self.members.get(file.path) or (unspell(file.path),)
 
 
-def dirty(
+def read_dirty(
     repository: Repository,
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
@@ -48,8 +55,8 @@ def dirty(
 
     `like` is what was listed before.
     """
-    git = unfiltered(RepositoryReader(repository, environ, time_limit))
-    answer = status(git)
+    git = without_filters(RepositoryReader(repository, environ, time_limit))
+    answer = read_status(git)
     try:
         root = os.open(repository.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -83,13 +90,13 @@ class _WorkTree:
         return Dirty(tuple(files), members)
 
     def _entries(self, answer: bytes) -> list[StatusEntry]:
-        found = {entry.path: entry for entry in entries(answer)}
-        for tracked in tracked_specially(self.git):
+        found = {entry.path: entry for entry in parse_status(answer)}
+        for tracked in list_special(self.git):
             if tracked.path not in found and self._differs(tracked):
                 found[tracked.path] = StatusEntry(tracked.path, unstaged=True)
         return sorted(entry for entry in found.values() if not self._is_our_own(entry))
 
-    def _differs(self, tracked: Tracked) -> bool:
+    def _differs(self, tracked: SpecialEntry) -> bool:
         """Whether there is something on disk of which `git status` does not speak."""
         if tracked.hidden:
             return self.contents.blob(tracked.path, tracked.blob) not in (None, tracked.blob)
@@ -177,12 +184,12 @@ def _look_into(git: RepositoryReader, path: bytes) -> _Nested | None:
     try:
         if not os.path.lexists(root / ".git"):
             return None
-        found = at(root)
-        answer = status(unfiltered(RepositoryReader(found, git.environ, git.time_limit)))
+        found = repository_at(root)
+        answer = read_status(without_filters(RepositoryReader(found, git.environ, git.time_limit)))
     except (OSError, RepositoryProblem):
         return None
     digest = sha256(answer)
-    listed = [entry.path for entry in entries(answer)]
+    listed = [entry.path for entry in parse_status(answer)]
     for name in listed:
         try:
             known = os.lstat(root / os.fsdecode(name))

@@ -21,7 +21,7 @@ class Portion(NamedTuple):
     data: bytes
 
 
-def contents(path: Path, offset: int = 0, most: int = _MOST_BYTES) -> Portion | None:
+def read_portion(path: Path, offset: int = 0, most: int = _MOST_BYTES) -> Portion | None:
     """The bytes of a regular file from an offset on, the last ones if there are too many; None if it has none such."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -37,7 +37,7 @@ def contents(path: Path, offset: int = 0, most: int = _MOST_BYTES) -> Portion | 
         return Portion(start, file.read(most))
 
 
-def size(path: Path) -> int:
+def file_size(path: Path) -> int:
     """How long the file is; 0 if there is none."""
     try:
         return os.lstat(path).st_size
@@ -77,21 +77,21 @@ def other_work_trees(repository: Repository) -> Iterator[WorkTree]:
             continue
         root = repository.common_dir.parent if repository.common_dir.name == ".git" else None
         if name != "main-worktree/HEAD":
-            told = contents(path.parent / "gitdir", most=_MOST_PATH)
+            told = read_portion(path.parent / "gitdir", most=_MOST_PATH)
             line = os.fsdecode(told.data.rstrip(b"\n")) if told else ""
             root = Path(os.path.realpath(path.parent / line)).parent if line else None
         if root is not None:
-            found = contents(path, most=_MOST_PATH)
+            found = read_portion(path, most=_MOST_PATH)
             text = found.data.strip() if found else b""
             ref = text.removeprefix(b"ref: ") if text.startswith(b"ref: ") else None
             yield WorkTree(root, name, ref)
 
 
-def fetched_by_name(repository: Repository) -> set[str]:
+def last_fetched(repository: Repository) -> set[str]:
     """The commits that the last fetch of each work tree brought, also those that no ref was told of."""
     found: set[str] = set()
     for _, head in heads(repository):
-        told = contents(head.parent / "FETCH_HEAD")
+        told = read_portion(head.parent / "FETCH_HEAD")
         lines = told.data.splitlines() if told else []
         brought = (line.partition(b"\t") for line in lines if not line.endswith(b" of ."))
         found |= {oid.decode(errors="replace") for oid, _, _ in brought}
@@ -105,5 +105,5 @@ def has_reftable(repository: Repository) -> bool:
 
 def shallow_digest(repository: Repository) -> str | None:
     """What tells one end of a shallow history from another; None if history is whole."""
-    found = contents(repository.common_dir / "shallow")
+    found = read_portion(repository.common_dir / "shallow")
     return sha256(found.data).hexdigest() if found else None

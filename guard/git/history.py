@@ -13,19 +13,25 @@ from guard.core.base.text import plural
 from guard.core.iteration.baseline import Baseline
 from guard.core.work.history import Commit, History, foreign_commits
 from guard.errors import RepositoryProblem
-from guard.git.commits import CHILDREN_FIRST, CommitList, changes, listed, resolving
-from guard.git.gitdir_files import fetched_by_name, shallow_digest
+from guard.git.commits import (
+    CHILDREN_FIRST,
+    CommitList,
+    list_commits,
+    merges_with_own_lines,
+    read_changes,
+)
+from guard.git.gitdir_files import last_fetched, shallow_digest
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
-from guard.git.reflogs import Move, after, moves_of, moves_of_heads, stash
-from guard.git.refs import Refs, missing, read_refs
+from guard.git.reflogs import Move, moves_after, read_moves, read_moves_of_heads, read_stash
+from guard.git.refs import Refs, missing_commits, read_refs
 from guard.git.run import TIME_LIMIT_SECONDS
 
 _MOST_OLD = 20_000
 _MOST_COMPARED = 500
 
 
-def compared(git: RepositoryReader, facts: History, before: Sequence[str]) -> History:
+def compare_suspects(git: RepositoryReader, facts: History, before: Sequence[str]) -> History:
     """The facts, with what is to be known of commits that may repeat or replace others."""
     foreign = foreign_commits(facts)
     own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
@@ -41,8 +47,8 @@ def compared(git: RepositoryReader, facts: History, before: Sequence[str]) -> Hi
     return replace(
         facts,
         earlier=frozenset(commit.oid for commit in earlier),
-        changes=changes(git, wanted),
-        resolving=resolving(git, merges[:_MOST_COMPARED]),
+        changes=read_changes(git, wanted),
+        resolving=merges_with_own_lines(git, merges[:_MOST_COMPARED]),
     )
 
 
@@ -55,7 +61,7 @@ def _earlier(
 ) -> list[Commit]:
     """Commits of the baseline that were written by the same author at the same time as one that looks new."""
     authors = {commit.author for commit in suspects}
-    old = listed(git, before, facts.around, _MOST_OLD).commits.values()
+    old = list_commits(git, before, facts.around, _MOST_OLD).commits.values()
     return [commit for commit in old if commit.author in authors and len(commit.parents) < 2]
 
 
@@ -70,7 +76,7 @@ _LOCAL = (*_BRANCHES, "refs/tags/")
 _REMOTE = "refs/remotes/"
 
 
-def history(
+def read_history(
     repository: Repository,
     baseline: Baseline,
     environ: Mapping[str, str],
@@ -84,7 +90,7 @@ def history(
     git = RepositoryReader(repository, environ, time_limit)
     since = _Since(git, baseline, read_refs(git), others)
     facts = since.facts()
-    facts = compared(since.git, _with_own_rescues(facts, baseline), since.before)
+    facts = compare_suspects(since.git, _with_own_rescues(facts, baseline), since.before)
     return replace(facts, warnings=tuple(since.warnings))
 
 
@@ -168,7 +174,7 @@ class _Since:
             fetched=frozenset(self._fetched(moves.all(), new)),
             beside=frozenset({*theirs.values(), *(move.new for move in moves.theirs)}),
             made_here=made,
-            taken_over=frozenset(move.new for move in moves.all() if move.taken_over),
+            taken_over=frozenset(move.new for move in moves.all() if move.is_taken_over),
             removed=self._removed(new, moves),
             dropped=self._dropped(made - new.commits.keys()),
             stashed=self._stashed(),
@@ -200,11 +206,11 @@ class _Since:
         return new
 
     def _listed(self, tips: set[str]) -> CommitList:
-        return listed(self.git, sorted(tips), self.before, MOST_COMMITS, CHILDREN_FIRST)
+        return list_commits(self.git, sorted(tips), self.before, MOST_COMMITS, CHILDREN_FIRST)
 
     def _found_again(self, error: RepositoryProblem) -> list[str]:
         """The tips of the baseline that are still there; without its HEAD nothing can be counted."""
-        gone = set(missing(self.git, self.before))
+        gone = set(missing_commits(self.git, self.before))
         if gone & _set(self.baseline.head, self.baseline.pinned):
             raise RepositoryProblem(
                 f"the baseline is not in the repository any more ({error.message})",
@@ -221,12 +227,12 @@ class _Since:
         git, baseline = self.git, self.baseline
         found = _Moves([], [], [])
         if baseline.revision is not None:
-            moves = moves_of(git, "HEAD")
+            moves = read_moves(git, "HEAD")
             if any(move.new == baseline.head for move in moves):
-                found.own.extend(after(moves, {baseline.head}))
+                found.own.extend(moves_after(moves, {baseline.head}))
             return found
         starts = {**baseline.refs, "HEAD": baseline.head}
-        for name, moves in moves_of_heads(git, baseline.reflogs, starts):
+        for name, moves in read_moves_of_heads(git, baseline.reflogs, starts):
             (found.theirs if name in self.others else found.own).extend(moves)
         for name, oid in self.now.names.items():
             if name.startswith("refs/heads/") and baseline.refs.get(name) != oid:
@@ -236,22 +242,22 @@ class _Since:
     def _since(self, name: str) -> list[Move]:
         """What became of a ref. One that is new may have the reflog of an old one, which was renamed."""
         start = self.baseline.refs.get(name)
-        return after(moves_of(self.git, name), {start} if start else self.known)
+        return moves_after(read_moves(self.git, name), {start} if start else self.known)
 
     def _fetched(self, moves: Iterable[Move], new: CommitList) -> Iterator[str]:
         """The commits to which a fetch or a pull has led."""
         for move in moves:
-            if move.forwarded:
+            if move.is_forwarded:
                 yield move.new
-            elif move.merged and move.new in new.commits:
+            elif move.is_merged and move.new in new.commits:
                 yield from new.commits[move.new].parents[1:]
-        brought = fetched_by_name(self.git.repository) & new.commits.keys()
+        brought = last_fetched(self.git.repository) & new.commits.keys()
         for name, oid in self.now.names.items():
             if not name.startswith(_REMOTE) or oid in self.known:
                 continue
             since = self._since(name)
-            yield from (move.new for move in since if move.fetched)
-            brought -= {move.new for move in since if not move.fetched}
+            yield from (move.new for move in since if move.is_fetched)
+            brought -= {move.new for move in since if not move.is_fetched}
             silent = not since and oid in new.commits and oid not in brought
             if silent and not name.endswith("/HEAD"):
                 self.warnings.append(f"{name} has no reflog: what was pulled counts as made here")
@@ -264,7 +270,7 @@ class _Since:
         branches = [name for name, oid in refs if name.startswith(_BRANCHES) and oid not in there]
         own = [name for name in branches if not self._is_theirs(name, moves)]
         tips = _set(self.baseline.head, *(self.baseline.refs[name] for name in own))
-        return tuple(listed(self.git, tips - there, self.there, _MOST_GONE).commits.values())
+        return tuple(list_commits(self.git, tips - there, self.there, _MOST_GONE).commits.values())
 
     def _is_theirs(self, name: str, moves: _Moves) -> bool:
         """Whether a ref is checked out by others, or was moved by them alone; if it is deleted, whether they left it."""
@@ -280,17 +286,17 @@ class _Since:
         suspects = made - self.known - self.there
         if not suspects:
             return ()
-        gone = set(missing(self.git, sorted(suspects)))
+        gone = set(missing_commits(self.git, sorted(suspects)))
         if gone:
             self.warnings.append(f"{plural(len(gone), 'commit')} made since were deleted for good")
-        found = listed(self.git, suspects - gone, [*self.there, *self.before], _MOST_GONE)
+        found = list_commits(self.git, suspects - gone, [*self.there, *self.before], _MOST_GONE)
         return tuple(commit for oid, commit in found.commits.items() if oid in made)
 
     def _stashed(self) -> tuple[str, ...]:
         """Entries of the stash that are new; those that are gone are only kept by the pin."""
         if self.baseline.revision is not None:
             return ()
-        entries = stash(self.git.repository, self.now.names.get("refs/stash"))
+        entries = read_stash(self.git.repository, self.now.names.get("refs/stash"))
         gone = set(self.baseline.stash) - set(entries)
         if gone:
             self.warnings.append(f"{plural(len(gone), 'stashed change')} of before are gone")
@@ -298,7 +304,7 @@ class _Since:
 
 
 def _made(moves: Iterable[Move]) -> frozenset[str]:
-    return frozenset(move.new for move in moves if move.made)
+    return frozenset(move.new for move in moves if move.is_made)
 
 
 def _steps(moves: Iterable[Move]) -> set[tuple[str, str]]:

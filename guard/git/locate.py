@@ -26,12 +26,12 @@ class Repository:
     git_dir_exists: bool = True
 
 
-def find(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
+def find_repository(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
     """The repository around `start`; `known` answers for folders that guard has seen as work trees."""
     here = Path(os.path.realpath(start))
     for folder in (here, *here.parents):
         entry = _lstat(folder / ".git")
-        found = at(folder) if entry is not None else None
+        found = repository_at(folder) if entry is not None else None
         remembered = known(folder)
         if found is not None and found.git_dir.is_dir() and not _is_replaced(found, remembered):
             return found
@@ -56,7 +56,7 @@ def _is_replaced(found: Repository, remembered: Repository | None) -> bool:
     return remembered.git_dir == found.root / ".git"
 
 
-def at(root: Path) -> Repository:
+def repository_at(root: Path) -> Repository:
     """The repository whose work tree is this folder, by the `.git` in it."""
     dot_git = root / ".git"
     git_dir = _pointed_to(dot_git) if dot_git.is_file() else dot_git

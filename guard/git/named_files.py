@@ -16,11 +16,11 @@ _MOST_ALIKE = 64
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def named_files(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
+def find_named(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """The names that stand for something in the work tree: a path from its root, or the end of the path of a file."""
     root = git.repository.root
     wanted = {name: _readings(root, name) for name in islice(dict.fromkeys(names), MOST_NAMES)}
-    top = _opened(root)
+    top = _open_root(root)
     try:
         found = {name for name, paths in wanted.items() if any(_is_there(top, p) for p in paths)}
         left = {name: paths for name, paths in wanted.items() if name not in found and any(paths)}
@@ -29,7 +29,7 @@ def named_files(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
         os.close(top)
 
 
-def _opened(root: Path) -> int:
+def _open_root(root: Path) -> int:
     try:
         return os.open(root, _FOLDER)
     except OSError as error:
@@ -80,7 +80,7 @@ def _found_by_end(git: RepositoryReader, top: int, names: dict[str, list[bytes]]
     ends = {path: name for name, paths in names.items() for path in paths if name[0] != "/"}
     found: set[str] = set()
     tries: dict[bytes, int] = {}
-    for path in tracked_and_new(git) if ends else ():
+    for path in list_files(git) if ends else ():
         for end in _ends(path):
             name = ends.get(end)
             if name is None or name in found or tries.get(end, 0) >= _MOST_ALIKE:
@@ -91,7 +91,7 @@ def _found_by_end(git: RepositoryReader, top: int, names: dict[str, list[bytes]]
     return found
 
 
-def tracked_and_new(git: RepositoryReader) -> list[bytes]:
+def list_files(git: RepositoryReader) -> list[bytes]:
     """Every file that the index has, and every other one that is not ignored."""
     return git.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard").split(b"\0")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from guard.core.base.text import visible
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
-from guard.git.run import TIME_LIMIT_SECONDS, git, git_command
+from guard.git.run import TIME_LIMIT_SECONDS, git_command, run_git
 
 _MOST_BYTES = 512 * 1024 * 1024
 _LONGEST_WORDS = 400
@@ -28,7 +28,7 @@ class RepositoryReader:
                 f"{self.repository.git_dir} is gone: git cannot tell anything of this work tree",
                 "bring it back; what guard has recorded is safe where `guard where` says",
             )
-        finished = git(
+        finished = run_git(
             *words,
             environ=self.environ,
             git_dir=self.repository.git_dir,

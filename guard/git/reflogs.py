@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from guard.core.base.paths import spell, unspell
 from guard.errors import RepositoryProblem
-from guard.git.gitdir_files import contents, has_reftable, heads, size
+from guard.git.gitdir_files import file_size, has_reftable, heads, read_portion
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 from guard.git.run import TIME_LIMIT_SECONDS
@@ -49,47 +49,47 @@ class Move(NamedTuple):
         return self.new, self.words.partition(":")[0]
 
     @property
-    def made(self) -> bool:
+    def is_made(self) -> bool:
         """Whether the commit it moved to was made by this very command."""
         return _MADE.match(self.words) is not None
 
     @property
-    def taken_over(self) -> bool:
+    def is_taken_over(self) -> bool:
         """Whether the commit it moved to may repeat an earlier one."""
         return _TAKEN_OVER.match(self.words) is not None
 
     @property
-    def fetched(self) -> bool:
+    def is_fetched(self) -> bool:
         """Of a remote-tracking ref: whether it follows the remote; `update by push` is the other way round."""
         return _FETCHED.match(self.words) is not None
 
     @property
-    def forwarded(self) -> bool:
+    def is_forwarded(self) -> bool:
         """Of a local ref: whether it was moved to what had been fetched."""
         return _FORWARDED.match(self.words) is not None
 
     @property
-    def merged(self) -> bool:
+    def is_merged(self) -> bool:
         """Of a local ref: whether it merges what had been fetched."""
         return _PULLED_MERGE.match(self.words) is not None
 
 
-def lengths(repository: Repository) -> dict[str, int]:
+def reflog_lengths(repository: Repository) -> dict[str, int]:
     """How long the reflog of each work tree's HEAD is: a place to read on from."""
-    return {name: size(path.parent / "logs" / "HEAD") for name, path in heads(repository)}
+    return {name: file_size(path.parent / "logs" / "HEAD") for name, path in heads(repository)}
 
 
-def moves_of_heads(
+def read_moves_of_heads(
     git: RepositoryReader, places: Mapping[str, int], starts: Mapping[str, str | None]
 ) -> Iterator[tuple[str, list[Move]]]:
     """What each work tree's HEAD, by its spelled name, did after its place; all that it ever did, if it has none."""
     for name, path in heads(git.repository):
-        found = contents(path.parent / "logs" / "HEAD", places.get(name, 0))
-        moves = _parsed(found.data) if found else []
+        found = read_portion(path.parent / "logs" / "HEAD", places.get(name, 0))
+        moves = _parse(found.data) if found else []
         whole = found is not None and found.offset == places.get(name, 0)
         ref = spell(os.fsencode(name))
         if has_reftable(git.repository) or not whole or not _continues(moves, starts.get(ref)):
-            moves = after(moves_of(git, ref), {starts.get(ref)})
+            moves = moves_after(read_moves(git, ref), {starts.get(ref)})
         yield ref, moves
 
 
@@ -98,10 +98,10 @@ def _continues(moves: Sequence[Move], start: str | None) -> bool:
     return not moves or start is None or moves[0].old == start
 
 
-def moves_of(git: RepositoryReader, name: str) -> list[Move]:
+def read_moves(git: RepositoryReader, name: str) -> list[Move]:
     """All that is known of a ref, oldest first."""
     if has_reftable(git.repository):
-        return told_by_git(git, name)
+        return read_moves_by_git(git, name)
     repository, ref = git.repository, os.fsdecode(unspell(name))
     folder = repository.common_dir
     if ref == "HEAD":
@@ -110,17 +110,17 @@ def moves_of(git: RepositoryReader, name: str) -> list[Move]:
         ref = "HEAD"
     if ref.startswith("worktrees/"):
         folder, ref = folder / ref.removesuffix("/HEAD"), "HEAD"
-    found = contents(folder / "logs" / ref)
-    return _parsed(found.data) if found else []
+    found = read_portion(folder / "logs" / ref)
+    return _parse(found.data) if found else []
 
 
-def after(moves: Sequence[Move], starts: Container[str | None]) -> list[Move]:
+def moves_after(moves: Sequence[Move], starts: Container[str | None]) -> list[Move]:
     """What came after the ref last stood at a start; all if it never did."""
     places = [number for number, move in enumerate(moves, 1) if move.new in starts]
     return list(moves[places[-1] :] if places else moves)
 
 
-def _parsed(data: bytes) -> list[Move]:
+def _parse(data: bytes) -> list[Move]:
     found = (_LINE.fullmatch(line) for line in data.split(b"\n"))
     return [
         Move(line[1].decode(), line[2].decode(), (line[3] or b"").decode(errors="replace"))
@@ -129,7 +129,7 @@ def _parsed(data: bytes) -> list[Move]:
     ]
 
 
-def told_by_git(git: RepositoryReader, name: str) -> list[Move]:
+def read_moves_by_git(git: RepositoryReader, name: str) -> list[Move]:
     """The same from git itself, which lists the newest first and not where a move began."""
     words = ("log", "--walk-reflogs", "--no-show-signature", "--format=%H%x00%gs")
     told = git.ask(*words, "--end-of-options", os.fsdecode(unspell(name)), "--", codes=(0, 128))
@@ -142,12 +142,12 @@ def told_by_git(git: RepositoryReader, name: str) -> list[Move]:
     ]
 
 
-def stash(repository: Repository, tip: str | None) -> tuple[str, ...]:
+def read_stash(repository: Repository, tip: str | None) -> tuple[str, ...]:
     """The entries of the stash, oldest first; `tip` is where its ref stands."""
     if tip is None:
         return ()
-    found = contents(repository.common_dir / "logs" / "refs" / "stash")
-    entries = [move.new for move in _parsed(found.data)] if found else []
+    found = read_portion(repository.common_dir / "logs" / "refs" / "stash")
+    entries = [move.new for move in _parse(found.data)] if found else []
     return tuple(entries if tip in entries else [*entries, tip])
 
 
@@ -155,7 +155,7 @@ _MOST_ENTRIES = 50
 _NAMES = ("-r", "-z", "--name-only")
 
 
-def brought_back(
+def paths_gone_from_stash(
     repository: Repository,
     before: Sequence[str],
     environ: Mapping[str, str],
@@ -163,7 +163,7 @@ def brought_back(
 ) -> set[str]:
     """The paths, spelled, in entries of the stash that were there before and are gone: popped, or thrown away."""
     git = RepositoryReader(repository, environ, time_limit)
-    now = stash(repository, git.line("rev-parse", "--quiet", "--verify", "refs/stash"))
+    now = read_stash(repository, git.line("rev-parse", "--quiet", "--verify", "refs/stash"))
     gone = [oid for oid in before if oid not in now]
     found: set[str] = set()
     for oid in gone[-_MOST_ENTRIES:]:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from guard.core.base.paths import spell, unspell
 from guard.errors import RepositoryProblem
-from guard.git.gitdir_files import contents, has_reftable, heads
+from guard.git.gitdir_files import has_reftable, heads, read_portion
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 
 UNBORN = "empty"
 
 
-def head(git: RepositoryReader) -> str | None:
+def read_head(git: RepositoryReader) -> str | None:
     """The commit that is checked out; `empty` before the first one; None if HEAD leads nowhere."""
     found = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if found is not None:
@@ -55,7 +55,7 @@ def read_refs(git: RepositoryReader) -> Refs:
     """All refs that lead to a commit."""
     names: dict[str, str] = {}
     own: dict[str, str] = {}
-    for name, oid in _listed(git):
+    for name, oid in _list_refs(git):
         (own if name.startswith(OWN) else names)[name] = oid
     head, branch = _head(git, git.repository.git_dir / "HEAD", "HEAD", names)
     if head is None and branch is not None:
@@ -79,11 +79,11 @@ def _refuse_broken(git: RepositoryReader, branch: str) -> None:
         )
 
 
-def _listed(git: RepositoryReader) -> Iterator[tuple[str, str]]:
+def _list_refs(git: RepositoryReader) -> Iterator[tuple[str, str]]:
     try:
         lines = git.ask("for-each-ref", f"--format={_FORMAT}").splitlines()
     except RepositoryProblem:
-        yield from _listed_one_by_one(git)
+        yield from _list_refs_one_by_one(git)
         return
     for line in lines:
         oid, kind, peeled, peeled_kind, name = line.split(b"\0")
@@ -93,7 +93,7 @@ def _listed(git: RepositoryReader) -> Iterator[tuple[str, str]]:
             yield spell(name), peeled.decode()
 
 
-def _listed_one_by_one(git: RepositoryReader) -> Iterator[tuple[str, str]]:
+def _list_refs_one_by_one(git: RepositoryReader) -> Iterator[tuple[str, str]]:
     """The same where a ref leads to an object that is missing: git would refuse to name the kind of any."""
     lines = git.ask("for-each-ref", "--format=%(objectname)%00%(refname)").splitlines()
     pairs = [(oid, name) for oid, _, name in (line.partition(b"\0") for line in lines)]
@@ -108,7 +108,9 @@ def _head(
     git: RepositoryReader, path: Path, name: str, refs: dict[str, str]
 ) -> tuple[str | None, str | None]:
     """The commit and the branch of a work tree's HEAD."""
-    found = contents(path) if not path.is_symlink() and not has_reftable(git.repository) else None
+    found = (
+        read_portion(path) if not path.is_symlink() and not has_reftable(git.repository) else None
+    )
     text = found.data.strip() if found else b""
     if text.startswith(b"ref: "):
         branch = spell(text.removeprefix(b"ref: ").strip())
@@ -137,7 +139,7 @@ def tree_of(git: RepositoryReader, commit: str) -> str:
     return git.ask("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
 
 
-def missing(git: RepositoryReader, oids: Sequence[str]) -> list[str]:
+def missing_commits(git: RepositoryReader, oids: Sequence[str]) -> list[str]:
     """Those of the commits that the repository does not have."""
     wanted = "".join(f"{oid}^{{commit}}\n" for oid in oids).encode()
     answers = git.ask("cat-file", "--batch-check=%(objectname)", stdin=wanted).splitlines()

@@ -12,18 +12,18 @@ from functools import lru_cache
 from pathlib import Path
 
 from guard.errors import RepositoryProblem
-from guard.system.dialogue import Dialogue, asked
-from guard.system.processes import Fed, Finished, fed, run
+from guard.system.dialogue import Dialogue, open_dialogue
+from guard.system.processes import FedProcess, Finished, feed, run
 
 
-def outside(environ: Mapping[str, str], root: Path | None = None) -> dict[str, str]:
+def with_safe_path(environ: Mapping[str, str], root: Path | None = None) -> dict[str, str]:
     """The environment with a search path that leads into no work tree, and not below this folder."""
     path = environ.get("PATH", os.defpath)
-    return {**environ, "PATH": _outside(path, None if root is None else os.fspath(root))}
+    return {**environ, "PATH": _safe_path(path, None if root is None else os.fspath(root))}
 
 
 @lru_cache(maxsize=64)
-def _outside(path: str, root: str | None) -> str:
+def _safe_path(path: str, root: str | None) -> str:
     """Relative entries go too: they lead to wherever somebody stands."""
     entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
     kept = [entry for entry in entries if not _is_inside(Path(os.path.realpath(entry)), root)]
@@ -70,16 +70,18 @@ _ENVIRONMENT = {
 }
 
 
-def environment(environ: Mapping[str, str]) -> dict[str, str]:
+def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment for git: the caller's without its `GIT_*` variables, and with ours."""
     return {**_plain(environ), **_ENVIRONMENT}
 
 
 def _plain(environ: Mapping[str, str]) -> dict[str, str]:
-    return outside({name: text for name, text in environ.items() if not name.startswith("GIT_")})
+    return with_safe_path(
+        {name: text for name, text in environ.items() if not name.startswith("GIT_")}
+    )
 
 
-def git(
+def run_git(
     *words: str,
     environ: Mapping[str, str],
     git_dir: Path | None = None,
@@ -95,7 +97,7 @@ def git(
     `extra` are variables on top of the usual ones, such as an index of our own. A lock on a descriptor that it `lends` is
     held until git itself has ended, whatever becomes of guard.
     """
-    surroundings = {**environment(environ), **(extra or {})}
+    surroundings = {**git_environment(environ), **(extra or {})}
     argv = [*_options(git_dir, work_tree), *words]
     return _run(argv, surroundings, work_tree, time_limit, stdin, most_bytes, lends)
 
@@ -104,28 +106,28 @@ def git_command(
     *words: str, environ: Mapping[str, str], git_dir: Path, work_tree: Path
 ) -> tuple[list[str], dict[str, str]]:
     """The same as a program and its environment, for one who runs it in between other things."""
-    return ["git", *_options(git_dir, work_tree), *words], environment(environ)
+    return ["git", *_options(git_dir, work_tree), *words], git_environment(environ)
 
 
-def git_fed(
+def feed_git(
     *words: str,
     environ: Mapping[str, str],
     git_dir: Path,
     time_limit: float,
     lends: Sequence[int] = (),
-) -> AbstractContextManager[Fed]:
+) -> AbstractContextManager[FedProcess]:
     """Run git while its input is written piece by piece; it does not outlive the block."""
     argv = ["git", *_options(git_dir, None), *words]
-    surroundings = environment(environ)
-    return fed(argv, environ=surroundings, time_limit=time_limit, cwd=os.sep, lends=lends)
+    surroundings = git_environment(environ)
+    return feed(argv, environ=surroundings, time_limit=time_limit, cwd=os.sep, lends=lends)
 
 
-def git_asked(
+def open_git_dialogue(
     *words: str, environ: Mapping[str, str], git_dir: Path, time_limit: float
 ) -> AbstractContextManager[Dialogue]:
     """Run git while it is asked one thing after another; it does not outlive the block."""
     argv = ["git", *_options(git_dir, None), *words]
-    return asked(argv, environ=environment(environ), time_limit=time_limit, cwd=os.sep)
+    return open_dialogue(argv, environ=git_environment(environ), time_limit=time_limit, cwd=os.sep)
 
 
 def _options(git_dir: Path | None, work_tree: Path | None) -> list[str]:
@@ -136,7 +138,7 @@ def _options(git_dir: Path | None, work_tree: Path | None) -> list[str]:
     return argv
 
 
-def config_value(key: str, git_dir: Path, environ: Mapping[str, str], kind: str = "") -> str | None:
+def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str = "") -> str | None:
     """What git's configuration says, the user's and the system's included and nothing overridden; None if nothing.
 
     Reading a value runs nothing of the repository's.
@@ -146,7 +148,7 @@ def config_value(key: str, git_dir: Path, environ: Mapping[str, str], kind: str 
     return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
 
 
-def users_config_value(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
+def read_users_config(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
     """What the user's own configuration says, whatever a repository's does; None if nothing."""
     words = ["config", "--global", "--includes", *([f"--type={kind}"] if kind else [])]
     answer = _run([*words, "--get", key], _plain(environ), None, TIME_LIMIT_SECONDS)

@@ -46,7 +46,7 @@ class StatusEntry(NamedTuple):
     untracked: bool = False
 
 
-class Tracked(NamedTuple):
+class SpecialEntry(NamedTuple):
     """A path in the index of which `git status` does not tell everything."""
 
     path: bytes
@@ -55,12 +55,12 @@ class Tracked(NamedTuple):
     """Git was told not to look at the file; else it is a submodule."""
 
 
-def unfiltered(git: RepositoryReader) -> RepositoryReader:
+def without_filters(git: RepositoryReader) -> RepositoryReader:
     """The same repository with every filter that its settings name made to do nothing."""
-    return git.with_settings({**_SETTINGS, **no_filters(git)})
+    return git.with_settings({**_SETTINGS, **filter_overrides(git)})
 
 
-def no_filters(git: RepositoryReader) -> dict[str, str]:
+def filter_overrides(git: RepositoryReader) -> dict[str, str]:
     """Settings by which every filter that the repository's settings name does nothing."""
     names = git.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
     drivers = sorted({name.rpartition(b".")[0] for name in names.split(b"\0") if name})
@@ -76,12 +76,12 @@ def no_filters(git: RepositoryReader) -> dict[str, str]:
     return settings
 
 
-def status(git: RepositoryReader) -> bytes:
+def read_status(git: RepositoryReader) -> bytes:
     """The answer of `git status` as it is, with a line about HEAD."""
     return git.ask(*_STATUS)
 
 
-def entries(answer: bytes) -> Iterator[StatusEntry]:
+def parse_status(answer: bytes) -> Iterator[StatusEntry]:
     """What is listed in an answer of `git status`."""
     for line in answer.split(b"\0"):
         if line.startswith(b"? "):
@@ -95,18 +95,18 @@ def entries(answer: bytes) -> Iterator[StatusEntry]:
             yield StatusEntry(line.split(b" ", 10)[10], unstaged=True)
 
 
-def tracked_specially(git: RepositoryReader) -> list[Tracked]:
+def list_special(git: RepositoryReader) -> list[SpecialEntry]:
     """Files that git was told to take for unchanged or absent, and submodules."""
     lines = git.ask("ls-files", "-z", "-s", "-v").split(b"\0")
     found = (_SPECIAL.fullmatch(line) for line in lines if not line.startswith(_USUAL))
-    return [Tracked(one[3], one[2].decode(), one[1] is not None) for one in found if one]
+    return [SpecialEntry(one[3], one[2].decode(), one[1] is not None) for one in found if one]
 
 
 _MOST = 1000
 _NONE_IGNORED = 1
 
 
-def ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
+def find_ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """Of these names, those that stand for something ignored; what lies outside the work tree is not asked for."""
     # The command knows no literal pathspecs; no name that begins with a dot and a slash is anything else.
     asked = {b"./" + unspell(name): name for name in names if _is_below(name)}

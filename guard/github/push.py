@@ -17,7 +17,7 @@ from guard.core.github.escape import redact
 from guard.core.github.report import Push
 from guard.errors import GuardError
 from guard.git.locate import Repository
-from guard.git.run import git
+from guard.git.run import run_git
 from guard.github.environment import Surroundings
 
 TIME_LIMIT_SECONDS = 120.0
@@ -80,7 +80,7 @@ def _pushed(
     try:
         own = _borrowing(repository, folder, job.environ)
         words = [word for kind in _PROTOCOLS for word in ("-c", f"protocol.{kind}.allow=always")]
-        done = git(
+        done = run_git(
             *words,
             "push",
             "--quiet",
@@ -99,7 +99,7 @@ def _pushed(
 
 def _borrowing(repository: Repository, folder: Path, environ: Mapping[str, str]) -> Path:
     own, theirs = folder / "push.git", repository.common_dir
-    git("init", "--quiet", "--bare", str(own), environ=environ, extra={"GIT_TEMPLATE_DIR": ""})
+    run_git("init", "--quiet", "--bare", str(own), environ=environ, extra={"GIT_TEMPLATE_DIR": ""})
     (own / "objects" / "info").mkdir(parents=True, exist_ok=True)
     (own / "objects" / "info" / "alternates").write_text(f"{theirs / 'objects'}\n")
     if (theirs / "shallow").is_file():

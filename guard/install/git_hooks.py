@@ -13,7 +13,7 @@ from typing import Literal
 
 from guard.errors import ConfigProblem, Refused, RepositoryProblem
 from guard.git.locate import Repository
-from guard.git.run import config_value
+from guard.git.run import read_config
 from guard.install import git_scripts, settings_file
 from guard.install.command_line import Environ
 
@@ -38,7 +38,7 @@ class HookStep:
 
 def folder_in_use(repository: Repository, environ: Environ) -> Path:
     """Where git looks for the hooks, whoever else does."""
-    told = config_value("core.hooksPath", repository.git_dir, environ, "path")
+    told = read_config("core.hooksPath", repository.git_dir, environ, "path")
     return repository.root / told if told else repository.common_dir / "hooks"
 
 

@@ -14,11 +14,11 @@ from guard.core.work.count import Work
 from guard.core.work.history import EMPTY_TREES
 from guard.core.work.leftovers import attribute_files
 from guard.errors import RepositoryProblem
-from guard.git.dirty import dirty
+from guard.git.dirty import read_dirty
 from guard.git.gitdir_files import shallow_digest
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
-from guard.git.reflogs import lengths, stash
+from guard.git.reflogs import read_stash, reflog_lengths
 from guard.git.refs import baseline_ref, commit_of, lost_ref, pin, read_refs, tree_of
 from guard.git.run import TIME_LIMIT_SECONDS
 from guard.store import Store
@@ -56,11 +56,11 @@ def take(
         branch=refs.branch,
         refs={name: refs.names[name] for name in ordered},
         refs_omitted=0,
-        stash=stash(repository, refs.names.get("refs/stash")),
+        stash=read_stash(repository, refs.names.get("refs/stash")),
         shallow=shallow_digest(repository),
-        reflogs=lengths(repository),
+        reflogs=reflog_lengths(repository),
         dirty=attribute_files(
-            dirty(repository, environ, time_limit, (*carried, *like)).files, carried
+            read_dirty(repository, environ, time_limit, (*carried, *like)).files, carried
         ),
         pin=None,
         pinned=None,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from guard.core.check.evidence import MOST_LIVING, Living
 from guard.core.iteration.events import Process
-from guard.system.process_table import Stat, pipe_of, table
+from guard.system.process_table import Stat, list_processes, read_pipe
 
 MARK = "GUARD_ITERATION"
 _BUSY_SHARE = 0.01
@@ -88,7 +88,7 @@ def _progress(before: _Seen, stat: Stat, now: float) -> bool:
 
 
 def _processes(marked: ProcessMark) -> list[Stat]:
-    stats = {stat.pid: stat for stat in table()}
+    stats = {stat.pid: stat for stat in list_processes()}
     agent = marked.agent.pid if marked.agent is not None else None
     ours = _lineage(stats, os.getpid()) - {agent}
     started = _descendants(stats, marked.agent) if marked.agent is not None else set()
@@ -132,7 +132,7 @@ def _readers(stats: list[Stat]) -> set[int]:
 
     All processes are searched, because such a line goes on through those that are not the iteration's.
     """
-    pipes = {pipe_of(os.getpid(), 1), pipe_of(os.getpid(), 2)} - {None}
+    pipes = {read_pipe(os.getpid(), 1), read_pipe(os.getpid(), 2)} - {None}
     readers: set[int] = set()
     while more := [stat for stat in stats if stat.pid not in readers and stat.pipe(0) in pipes]:
         readers |= {stat.pid for stat in more}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from guard.core.snapshots.snapshot import Occasion, Rescue
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
-from guard.git.run import outside
+from guard.git.run import with_safe_path
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import SHADOW_FOLDER, Shadow
 from guard.snapshots.take import open_for_snapshot, promote, prune_old, take
@@ -40,7 +40,7 @@ def rescue(
     from guard.rescue.commit_work import Rewritten
 
     occasion = Occasion("by_hand" if orders.dry else "rescue", at, orders.run, orders.iteration)
-    safely = outside(environ, repository.root)
+    safely = with_safe_path(environ, repository.root)
     project = Project(repository, safely, Deadline(time_limit), callers=environ)
     wanted = sorted({path.rstrip(b"/") for path in orders.paths})
     orders = replace(orders, paths=wanted)
@@ -68,7 +68,9 @@ def mend_killed_rescue(
 ) -> None:
     """Finish or take back what a killed rescue left half done, before uncommitted work is counted."""
     if (workspace_path / SHADOW_FOLDER / "guard.locks").is_dir() and repository.git_dir_exists:
-        project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
+        project = Project(
+            repository, with_safe_path(environ, repository.root), Deadline(time_limit)
+        )
         _mend(project, Shadow(workspace_path / SHADOW_FOLDER, environ, project.deadline))
 
 

@@ -17,7 +17,7 @@ from guard.core.rescue.commit_message import commit_message
 from guard.core.rescue.groups import Group
 from guard.core.snapshots.paths import LINK
 from guard.errors import RepositoryProblem
-from guard.git.run import users_config_value
+from guard.git.run import read_users_config
 from guard.rescue.changes import PathChange, update_index, write_tree
 from guard.rescue.move_branch import ref_update
 from guard.rescue.select import CommitSelection, join_paths
@@ -49,13 +49,13 @@ def find_signing(environ: Mapping[str, str], committer: str) -> Signing | None:
     repository's configuration is the agent's to edit. So the key is always named: git would ask the repository for it.
     """
     with suppress(RepositoryProblem, OSError, ValueError):
-        if users_config_value("commit.gpgSign", environ, "bool") != "true":
+        if read_users_config("commit.gpgSign", environ, "bool") != "true":
             return None
-        form = users_config_value("gpg.format", environ) or "openpgp"
+        form = read_users_config("gpg.format", environ) or "openpgp"
         if form not in _PROGRAMS:
             return None
-        key = users_config_value("user.signingKey", environ) or _usual_key(form, environ, committer)
-        told = (users_config_value(name, environ) for name in _PROGRAMS[form])
+        key = read_users_config("user.signingKey", environ) or _usual_key(form, environ, committer)
+        told = (read_users_config(name, environ) for name in _PROGRAMS[form])
         program = os.path.expanduser(next(filter(None, told), _USUAL[form]))
         options = {"gpg.format": form, **dict.fromkeys(_PROGRAMS[form], program)}
         settings = (word for name, value in options.items() for word in ("-c", f"{name}={value}"))
@@ -67,7 +67,7 @@ def _usual_key(form: str, environ: Mapping[str, str], committer: str) -> str | N
     """The key that git takes where none is set: the committer's, or for ssh what the user's own command prints."""
     if form != "ssh":
         return committer
-    command = users_config_value("gpg.ssh.defaultKeyCommand", environ)
+    command = read_users_config("gpg.ssh.defaultKeyCommand", environ)
     if command is None:
         return None
     done = run(shlex.split(command), environ=environ, time_limit=_KEY_SECONDS, leaves_nothing=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from guard.core.base.text import fit_line, visible
-from guard.git.run import config_value
+from guard.git.run import read_config
 from guard.snapshots.project import Project
 from guard.system.processes import run
 
@@ -71,7 +71,7 @@ class RepositoryHooks:
 
 def _program(project: Project, name: str) -> str | None:
     repository = project.repository
-    told = config_value("core.hooksPath", repository.git_dir, project.environ, "path")
+    told = read_config("core.hooksPath", repository.git_dir, project.environ, "path")
     folder = repository.root / told if told else repository.common_dir / "hooks"
     program = os.fspath(folder / name)
     return program if os.path.isfile(program) and os.access(program, os.X_OK) else None

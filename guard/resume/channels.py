@@ -18,7 +18,7 @@ from guard.core.iteration.run import RUN
 from guard.resume import cli_session, tmux_pane
 from guard.resume.evidence import StalledAgent
 from guard.system import tmux
-from guard.system.host import here, same_place
+from guard.system.host import compare_hosts, read_host
 from guard.system.private_files import write_all
 from guard.system.processes import run
 
@@ -58,10 +58,12 @@ def _open_tmux(stalled: StalledAgent) -> OpenChannel:
     agent = stalled.agent
     if agent.tmux_session is None:
         raise CannotDeliver("no tmux session of it is recorded")
-    if same_place(agent.host, here()) != "here":
+    if compare_hosts(agent.host, read_host()) != "here":
         raise CannotDeliver("it runs on another machine")
     try:
-        server = tmux.server(agent.tmux_socket or tmux.socket_path(None, stalled.guard.environ))
+        server = tmux.read_server(
+            agent.tmux_socket or tmux.socket_path(None, stalled.guard.environ)
+        )
         session = server.find(agent.tmux_session, agent.tmux_identity)
         if session is None or agent.tmux_identity is None:
             raise CannotDeliver(
@@ -100,7 +102,7 @@ def _paste_into(place: tmux_pane.Pane, text: str) -> str:
 def _open_session(stalled: StalledAgent) -> OpenChannel:
     guard, agent, root = stalled.guard, stalled.agent, stalled.root
     seen = look(
-        agent.whereabouts, age_seconds=seconds_since_placed(agent, guard.clock), here=here()
+        agent.whereabouts, age_seconds=seconds_since_placed(agent, guard.clock), here=read_host()
     )
     if seen.state == "alive":
         raise CannotDeliver(

@@ -19,7 +19,7 @@ from guard.core.hooks.event_kinds import PROBE
 from guard.core.iteration.run import RUN
 from guard.probe.base import UUID
 from guard.probe.environment import find_program, probe_environment
-from guard.system.signals import deferred
+from guard.system.signals import defer_signals
 
 _OWN = frozenset(
     {PROBE, "GUARD_ITERATION", "GUARD_TASK_ID", "GUARD_AGENT_ID", "GUARD_AGENT_INCARNATION"}
@@ -96,7 +96,7 @@ def start_session(
 
 def _start_detached(argv: list[str], root: Path, environ: Mapping[str, str], stdin: bytes) -> None:
     kept = {name: value for name, value in environ.items() if name not in _OWN}
-    with tempfile.TemporaryFile() as given, deferred():
+    with tempfile.TemporaryFile() as given, defer_signals():
         given.write(stdin)
         given.seek(0)
         process = subprocess.Popen(  # noqa: S603

@@ -34,8 +34,8 @@ from guard.core.resume.prompt import MOST_FILES, MOST_LINES
 from guard.core.team.state import TEAM
 from guard.core.work.leftovers import files_changed_since
 from guard.errors import GuardError
-from guard.git.dirty import dirty
-from guard.git.locate import Repository, at
+from guard.git.dirty import read_dirty
+from guard.git.locate import Repository, repository_at
 
 _FINE = frozenset({"complete", "working"})
 _LOST = frozenset({"killed", "failed", "lease_expired"})
@@ -162,7 +162,7 @@ class StalledAgent:
         if self.root is None:
             return None
         try:
-            names = self._dirty(at(self.root))
+            names = self._dirty(repository_at(self.root))
         except GuardError as error:
             self.guard.output.warn(f"cannot list uncommitted files for the prompt: {error.message}")
             return None
@@ -178,5 +178,5 @@ class StalledAgent:
         begun = self.guard.store.view(AGENT_BASELINE, baseline_key(agent.task_id, agent.agent_id))
         before = begun.dirty if begun is not None and begun.incarnation == agent.incarnation else ()
         seconds = self.guard.users_config.settings.completion_check.git_timeout_seconds
-        now = dirty(repository, self.guard.environ, seconds, before)
+        now = read_dirty(repository, self.guard.environ, seconds, before)
         return tuple(one.path for one in files_changed_since(before, now.files))[:_MOST_NAMES]

@@ -24,7 +24,7 @@ from guard.errors import GuardError, ReaderGone
 from guard.resume.send import ResumeRequest, resume
 from guard.store.log import LIVE
 from guard.system.file_events import News
-from guard.system.host import here
+from guard.system.host import read_host
 
 _SHORTEST_ROUND = 2.0
 """Even if the log changes all the time, rounds start no more often."""
@@ -128,5 +128,5 @@ class Monitor:
         with suppress(GuardError, OSError):
             overall = self.guard.store.view(GLOBAL_REGISTRY)
             active = [one for one in overall.agents if one.status in ACTIVE] if overall else []
-            places = watched_processes([one.whereabouts for one in active], here=here())
+            places = watched_processes([one.whereabouts for one in active], here=read_host())
         return News([self.guard.workspace.path / LIVE], places)

@@ -28,7 +28,7 @@ from guard.core.resume.stall import Budget, ResumePermission, Stall, current_sta
 from guard.resume.channels import CannotDeliver, MayHaveArrived, OpenChannel, open_channel
 from guard.resume.evidence import StalledAgent
 from guard.system.process_identity import boot_id
-from guard.system.signals import deferred
+from guard.system.signals import defer_signals
 
 _LONGEST_LOOKBACK = 43200.0
 _NOT_ASSESSED = ResumeDecision(True, "its activity was not looked at")
@@ -91,7 +91,7 @@ class _Resume:
             if self.channel is None:
                 return self._report("written", self.decision.reason)
             self._record(self.channel, signals)
-            with deferred():
+            with defer_signals():
                 return self._report("sent", self.channel.deliver(self.text or ""))
         except _NotSent as refused:
             return self._report(refused.outcome, str(refused), refused.retry_at)

@@ -85,7 +85,7 @@ def _require_usable(session: tmux.Session, state: tuple[str, ...]) -> None:
     if list(state[:2]) != session.identity.split("/")[:2]:
         raise CannotPaste("another tmux server answers now")
     # Known since tmux 3.7; earlier ones answer nothing.
-    answer = tmux.call(session.socket_path, "display-message", "-p", "-t", state[2], _BRACKETS)
+    answer = tmux.call_tmux(session.socket_path, "display-message", "-p", "-t", state[2], _BRACKETS)
     if answer.stdout.strip() == b"0":
         raise CannotPaste(f"the program in {pane} takes no paste, and would read it line by line")
 
@@ -98,7 +98,7 @@ def _clearest_reason(refused: list[str]) -> str:
 
 def _read_state(socket_path: str, pane: str) -> tuple[str, ...]:
     words = "\t".join(f"#{{{name}}}" for name in _STATE)
-    done = tmux.call(socket_path, "display-message", "-p", "-t", pane, words)
+    done = tmux.call_tmux(socket_path, "display-message", "-p", "-t", pane, words)
     values = tuple(done.stdout.decode(errors="replace").rstrip("\n").split("\t"))
     if done.code != 0 or len(values) != len(_STATE) or values[2] != pane:
         raise CannotPaste(f"tmux does not report the state of the pane {pane}")
@@ -110,7 +110,7 @@ def paste(pane: Pane, text: str) -> None:
     """Type the text as one bracketed paste, then the Enter key; CannotPaste or EnterNotSent say how far it came."""
     name = f"guard-{os.getpid()}-{monotonic_ns()}"
     data = valid(text).rstrip("\n").encode()
-    loaded = tmux.call(pane.socket_path, "load-buffer", "-b", name, "-", stdin=data)
+    loaded = tmux.call_tmux(pane.socket_path, "load-buffer", "-b", name, "-", stdin=data)
     if loaded.code != 0:
         raise CannotPaste("tmux did not take the text")
     try:
@@ -118,7 +118,7 @@ def paste(pane: Pane, text: str) -> None:
         # -p: brackets, if the program asked for them; -r: line feeds stay what they are, which no program takes for Enter.
         _run_if_unchanged(pane, f"paste-buffer -d -p -r -b {name} -t '{pane.pane_id}'")
     except CannotPaste:
-        tmux.call(pane.socket_path, "delete-buffer", "-b", name)
+        tmux.call_tmux(pane.socket_path, "delete-buffer", "-b", name)
         raise
     sleep(_SETTLE_SECONDS)
     try:
@@ -139,7 +139,7 @@ def _run_if_unchanged(pane: Pane, command: str) -> None:
     # The server itself compares the state, in the same step as the command.
     fields = "/".join(f"#{{?{name},#{{{name}}},0}}" for name in _STATE)
     condition = f"#{{==:{fields},{'/'.join(pane.state)}}}"
-    done = tmux.call(
+    done = tmux.call_tmux(
         pane.socket_path,
         "if-shell",
         "-F",

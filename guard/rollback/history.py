@@ -14,7 +14,7 @@ from guard.core.rollback.journal import SettledRollback
 from guard.errors import RepositoryProblem
 from guard.git.gitdir_files import heads
 from guard.git.reader import RepositoryReader
-from guard.git.refs import missing
+from guard.git.refs import missing_commits
 from guard.rollback.place import RollbackPlace
 from guard.rollback.prepare import RollbackStopped
 from guard.rollback.recover import has_revert
@@ -107,7 +107,7 @@ def commits_of_task(
         return (commit_sha,)
     if git.line("merge-base", base_sha, commit_sha) != base_sha:
         raise _rewritten(base_sha)
-    known = set(missing(git, earlier)) if earlier else set()
+    known = set(missing_commits(git, earlier)) if earlier else set()
     without = [base_sha, *(oid for oid in earlier if oid not in known)]
     stdin = "".join([f"{commit_sha}\n", *(f"^{oid}\n" for oid in without)]).encode()
     words = ("rev-list", "--first-parent", "--topo-order", f"--max-count={MOST_COMMITS + 1}")
@@ -120,7 +120,7 @@ def commits_of_task(
 
 
 def _refuse_missing(git: RepositoryReader, oids: Sequence[str]) -> None:
-    gone = missing(git, oids)
+    gone = missing_commits(git, oids)
     if gone:
         raise _rewritten(gone[0])
 

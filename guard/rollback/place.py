@@ -10,7 +10,7 @@ from pathlib import Path
 
 from guard.errors import StoreUnavailable
 from guard.git.locate import Repository
-from guard.git.run import outside
+from guard.git.run import with_safe_path
 from guard.rollback.settle_first import JOURNALS
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import SHADOW_FOLDER
@@ -42,7 +42,7 @@ class RollbackPlace:
         return self.workspace / SHADOW_FOLDER
 
     def project(self) -> Project:
-        safely = outside(self.environ, self.repository.root)
+        safely = with_safe_path(self.environ, self.repository.root)
         return Project(self.repository, safely, Deadline(self.time_limit)).without_filters()
 
     def at(self, repository: Repository) -> "RollbackPlace":

@@ -14,7 +14,7 @@ from guard.core.snapshots.paths import GITLINK, folders_above
 from guard.core.snapshots.snapshot import MOST_NAMED
 from guard.errors import Refused
 from guard.git.reader import RepositoryReader
-from guard.git.status import entries, status, tracked_specially, unfiltered
+from guard.git.status import list_special, parse_status, read_status, without_filters
 from guard.rescue.changes import PathChange, list_changes
 from guard.rescue.select import join_paths
 from guard.rollback.place import RollbackPlace
@@ -130,11 +130,13 @@ def _find_filtered(project: Project, paths: Collection[bytes], *where: str) -> I
 
 
 def _dirty(project: Project) -> Iterator[tuple[bytes, str]]:
-    git = unfiltered(RepositoryReader(project.repository, project.environ, project.deadline.left()))
-    for entry in entries(status(git)):
+    git = without_filters(
+        RepositoryReader(project.repository, project.environ, project.deadline.left())
+    )
+    for entry in parse_status(read_status(git)):
         words = {"staged": entry.staged, "changed": entry.unstaged, "untracked": entry.untracked}
         yield entry.path, " and ".join(word for word, holds in words.items() if holds)
-    for tracked in tracked_specially(git):
+    for tracked in list_special(git):
         if tracked.hidden:
             yield tracked.path, "hidden from git (skip-worktree or assume-unchanged)"
 

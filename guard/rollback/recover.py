@@ -8,7 +8,7 @@ from pathlib import Path
 from guard.core.base.paths import unspell
 from guard.core.rollback.journal import PIN_REFS, RollbackJournal, SettledRollback
 from guard.errors import RepositoryProblem
-from guard.git.locate import at
+from guard.git.locate import repository_at
 from guard.rescue.changes import PathChange, list_changes, update_index
 from guard.rescue.move_branch import settle_index
 from guard.rescue.stale_locks import sweep_locks
@@ -41,7 +41,7 @@ def _place_of(place: RollbackPlace, journal: RollbackJournal) -> RollbackPlace:
     if root == place.repository.root:
         return place
     try:
-        return place.at(at(root))
+        return place.at(repository_at(root))
     except RepositoryProblem:
         raise RepositoryProblem(
             f"a rollback of {journal.task_id} was killed in {root}, which is gone",

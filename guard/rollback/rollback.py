@@ -133,7 +133,7 @@ def _append(guard: Invocation, draft: Draft, event_id: str | None = None) -> Non
     terms = decision_terms(guard, event_id)
 
     def decided(_state: Coordinator, change: Change) -> tuple[CoordinatorEvent, ...]:
-        if event_id is not None and (known := change.recorded(event_id)) is not None:
+        if event_id is not None and (known := change.find_event(event_id)) is not None:
             raise reused_id_error(known, event_id)
         return terms.events([draft])
 

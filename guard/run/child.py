@@ -25,7 +25,7 @@ from guard.core.iteration.events import Process
 from guard.errors import WrongUsage
 from guard.system.pipes import Outlet
 from guard.system.process_identity import start_time
-from guard.system.signals import handled
+from guard.system.signals import handle_signals
 from guard.system.terminal import Terminal
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class AgentProcess:
 
     def __enter__(self) -> "AgentProcess":
         with ExitStack() as held:
-            held.enter_context(handled(_FORWARDED, self._forward))
+            held.enter_context(handle_signals(_FORWARDED, self._forward))
             self._child = self._start()
             self._held = held.pop_all()
         self._held.callback(self._terminal.take_back)
@@ -133,7 +133,7 @@ class AgentProcess:
         while (code := self._wait_once()) is None:
             look()
             self._force_if_due()
-            if self._terminal.lent_to_reader(self._process.pid):
+            if self._terminal.lend_to_reader(self._process.pid):
                 self._signal(signal.SIGCONT)
         self._drain()
         return ChildExit(code, self._stopped_by(code))
@@ -151,7 +151,7 @@ class AgentProcess:
     @property
     def is_held_up(self) -> bool:
         """Whether its output waits for the program that reads it."""
-        return any(outlet.held_up for outlet in self._outlets)
+        return any(outlet.is_held_up for outlet in self._outlets)
 
     @property
     def may_read_terminal(self) -> bool:

@@ -16,7 +16,7 @@ from guard.core.run.loop import End, LoopLimits, Next, after_iteration, before_i
 from guard.errors import BreakerOpen, GuardError, StoreUnavailable, WrongUsage
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, is_still_open, run_iteration
-from guard.system.signals import terminated_like_interrupted
+from guard.system.signals import interrupt_on_termination
 
 _MOST_PROMPT_BYTES = 4 * 1024 * 1024
 _PLACEHOLDER = "{prompt}"
@@ -63,7 +63,7 @@ class Loop:
     def run(self) -> LoopResult:
         fault = None
         try:
-            with terminated_like_interrupted():
+            with interrupt_on_termination():
                 end = self._iterate_until_end()
         except KeyboardInterrupt:
             end = Next("stopped", INTERRUPTED)

@@ -23,7 +23,7 @@ from guard.core.base.text import shorten, valid
 from guard.core.check.report import CheckReport
 from guard.core.iteration.events import Process
 from guard.errors import GuardError, Refused
-from guard.system.host import here
+from guard.system.host import read_host
 
 _KEEPER = ("host", "keeper_pid", "keeper_start")
 _MOST_ATTEMPTS = 20
@@ -154,7 +154,7 @@ def _owner_of(guard: Invocation, known: Agent) -> tuple[EntryOwner, str]:
         return "ended", ""
     if not where.known or _is_this_guard(where) or is_inside(where, guard.environ):
         return "ours", ""
-    seen = look(where, age_seconds=seconds_since_placed(known, guard.clock), here=here())
+    seen = look(where, age_seconds=seconds_since_placed(known, guard.clock), here=read_host())
     if seen.state == "ended":
         return "ended", seen.detail
     return ("taken" if seen.state == "alive" else "unknown"), seen.detail

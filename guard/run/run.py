@@ -31,7 +31,7 @@ from guard.run.child import AgentProcess, ChildExit
 from guard.run.limits import AgentWatch
 from guard.run.order import RunOrder, agent_of_command, check_program, current_folder
 from guard.run.registry_entry import RegistryEntry, enter_registry
-from guard.system.signals import terminated_like_interrupted
+from guard.system.signals import interrupt_on_termination
 
 
 class StoppedByPerson(Exception):
@@ -43,7 +43,7 @@ class StoppedByPerson(Exception):
 
 
 def run_iteration(guard: Invocation, order: RunOrder) -> CheckReport:
-    with terminated_like_interrupted():
+    with interrupt_on_termination():
         left = finish_open_iteration(guard, order.terms, order.goes_on)
         if left is not None and (order.goes_on or is_still_open(guard, left)):
             return left

@@ -13,7 +13,7 @@ from typing import Any
 from guard.context.config import own_section
 from guard.core.base.json_text import loads
 from guard.core.base.text import plural, valid
-from guard.core.log.record import BadRecord, unsealed
+from guard.core.log.record import BadRecord, unseal_line
 from guard.core.log.reports import Finding
 from guard.schemas import generate as schemas
 
@@ -95,7 +95,7 @@ def _check_log(_path: Path, data: bytes) -> Iterator[Problem]:
     *lines, _torn = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         try:
-            unsealed(line)
+            unseal_line(line)
             record = loads(line)
         except BadRecord as error:
             yield f"line {number}", str(error), "event"

@@ -107,7 +107,7 @@ class SnapshotDraft:
             path = prefix + name
             known = before.get(path)
             if known is None or not is_same_file(known, status):
-                if not late and self._deadline.passed():
+                if not late and self._deadline.has_passed():
                     self.unread[path], late = _NO_TIME, True
                 if not late:
                     self._keep(found.entry(name, status))
@@ -156,7 +156,7 @@ class SnapshotDraft:
         try:
             list_tracked = self._put_aside.index.list_tracked(sorted(passed_over))
         except StoreUnavailable as error:
-            if self._project.deadline.passed():
+            if self._project.deadline.has_passed():
                 raise
             self._unread_of_git[b".git/index"] = error.message
             return set()

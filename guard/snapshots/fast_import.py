@@ -13,7 +13,7 @@ from typing import NamedTuple
 from guard.core.snapshots.paths import folders_above, tree_path
 from guard.snapshots.read_file import Content, Large, git_mode, is_unchanged, read_pieces
 from guard.snapshots.stat_cache import CachedFiles, Records, is_same_file, kept_file, stat_record
-from guard.system.processes import Fed
+from guard.system.processes import FedProcess
 
 _WHO = b"guard <guard@localhost> now"
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
@@ -36,7 +36,7 @@ class TreeChanges(NamedTuple):
 class ImportStream:
     """Writes files into the commit; `written` and `deleted` are what must show when it is read back."""
 
-    program: Fed
+    program: FedProcess
     object_format: str
     written: Listing = field(default_factory=dict)
     deleted: set[bytes] = field(default_factory=set)

@@ -20,7 +20,7 @@ from guard.core.base.text import visible
 from guard.core.snapshots.paths import GITLINK, tree_path
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.locate import Repository
-from guard.git.reflogs import stash
+from guard.git.reflogs import read_stash
 from guard.snapshots.fast_import import ImportStream, quote_path
 from guard.snapshots.objects import read_blobs
 from guard.snapshots.project import Project
@@ -152,7 +152,7 @@ class GitStateSaver:
         if not self._may_have_stash():
             return
         with self._noted(b".git/refs/stash"):
-            entries = stash(self._project.repository, self._commit("refs/stash"))
+            entries = read_stash(self._project.repository, self._commit("refs/stash"))
             for number, commit in islice(enumerate(reversed(entries)), _MOST_STASHED):
                 with self._noted(b".git/stash@{%d}" % number):
                     self._keep_stashed(b"stash/%d" % number, commit)
@@ -263,7 +263,7 @@ class GitStateSaver:
         try:
             yield
         except StoreUnavailable as error:
-            if self._project.deadline.passed():
+            if self._project.deadline.has_passed():
                 raise
             _, _, why = error.message.partition(f"{visible(os.fspath(self._shadow.path))}: ")
             self._trouble[name] = f"cannot be read: {why or error.message}"

@@ -15,7 +15,7 @@ from guard.core.base.text import fit_line, visible
 from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
 from guard.core.snapshots.snapshot import Anchor, Manifest, list_skipped
 from guard.errors import StateProblem, WrongUsage
-from guard.git.run import git
+from guard.git.run import run_git
 from guard.snapshots.objects import Objects, ObjectUnreadable
 from guard.snapshots.shadow import LOCK, OPTIONS, REFS, SHADOW_FOLDER, UNPROMOTED, recovery_command
 from guard.system.private_files import Folder, close
@@ -56,7 +56,7 @@ class Shelf:
         if not self.path.is_dir():
             return []
         words = ("for-each-ref", "--format=%(objectname) %(refname)", REFS, UNPROMOTED)
-        answer = git(
+        answer = run_git(
             *(*OPTIONS, *words),
             environ=self.environ,
             git_dir=self.path,

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from guard.git.run import git_asked
+from guard.git.run import open_git_dialogue
 from guard.snapshots.shadow import OPTIONS
 from guard.system.dialogue import Dialogue, DialogueEnded
 
@@ -93,7 +93,7 @@ class Objects:
 
     def _start(self) -> Dialogue:
         return self._stack.enter_context(
-            git_asked(
+            open_git_dialogue(
                 *(*OPTIONS, "-c", f"core.bigFileThreshold={_IN_MEMORY}", "cat-file", "--batch"),
                 environ=self._environ,
                 git_dir=self._shadow,

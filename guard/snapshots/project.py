@@ -11,11 +11,11 @@ from typing import TypeGuard
 from guard.core.base.paths import spell
 from guard.core.rescue.state import RepositoryState, full_ref
 from guard.errors import RepositoryProblem
-from guard.git.gitdir_files import contents
+from guard.git.gitdir_files import read_portion
 from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
-from guard.git.run import config_value
-from guard.git.status import no_filters
+from guard.git.run import read_config
+from guard.git.status import filter_overrides
 from guard.snapshots.fast_import import Listing
 from guard.system.clock import Deadline
 
@@ -53,7 +53,7 @@ class Project:
     def without_filters(self) -> "Project":
         """A copy in which no filter of the repository's runs: git looks again at files that it was not asked about."""
         reader = RepositoryReader(self.repository, self.environ, self.deadline.left(), self.extra)
-        return replace(self, settings={**self.settings, **no_filters(reader)})
+        return replace(self, settings={**self.settings, **filter_overrides(reader)})
 
     def with_index(self, path: Path) -> "Project":
         """A copy with another index, and with the identity that commits are made under."""
@@ -151,7 +151,7 @@ class Project:
     def _index_is_damaged(self) -> bool:
         """Check the hash at the end of the index, where there is one: git itself reads half an index as if it were whole."""
         path = self.repository.git_dir / "index"
-        found = contents(path, most=_MOST_BYTES)
+        found = read_portion(path, most=_MOST_BYTES)
         if found is None:
             return os.path.lexists(path)
         digest = hashlib.new(self.object_format(), usedforsecurity=False)
@@ -175,7 +175,7 @@ class Project:
         return listed.count(b"branch " + os.fsencode(branch))
 
     def _config(self, key: str, kind: str = "") -> str | None:
-        return config_value(key, self.repository.git_dir, self.environ, kind)
+        return read_config(key, self.repository.git_dir, self.environ, kind)
 
     def _identity(self) -> dict[str, str]:
         name = self.environ.get("GIT_AUTHOR_NAME") or self._config("user.name")

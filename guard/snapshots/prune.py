@@ -19,7 +19,7 @@ from guard.core.base.text import fit_line, visible
 from guard.core.snapshots.report import SnapshotEntry
 from guard.core.snapshots.retention import SnapshotFacts, due_ids, slack
 from guard.errors import GuardError, StoreUnavailable
-from guard.git.run import git
+from guard.git.run import run_git
 from guard.snapshots.inventory import Reference, open_shelf
 from guard.snapshots.shadow import LOCK, OPTIONS, REFS, SHADOW_FOLDER, UNPROMOTED
 from guard.system.private_files import Folder, close
@@ -184,7 +184,7 @@ def _call(
     stdin: bytes = b"",
     lends: tuple[int, ...] = (),
 ) -> None:
-    finished = git(
+    finished = run_git(
         *(*OPTIONS, *words),
         environ=environ,
         git_dir=shadow,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from guard.core.base.text import LONGEST_LINE, fit_line, visible
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
-from guard.git.run import git, git_fed
+from guard.git.run import feed_git, run_git
 from guard.snapshots.fast_import import ImportStream, Listing, TreeChanges
 from guard.snapshots.stat_cache import (
     FOLDER,
@@ -73,7 +73,7 @@ class Shadow:
     ) -> bytes:
         """Run git in this repository; its failure is a snapshot that could not be made."""
         try:
-            finished = git(
+            finished = run_git(
                 *OPTIONS,
                 *words,
                 environ=self.environ,
@@ -83,7 +83,7 @@ class Shadow:
                 extra=extra,
             )
         except RepositoryProblem:
-            if not self.deadline.passed():
+            if not self.deadline.has_passed():
                 raise
             finished = Finished(None, b"", b"")
         return self._require_success(words[0], finished).stdout
@@ -94,7 +94,7 @@ class Shadow:
 
         Without `--done` a stream that is cut off, as by a kill, would be taken for a whole one.
         """
-        with git_fed(
+        with feed_git(
             *OPTIONS,
             *IMPORT,
             environ=self.environ,
@@ -112,7 +112,7 @@ class Shadow:
     def _require_success(self, word: str, finished: Finished) -> Finished:
         if finished.code == 0:
             return finished
-        if finished.code is None or self.deadline.passed():
+        if finished.code is None or self.deadline.has_passed():
             raise snapshot_error(self.path, f"it took longer than {self.deadline.seconds:g} s")
         said = visible("; ".join(finished.stderr.decode(errors="replace").splitlines()))
         fatal = next((part for part in said.split("; ") if part.startswith("fatal: ")), said)
@@ -169,7 +169,7 @@ class Shadow:
         try:
             self.call("verify-pack", *(pack_index(self.path, name) for name in names))
         except StoreUnavailable as error:
-            if self.deadline.passed():
+            if self.deadline.has_passed():
                 raise
             raise StoreUnavailable(
                 error.message,
@@ -223,7 +223,7 @@ def open_shadow(
     try:
         _sweep(workspace, descriptor)
         while not _try_lock(descriptor, fcntl.LOCK_SH):
-            if deadline.passed():
+            if deadline.has_passed():
                 raise snapshot_error(path, f"another process held it for {deadline.seconds:g} s")
             time.sleep(_PAUSE)
         found = Shadow(path, environ, deadline).call("rev-parse", "--show-object-format")

@@ -19,7 +19,7 @@ from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.snapshot import Occasion, Snapshot, list_skipped
 from guard.errors import RepositoryProblem, StoreUnavailable, WrongUsage
 from guard.git.locate import Repository
-from guard.git.run import outside
+from guard.git.run import with_safe_path
 from guard.snapshots.collect import SnapshotDraft
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import REFS, UNPROMOTED, Shadow, open_shadow, recovery_command
@@ -94,7 +94,7 @@ def _take(
         try:
             return _write(project, shadow, occasion, identity, wanted, limits, memory, base)
         except StoreUnavailable:
-            if shadow.deadline.passed():
+            if shadow.deadline.has_passed():
                 raise
         _withdraw(shadow, identity)
     identity, none = _identity(occasion), dict.fromkeys(_REMEMBERED, shadow.empty_tree)
@@ -208,7 +208,7 @@ def take_and_prune(
     limits: SnapshotLimits = _USUAL,
 ) -> Snapshot:
     """Take a snapshot and prune old ones; `paths` are kept even in folders that are left out as rebuilt anyway."""
-    project = Project(repository, outside(environ, repository.root), Deadline(time_limit))
+    project = Project(repository, with_safe_path(environ, repository.root), Deadline(time_limit))
     with open_for_snapshot(project, workspace_path, occasion) as shadow:
         taken = take(project, shadow, occasion, paths, limits).snapshot
     prune_old(project, workspace_path, limits, occasion.at)
@@ -221,6 +221,6 @@ def prune_old(
     from guard.snapshots.prune import KeepPolicy, may_be_due, prune_if_worth_it
 
     keeping = KeepPolicy(limits.keep_snapshots, limits.keep_days)
-    if not project.deadline.passed() and may_be_due(workspace_path, keeping):
+    if not project.deadline.has_passed() and may_be_due(workspace_path, keeping):
         left = project.deadline.left()
         prune_if_worth_it(workspace_path, project.environ, keeping, now=now, time_limit=left)

@@ -82,7 +82,7 @@ class SnapshotWalk:
                 name = next(levels[-1].below, None)
                 if name is None:
                     close(levels.pop().folder)
-                elif self.deadline.passed():
+                elif self.deadline.has_passed():
                     self.not_read[levels[-1].prefix + name] = "time limit: nothing from here on"
                     return
                 elif (descriptor := self._open_below(levels, name)) is not None:

@@ -23,11 +23,11 @@ class Change(Protocol):
         """The same state while it is being built, to ask it for a part without freezing the whole."""
         ...
 
-    def recovered(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
+    def recovery_reason(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
         """Why the view had to be folded again from the log; None if it had not."""
         ...
 
-    def recorded(self, event_id: str) -> BaseEvent | None:
+    def find_event(self, event_id: str) -> BaseEvent | None:
         """The event that was recorded under this id, if one was."""
         ...
 

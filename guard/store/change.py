@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from guard.core.log.events import BaseEvent
 from guard.core.log.record import START, LogEntry, Position
-from guard.core.log.replay import CHECKPOINT_PATH, checkpoint, paths_touched
+from guard.core.log.replay import CHECKPOINT_PATH, make_checkpoint, touched_paths
 from guard.core.log.table import view_kinds
 from guard.core.log.view import Fold, ViewDocument, ViewKind
 from guard.errors import GuardError
@@ -48,7 +48,7 @@ class StoreMemory:
     def settle(self) -> None:
         """Fold what was taken."""
         for entry in self._pending:
-            for path in paths_touched(entry.event):
+            for path in touched_paths(entry.event):
                 self.unwritten[path] = entry.position.seq
                 if path in self.folds:
                     apply_to(self.folds[path], entry)
@@ -115,7 +115,7 @@ class FileChange:
         """After a long absence the views on disk are a shorter way to the present than the records."""
         known = self._memory.head
         if known and self._mark and self._mark.seq - known.seq > _MOST_EVENTS_LEFT_BEHIND:
-            self._log.still_has(known)
+            self._log.check_place(known)
             self._memory.forget()
 
     def _find_unwritten(self) -> None:
@@ -150,14 +150,14 @@ class FileChange:
             self._memory.folds[path] = fold
         return cast(F, fold)
 
-    def recovered(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
+    def recovery_reason(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
         """Why the view had to be folded again from the log; None if it had not."""
         self.fold(kind, key)
         return self._files.recovered.get(kind.path(key))
 
-    def recorded(self, event_id: str) -> BaseEvent | None:
+    def find_event(self, event_id: str) -> BaseEvent | None:
         """The event that was recorded under this id, if one was."""
-        return self._log.with_id(event_id)
+        return self._log.find_by_id(event_id)
 
     def append(self, *events: BaseEvent) -> Sequence[LogEntry]:
         """Record the events, all or none; they are durable when this returns."""
@@ -191,9 +191,9 @@ class FileChange:
         kept = self._files.checkpoint()
         seqs = dict(kept.views) if kept else {}
         for entry in self._log.entries(self._log.live_start() if kept else START):
-            seqs.update((path, entry.position.seq) for path in paths_touched(entry.event))
+            seqs.update((path, entry.position.seq) for path in touched_paths(entry.event))
         try:
-            self._files.write(CHECKPOINT_PATH, checkpoint(seqs, self.head), durable=True)
+            self._files.write(CHECKPOINT_PATH, make_checkpoint(seqs, self.head), durable=True)
         except OSError as error:
             self._notice(f"the log was not rotated: {error.strerror}")
             return self.head

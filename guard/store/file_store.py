@@ -16,13 +16,13 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guard.core.log.record import START, LogEntry, Position
-from guard.core.log.replay import paths_touched
+from guard.core.log.replay import touched_paths
 from guard.core.log.settings import StoreSettings
 from guard.core.log.view import ViewDocument, ViewKind
 from guard.core.snapshots.snapshot import Anchor
 from guard.errors import StoreUnavailable
 from guard.store.change import FileChange, StoreMemory
-from guard.store.lock import LOCK, Lock, locked, read_mark
+from guard.store.lock import LOCK, Lock, hold_lock, read_mark
 from guard.store.log import LIVE, Log
 from guard.store.segments import BrokenLog
 from guard.store.views import Recent, ViewFiles
@@ -67,12 +67,12 @@ class FileStore:
             fold = ViewFiles(folder, Log(folder), self._notice).load(kind, key, mark)
             return fold.document() if fold else None
 
-        return self._reading(load)
+        return self._read(load)
 
     def entries(self, after: Position = START) -> Iterator[LogEntry]:
         """The records after a place, in order."""
         at, failures = after, 0
-        with _opened(self.path) as folder:
+        with _open_folder(self.path) as folder:
             mark = read_mark(folder) if folder else None
             while folder is not None:
                 try:
@@ -97,7 +97,7 @@ class FileStore:
             log = Log(folder)
             return list(log.entries(log.live_start()))
 
-        return self._reading(read) or []
+        return self._read(read) or []
 
     def views(self, kind: ViewKind[D, Any]) -> dict[str, D]:
         """Every view of a kind by its key, with one reading of the live segment for all."""
@@ -105,21 +105,21 @@ class FileStore:
         def load(folder: Folder) -> dict[str, D]:
             log, mark = Log(folder), read_mark(folder)
             files, base = ViewFiles(folder, log, self._notice), log.live_start()
-            touched = _touched(log, base)
+            touched = _entries_by_view(log, base)
             folds = {
                 key: files.load(kind, key, mark, Recent(base, touched.get(kind.path(key), [])))
                 for key in files.keys(kind, touched)
             }
             return {key: fold.document() for key, fold in folds.items() if fold is not None}
 
-        return self._reading(load) or {}
+        return self._read(load) or {}
 
     def verify(self, anchors: Sequence[Anchor] = ()) -> "VerifyReport":
         """What a check of the whole log and of every view finds, also against what snapshots remember of it."""
         from guard.core.log.reports import VerifyReport
         from guard.store.verify import verify
 
-        report = self._reading(lambda folder: verify(folder, anchors))
+        report = self._read(lambda folder: verify(folder, anchors))
         return report or VerifyReport(
             ok=True,
             segments=0,
@@ -147,15 +147,15 @@ class FileStore:
 
     @contextmanager
     def _exclusive(self) -> Iterator[tuple[Folder, Lock]]:
-        with self._one_at_a_time(), _opened(self.path, create=True) as folder:
+        with self._one_at_a_time(), _open_folder(self.path, create=True) as folder:
             assert folder is not None
-            with locked(folder, self._lock_timeout) as lock:
+            with hold_lock(folder, self._lock_timeout) as lock:
                 self._memory.forget()
                 yield folder, lock
 
-    def _reading(self, read: Callable[[Folder], T]) -> T | None:
+    def _read(self, read: Callable[[Folder], T]) -> T | None:
         """Without the lock a writer may be seen half-way: what looks broken is read again before it is believed."""
-        with _opened(self.path) as folder:
+        with _open_folder(self.path) as folder:
             if folder is None:
                 return None
             for attempt in range(_READ_ATTEMPTS):
@@ -170,9 +170,9 @@ class FileStore:
     @contextmanager
     def change(self) -> Iterator[FileChange]:
         """Hold the lock; when the change ends the views are written, unless somebody waits who will write them."""
-        with self._one_at_a_time(), _opened(self.path, create=True) as folder:
+        with self._one_at_a_time(), _open_folder(self.path, create=True) as folder:
             assert folder is not None
-            with locked(folder, self._lock_timeout) as lock:
+            with hold_lock(folder, self._lock_timeout) as lock:
                 change = FileChange(folder, lock, self._memory, self._segment_max, self._notice)
                 with change:
                     yield change
@@ -191,17 +191,17 @@ class FileStore:
             self._threads.release()
 
 
-def _touched(log: Log, base: Position) -> dict[str, list[LogEntry]]:
+def _entries_by_view(log: Log, base: Position) -> dict[str, list[LogEntry]]:
     """The records after a place, by the views that they touch."""
     found: dict[str, list[LogEntry]] = {}
     for entry in log.entries(base):
-        for path in paths_touched(entry.event):
+        for path in touched_paths(entry.event):
             found.setdefault(path, []).append(entry)
     return found
 
 
 @contextmanager
-def _opened(path: Path, *, create: bool = False) -> Iterator[Folder | None]:
+def _open_folder(path: Path, *, create: bool = False) -> Iterator[Folder | None]:
     folder = Folder.open(os.fspath(path), create=create)
     try:
         yield folder

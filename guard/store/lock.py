@@ -56,7 +56,7 @@ class Lock:
 
 
 @contextmanager
-def locked(folder: Folder, timeout: float) -> Iterator[Lock]:
+def hold_lock(folder: Folder, timeout: float) -> Iterator[Lock]:
     """Hold the workspace's lock, waiting for at most `timeout` seconds."""
     deadline = time.monotonic() + timeout
     descriptor = folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)

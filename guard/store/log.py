@@ -13,9 +13,24 @@ from typing import Any, cast
 
 from guard import __version__
 from guard.core.log.events import BaseEvent, SegmentOpened
-from guard.core.log.record import START, BadRecord, LogEntry, Position, decoded, encode, unsealed
+from guard.core.log.record import (
+    START,
+    BadRecord,
+    LogEntry,
+    Position,
+    decode_alone,
+    encode,
+    unseal_line,
+)
 from guard.errors import StoreUnavailable
-from guard.store.segments import BrokenLog, Chunk, parse, read_chunk, sealed_name, segment_number
+from guard.store.segments import (
+    BrokenLog,
+    Chunk,
+    parse_chunk,
+    read_chunk,
+    sealed_name,
+    segment_number,
+)
 from guard.system.private_files import Folder, close, sync_data, write_all
 
 LIVE = "events.jsonl"
@@ -36,7 +51,7 @@ class Log:
         fields = self._first_record()
         if fields is None:
             last = self.last_sealed()
-            return self.end_of_sealed(last) if last else START
+            return self.end_of_segment(last) if last else START
         return Position(fields["segment"], 0, fields["seq"] - 1, fields["prev"])
 
     def last_sealed(self) -> int:
@@ -61,20 +76,20 @@ class Log:
         if line is None:
             return None
         try:
-            fields = unsealed(line)
+            fields = unseal_line(line)
             if not isinstance(fields["segment"], int) or not isinstance(fields["seq"], int):
                 raise BadRecord("it does not open a segment")
         except (BadRecord, KeyError):
             raise BrokenLog(LIVE, 0, 0, "the first record of the segment is damaged") from None
         return fields
 
-    def end_of_sealed(self, segment: int) -> Position:
+    def end_of_segment(self, segment: int) -> Position:
         """Where the segment after this sealed one begins."""
         name = sealed_name(segment)
         data = self._folder.read(name)
         line = data.rstrip(b"\n").rpartition(b"\n")[2] if data else b""
         try:
-            fields = unsealed(line)
+            fields = unseal_line(line)
             return Position(segment + 1, 0, int(fields["seq"]), str(fields["hash"]))
         except (BadRecord, KeyError, TypeError, ValueError):
             why = "the last record of the segment is damaged"
@@ -96,7 +111,7 @@ class Log:
         at, size = after, _CHUNK_BYTES
         while (chunk := self._chunk(at, size)) is not None:
             begun = at
-            for entry in parse(chunk, at):
+            for entry in parse_chunk(chunk, at):
                 yield entry
                 at = entry.position
             if chunk.ends and not chunk.sealed:
@@ -130,7 +145,7 @@ class Log:
         except FileNotFoundError:
             return None
 
-    def still_has(self, place: Position) -> None:
+    def check_place(self, place: Position) -> None:
         """Make sure that the record before this place is the one that we remember."""
         for _entry in self.entries(place):
             return
@@ -152,7 +167,7 @@ class Log:
         part = bytes(data[after.offset if after else 0 : before.offset if before else None])
         return any(needle in part for needle in needles)
 
-    def with_id(self, event_id: str) -> BaseEvent | None:
+    def find_by_id(self, event_id: str) -> BaseEvent | None:
         """The event that was recorded under this id, found by its bytes: faster than to parse the whole log."""
         needle = b'"id":"%s","run":' % event_id.encode()
         for name in [LIVE, *map(sealed_name, sorted(self._numbers(), reverse=True))]:
@@ -161,10 +176,10 @@ class Log:
             found = data.find(needle)
             if found >= 0:
                 line = data[data.rfind(b"\n", 0, found) + 1 : data.find(b"\n", found)]
-                return decoded(line)
+                return decode_alone(line)
         return None
 
-    def tail(self, head: Position) -> int:
+    def torn_bytes(self, head: Position) -> int:
         """How many bytes of a torn record follow the last good one."""
         try:
             descriptor = self._folder.open_file(LIVE)

@@ -25,7 +25,7 @@ _DAMAGED = re.compile(r"events\..*jsonl\.damaged-\d+|events\.jsonl\.damaged-\d+"
 def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
     """Every view as the log has it; the caller has the lock."""
     log = Log(folder)
-    replay, kept = _replayed(log)
+    replay, kept = _replay_all(log)
     _refuse_if_ahead(folder, replay.position)
     files = ViewFiles(folder, log, lambda _message: None)
     documents: dict[str, ViewDocument] = {
@@ -35,12 +35,12 @@ def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
         documents[CHECKPOINT_PATH] = kept
     unchanged, written = [], []
     for path, document in sorted(documents.items()):
-        if _current(files, path, document):
+        if _is_current(files, path, document):
             unchanged.append(path)
         else:
             files.write(path, document)
             written.append(path)
-    aside = [_moved(folder, path) for path in _unaccounted(folder, files, documents)]
+    aside = [_move_aside(folder, path) for path in _find_unaccounted(folder, files, documents)]
     lock.set_mark(log.after_sealed(replay.position))
     return RebuildReport(
         records=replay.position.seq,
@@ -50,20 +50,22 @@ def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
     )
 
 
-def _unaccounted(folder: Folder, files: ViewFiles, documents: dict[str, ViewDocument]) -> list[str]:
+def _find_unaccounted(
+    folder: Folder, files: ViewFiles, documents: dict[str, ViewDocument]
+) -> list[str]:
     """Files that stand where views stand, and of which the log knows nothing."""
     found = [path for kind in view_kinds() for path in files.paths(kind)]
     found += [CHECKPOINT_PATH] if folder.exists(CHECKPOINT_PATH) else []
     return [path for path in found if path not in documents]
 
 
-def _moved(folder: Folder, path: str) -> str:
+def _move_aside(folder: Folder, path: str) -> str:
     with folder.walk(path) as (parent, name):
         assert parent is not None
         return f"{path.removesuffix(name)}{parent.set_aside(name)}"
 
 
-def _replayed(log: Log) -> tuple[Replay, Checkpoint | None]:
+def _replay_all(log: Log) -> tuple[Replay, Checkpoint | None]:
     """All views, and the checkpoint of the newest sealed segment."""
     replay, kept = Replay(), None
     for entry in log.entries():
@@ -84,7 +86,7 @@ def _refuse_if_ahead(folder: Folder, end: Position) -> None:
         )
 
 
-def _current(files: ViewFiles, path: str, document: ViewDocument) -> bool:
+def _is_current(files: ViewFiles, path: str, document: ViewDocument) -> bool:
     data = files.read(path)
     if data is None:
         return False
@@ -161,9 +163,9 @@ def _later_segments(folder: Folder, log: Log, broken: str) -> list[str]:
 
 def _set_aside_views(folder: Folder, end: Position) -> Iterator[str]:
     for path in [path for path in ahead_of_log(folder, end) if path != LOCK]:
-        yield _moved(folder, path)
+        yield _move_aside(folder, path)
     if folder.exists(CHECKPOINT_PATH):
-        yield _moved(folder, CHECKPOINT_PATH)
+        yield _move_aside(folder, CHECKPOINT_PATH)
 
 
 def _record(

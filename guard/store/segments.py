@@ -72,7 +72,7 @@ def read_chunk(descriptor: int, at: Position, size: int, name: str, *, sealed: b
     return Chunk(name, sealed, lines, tail if ends else b"", ends)
 
 
-def parse(chunk: Chunk, at: Position) -> Iterator[LogEntry]:
+def parse_chunk(chunk: Chunk, at: Position) -> Iterator[LogEntry]:
     """The records of whole changes; those of a change that is not whole yet are left for the next chunk, or are a torn
     tail."""
     segment, offset, seq, prev = at

@@ -178,7 +178,7 @@ class _Audit:
             head=position.hash,
             views=len(self._bytes),
             behind=tuple(sorted(self._behind())),
-            torn_bytes=0 if self._broken else self._log.tail(position),
+            torn_bytes=0 if self._broken else self._log.torn_bytes(position),
             findings=tuple(self._findings),
         )
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from guard.core.base.fields import is_id
 from guard.core.log.record import START, LogEntry, Position
-from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay, paths_touched
+from guard.core.log.replay import CHECKPOINT_PATH, Checkpoint, Replay, touched_paths
 from guard.core.log.view import (
     DamagedView,
     Fold,
@@ -67,7 +67,7 @@ class ViewFiles:
         else:
             entries = self._log.entries(self._spared_by(mark, kind.needles(key), start))
         for entry in entries:
-            if path in paths_touched(entry.event):
+            if path in touched_paths(entry.event):
                 apply_to(fold, entry)
         return fold
 
@@ -108,7 +108,7 @@ class ViewFiles:
         """A view without a usable file: none was written yet, or it was deleted or damaged."""
         path = kind.path(key)
         if mark is not None:
-            self._log.still_has(mark)
+            self._log.check_place(mark)
         known = path in self._damaged or self._in_older_segments(path)
         if not known and recent is None and not self._log.mentions(kind.needles(key)):
             return None

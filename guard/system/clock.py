@@ -53,7 +53,7 @@ class Clock:
         return Moment(self.now(), self.boot(), None if self.fixed else boot_id())
 
 
-def from_environment(environ: Mapping[str, str] = os.environ) -> Clock:
+def make_clock(environ: Mapping[str, str] = os.environ) -> Clock:
     """The clock that the environment asks for."""
     text = environ.get(VARIABLE)
     if not text:
@@ -79,7 +79,7 @@ class Deadline:
         """Seconds until then; a little more than nothing when it has passed, so that a call fails by its own time limit."""
         return max(0.01, self._end - time.monotonic())
 
-    def passed(self) -> bool:
+    def has_passed(self) -> bool:
         return time.monotonic() >= self._end
 
     def part(self, share: float) -> "Deadline":

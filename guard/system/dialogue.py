@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 
 from guard.system.processes import end_group
-from guard.system.signals import deferred
+from guard.system.signals import defer_signals
 
 _PIECE = 1024**2
 _LONGEST_LINE = 65536
@@ -68,7 +68,7 @@ class Dialogue:
 
 
 @contextmanager
-def asked(
+def open_dialogue(
     argv: Sequence[str],
     *,
     environ: Mapping[str, str],
@@ -78,7 +78,7 @@ def asked(
     """Run a program that answers; it does not outlive the block, nor a silence of `time_limit` seconds."""
     process: subprocess.Popen[bytes] | None = None
     try:
-        with deferred():
+        with defer_signals():
             process = subprocess.Popen(  # noqa: S603
                 list(argv),
                 stdin=subprocess.PIPE,

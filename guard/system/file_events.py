@@ -22,7 +22,7 @@ _MASK = _MODIFY | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _
 _BUFFER = 65536
 
 
-def bell_for(files: Iterable[Path], pids: Iterable[int]) -> "Bell":
+def make_bell(files: Iterable[Path], pids: Iterable[int]) -> "Bell":
     """The best that this system has for them; limits reached and folders that do not exist leave the clock."""
     try:
         if sys.platform == "linux":
@@ -177,7 +177,7 @@ class News:
     def __init__(self, files: Iterable[Path], processes: Iterable[tuple[int, str]] = ()) -> None:
         self._files = [Path(os.path.abspath(file)) for file in files]
         self._running = set(processes)
-        self._bell: Bell = bell_for(self._files, [pid for pid, _ in self._running])
+        self._bell: Bell = make_bell(self._files, [pid for pid, _ in self._running])
         self._signs = [_sign(file) for file in self._files]
 
     def wait(self, seconds: float) -> bool:

@@ -59,7 +59,7 @@ class BoundedWalk:
         ahead = deque([(self.root, 0)])
         while ahead:
             folder, depth = ahead.popleft()
-            found = listing(folder, left)
+            found = list_folder(folder, left)
             if found is None or depth > self.most_depth:
                 self.whole = False
             else:
@@ -71,7 +71,7 @@ class BoundedWalk:
                 return
 
 
-def listing(folder: Path, most: int) -> FolderListing | None:
+def list_folder(folder: Path, most: int) -> FolderListing | None:
     """What is in a folder, so many entries of it; None if it cannot be listed."""
     found = FolderListing(folder, [], {})
     try:
@@ -94,7 +94,7 @@ def _sort_in(entry: os.DirEntry[str], found: FolderListing) -> None:
             found.files[entry.name] = status
 
 
-def contents(path: Path, most: int = MOST_BYTES) -> bytes | None:
+def read_beginning(path: Path, most: int = MOST_BYTES) -> bytes | None:
     """The beginning of a regular file; None if there is none that can be read."""
     try:
         descriptor = os.open(path, _OPEN_NOT_A_LINK)

@@ -19,7 +19,7 @@ _SECONDS = 5.0
 _DIGITS = 16
 
 
-def here() -> Host:
+def read_host() -> Host:
     """This machine; a container has no machine id of its own, only that of the image it was made from."""
     namespace = _pid_namespace()
     told = _machine_id() if namespace in (None, _FIRST_NAMESPACE) else None
@@ -60,10 +60,10 @@ def _platform_uuid() -> str | None:
     return found[1].decode() if found else None
 
 
-SamePlace = Literal["here", "restarted", "elsewhere", "unknown"]
+HostRelation = Literal["here", "restarted", "elsewhere", "unknown"]
 
 
-def same_place(recorded: Host | None, now: Host) -> SamePlace:
+def compare_hosts(recorded: Host | None, now: Host) -> HostRelation:
     """Where the recorded place is, seen from here; `restarted` only if nothing of it can have survived."""
     if recorded is None:
         return "unknown"
@@ -77,7 +77,7 @@ def same_place(recorded: Host | None, now: Host) -> SamePlace:
     return "elsewhere" if told else "unknown"
 
 
-def _without_boot(recorded: Host, now: Host) -> SamePlace:
+def _without_boot(recorded: Host, now: Host) -> HostRelation:
     """A machine that never tells its boot is known by its own id; starts of processes tell the restarts."""
     if recorded.machine is None or now.machine is None:
         return "unknown"

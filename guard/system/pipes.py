@@ -45,7 +45,7 @@ class Outlet:
             self._changed.notify_all()
 
     @property
-    def held_up(self) -> bool:
+    def is_held_up(self) -> bool:
         """Whether somebody who hands over waits for the reader."""
         with self._changed:
             return self._waiting > 0

@@ -58,7 +58,7 @@ class Stat:
 
     def pipe(self, descriptor: int) -> str | None:
         """The pipe that it has under this number, if it is one."""
-        return pipe_of(self.pid, descriptor)
+        return read_pipe(self.pid, descriptor)
 
     @cached_property
     def folder(self) -> Path | None:
@@ -71,7 +71,7 @@ class Stat:
             return None
 
 
-def pipe_of(pid: int, descriptor: int) -> str | None:
+def read_pipe(pid: int, descriptor: int) -> str | None:
     """What names a pipe on this machine, if the descriptor is one and ours to see."""
     try:
         target = os.readlink(_PROC / str(pid) / "fd" / str(descriptor))
@@ -80,7 +80,7 @@ def pipe_of(pid: int, descriptor: int) -> str | None:
     return target if target.startswith("pipe:") else None
 
 
-def table() -> Iterator[Stat]:
+def list_processes() -> Iterator[Stat]:
     """Every process; those that have ended and were not waited for yet are gone."""
     if (_PROC / "self" / "stat").exists():
         for name in os.listdir(_PROC):
@@ -88,7 +88,7 @@ def table() -> Iterator[Stat]:
             if stat is not None:
                 yield stat
     else:
-        yield from from_ps()
+        yield from list_from_ps()
 
 
 def _from_proc(pid: int) -> Stat | None:
@@ -113,7 +113,7 @@ def _from_proc(pid: int) -> Stat | None:
     )
 
 
-def from_ps() -> Iterator[Stat]:
+def list_from_ps() -> Iterator[Stat]:
     """The same from `ps`, with what it tells."""
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
     try:
@@ -161,7 +161,7 @@ _LOOK_SECONDS = 0.25
 _DEATH_SECONDS = 10.0
 
 
-class Tree:
+class ProcessTree:
     """The living processes that come from some first ones, or share a group or session that one of all these leads.
 
     So a child that has lost its parent is found, but not one that has made a session of its own before the first look.
@@ -174,26 +174,26 @@ class Tree:
         self._add_descendants(_stats())
 
     @property
-    def holds_guard(self) -> bool:
+    def has_guard(self) -> bool:
         """Whether guard was started from one of them."""
         return not self._spared.isdisjoint(self._known)
 
-    def living(self) -> list[Stat]:
+    def find_living(self) -> list[Stat]:
         """Those that run now, with what they have started since the last look."""
         stats = _stats()
         self._add_descendants(stats)
         return [stats[pid] for pid in sorted(self._alive(stats))]
 
-    def ask(self) -> None:
+    def ask_to_end(self) -> None:
         """Tell all of them to end; those that are stopped have to go on to hear it."""
         for number in (signal.SIGTERM, signal.SIGCONT):
-            for stat in self.living():
+            for stat in self.find_living():
                 _signal(stat, number)
 
-    def gone_within(self, seconds: float) -> bool:
+    def wait_for_end(self, seconds: float) -> bool:
         """Wait for the end of all of them; whether it came."""
         deadline, pause = time.monotonic() + seconds, _FIRST_LOOK_SECONDS
-        while self.living():
+        while self.find_living():
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
@@ -204,9 +204,9 @@ class Tree:
     def force(self) -> None:
         """Kill all of them, again and again until none is left; Refused if one outlives that."""
         deadline = time.monotonic() + _DEATH_SECONDS
-        while living := self.living():
+        while living := self.find_living():
             self._kill(living)
-            if self.gone_within(_LOOK_SECONDS):
+            if self.wait_for_end(_LOOK_SECONDS):
                 return
             if time.monotonic() > deadline:
                 names = ", ".join(f"{one.pid} ({one.name})" for one in living[:5])
@@ -251,7 +251,7 @@ def _children(stats: Mapping[int, Stat], parents: set[int]) -> set[int]:
 
 
 def _stats() -> dict[int, Stat]:
-    stats = {stat.pid: stat for stat in table()}
+    stats = {stat.pid: stat for stat in list_processes()}
     if os.getpid() not in stats:
         raise Refused("the processes of this machine cannot be listed", "check /proc, or ps")
     return stats

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 
-from guard.system.signals import deferred
+from guard.system.signals import defer_signals
 
 _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 0.5
@@ -57,7 +57,7 @@ def run(
     deadline = monotonic() + time_limit
     process: subprocess.Popen[bytes] | None = None
     try:
-        with deferred():
+        with defer_signals():
             process = subprocess.Popen(  # noqa: S603
                 list(argv),
                 stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
@@ -81,13 +81,13 @@ def run(
         raise
 
 
-def passed_on(
+def run_on_stderr(
     argv: Sequence[str], *, environ: Mapping[str, str], time_limit: float | None
 ) -> int | None:
     """Run a program to its end with all that it prints on our stderr; its exit code, None if its time was over."""
     process: subprocess.Popen[bytes] | None = None
     try:
-        with deferred():
+        with defer_signals():
             process = subprocess.Popen(  # noqa: S603
                 list(argv),
                 stdin=subprocess.DEVNULL,
@@ -215,7 +215,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-class Fed:
+class FedProcess:
     """A program that is given its input piece by piece; what it prints on stdout is not wanted."""
 
     def __init__(self, process: subprocess.Popen[bytes], time_limit: float) -> None:
@@ -254,19 +254,19 @@ class Fed:
 
 
 @contextmanager
-def fed(
+def feed(
     argv: Sequence[str],
     *,
     environ: Mapping[str, str],
     time_limit: float,
     cwd: str | os.PathLike[str] | None = None,
     lends: Sequence[int] = (),
-) -> Iterator[Fed]:
+) -> Iterator[FedProcess]:
     """Run a program that reads what is written to it; it does not outlive the block."""
     process: subprocess.Popen[bytes] | None = None
-    program: Fed | None = None
+    program: FedProcess | None = None
     try:
-        with deferred():
+        with defer_signals():
             process = subprocess.Popen(  # noqa: S603
                 list(argv),
                 stdin=subprocess.PIPE,
@@ -281,7 +281,7 @@ def fed(
         assert process.stdin is not None
         with suppress(OSError, AttributeError):
             fcntl.fcntl(process.stdin, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        program = Fed(process, time_limit)
+        program = FedProcess(process, time_limit)
         yield program
     finally:
         if program is not None:

@@ -8,28 +8,28 @@ from types import FrameType
 from typing import NoReturn
 
 
-def terminated_like_interrupted() -> AbstractContextManager[None]:
+def interrupt_on_termination() -> AbstractContextManager[None]:
     """Inside, SIGTERM and SIGHUP are a KeyboardInterrupt: what guard has started is ended, as after Ctrl-C."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
 
-    return handled((signal.SIGTERM, signal.SIGHUP), interrupt)
+    return handle_signals((signal.SIGTERM, signal.SIGHUP), interrupt)
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Inside, whoever wants to stop guard has to wait: a program that is just being started could not be ended."""
     waiting: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
-    with handled(numbers, lambda number, _frame: waiting.append(number)):
+    with handle_signals(numbers, lambda number, _frame: waiting.append(number)):
         yield
     for number in waiting[:1]:
         signal.raise_signal(number)
 
 
 @contextmanager
-def handled(
+def handle_signals(
     numbers: Iterable[int], handler: Callable[[int, FrameType | None], object]
 ) -> Iterator[None]:
     """Inside, the handler hears these signals."""

@@ -16,7 +16,7 @@ class Terminal:
         """Whether guard's standard input is one."""
         return os.isatty(0)
 
-    def lent_to_reader(self, pid: int) -> bool:
+    def lend_to_reader(self, pid: int) -> bool:
         """Whether this child was lent it just now: it read from the background, and was stopped for it."""
         if not self.is_there or not hasattr(os, "waitid"):
             return False

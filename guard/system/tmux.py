@@ -89,7 +89,7 @@ class Server:
         """The session of this identity, whatever it is called now; the name counts only where none is known."""
         if identity is None:
             return self.sessions.get(name)
-        alike = (one for one in self.sessions.values() if same(one.identity, identity))
+        alike = (one for one in self.sessions.values() if is_same_session(one.identity, identity))
         return next(alike, None)
 
 
@@ -120,9 +120,9 @@ def socket_path(socket: str | None, environ: Mapping[str, str] = os.environ) -> 
     return os.path.join(base, f"tmux-{os.getuid()}", socket or "default")
 
 
-def server(path: str) -> Server:
+def read_server(path: str) -> Server:
     """The server on this socket with its sessions; TmuxUnknown if nobody can tell whether there is one."""
-    done = call(path, "list-panes", "-a", "-F", _ROW)
+    done = call_tmux(path, "list-panes", "-a", "-F", _ROW)
     said = done.stderr.decode(errors="replace").strip()
     if done.code is None:
         raise TmuxUnknown(f"tmux did not answer within {_SECONDS:g} s")
@@ -136,29 +136,29 @@ def server(path: str) -> Server:
     for row in done.stdout.decode(errors="replace").splitlines():
         _add(found, _session(row, path, starts))
     pids = {one.server_pid for one in found.values()}
-    return Server(True, _with_shared(found), pids.pop() if len(pids) == 1 else None)
+    return Server(True, _mark_shared(found), pids.pop() if len(pids) == 1 else None)
 
 
-def find(
+def find_session(
     session: str, socket: str | None, environ: Mapping[str, str] = os.environ
 ) -> Session | None:
     """The session of exactly this name; None if there clearly is none."""
-    return server(socket_path(socket, environ)).sessions.get(session)
+    return read_server(socket_path(socket, environ)).sessions.get(session)
 
 
-def same(one: str, other: str) -> bool:
+def is_same_session(one: str, other: str) -> bool:
     """Whether two identities are of the same session."""
-    return _told_by_tmux(one) == _told_by_tmux(other)
+    return _tmux_part(one) == _tmux_part(other)
 
 
-def server_of(identity: str) -> tuple[int, str] | None:
+def server_process(identity: str) -> tuple[int, str] | None:
     """The number and the start of the server's process, where both are known."""
     parts = identity.split("/", 4)
     told = len(parts) == 5 and parts[0].isdecimal() and parts[4]
     return (int(parts[0]), parts[4]) if told else None
 
 
-def holds_caller(session: Session, environ: Mapping[str, str]) -> bool:
+def has_caller(session: Session, environ: Mapping[str, str]) -> bool:
     """Whether the caller stands in one of its panes, however far it has gone from the pane's own process."""
     server = environ.get("TMUX", "").split(",")[1:2]
     panes = {*session.panes, *session.dead}
@@ -168,18 +168,18 @@ def holds_caller(session: Session, environ: Mapping[str, str]) -> bool:
 def last_output(session: Session) -> float | None:
     """When something last happened in one of its windows, in seconds since the epoch."""
     words = ("list-windows", "-t", session.session_id, "-F", "#{window_activity}")
-    told = call(session.socket_path, *words).stdout.split()
+    told = call_tmux(session.socket_path, *words).stdout.split()
     return max((float(one) for one in told if one.isdigit()), default=None)
 
 
-def ask(session: Session) -> None:
+def close_session(session: Session) -> None:
     """Close the session, which hangs up on its processes; nothing if it is gone.
 
     The server itself compares who it is: one that was started since has other sessions of the same ids.
     """
     pid, started = session.identity.split("/")[:2]
     is_it = f"#{{==:#{{pid}}/#{{start_time}},{pid}/{started}}}"
-    done = call(
+    done = call_tmux(
         session.socket_path, "if-shell", "-F", is_it, f"kill-session -t '{session.session_id}'"
     )
     said = done.stderr.decode(errors="replace").strip()
@@ -187,7 +187,7 @@ def ask(session: Session) -> None:
         raise TmuxUnknown(f"tmux did not close the session: {_line(said) or 'no answer'}")
 
 
-def call(path: str, *words: str, stdin: bytes | None = None) -> Finished:
+def call_tmux(path: str, *words: str, stdin: bytes | None = None) -> Finished:
     """What the server on this socket answers; TmuxUnknown if tmux cannot be run."""
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
     argv = ("tmux", "-u", "-S", path, *words)
@@ -201,7 +201,7 @@ def call(path: str, *words: str, stdin: bytes | None = None) -> Finished:
 
 def _pid(path: str) -> int | None:
     """The process of a server without sessions."""
-    told = call(path, "display-message", "-p", "#{pid}").stdout.strip()
+    told = call_tmux(path, "display-message", "-p", "#{pid}").stdout.strip()
     return int(told) if told.isdigit() else None
 
 
@@ -231,7 +231,7 @@ def _add(found: dict[str, Session], pane: Session) -> None:
     found[pane.name] = pane
 
 
-def _with_shared(found: Mapping[str, Session]) -> dict[str, Session]:
+def _mark_shared(found: Mapping[str, Session]) -> dict[str, Session]:
     times = Counter(pane for one in found.values() for pane in one.panes)
     return {
         name: replace(one, shared=frozenset(pane for pane in one.panes if times[pane] > 1))
@@ -239,7 +239,7 @@ def _with_shared(found: Mapping[str, Session]) -> dict[str, Session]:
     }
 
 
-def _told_by_tmux(identity: str) -> list[str]:
+def _tmux_part(identity: str) -> list[str]:
     return identity.split("/")[:4]
 
 

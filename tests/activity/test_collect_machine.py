@@ -13,7 +13,7 @@ import pytest
 from guard.activity import collect_machine
 from guard.activity.subject import AgentSubject, Collect
 from guard.core.activity.assess import Signal
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.system.process_identity import start_time
 from tests.activity.conftest import Look, agent
 from tests.support import write
@@ -47,7 +47,7 @@ def test_a_process_works_while_it_or_its_children_use_the_processor(
     subject: Look, code: str, works: bool
 ) -> None:
     with running(code) as pid:
-        placed = agent(host=here(), pid=pid, pid_start=start_time(pid))
+        placed = agent(host=read_host(), pid=pid, pid_start=start_time(pid))
         if works:
             until(lambda: details(collect_machine.processes, subject(agent=placed)) != [])
         else:
@@ -57,7 +57,7 @@ def test_a_process_works_while_it_or_its_children_use_the_processor(
 
 def test_another_process_of_the_same_number_is_not_it(subject: Look) -> None:
     with running(BUSY) as pid:
-        placed = agent(host=here(), pid=pid, pid_start="1@another")
+        placed = agent(host=read_host(), pid=pid, pid_start="1@another")
         assert details(collect_machine.processes, subject(agent=placed)) == []
 
 
@@ -67,7 +67,7 @@ def test_output_in_a_tmux_session_is_a_sign(subject: Look) -> None:
         _write_in(server, "a1")
         place = {"tmux_session": "a1", "tmux_socket": server.socket}
         identity = server.get("a1").identity
-        placed = agent(host=here(), tmux_identity=identity, **place)
+        placed = agent(host=read_host(), tmux_identity=identity, **place)
         assert details(collect_machine.terminal, subject(agent=placed)) == ["session a1"]
         elsewhere = agent(host=None, tmux_identity=identity, tmux_session=None, tmux_socket=None)
         assert details(collect_machine.terminal, subject(agent=elsewhere)) == []

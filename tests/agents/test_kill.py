@@ -16,12 +16,12 @@ from guard.agents.liveness import locate
 from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import Refused
 from guard.system import process_table, tmux
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.system.process_identity import process_state, start_time
 from tests.support.sessions import ending, until
 from tests.support.tmux_server import PAUSE, TMUX, TmuxServer, needs_tmux, tmux_server
 
-HERE = here()
+HERE = read_host()
 LONG, SHORT = 90.0, 1.0
 STUBBORN = """
 import os, signal, sys, time
@@ -428,7 +428,7 @@ def test_a_session_that_is_renamed_meanwhile_is_not_taken_for_closed(
         if server.find("agent-1") is not None:
             server.tell("rename-session", "-t", session.session_id, "called-otherwise")
 
-    monkeypatch.setattr(tmux, "ask", rename_instead)
+    monkeypatch.setattr(tmux, "close_session", rename_instead)
     monkeypatch.setattr(kill, "_CLOSING_SECONDS", 0.5)
     refused(where, "still exists")
 

@@ -14,12 +14,12 @@ import pytest
 from guard.agents.liveness import LivenessLook, locate, look, look_all, watched_processes
 from guard.core.agents.whereabouts import Host, Whereabouts
 from guard.errors import WrongUsage
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.system.process_identity import start_time
 from tests.support.sessions import ending, until
 from tests.support.tmux_server import PAUSE, TmuxServer, needs_tmux, tmux_server
 
-HERE = here()
+HERE = read_host()
 OLD, YOUNG = 3600.0, 1.0
 
 

@@ -21,7 +21,7 @@ from guard.core.iteration.events import IterationEnded
 from guard.git.locate import Repository
 from guard.schemas.validate import validator
 from guard.store.file_store import FileStore
-from guard.system.clock import Clock, from_environment
+from guard.system.clock import Clock, make_clock
 from tests.support import Result, commit, git, run, write
 from tests.support.events import iteration_ended
 
@@ -50,7 +50,7 @@ def report(
 
 def stalled(times: int = 3, env: dict[str, str] | None = None) -> Any:
     """So many stalls, recorded as the command does it, without starting a process for each."""
-    guard = Invocation(clock=from_environment(env or {}), environ={**os.environ, **(env or {})})
+    guard = Invocation(clock=make_clock(env or {}), environ={**os.environ, **(env or {})})
     key = guard.workspace.worktree_key
     assert key
     policy = guard.config.settings.breaker

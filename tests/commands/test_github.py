@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guard.git.locate import at
+from guard.git.locate import repository_at
 from guard.github.environment import Surroundings, empty_files
 from guard.github.push import push_rescue
 from tests.core.github.test_github import read_as_a_runner
@@ -207,7 +207,9 @@ def test_what_was_rescued_is_pushed_past_the_projects_own_configuration(
         "GITHUB_SERVER_URL": f"file://{tmp_path}/server",
         "GITHUB_REPOSITORY": "o/n",
     }
-    found = push_rescue(at(repository), Surroundings(environ), check, asked=True, token=TOKEN)
+    found = push_rescue(
+        repository_at(repository), Surroundings(environ), check, asked=True, token=TOKEN
+    )
     assert (found.why, found.ref) == ("pushed", "refs/heads/guard/rescue/r1-1")
     assert git(tmp_path / "server" / "o" / "n", "rev-parse", found.ref or "").strip() == oid
     assert not (home / "ran").exists()
@@ -230,7 +232,9 @@ def test_no_report_has_another_branch_pushed_than_a_rescues(
         "GITHUB_SERVER_URL": f"file://{tmp_path}/server",
         "GITHUB_REPOSITORY": "o/n",
     }
-    found = push_rescue(at(repository), Surroundings(environ), forged, asked=True, token=TOKEN)
+    found = push_rescue(
+        repository_at(repository), Surroundings(environ), forged, asked=True, token=TOKEN
+    )
     assert (found.why, found.pushed) == ("refused", False)
     assert git(tmp_path / "server" / "o" / "n", "for-each-ref") == ""
 
@@ -249,7 +253,7 @@ def test_a_shallow_checkout_can_be_pushed_from(tmp_path: Path, repository: Path)
         "GITHUB_REPOSITORY": "o/n",
     }
     found = push_rescue(
-        at(tmp_path / "shallow"), Surroundings(environ), check, asked=True, token=TOKEN
+        repository_at(tmp_path / "shallow"), Surroundings(environ), check, asked=True, token=TOKEN
     )
     assert found.pushed, found.detail
 
@@ -284,7 +288,9 @@ def test_a_push_that_is_not_permitted_is_no_fault(repository: Path, refusing: st
     commit(repository, "first.txt")
     _, check = rescued(repository)
     environ = {**os.environ, "GITHUB_SERVER_URL": refusing, "GITHUB_REPOSITORY": "o/n"}
-    found = push_rescue(at(repository), Surroundings(environ), check, asked=True, token=TOKEN)
+    found = push_rescue(
+        repository_at(repository), Surroundings(environ), check, asked=True, token=TOKEN
+    )
     assert (found.why, found.pushed) == ("refused", False)
     assert "403" in found.detail
     assert TOKEN not in found.detail
@@ -310,8 +316,10 @@ def test_nothing_is_pushed_unasked(
 ) -> None:
     path = write(tmp_path / "event.json", json.dumps(event))
     job = Surroundings({"GITHUB_EVENT_PATH": str(path), "GITHUB_REPOSITORY": "o/n"})
-    assert push_rescue(at(repository), job, checked(), asked=asked, token=token).why == why
-    none = push_rescue(at(repository), job, None, asked=True, token=token)
+    assert (
+        push_rescue(repository_at(repository), job, checked(), asked=asked, token=token).why == why
+    )
+    none = push_rescue(repository_at(repository), job, None, asked=True, token=token)
     assert (none.why, none.pushed) == ("nothing_rescued", False)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.schemas.validate import validator
 from guard.snapshots import restore as restoring
 from guard.snapshots.restore import SnapshotSource, choose
@@ -392,7 +392,7 @@ def test_what_could_not_be_saved_first_is_not_replaced(
         return taken
 
     monkeypatch.setattr(restoring, "take_and_prune", slow)
-    source = SnapshotSource(workspace, find(repository, lambda _: None), os.environ, 60)
+    source = SnapshotSource(workspace, find_repository(repository, lambda _: None), os.environ, 60)
     with choose(source, made, staged=False) as held:
         _place, found = held.in_place([], NOW, 60, lambda _done, _of: None)
     assert (repository / "kept.txt").read_text() == "third\n"
@@ -407,7 +407,7 @@ def test_what_the_first_snapshot_does_not_have_is_not_replaced(
     write(repository / "kept.txt", "nowhere else\n")
     (repository / "edited.txt").unlink()
     monkeypatch.setattr(restoring, "take_and_prune", lambda *_words, **_options: kept)
-    source = SnapshotSource(workspace, find(repository, lambda _: None), os.environ, 60)
+    source = SnapshotSource(workspace, find_repository(repository, lambda _: None), os.environ, 60)
     with choose(source, kept.id, staged=False) as held:
         _place, found = held.in_place([], NOW, 60, lambda _done, _of: None)
     assert (repository / "kept.txt").read_text() == "nowhere else\n"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from guard.git.locate import at
+from guard.git.locate import repository_at
 from guard.git.reader import RepositoryReader
-from guard.git.status import ignored
+from guard.git.status import find_ignored
 from tests.support import commit, write
 
 NAMES = {
@@ -30,15 +30,15 @@ def git(repository: Path) -> RepositoryReader:
     commit(repository)
     commit(repository, "kept.log")
     write(repository / ".gitignore", "build/\n*.log\n")
-    return RepositoryReader(at(repository), {"PATH": "/usr/bin:/bin:/usr/local/bin"}, 60)
+    return RepositoryReader(repository_at(repository), {"PATH": "/usr/bin:/bin:/usr/local/bin"}, 60)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_one_by_one(git: RepositoryReader, name: str) -> None:
     text, is_ignored = NAMES[name]
-    assert (text in ignored(git, [text])) == is_ignored
+    assert (text in find_ignored(git, [text])) == is_ignored
 
 
 def test_all_names_at_once(git: RepositoryReader) -> None:
     texts = [text for text, _ in NAMES.values()]
-    assert ignored(git, texts) == {text for text, is_ignored in NAMES.values() if is_ignored}
+    assert find_ignored(git, texts) == {text for text, is_ignored in NAMES.values() if is_ignored}

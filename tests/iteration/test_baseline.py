@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from guard.errors import RepositoryProblem
-from guard.git.history import history
+from guard.git.history import read_history
 from guard.git.reader import RepositoryReader
-from guard.git.reflogs import moves_of, told_by_git
+from guard.git.reflogs import read_moves, read_moves_by_git
 from guard.iteration import baseline as baselines
 from tests.support import commit, git, write
 from tests.support.baselines import KEY, located, recorded, taken, work_since
@@ -450,7 +450,10 @@ def test_damage_is_an_error_and_never_no_work(damage: object, said: str, project
     baseline, repository = taken(project), located(project)
     assert callable(damage)
     damage(project)
-    for attempt in (lambda: history(repository, baseline, os.environ), lambda: recorded(project)):
+    for attempt in (
+        lambda: read_history(repository, baseline, os.environ),
+        lambda: recorded(project),
+    ):
         with pytest.raises(RepositoryProblem, match=said):
             attempt()
 
@@ -470,7 +473,7 @@ def test_a_git_dir_that_is_gone_is_an_error(project: Path) -> None:
         repository.root, repository.git_dir, repository.common_dir, git_dir_exists=False
     )
     with pytest.raises(RepositoryProblem, match="is gone"):
-        history(gone, baseline, os.environ)
+        read_history(gone, baseline, os.environ)
 
 
 def test_a_git_that_does_not_end_is_an_error(project: Path, tmp_path: Path) -> None:
@@ -478,7 +481,7 @@ def test_a_git_that_does_not_end_is_an_error(project: Path, tmp_path: Path) -> N
     write(tmp_path / "bin" / "git", "#!/bin/sh\nsleep 60\n").chmod(0o755)
     slow = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
     with pytest.raises(RepositoryProblem, match=r"git took longer than 0.2 s: git for-each-ref"):
-        history(located(project), baseline, slow, 0.2)
+        read_history(located(project), baseline, slow, 0.2)
 
 
 def test_reflogs_read_by_git_say_the_same(project: Path) -> None:
@@ -486,7 +489,7 @@ def test_reflogs_read_by_git_say_the_same(project: Path) -> None:
     git(project, "commit", "-q", "--allow-empty", "-m", "Subject: with colon")
     reader = RepositoryReader(located(project), os.environ)
     for name in ("HEAD", "refs/heads/work", "refs/heads/none"):
-        plain, told = moves_of(reader, name), told_by_git(reader, name)
+        plain, told = read_moves(reader, name), read_moves_by_git(reader, name)
         assert [(move.new, move.words) for move in plain] == [
             (move.new, move.words) for move in told
         ]

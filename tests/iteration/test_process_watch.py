@@ -13,7 +13,7 @@ import pytest
 
 from guard.core.iteration.events import Process
 from guard.iteration.process_watch import MARK, ProcessMark, ProcessWatch
-from guard.system.process_table import from_ps, table
+from guard.system.process_table import list_from_ps, list_processes
 from tests.support.sessions import ending, until
 
 BUSY = "while True: sum(range(10000))"
@@ -69,7 +69,7 @@ def test_the_agent_itself_is_told_from_its_helpers(tmp_path: Path) -> None:
     code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}])"
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, process_group=0) as agent:
         try:
-            start = next(stat.start for stat in table() if stat.pid == agent.pid)
+            start = next(stat.start for stat in list_processes() if stat.pid == agent.pid)
             watch = ProcessWatch(ProcessMark(agent=Process(pid=agent.pid, start=start)))
             until(lambda: sorted(one.kind for one in watch.look()) == ["agent", "process"])
         finally:
@@ -152,8 +152,8 @@ def test_ps_tells_the_same_of_a_process_as_far_as_it_goes(tmp_path: Path) -> Non
         try:
             time.sleep(1.2)
             helper.send_signal(signal.SIGSTOP)
-            [ours] = [stat for stat in table() if stat.pid == helper.pid]
-            [theirs] = [stat for stat in from_ps() if stat.pid == helper.pid]
+            [ours] = [stat for stat in list_processes() if stat.pid == helper.pid]
+            [theirs] = [stat for stat in list_from_ps() if stat.pid == helper.pid]
         finally:
             helper.kill()
     assert (theirs.parent, theirs.group) == (ours.parent, ours.group) == (os.getpid(), helper.pid)

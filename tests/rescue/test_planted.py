@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.rescue import rescue
 from guard.rescue.order import Orders
 from tests.rescue.states import start
@@ -358,7 +358,7 @@ def test_a_git_in_the_work_tree_does_not_run(
     """As in a virtual environment of the project's that is first in PATH."""
     plant(begun, Planted(STATUS, more=planted_git))
     monkeypatch.setenv("PATH", f"{begun}/bin:{os.environ['PATH']}")
-    known = find(begun, lambda _: None)
+    known = find_repository(begun, lambda _: None)
     paths = [os.fsencode(path) for path in left(begun)]
     if gone:
         shutil.rmtree(begun / ".git")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guard.errors import RepositoryProblem
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.rescue import rescue
 from guard.rescue.changes import PathChange, list_changes
 from guard.rescue.commits import Committer, prove, write_selection
@@ -40,7 +40,7 @@ def status(root: Path) -> set[str]:
 
 
 def project_of(root: Path) -> Project:
-    return Project(find(root, lambda _: None), os.environ, Deadline(TIME_LIMIT))
+    return Project(find_repository(root, lambda _: None), os.environ, Deadline(TIME_LIMIT))
 
 
 def test_the_users_own_work_stays_as_it_was(repository: Path, workspace: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_second_rescue_finds_nothing(repository: Path, workspace: Path) -> Non
 def test_without_a_git_directory_there_is_only_the_snapshot(
     repository: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    known = find(repository, lambda _: None)
+    known = find_repository(repository, lambda _: None)
     left = STATES["plain"].build(repository)
     shutil.rmtree(repository / ".git")
     workspace.mkdir(mode=0o700)
@@ -144,7 +144,7 @@ def test_without_a_git_directory_there_is_only_the_snapshot(
 def test_a_git_directory_replaced_by_a_pointer_is_not_trusted(
     repository: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    known = find(repository, lambda _: None)
+    known = find_repository(repository, lambda _: None)
     (repository / ".git").rename(tmp_path / "real.git")
     write(repository / ".git", f"gitdir: {tmp_path}/real.git\n")
     before = fingerprint(tmp_path / "real.git")

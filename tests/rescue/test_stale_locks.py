@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard.errors import RepositoryProblem
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.rescue import mend_killed_rescue
 from guard.rescue.changes import PathChange
 from guard.rescue.move_branch import move_with_index, sweep_index
@@ -137,7 +137,9 @@ def test_a_swap_that_was_cut_short_is_finished(
     write(git_dir / "index", "the old one")
     note = left_note(shadow, lock_of(repository), time.time_ns())
     note.write_text(json.dumps([time.time_ns(), head, []]))
-    mend_killed_rescue(find(repository, lambda _: None), workspace, os.environ, TIME_LIMIT)
+    mend_killed_rescue(
+        find_repository(repository, lambda _: None), workspace, os.environ, TIME_LIMIT
+    )
     assert git(repository, "status", "--porcelain") == ""
     assert sorted(path.name for path in git_dir.glob("*index*")) == ["index"]
     assert not note.exists()
@@ -156,7 +158,7 @@ def test_an_index_lock_of_somebody_else_stays(repository: Path) -> None:
 
 def test_nobody_commits_the_old_index_while_the_branch_moves(repository: Path) -> None:
     head = git(repository, "rev-parse", "HEAD").strip()
-    project = Project(find(repository, lambda _: None), os.environ, Deadline(TIME_LIMIT))
+    project = Project(find_repository(repository, lambda _: None), os.environ, Deadline(TIME_LIMIT))
     write(repository / "new.txt", "new\n")
     blob = git(repository, "hash-object", "-w", "new.txt").strip()
     change = PathChange("A", b"100644", blob, b"new.txt")
@@ -171,7 +173,7 @@ def test_nobody_commits_the_old_index_while_the_branch_moves(repository: Path) -
 
 
 def test_what_others_have_staged_stays_staged(repository: Path) -> None:
-    project = Project(find(repository, lambda _: None), os.environ, Deadline(TIME_LIMIT))
+    project = Project(find_repository(repository, lambda _: None), os.environ, Deadline(TIME_LIMIT))
     head = git(repository, "rev-parse", "HEAD").strip()
     write(repository / "theirs.txt", "staged meanwhile\n")
     git(repository, "add", "theirs.txt")

@@ -12,7 +12,7 @@ import pytest
 from guard.core.rescue.commit_message import is_conventional
 from guard.core.snapshots.snapshot import Rescue, Snapshot
 from guard.errors import RepositoryProblem
-from guard.git.locate import Repository, find
+from guard.git.locate import Repository, find_repository
 from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.snapshots.take import take_and_prune
@@ -55,9 +55,9 @@ class Scene:
     def __init__(self, state: State, root: Path, workspace: Path, environ: dict[str, str]) -> None:
         self.state, self.root, self.environ = state, root, environ
         self.workspace, self.shadow = workspace, workspace / "shadow.git"
-        known = find(root, lambda _: None) if state.known else None
+        known = find_repository(root, lambda _: None) if state.known else None
         self.left = [os.fsencode(path) for path in state.build(root)]
-        self.repository: Repository = known or find(root, lambda _: None)
+        self.repository: Repository = known or find_repository(root, lambda _: None)
         self.project = state.kept(root, self.left)
         self.work = work_in(root, self.project)
         self.status = status(root)
@@ -224,4 +224,4 @@ def test_there_are_many_states_and_naive_loses_in_many() -> None:
 def test_a_bare_repository_has_no_work_tree(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "bare.git")
     with pytest.raises(RepositoryProblem, match="has no work tree"):
-        find(tmp_path / "bare.git", lambda _: None)
+        find_repository(tmp_path / "bare.git", lambda _: None)

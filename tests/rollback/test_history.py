@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.git.reader import RepositoryReader
 from guard.rollback.history import commits_of_task
 from guard.rollback.prepare import RollbackStopped
@@ -14,7 +14,7 @@ from tests.support import commit, git
 
 @pytest.fixture
 def reader(repository: Path) -> RepositoryReader:
-    return RepositoryReader(find(repository, lambda _: None), os.environ)
+    return RepositoryReader(find_repository(repository, lambda _: None), os.environ)
 
 
 def test_those_after_the_base_and_after_what_passed_before(

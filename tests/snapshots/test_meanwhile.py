@@ -10,7 +10,7 @@ import pytest
 
 from guard.core.rescue.settings import SnapshotLimits
 from guard.core.snapshots.snapshot import Snapshot
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.snapshots.project import Project
 from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
@@ -71,11 +71,11 @@ def test_what_cannot_be_read_any_more_is_not_kept_in_its_old_version(
 SHUT_OUT = """
 import os, sys
 from pathlib import Path
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.snapshots.take import take_and_prune
 from tests.support.rescuing import BY_HAND
 root, workspace = map(Path, sys.argv[1:])
-known = find(root, lambda _: None)
+known = find_repository(root, lambda _: None)
 (root / ".git").chmod(0)
 print(take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=60).model_dump_json())
 raise SystemExit
@@ -105,7 +105,7 @@ def test_a_walk_without_time_keeps_no_old_versions_of_what_it_did_not_reach(
     take_snapshot(repository, workspace)
     for path in ("a/1.txt", "c/d/3.txt", "kept.txt"):
         edit_unseen(repository / path)
-    project = Project(find(repository, lambda _: None), os.environ, Deadline(60))
+    project = Project(find_repository(repository, lambda _: None), os.environ, Deadline(60))
     with open_for_snapshot(project, workspace, BY_HAND) as shadow:
         late = replace(project, deadline=Deadline(0))
         slow = SnapshotLimits(progress=lambda _message: time.sleep(0.1))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.snapshots.restore import ChosenSnapshot, SnapshotSource, choose
 from guard.snapshots.take import take_and_prune
 from tests.rescue.states import STATES, State, start
@@ -24,7 +24,7 @@ def quiet(_done: int, _of: int) -> None:
 def kept(state: State, root: Path, workspace: Path) -> Iterator[ChosenSnapshot]:
     """A snapshot of a state, open for reading."""
     start(root)
-    known = find(root, lambda _: None)
+    known = find_repository(root, lambda _: None)
     state.build(root)
     workspace.mkdir(mode=0o700)
     taken = take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)

@@ -14,7 +14,7 @@ import pytest
 from guard.core.rescue.settings import COMMIT_MAX_FILE_BYTES, SNAPSHOT_MAX_FILE_BYTES
 from guard.core.snapshots.snapshot import Manifest, Occasion, Snapshot
 from guard.errors import RepositoryProblem, StateProblem, WrongUsage
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.schemas.validate import validator
 from guard.snapshots.read_file import read_entry
 from guard.snapshots.take import take_and_prune
@@ -275,7 +275,7 @@ def test_attributes_of_the_project_do_not_bear_on_what_comes_back(
 def test_without_a_git_directory_everything_is_kept(
     repository: Path, workspace: Path, tmp_path: Path
 ) -> None:
-    known = find(repository, lambda _: None)
+    known = find_repository(repository, lambda _: None)
     shutil.rmtree(repository / ".git")
     workspace.mkdir(mode=0o700)
     kept = take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=TIME_LIMIT)
@@ -407,7 +407,7 @@ def test_a_name_that_cannot_be_part_of_a_ref_is_refused(
 
 
 def test_a_work_tree_that_is_gone_is_an_error(repository: Path, workspace: Path) -> None:
-    known = find(repository, lambda _: None)
+    known = find_repository(repository, lambda _: None)
     repository.rename(repository.parent / "moved")
     workspace.mkdir(mode=0o700)
     with pytest.raises(RepositoryProblem, match="is gone"):

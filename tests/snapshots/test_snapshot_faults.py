@@ -14,8 +14,8 @@ import pytest
 
 from guard.core.snapshots.snapshot import Snapshot
 from guard.errors import GuardError, RepositoryProblem, StoreUnavailable
-from guard.git.locate import find
-from guard.git.run import git_fed
+from guard.git.locate import find_repository
+from guard.git.run import feed_git
 from guard.snapshots import shadow as shadows
 from guard.snapshots.fast_import import ImportStream, TreeChanges
 from guard.snapshots.project import Project
@@ -113,7 +113,7 @@ def test_a_kill_at_any_moment_leaves_nothing_half_done(
 @pytest.fixture
 def shadow(repository: Path, workspace: Path) -> Iterator[Shadow]:
     workspace.mkdir(mode=0o700)
-    project = Project(find(repository, lambda _: None), os.environ, Deadline(60))
+    project = Project(find_repository(repository, lambda _: None), os.environ, Deadline(60))
     with open_for_snapshot(project, workspace, BY_HAND) as opened:
         take(project, opened, BY_HAND)
         yield opened
@@ -125,7 +125,7 @@ def test_a_stream_that_ends_between_two_files_is_no_snapshot(
     """As when guard is killed: git sees no more than the end of its input."""
     known = refs(workspace)
     words = (*shadows.OPTIONS, *shadows.IMPORT)
-    with git_fed(*words, environ=os.environ, git_dir=shadow.path, time_limit=60) as program:
+    with feed_git(*words, environ=os.environ, git_dir=shadow.path, time_limit=60) as program:
         stream = ImportStream(program, shadow.object_format)
         stream.begin("refs/guard/snapshot/cut")
         stream.put(b"worktree/one", b"100644", b"one")

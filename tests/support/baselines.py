@@ -9,9 +9,9 @@ from guard.core.iteration.events import BaselineRecorded, DirtyFile
 from guard.core.log.record import Position
 from guard.core.work.count import Work, count_work
 from guard.core.work.leftovers import Uncommitted, find_leftovers
-from guard.git.dirty import dirty
-from guard.git.history import history
-from guard.git.locate import Repository, find
+from guard.git.dirty import read_dirty
+from guard.git.history import read_history
+from guard.git.locate import Repository, find_repository
 from guard.iteration import baseline as baselines
 from tests.support.events import MOMENT
 
@@ -20,7 +20,7 @@ KEY = "project-0d5c9e4ad041"
 
 def located(folder: Path) -> Repository:
     """The repository of a folder."""
-    return find(folder, lambda _: None)
+    return find_repository(folder, lambda _: None)
 
 
 def recorded(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> BaselineRecorded:
@@ -40,10 +40,10 @@ def taken(folder: Path, carried: tuple[DirtyFile, ...] = ()) -> Baseline:
 
 def work_since(baseline: Baseline, folder: Path, others: Container[str] = ()) -> Work:
     """The new work since a baseline, beside iterations on these refs."""
-    return count_work(history(located(folder), baseline, os.environ, others=others))
+    return count_work(read_history(located(folder), baseline, os.environ, others=others))
 
 
 def left_since(baseline: Baseline, folder: Path) -> Uncommitted:
     """What was left uncommitted since a baseline."""
-    now = dirty(located(folder), os.environ, like=baseline.dirty)
+    now = read_dirty(located(folder), os.environ, like=baseline.dirty)
     return find_leftovers(baseline.dirty, now.files)

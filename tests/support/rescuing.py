@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from guard.core.snapshots.snapshot import Occasion, Rescue, Snapshot
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.rescue import rescue
 from guard.rescue.order import Orders
 from guard.snapshots.take import take_and_prune
@@ -61,7 +61,7 @@ def take_snapshot(root: Path, workspace: Path, **options: Any) -> Snapshot:
     """A snapshot of the work tree at this folder."""
     workspace.mkdir(mode=0o700, exist_ok=True)
     options = {"occasion": BY_HAND, "time_limit": TIME_LIMIT, **options}
-    return take_and_prune(find(root, lambda _: None), workspace, os.environ, **options)
+    return take_and_prune(find_repository(root, lambda _: None), workspace, os.environ, **options)
 
 
 def attempt_rescue(
@@ -76,5 +76,5 @@ def attempt_rescue(
     named = [path if isinstance(path, bytes) else path.encode() for path in paths]
     options = {"baseline_branch": "refs/heads/main", **options}
     orders = Orders(run="r1", iteration=2, paths=named, **options)
-    found = find(root, lambda _: None)
+    found = find_repository(root, lambda _: None)
     return rescue(found, workspace, os.environ, orders, at=NOW, time_limit=time_limit)

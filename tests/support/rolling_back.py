@@ -6,7 +6,7 @@ from pathlib import Path
 
 from guard.core.rollback.journal import SettledRollback
 from guard.core.snapshots.snapshot import Snapshot
-from guard.git.locate import find
+from guard.git.locate import find_repository
 from guard.rollback.carry_out import RolledBack, roll_back
 from guard.rollback.place import RollbackPlace, lock_rollbacks
 from guard.rollback.prepare import RevertOrder
@@ -19,7 +19,7 @@ State = tuple[Contents, str, str, str]
 
 def place_of(root: Path, workspace: Path) -> RollbackPlace:
     workspace.mkdir(mode=0o700, exist_ok=True)
-    return RollbackPlace(find(root, lambda _: None), workspace, os.environ, TIME_LIMIT)
+    return RollbackPlace(find_repository(root, lambda _: None), workspace, os.environ, TIME_LIMIT)
 
 
 def rolled_back(

@@ -63,7 +63,7 @@ class TmuxServer:
         """What guard finds; a server that is just ending is asked again."""
         while True:
             try:
-                return tmux.find(name, self.socket)
+                return tmux.find_session(name, self.socket)
             except tmux.TmuxUnknown as unknown:
                 assert "server" in str(unknown)  # noqa: PT017
 
@@ -75,7 +75,7 @@ class TmuxServer:
 
     def _is_silent(self) -> bool:
         try:
-            return not tmux.server(self.socket).answered
+            return not tmux.read_server(self.socket).answered
         except tmux.TmuxUnknown:
             return False
 

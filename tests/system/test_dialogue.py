@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from guard.system.dialogue import Dialogue, DialogueEnded, asked
+from guard.system.dialogue import Dialogue, DialogueEnded, open_dialogue
 
 ECHO = """
 import sys
@@ -22,7 +22,7 @@ def python(script: str) -> list[str]:
 
 
 def test_answers_of_any_length_come_piece_by_piece() -> None:
-    with asked(python(ECHO), environ=os.environ, time_limit=60) as program:
+    with open_dialogue(python(ECHO), environ=os.environ, time_limit=60) as program:
         for size in (0, 1, 65536, 3_000_000, 5):
             program.ask(b"%d\n" % size)
             assert program.line() == b"%d bytes" % size
@@ -41,14 +41,14 @@ def test_a_program_that_does_not_answer_is_not_waited_for(script: str) -> None:
     begun = time.monotonic()
     with (
         pytest.raises(DialogueEnded),
-        asked(python(script), environ=os.environ, time_limit=2) as program,
+        open_dialogue(python(script), environ=os.environ, time_limit=2) as program,
     ):
         program.line()
     assert time.monotonic() - begun < 30
 
 
 def test_asking_a_program_that_has_ended_is_no_crash() -> None:
-    with asked(python(""), environ=os.environ, time_limit=60) as program:
+    with open_dialogue(python(""), environ=os.environ, time_limit=60) as program:
         with pytest.raises(DialogueEnded):
             program.line()
         with pytest.raises(DialogueEnded):
@@ -63,7 +63,7 @@ def _ask_on_and_on(program: Dialogue) -> None:
 
 def test_it_does_not_outlive_the_block() -> None:
     script = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-    with asked(python(script), environ=os.environ, time_limit=60) as program:
+    with open_dialogue(python(script), environ=os.environ, time_limit=60) as program:
         pid = int(program.line())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

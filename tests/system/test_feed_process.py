@@ -6,19 +6,19 @@ import time
 
 import pytest
 
-from guard.system.processes import Fed, fed, run
+from guard.system.processes import FedProcess, feed, run
 
 PYTHON = sys.executable
 
 
-def feed_for_ever(program: Fed) -> None:
+def feed_for_ever(program: FedProcess) -> None:
     while True:
         program.write(bytes(100_000))
 
 
 def test_it_reads_what_is_written_and_ends() -> None:
     count = "import sys; sys.exit(len(sys.stdin.buffer.read()) // 100000)"
-    with fed([PYTHON, "-c", count], environ=os.environ, time_limit=30) as program:
+    with feed([PYTHON, "-c", count], environ=os.environ, time_limit=30) as program:
         for _ in range(7):
             program.write(bytes(100_000))
         assert program.finish().code == 7
@@ -26,7 +26,7 @@ def test_it_reads_what_is_written_and_ends() -> None:
 
 def test_a_program_that_ends_early_breaks_the_pipe_and_says_why() -> None:
     words = "import sys; sys.exit('no more')"
-    with fed([PYTHON, "-c", words], environ=os.environ, time_limit=30) as program:
+    with feed([PYTHON, "-c", words], environ=os.environ, time_limit=30) as program:
         with pytest.raises(BrokenPipeError):
             feed_for_ever(program)
         finished = program.finish()
@@ -35,7 +35,7 @@ def test_a_program_that_ends_early_breaks_the_pipe_and_says_why() -> None:
 
 def test_a_program_that_does_not_read_is_killed_at_its_limit() -> None:
     began = time.monotonic()
-    with fed(["sleep", "60"], environ=os.environ, time_limit=0.3) as program:
+    with feed(["sleep", "60"], environ=os.environ, time_limit=0.3) as program:
         with pytest.raises(BrokenPipeError):
             feed_for_ever(program)
         assert program.finish().code is None
@@ -43,7 +43,7 @@ def test_a_program_that_does_not_read_is_killed_at_its_limit() -> None:
 
 
 def test_it_does_not_outlive_the_block() -> None:
-    with fed(["sleep", "60"], environ=os.environ, time_limit=60) as program:
+    with feed(["sleep", "60"], environ=os.environ, time_limit=60) as program:
         os.kill(program.pid, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(program.pid, 0)

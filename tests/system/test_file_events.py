@@ -17,7 +17,7 @@ import pytest
 from guard.agents.liveness import locate, watched_processes
 from guard.system import file_events as bells
 from guard.system.file_events import News
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.system.process_identity import start_time
 from tests.support.sessions import ending, until
 from tests.support.tmux_server import PAUSE, needs_tmux, tmux_server
@@ -31,7 +31,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux'
 def any_bell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With what the system has, and with nothing but the clock."""
     if request.param == "clock":
-        monkeypatch.setattr("guard.system.file_events.bell_for", lambda *_: bells.PollingBell())
+        monkeypatch.setattr("guard.system.file_events.make_bell", lambda *_: bells.PollingBell())
     return str(request.param)
 
 
@@ -210,7 +210,7 @@ def test_where_the_system_has_no_bell_left_the_clock_is_used(
         raise OSError(error, "no more")
 
     monkeypatch.setattr(bells.Inotify, "_watch_folders", refuse)
-    assert isinstance(bells.bell_for([tmp_path / "x"], []), bells.PollingBell)
+    assert isinstance(bells.make_bell([tmp_path / "x"], []), bells.PollingBell)
 
 
 @on_linux
@@ -250,7 +250,7 @@ def test_the_end_of_a_tmux_server_is_heard_whose_panes_live_on(tmp_path: Path) -
         session = server.get("agent-1")
         left = [*session.panes.values(), int((tmp_path / "p").read_text())]
         try:
-            with News([], watched_processes([where], here=here())) as news:
+            with News([], watched_processes([where], here=read_host())) as news:
                 assert not news.wait(NO_TIME)
                 with later(lambda: os.kill(session.server_pid, signal.SIGKILL)):
                     assert news.wait(LONG)

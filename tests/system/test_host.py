@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from guard.core.agents.whereabouts import Host
-from guard.system.host import here, same_place
+from guard.system.host import compare_hosts, read_host
 
 HOST = Host(name="desk", machine="m1", boot_id="b1", pid_namespace="pid:[1]")
 BARE = Host(name="desk", machine=None, boot_id=None, pid_namespace=None)
@@ -33,30 +33,30 @@ BARE = Host(name="desk", machine=None, boot_id=None, pid_namespace=None)
 )
 def test_where_a_recorded_host_is(changed: dict[str, str | None], expected: str) -> None:
     other = HOST.model_copy(update=changed)
-    assert same_place(other, HOST) == expected
-    assert same_place(HOST, other) == expected
+    assert compare_hosts(other, HOST) == expected
+    assert compare_hosts(HOST, other) == expected
 
 
 def test_nothing_recorded_is_unknown() -> None:
-    assert same_place(None, HOST) == "unknown"
+    assert compare_hosts(None, HOST) == "unknown"
 
 
 def test_two_machines_that_tell_only_their_name_are_not_taken_for_one() -> None:
-    assert same_place(BARE, BARE) == "unknown"
+    assert compare_hosts(BARE, BARE) == "unknown"
 
 
 def test_a_machine_that_never_tells_its_boot_is_known_by_its_id() -> None:
     host = BARE.model_copy(update={"machine": "m1"})
-    assert same_place(host, host) == "here"
+    assert compare_hosts(host, host) == "here"
 
 
 def test_two_machines_that_differ_only_in_unknown_ids_are_not_one_restarted() -> None:
     first, second = (BARE.model_copy(update={"boot_id": boot}) for boot in ("b1", "b2"))
-    assert same_place(first, second) == "elsewhere"
+    assert compare_hosts(first, second) == "elsewhere"
 
 
 def test_all_processes_of_a_machine_are_at_the_same_place() -> None:
-    code = "from guard.system.host import here; print(here().model_dump_json())"
+    code = "from guard.system.host import read_host; print(read_host().model_dump_json())"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert Host.model_validate_json(said.stdout) == here()
-    assert same_place(Host.model_validate_json(said.stdout), here()) == "here"
+    assert Host.model_validate_json(said.stdout) == read_host()
+    assert compare_hosts(Host.model_validate_json(said.stdout), read_host()) == "here"

@@ -40,11 +40,11 @@ def test_handing_over_waits_only_when_much_is_waiting(pipe: tuple[int, int]) -> 
             handed += 1
 
     threading.Thread(target=hand_over, daemon=True).start()
-    until(lambda: outlet.held_up)
+    until(lambda: outlet.is_held_up)
     assert 16 <= handed < 24
     outlet.take_the_rest()
     until(lambda: handed == 64)
-    assert not outlet.held_up
+    assert not outlet.is_held_up
     read = 0
     while read < 64 * len(CHUNK):
         read += len(os.read(pipe[0], 1 << 20))
@@ -84,7 +84,7 @@ def test_a_flush_ends_when_the_reader_goes() -> None:
         outlet.put(CHUNK)
     threading.Timer(0.5, os.close, [reader]).start()
     outlet.flush()
-    assert not outlet.held_up
+    assert not outlet.is_held_up
 
 
 def test_a_flush_ends_at_ctrl_c(pipe: tuple[int, int]) -> None:

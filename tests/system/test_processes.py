@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from guard.errors import RepositoryProblem
-from guard.git.run import config_value, environment, git
+from guard.git.run import git_environment, read_config, run_git
 from guard.system.process_identity import is_alive
 from guard.system.processes import run
 from tests.support import TIME_LIMIT, write
@@ -65,13 +65,15 @@ def test_git_runs_nothing_of_the_repositorys(repository: Path, tmp_path: Path) -
         ["add", "file.txt"],
         ["diff", "--cached", "--no-ext-diff"],
     ):
-        done = git(*words, environ=os.environ, git_dir=repository / ".git", work_tree=repository)
+        done = run_git(
+            *words, environ=os.environ, git_dir=repository / ".git", work_tree=repository
+        )
         assert done.code == 0, done.stderr
     assert not (tmp_path / "sprung").exists()
 
 
 def test_the_callers_git_variables_are_dropped() -> None:
-    made = environment({"GIT_DIR": "/elsewhere", "GIT_INDEX_FILE": "x", "PATH": "/bin"})
+    made = git_environment({"GIT_DIR": "/elsewhere", "GIT_INDEX_FILE": "x", "PATH": "/bin"})
     assert "GIT_DIR" not in made
     assert "GIT_INDEX_FILE" not in made
     assert made["PATH"] == "/bin"
@@ -79,22 +81,22 @@ def test_the_callers_git_variables_are_dropped() -> None:
 
 def test_git_that_is_missing_or_slow_is_an_error(tmp_path: Path, repository: Path) -> None:
     with pytest.raises(RepositoryProblem, match="not installed"):
-        git("status", environ={"PATH": str(tmp_path)})
+        run_git("status", environ={"PATH": str(tmp_path)})
     slow = write(tmp_path / "bin" / "git", "#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)
     with pytest.raises(RepositoryProblem, match="took longer"):
-        git("status", environ={"PATH": f"{slow.parent}:/usr/bin:/bin"}, time_limit=0.3)
+        run_git("status", environ={"PATH": f"{slow.parent}:/usr/bin:/bin"}, time_limit=0.3)
 
 
 def test_a_value_of_gits_configuration(repository: Path) -> None:
-    assert config_value("user.name", repository / ".git", os.environ) == "Test Author"
-    assert config_value("no.such", repository / ".git", os.environ) is None
+    assert read_config("user.name", repository / ".git", os.environ) == "Test Author"
+    assert read_config("no.such", repository / ".git", os.environ) is None
 
 
 STOPPED_AT_THE_START = """
 import os, signal, subprocess, sys
 from guard.system.processes import run
-from guard.system.signals import terminated_like_interrupted
+from guard.system.signals import interrupt_on_termination
 
 whole = subprocess.Popen.__init__
 
@@ -104,7 +106,7 @@ def stopped(self, *words, **more):
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
 
 subprocess.Popen.__init__ = stopped
-with terminated_like_interrupted():
+with interrupt_on_termination():
     run(["sleep", "300"], environ=os.environ, time_limit=600)
 """
 

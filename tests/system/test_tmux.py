@@ -105,10 +105,10 @@ def test_a_session_made_anew_is_another_one(server: TmuxServer) -> None:
     server.new("keeps-the-server")
     server.new("a")
     first = server.get("a")
-    assert tmux.same(first.identity, server.get("a").identity)
+    assert tmux.is_same_session(first.identity, server.get("a").identity)
     server.close("a")
     server.new("a")
-    assert not tmux.same(first.identity, server.get("a").identity)
+    assert not tmux.is_same_session(first.identity, server.get("a").identity)
 
 
 def test_a_session_of_a_server_that_was_started_anew_is_another_one(server: TmuxServer) -> None:
@@ -118,20 +118,20 @@ def test_a_session_of_a_server_that_was_started_anew_is_another_one(server: Tmux
     server.new("a")
     second = server.get("a")
     assert second.session_id == first.session_id
-    assert not tmux.same(first.identity, second.identity)
+    assert not tmux.is_same_session(first.identity, second.identity)
 
 
 def test_no_server_no_socket_and_no_sessions_are_clear_answers(server: TmuxServer) -> None:
-    assert tmux.find("a", server.socket) is None
+    assert tmux.find_session("a", server.socket) is None
     server.new("a")
     server.tell("set-option", "-g", "exit-empty", "off")
     pid = server.get("a").server_pid
-    assert tmux.server(server.socket).pid == pid
+    assert tmux.read_server(server.socket).pid == pid
     server.close("a")
-    assert tmux.server(server.socket) == tmux.Server(answered=True, sessions={}, pid=pid)
+    assert tmux.read_server(server.socket) == tmux.Server(answered=True, sessions={}, pid=pid)
     server.end()
     assert Path(server.socket).exists()
-    assert tmux.server(server.socket) == tmux.Server(answered=False, sessions={})
+    assert tmux.read_server(server.socket) == tmux.Server(answered=False, sessions={})
 
 
 def test_dead_panes_are_told_from_living_ones(server: TmuxServer) -> None:
@@ -151,7 +151,7 @@ def test_dead_panes_are_told_from_living_ones(server: TmuxServer) -> None:
 def test_without_tmux_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(tmux.TmuxUnknown, match="not installed"):
-        tmux.find("a", "/tmp/none/s")
+        tmux.find_session("a", "/tmp/none/s")
 
 
 def test_a_server_that_does_not_answer_is_unknown(
@@ -162,12 +162,12 @@ def test_a_server_that_does_not_answer_is_unknown(
         mute.bind(server.socket)
         mute.listen(1)
         with pytest.raises(tmux.TmuxUnknown, match="did not answer"):
-            tmux.find("a", server.socket)
+            tmux.find_session("a", server.socket)
 
 
 def test_a_path_that_is_too_long_is_unknown(tmp_path: Path) -> None:
     with pytest.raises(tmux.TmuxUnknown, match="too long"):
-        tmux.find("a", str(tmp_path / ("x" * 150)))
+        tmux.find_session("a", str(tmp_path / ("x" * 150)))
 
 
 @pytest.mark.parametrize("answer", ["nonsense", "1/2/3", "1/2/x/4/%0/6/0/a"])
@@ -180,7 +180,7 @@ def test_an_answer_of_another_kind_is_unknown(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     with pytest.raises(tmux.TmuxUnknown, match="does not understand"):
-        tmux.find("a", "/tmp/none/s")
+        tmux.find_session("a", "/tmp/none/s")
 
 
 def asked_by_nobody(server: TmuxServer) -> str:
@@ -212,7 +212,7 @@ def test_a_socket_without_permission_is_unknown(server: TmuxServer) -> None:
 def test_closing_ends_only_the_session_that_is_meant(server: TmuxServer) -> None:
     for name in ("a", "a-b", "c"):
         server.new(name)
-    tmux.ask(server.get("a"))
+    tmux.close_session(server.get("a"))
     until(lambda: server.find("a") is None, 90)
     assert server.find("a-b") is not None
     assert server.find("c") is not None
@@ -221,12 +221,12 @@ def test_closing_ends_only_the_session_that_is_meant(server: TmuxServer) -> None
 def test_a_later_server_does_not_close_a_session_for_an_earlier_one(server: TmuxServer) -> None:
     server.new("a")
     first = server.get("a")
-    tmux.ask(first)
+    tmux.close_session(first)
     server.end()
-    tmux.ask(first)
+    tmux.close_session(first)
     server.new("a")
     assert server.get("a").session_id == first.session_id
-    tmux.ask(first)
+    tmux.close_session(first)
     assert server.find("a") is not None
 
 
@@ -250,6 +250,6 @@ def test_a_server_by_its_name_is_the_one_that_tmux_means(
     argv = ["tmux", "-f", "/dev/null", "-L", "own", "new-session", "-d", "-s", "a", "sleep", "600"]
     subprocess.run(argv, check=True, timeout=90)
     try:
-        assert tmux.find("a", "own") is not None
+        assert tmux.find_session("a", "own") is not None
     finally:
         server.end()

@@ -100,7 +100,7 @@ def decode(line: bytes, seq: int, prev: str) -> tuple[BaseEvent, str, int]:
         event, count = _explain(sealed, seq, prev)
         return event, digest, count
     try:
-        event = _validated(b"{%s}" % sealed[end + 1 : -_LINK])
+        event = _validate(b"{%s}" % sealed[end + 1 : -_LINK])
     except ValidationError as error:
         raise BadRecord(first_problem(error)) from None
     if not is_whole(event):
@@ -108,7 +108,7 @@ def decode(line: bytes, seq: int, prev: str) -> tuple[BaseEvent, str, int]:
     return event, digest, int(more)
 
 
-def unsealed(line: bytes) -> dict[str, Any]:
+def unseal_line(line: bytes) -> dict[str, Any]:
     """The fields of a line whose own hash is right, whatever stood before it; its hash among them."""
     sealed = line[:-_SEAL]
     digest = sha256(sealed).hexdigest()
@@ -117,9 +117,9 @@ def unsealed(line: bytes) -> dict[str, Any]:
     return {**_fields(sealed), "hash": digest}
 
 
-def decoded(line: bytes) -> BaseEvent:
+def decode_alone(line: bytes) -> BaseEvent:
     """The event of a line whose own hash is right, whatever stood before it."""
-    fields = unsealed(line)
+    fields = unseal_line(line)
     return decode(line, fields["seq"], fields["prev"])[0]
 
 
@@ -147,13 +147,13 @@ def _explain(sealed: bytes, seq: int, prev: str) -> tuple[BaseEvent, int]:
     if not isinstance(version, int) or not isinstance(more, int) or version == RECORD_VERSION:
         raise BadRecord("its fields are not in the order in which guard writes them")
     try:
-        event = _validated(json.dumps(migrate_record(fields, version)).encode())
+        event = _validate(json.dumps(migrate_record(fields, version)).encode())
     except (ValidationError, LookupError) as error:
         raise BadRecord(f"it cannot be migrated from version {version}: {error}") from None
     return event, more
 
 
-def _validated(body: bytes) -> BaseEvent:
+def _validate(body: bytes) -> BaseEvent:
     """The event in this JSON, by the class that its tag names."""
     start = body.find(_TAG, 0, _TAG_WITHIN) + len(_TAG)
     validator = _validators.get(body[start : body.find(b'"', start)]) or _validator(body)

@@ -38,7 +38,7 @@ class Checkpoint(ViewDocument):
     views: dict[str, Seq]
 
 
-def checkpoint(views: dict[str, int], position: Position) -> Checkpoint:
+def make_checkpoint(views: dict[str, int], position: Position) -> Checkpoint:
     """The checkpoint that stands at this place."""
     place = LogPosition(segment=position.segment, offset=position.offset, hash=position.hash)
     return Checkpoint(seq=position.seq, log=place, views=dict(sorted(views.items())))
@@ -72,9 +72,9 @@ class Replay:
     def checkpoint(self) -> Checkpoint:
         """The checkpoint that belongs to this place."""
         seqs = {path: fold.reached.seq for path, fold in self.folds.items()}
-        return checkpoint(seqs, self.position)
+        return make_checkpoint(seqs, self.position)
 
 
-def paths_touched(event: BaseEvent) -> list[str]:
+def touched_paths(event: BaseEvent) -> list[str]:
     """The files of all views that the event changes."""
     return [path_of(key_of(event)) for _, key_of, path_of in _ROUTES[type(event)]]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from guard.core.hooks.event_kinds import ANSWERED, KINDS
 from guard.hooks import faults
 from guard.hooks.watchdog import TimeIsUp, Watchdog
-from guard.system.signals import handled, terminated_like_interrupted
+from guard.system.signals import handle_signals, interrupt_on_termination
 
 if TYPE_CHECKING:
     from guard.context.invocation import Invocation
@@ -35,10 +35,10 @@ def answer(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> s
     if kind not in ANSWERED:
         return NOTHING
     try:
-        with terminated_like_interrupted(), Watchdog(_LIMIT_SECONDS[kind]) as watchdog:
+        with interrupt_on_termination(), Watchdog(_LIMIT_SECONDS[kind]) as watchdog:
             return _answer(agent, event, data, environ, watchdog)
     except BaseException as error:  # Also a signal, and the end of the memory.
-        with handled(_STOP_SIGNALS, lambda _number, _frame: None):
+        with handle_signals(_STOP_SIGNALS, lambda _number, _frame: None):
             return _let_go(agent, event, kind, error, environ)
 
 

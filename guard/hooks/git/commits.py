@@ -15,7 +15,7 @@ from guard.core.hooks.git.note import HookNote, iteration_of
 from guard.core.hooks.git.state import COMMITS, MOST_NAMES, MissedCommits, find_missed
 from guard.core.iteration.run import RUN, Run
 from guard.git.reader import RepositoryReader
-from guard.git.reflogs import after, moves_of
+from guard.git.reflogs import moves_after, read_moves
 from guard.hooks.git.note import PASSED
 from guard.hooks.spool_file import document_names, is_temporary, read_document, remove_leftovers
 from guard.iteration.baseline import Baseline
@@ -55,10 +55,10 @@ def find_missed_commits(guard: Invocation, baseline: Baseline | None = None) -> 
     if view is None or not guard.repository.git_dir_exists:
         return MissedCommits()
     git = RepositoryReader(guard.repository, guard.environ)
-    moves = moves_of(git, "HEAD")
+    moves = read_moves(git, "HEAD")
     has_earlier = False
     if baseline is not None:
-        known, since = view.known_oids(), after(moves, {baseline.head})
+        known, since = view.known_oids(), moves_after(moves, {baseline.head})
         has_earlier = any(move.new in known for move in moves[: len(moves) - len(since)])
         moves = since
     made = [move.new for move in moves[-MOST_MOVES:] if _NOTED_MOVE.match(move.words)]

@@ -14,7 +14,7 @@ from guard.core.breaker import BREAKER
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.hooks.git.push_gate import PushState, findings
 from guard.errors import GuardError
-from guard.git.dirty import dirty
+from guard.git.dirty import read_dirty
 from guard.git.reader import RepositoryReader
 from guard.hooks import faults
 from guard.hooks.ancestors import ancestors
@@ -130,7 +130,7 @@ def _patches(environ: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 
 def _uncommitted(guard: Invocation) -> tuple[str, ...]:
     # As a check counts it: also files that git is told to ignore changes of, and those in submodules.
-    found = dirty(guard.repository, guard.environ)
+    found = read_dirty(guard.repository, guard.environ)
     return tuple(map(os.fsdecode, found.paths(found.files)))
 
 

@@ -65,7 +65,7 @@ def _add_trailer(path: str, environ: "Mapping[str, str]") -> None:
     from guard.core.hooks.git.note import iteration_of
     from guard.core.iteration.run import RUN
     from guard.errors import GuardError
-    from guard.git.run import git
+    from guard.git.run import run_git
     from guard.system.startup import prepare
 
     prepare()
@@ -78,7 +78,7 @@ def _add_trailer(path: str, environ: "Mapping[str, str]") -> None:
     message = _read_message(path) if iteration is not None else None
     if iteration is None or message is None:
         return
-    done = git(
+    done = run_git(
         *("interpret-trailers", "--if-exists", "replace", "--if-missing", "add"),
         *("--trailer", f"{TRAILER}: {visible(iteration[0])}/{iteration[1]}"),
         environ=environ,

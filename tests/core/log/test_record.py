@@ -15,7 +15,7 @@ from guard.core.log.record import (
     decode,
     encode,
     migrate_record,
-    unsealed,
+    unseal_line,
 )
 from tests.support.events import MOMENT, iteration_ended, run_started, spawned, updated
 
@@ -114,7 +114,7 @@ def test_garbage_is_refused(garbage: bytes) -> None:
     with pytest.raises(BadRecord):
         decode(garbage, 1, NO_HASH)
     with pytest.raises(BadRecord):
-        unsealed(garbage)
+        unseal_line(garbage)
 
 
 def test_older_records_are_migrated_step_by_step() -> None:

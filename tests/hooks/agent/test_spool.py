@@ -13,7 +13,7 @@ from guard.core.base.fields import parse_document
 from guard.core.config.resolve import Resolved
 from guard.core.config.settings import Settings
 from guard.core.hooks.payload import HookCall
-from guard.git.locate import at
+from guard.git.locate import repository_at
 from guard.hooks import faults, spool
 from guard.hooks.agent import payload
 from guard.hooks.spool import NotSpooled
@@ -126,7 +126,7 @@ def test_an_index_that_makes_no_sense_is_passed_over(
 def known(root: Path) -> Path:
     """A repository that guard has in its index of work trees."""
     git(root.parent, "init", "-q", root.name)
-    ensure(choose(at(root), None, Resolved(Settings(), {}, ()), os.environ), os.environ)
+    ensure(choose(repository_at(root), None, Resolved(Settings(), {}, ()), os.environ), os.environ)
     return root
 
 
