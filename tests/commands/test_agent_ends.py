@@ -511,7 +511,7 @@ def test_two_runs_without_a_name_in_two_work_trees_have_two(
         until(_has_started)
         words = ("run", "--task", "T1", "--no-probe", "--no-wait", "--", "true")
         second = run(*words, cwd=tmp_path / "other")
-        assert (second.code, "this agent is agent-2" in second.err) == (10, True)
+        assert (second.code, "this agent is called agent-2" in second.err) == (10, True)
     finally:
         gate.touch()
         running.wait(90)

@@ -133,8 +133,8 @@ def test_what_reads_guards_output_is_not_the_agents(between: str, repository: Pa
     code = f"""
 import os, sys, time
 from pathlib import Path
-from guard.iteration.process_watch import Marked, Watch
-watch = Watch(Marked(root=Path({str(repository)!r}), since={time.time()!r}))
+from guard.iteration.process_watch import ProcessMark, ProcessWatch
+watch = ProcessWatch(ProcessMark(root=Path({str(repository)!r}), since={time.time()!r}))
 until = time.monotonic() + 20
 while (found := watch.look()) and time.monotonic() < until:
     time.sleep(0.1)

@@ -243,7 +243,7 @@ def test_a_session_that_nobody_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["--help", "-x", "a b", "a\n", "a" * 129])
 def test_what_is_no_model_becomes_no_argument(model: str, tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="no name of a model"):
+    with pytest.raises(WrongUsage, match="not the name of a model"):
         asked(tmp_path, "claude", model=model)
 
 
