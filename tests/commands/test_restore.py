@@ -127,8 +127,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "an unknown path": (["latest", "edited.tx"], "did you mean edited.txt"),
     "a path by its last name": (["latest", "inside.txt"], "did you mean folder/inside.txt?"),
     "a path outside": (["latest", "../x"], "leads out of the work tree"),
-    "both places": (["latest", "--to", "x", "--in-place"], "neither"),
-    "staged in place": (["latest", "--staged", "--in-place"], "neither"),
+    "both places": (["latest", "--to", "x", "--in-place"], "cannot be combined"),
+    "staged in place": (["latest", "--staged", "--in-place"], "cannot be combined"),
     "staged compared": (
         ["latest", "--staged", "--diff"],
         "--diff cannot be combined with --staged",
