@@ -50,7 +50,9 @@ def command(
     scopes = {"user": user, "project": project, "local": local}
     refuse_foreign_options(agent, scopes, plugin, bool(hooks or shared))
     if agent == git_asked.AGENT:
-        done = git_asked.install_git_hooks(guard, hooks, shared=shared, dry_run=dry_run, told=told)
+        done = git_asked.install_git_hooks(
+            guard, hooks, shared=shared, dry_run=dry_run, command=told
+        )
         guard.output.document(done, form, git_asked.text)
         return
     wanted = install_target(guard, agent, scopes, plugin, told)

@@ -1,1 +1,1 @@
-"""The agents' own settings files: guard's hooks put into them, taken out of them, and looked after."""
+"""Put guard's hooks into agents' settings and among git's hooks, take them out, and check them."""

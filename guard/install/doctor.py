@@ -1,4 +1,4 @@
-"""For `guard doctor`: whether each agent's hooks are installed as they should be, trusted, and called."""
+"""For `guard doctor`: check whether each agent's hooks are installed, trusted and called, and which faults they noted."""
 
 import os
 import shlex
@@ -26,88 +26,29 @@ _A_DAY = timedelta(days=1)
 _MOST_TEXT = 200
 
 
-def last_call(guard: Invocation, cli: AgentCli) -> HookFinding:
-    """When a hook of this agent was last called in this work tree."""
-    moments = [one.last_at for one in _calls(guard, cli)]
-    if not moments:
-        return HookFinding("never called here", "start a session here, and look again")
-    return HookFinding(f"last called {_ago(max(moments), guard.clock.now())}")
-
-
-def silent_hooks(guard: Invocation, cli: AgentCli) -> Iterator[DoctorCheck]:
-    """The hooks that every session calls, and that were never called here, though others were.
-
-    It is only a warning if such a session is over: the first one may still be at work.
-    """
-    counts = {one.event: one.count for one in _calls(guard, cli)}
-    kinds = KINDS[cli.agent]
-    due = [event for event in cli.events if kinds[event] in ANSWERED]
-    missing = [event for event in due if event not in counts]
-    if not counts or not missing:
-        return
-    heard = {kinds.get(event) for event in counts}
-    starts = sum(count for event, count in counts.items() if kinds.get(event) == "session_started")
-    is_over = bool(heard & {"stopping", "session_ended"}) or starts > 1
-    found = f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} never called here"
-    hint = "look at the program's own list of its hooks, and into hooks.log, whether it failed"
-    yield health_line(cli, "warning" if is_over else "ok", found, hint if is_over else None)
-
-
-def noted_faults(guard: Invocation) -> Iterator[DoctorCheck]:
-    """What went wrong in hooks of the last day, of all agents and in all work trees."""
-    since = (guard.clock.now() - _A_DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
-    lines = [one for one in faults.read_lines(guard.environ) if one[:4].isdigit() and one >= since]
-    if lines:
-        newest = lines[-1] if len(lines[-1]) <= _MOST_TEXT else f"{lines[-1][:_MOST_TEXT]}…"
-        found = f"{plural(len(lines), 'line')} in the last day; {newest}"
-        hint = f"look into {faults.state_home(guard.environ)}/{faults.LOG}"
-        yield DoctorCheck.of("hook faults", "warning", found, hint)
-
-
-def health_line(cli: AgentCli, state: Health, found: str, hint: str | None) -> DoctorCheck:
-    """What was found of an agent's hooks."""
-    return DoctorCheck.of(f"{cli.agent} hooks", state, found, hint)
-
-
-def _calls(guard: Invocation, cli: AgentCli) -> list[Calls]:
-    with suppress(GuardError):
-        key = guard.workspace.worktree_key
-        known = guard.store.view(HOOKS, key) if key else None
-        return [one for one in (known.calls if known else ()) if one.agent == cli.agent]
-    return []
-
-
-def _ago(moment: datetime, now: datetime) -> str:
-    seconds = max(0, int((now - moment).total_seconds()))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} s ago"
-
-
 def agent_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
-    """One line for each scope that an agent has guard's hooks in; one for an agent that is here and has none."""
+    """Yield a line for each scope in which an agent has guard's hooks, and one for an installed agent CLI without them."""
     repository = guard.repository_if_any
     root = repository.root if repository else None
     for cli in AGENT_CLIS.values():
-        lines = list(_of_host(guard, cli, root))
+        lines = list(_check_scopes(guard, cli, root))
         yield from lines
         if lines:
-            yield from silent_hooks(guard, cli)
+            yield from _silent_hooks(guard, cli)
         if not lines and shutil.which(cli.agent, path=guard.environ.get("PATH", "")):
-            yield health_line(cli, "ok", "not installed", f"guard install {cli.agent}")
-    yield from noted_faults(guard)
+            yield _line(cli, "ok", "not installed", f"guard install {cli.agent}")
+    yield from _noted_faults(guard)
 
 
-def _of_host(guard: Invocation, cli: AgentCli, root: Path | None) -> Iterator[DoctorCheck]:
+def _check_scopes(guard: Invocation, cli: AgentCli, root: Path | None) -> Iterator[DoctorCheck]:
     for scope in cli.scopes:
         if scope == "user" or root is not None:
             with suppress(FileNotFoundError):
-                yield _of_scope(guard, cli, scope, root)
+                yield _check_scope(guard, cli, scope, root)
 
 
-def _of_scope(guard: Invocation, cli: AgentCli, scope: Scope, root: Path | None) -> DoctorCheck:
-    """FileNotFoundError if this scope has no hooks of guard's."""
+def _check_scope(guard: Invocation, cli: AgentCli, scope: Scope, root: Path | None) -> DoctorCheck:
+    """Check one scope; raise a FileNotFoundError if it has no hooks of guard's."""
     path = cli.settings_path(scope, root, guard.environ)
     try:
         real = settings_file.resolve(path, None if scope == "user" else root)
@@ -115,31 +56,31 @@ def _of_scope(guard: Invocation, cli: AgentCli, scope: Scope, root: Path | None)
         program = _program(cli, text or "")
         if text is None or program is None:
             raise FileNotFoundError(path)
-        standings = [
-            _installed(guard, cli, scope, text, program),
+        findings = [
+            _check_file(guard, cli, scope, text, program),
             read_trust(cli, scope, real, root, guard.environ),
-            last_call(guard, cli),
+            _last_call(guard, cli),
         ]
     except (GuardError, ValueError) as error:
-        told = error.message if isinstance(error, GuardError) else f"{path}: {error}"
-        return health_line(cli, "warning", f"{scope}: {told}", "mend the file")
-    found = "; ".join(standing.told for standing in standings if standing)
-    hint = next((standing.hint for standing in standings if standing and standing.hint), None)
-    return health_line(cli, "warning" if hint else "ok", f"{scope}: {found}", hint)
+        problem = error.message if isinstance(error, GuardError) else f"{path}: {error}"
+        return _line(cli, "warning", f"{scope}: {problem}", "fix the file")
+    found = "; ".join(finding.text for finding in findings if finding)
+    hint = next((finding.hint for finding in findings if finding and finding.hint), None)
+    return _line(cli, "warning" if hint else "ok", f"{scope}: {found}", hint)
 
 
 def _program(cli: AgentCli, text: str) -> str | None:
-    """What the hooks in a file call; None if there are none of guard's."""
+    """Return the command that the hooks in a file call; None if none of them is guard's."""
     if cli is OPENCODE:
         return plugins.opencode_command(text) if plugins.is_opencode_plugin(text) else None
     if not text.strip():
         return None
     hooks = merge.own_hooks(text, cli).values()
-    programs = Counter(cli.program(one) for found in hooks for one in found)
+    programs = Counter(cli.program(hook) for found in hooks for hook in found)
     return programs.most_common(1)[0][0] if programs else None
 
 
-def _installed(
+def _check_file(
     guard: Invocation, cli: AgentCli, scope: Scope, text: str, program: str
 ) -> HookFinding:
     again = f"guard install {cli.agent}" + ("" if scope == "project" else f" --{scope}")
@@ -167,3 +108,60 @@ def _exists(guard: Invocation, program: str) -> bool:
     if "/" in name:
         return os.path.isfile(name) and os.access(name, os.X_OK)
     return shutil.which(name, path=guard.environ.get("PATH", "")) is not None
+
+
+def _last_call(guard: Invocation, cli: AgentCli) -> HookFinding:
+    moments = [call.last_at for call in _calls(guard, cli)]
+    if not moments:
+        return HookFinding("never called here", "start a session here, and look again")
+    return HookFinding(f"last called {_ago(max(moments), guard.clock.now())}")
+
+
+def _silent_hooks(guard: Invocation, cli: AgentCli) -> Iterator[DoctorCheck]:
+    """Name the hooks that every session calls, and that were never called here, though others were."""
+    counts = {call.event: call.count for call in _calls(guard, cli)}
+    kinds = KINDS[cli.agent]
+    due = [event for event in cli.events if kinds[event] in ANSWERED]
+    missing = [event for event in due if event not in counts]
+    if not counts or not missing:
+        return
+    called = {kinds.get(event) for event in counts}
+    starts = sum(count for event, count in counts.items() if kinds.get(event) == "session_started")
+    # It is only a warning if such a session is over: the first one may still be at work.
+    is_over = bool(called & {"stopping", "session_ended"}) or starts > 1
+    found = f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} never called here"
+    hint = "look at the program's own list of its hooks, and into hooks.log, whether it failed"
+    yield _line(cli, "warning" if is_over else "ok", found, hint if is_over else None)
+
+
+def _noted_faults(guard: Invocation) -> Iterator[DoctorCheck]:
+    # Of all agents, and in all work trees.
+    since = (guard.clock.now() - _A_DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
+    lines = [
+        line for line in faults.read_lines(guard.environ) if line[:4].isdigit() and line >= since
+    ]
+    if lines:
+        newest = lines[-1] if len(lines[-1]) <= _MOST_TEXT else f"{lines[-1][:_MOST_TEXT]}…"
+        found = f"{plural(len(lines), 'line')} in the last day; {newest}"
+        hint = f"look into {faults.state_home(guard.environ)}/{faults.LOG}"
+        yield DoctorCheck.of("hook faults", "warning", found, hint)
+
+
+def _line(cli: AgentCli, state: Health, found: str, hint: str | None) -> DoctorCheck:
+    return DoctorCheck.of(f"{cli.agent} hooks", state, found, hint)
+
+
+def _calls(guard: Invocation, cli: AgentCli) -> list[Calls]:
+    with suppress(GuardError):
+        key = guard.workspace.worktree_key
+        known = guard.store.view(HOOKS, key) if key else None
+        return [call for call in (known.calls if known else ()) if call.agent == cli.agent]
+    return []
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    seconds = max(0, int((now - moment).total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"

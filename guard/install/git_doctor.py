@@ -1,4 +1,4 @@
-"""For `guard doctor`: which of git's hooks are guard's, whether they are current, and what came past them."""
+"""For `guard doctor`: check which of git's hooks are guard's and current, and which commits came past them."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from guard.install import git_scripts
 from guard.install.git_hooks import folder_in_use
 
 _NAME = "git hooks"
-_TOLD = {
+_PROBLEMS = {
     "older": "of another version of guard",
     "newer": "of a newer guard",
     "changed": "changed by hand",
@@ -21,23 +21,28 @@ _TOLD = {
 
 
 def git_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
-    """One line for all hooks, and one for what was committed past them."""
+    """Yield one line for all hooks, and one for each kind of commits that came past them."""
     repository = guard.repository_if_any
     if repository is None or not repository.git_dir_exists:
         return
     folder = folder_in_use(repository, guard.environ)
     present = [event for event in GIT_HOOKS if (folder / event).is_file()]
-    scripts = {event: git_scripts.read_script(event, _data(folder / event)) for event in present}
+    scripts = {event: git_scripts.read_script(event, _read(folder / event)) for event in present}
     ours = [event for event, script in scripts.items() if script.kind != "other"]
     others = [event for event in present if event not in ours]
     found = (
         f"guard's: {', '.join(ours) or 'none'}; others: {', '.join(others) or 'none'} ({folder})"
     )
-    odd = [f"{event} is {_TOLD[one.kind]}" for event, one in scripts.items() if one.kind in _TOLD]
+    odd = [
+        f"{event} is {_PROBLEMS[script.kind]}"
+        for event, script in scripts.items()
+        if script.kind in _PROBLEMS
+    ]
     odd += [
-        f"{event} calls {one.program}, which is not there"
-        for event, one in scripts.items()
-        if one.program and shutil.which(one.program, path=guard.environ.get("PATH", "")) is None
+        f"{event} calls {script.program}, which is not there"
+        for event, script in scripts.items()
+        if script.program
+        and shutil.which(script.program, path=guard.environ.get("PATH", "")) is None
     ]
     if odd:
         yield DoctorCheck.of(_NAME, "warning", "; ".join([found, *odd]), "guard install git")
@@ -47,7 +52,7 @@ def git_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
         yield DoctorCheck.of(_NAME, "ok", sentence)
 
 
-def _data(path: Path) -> bytes:
+def _read(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:

@@ -1,4 +1,4 @@
-"""Git's hooks: guard's scripts put where git looks for them, and taken away again.
+"""Put guard's scripts where git looks for its hooks, and take them away again.
 
 A hook that was there is kept beside guard's, and called first. Each change is planned before anything is written.
 """
@@ -26,32 +26,32 @@ Step = Literal["install", "upgrade", "unchanged", "remove", "restore", "absent",
 
 @dataclass(frozen=True)
 class HookStep:
-    """What is to be done about one hook."""
+    """What to do about one hook."""
 
     event: str
     step: Step
     chained: bool
-    """Whether a hook of somebody else's is kept beside it, and called first."""
+    """Whether a foreign hook is kept beside it, and called first."""
     why: str = ""
-    """Why it is left as it is."""
+    """Why the hook is left as it is."""
 
 
 def folder_in_use(repository: Repository, environ: Environ) -> Path:
-    """Where git looks for the hooks, whoever else does."""
-    told = read_config("core.hooksPath", repository.git_dir, environ, "path")
-    return repository.root / told if told else repository.common_dir / "hooks"
+    """Return the folder where git looks for the hooks."""
+    hooks_path = read_config("core.hooksPath", repository.git_dir, environ, "path")
+    return repository.root / hooks_path if hooks_path else repository.common_dir / "hooks"
 
 
 def writable_folder(repository: Repository, environ: Environ, *, shared: bool) -> Path:
-    """The folder for the hooks of this work tree; an error where guard has no business."""
+    """Return the folder for the hooks of this work tree; raise an error if guard should not write there."""
     if not repository.git_dir_exists:
-        raise RepositoryProblem(f"{repository.git_dir} is gone", "bring it back first")
+        raise RepositoryProblem(f"{repository.git_dir} is gone", "restore it first")
     folder = Path(os.path.realpath(folder_in_use(repository, environ)))
     owned = (repository.root, repository.common_dir)
     if not shared and not any(folder.is_relative_to(os.path.realpath(one)) for one in owned):
         raise Refused(
             f"core.hooksPath leads to {folder}, which other repositories may share",
-            "`--shared` installs there all the same; or unset core.hooksPath for this repository",
+            "pass `--shared` to install there all the same, or unset core.hooksPath for this repository",
         )
     if folder.exists() and not folder.is_dir():
         raise ConfigProblem(f"{folder} is not a folder", "move it away, or unset core.hooksPath")
@@ -64,21 +64,21 @@ def writable_folder(repository: Repository, environ: Environ, *, shared: bool) -
 
 
 def plan_install(folder: Path, events: Sequence[str], program: str) -> list[HookStep]:
-    """What an installation would do; an error, before anything is changed, for what guard does not know."""
-    return [_planned(folder, event, program) for event in events]
+    """Plan an installation; raise an error, before anything is changed, if a file is in its way."""
+    return [_plan_step(folder, event, program) for event in events]
 
 
-def _planned(folder: Path, event: str, program: str) -> HookStep:
+def _plan_step(folder: Path, event: str, program: str) -> HookStep:
     path, kept = folder / event, folder / (event + KEPT)
     chained = os.path.lexists(kept)
     if not os.path.lexists(path):
         return HookStep(event, "install", chained)
-    script = _script(path, event)
+    script = _read_script(path, event)
     if script.kind == "other":
         if chained:
             raise Refused(
                 f"{path} is not guard's, and {kept.name} is there too",
-                f"move {kept} away if nobody needs it, then install again",
+                f"move {kept} away if it is not needed, then install again",
             )
         return HookStep(event, "install", chained=True)
     if script.kind == "newer":
@@ -93,24 +93,23 @@ def _planned(folder: Path, event: str, program: str) -> HookStep:
 
 
 def install(folder: Path, events: Sequence[str], program: str) -> tuple[HookStep, ...]:
-    """Put the scripts there."""
     settings_file.make_folders(settings_file.folders_to_make(folder / "any"))
     with settings_file.lock_folder(folder):
         plan = plan_install(folder, events, program)
-        for one in plan:
-            if one.step in ("install", "upgrade"):
-                _put(folder, one, program)
+        for step in plan:
+            if step.step in ("install", "upgrade"):
+                _write(folder, step, program)
     return tuple(plan)
 
 
-def _put(folder: Path, one: HookStep, program: str) -> None:
-    path, kept = folder / one.event, folder / (one.event + KEPT)
-    temporary = folder / f".{one.event}.guard.tmp"
+def _write(folder: Path, step: HookStep, program: str) -> None:
+    path, kept = folder / step.event, folder / (step.event + KEPT)
+    temporary = folder / f".{step.event}.guard.tmp"
     try:
         temporary.unlink(missing_ok=True)
-        temporary.write_bytes(git_scripts.render_script(one.event, program))
+        temporary.write_bytes(git_scripts.render_script(step.event, program))
         temporary.chmod(_MODE)
-        if one.step == "install" and os.path.lexists(path):
+        if step.step == "install" and os.path.lexists(path):
             # Renamed, so that bytes, mode and links stay as they are.
             os.rename(path, kept)
         os.replace(temporary, path)
@@ -123,17 +122,16 @@ def _put(folder: Path, one: HookStep, program: str) -> None:
 
 
 def plan_removal(folder: Path, events: Sequence[str]) -> list[HookStep]:
-    """What taking the scripts away would do."""
-    return [_removal(folder, event) for event in events]
+    return [_plan_removal_step(folder, event) for event in events]
 
 
-def _removal(folder: Path, event: str) -> HookStep:
+def _plan_removal_step(folder: Path, event: str) -> HookStep:
     path, kept = folder / event, folder / (event + KEPT)
     chained = os.path.lexists(kept)
     if not os.path.lexists(path):
         # An installation that was cut off had put the hook aside already.
         return HookStep(event, "restore" if chained else "absent", chained)
-    kind = _script(path, event).kind
+    kind = _read_script(path, event).kind
     if kind == "other" and chained:
         # Another program was installed over guard's, and may have kept guard's under a name of its own.
         return HookStep(event, "left", chained, f"it is not guard's, and {kept.name} is there too")
@@ -146,25 +144,25 @@ def _removal(folder: Path, event: str) -> HookStep:
 
 
 def uninstall(folder: Path, events: Sequence[str]) -> tuple[HookStep, ...]:
-    """Take the scripts away; what was there before them is there again."""
+    """Remove the scripts, and restore the hooks from before."""
     if not folder.is_dir():
         return tuple(HookStep(event, "absent", chained=False) for event in events)
     with settings_file.lock_folder(folder):
         plan = plan_removal(folder, events)
-        for one in plan:
-            path = folder / one.event
+        for step in plan:
+            path = folder / step.event
             try:
-                if one.step == "remove":
+                if step.step == "remove":
                     path.unlink()
-                elif one.step == "restore":
-                    os.replace(folder / (one.event + KEPT), path)
+                elif step.step == "restore":
+                    os.replace(folder / (step.event + KEPT), path)
             except OSError as error:
                 raise ConfigProblem(f"cannot change {path}: {error.strerror}") from None
     return tuple(plan)
 
 
-def _script(path: Path, event: str) -> git_scripts.Script:
-    """What lies there; a link is somebody else's, wherever it leads."""
+def _read_script(path: Path, event: str) -> git_scripts.Script:
+    """Read the script at a path; a link is foreign, wherever it leads."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         return git_scripts.Script("other")

@@ -1,4 +1,4 @@
-"""`guard install git` and `guard uninstall git`: what the options ask for, and what is said about it."""
+"""Install and uninstall git's hooks as the options ask, and report what was done."""
 
 import os
 import shlex
@@ -31,12 +31,12 @@ _DONE = {
 
 
 def install_git_hooks(
-    guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool, told: str | None
+    guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool, command: str | None
 ) -> GitHooksReport:
-    """Install the hooks, or say what that would do."""
+    """Install the hooks, or with `dry_run` report what that would do."""
     events = [event for event in GIT_HOOKS if event in named or not named]
     folder = git_hooks.writable_folder(guard.repository, guard.environ, shared=shared)
-    called = _program(guard, told)
+    called = _program(guard, command)
     if dry_run:
         plan: Sequence[HookStep] = git_hooks.plan_install(folder, events, called)
     else:
@@ -48,7 +48,7 @@ def install_git_hooks(
 def uninstall_git_hooks(
     guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool
 ) -> GitHooksReport:
-    """Take the hooks away, or say what that would do."""
+    """Remove the hooks, or with `dry_run` report what that would do."""
     events = [event for event in GIT_HOOKS if event in named or not named]
     folder = git_hooks.writable_folder(guard.repository, guard.environ, shared=shared)
     if dry_run:
@@ -59,11 +59,14 @@ def uninstall_git_hooks(
     return _report("uninstall", folder, plan, dry_run, None, ())
 
 
-def _program(guard: Invocation, told: str | None) -> str:
-    """One path or name: the scripts look for it before they call it."""
-    words = shlex.split(check_command(told) if told else own_path(guard.environ))
-    if len(words) > 1 and told:
-        raise WrongUsage("--command should be one program for git's hooks", "name a script")
+def _program(guard: Invocation, command: str | None) -> str:
+    # One path or name: the scripts look for it before they call it.
+    words = shlex.split(check_command(command) if command else own_path(guard.environ))
+    if len(words) > 1 and command:
+        raise WrongUsage(
+            "--command should be one program for git's hooks",
+            "put the command into a script, and name that",
+        )
     return words[0] if len(words) == 1 else "guard"
 
 
@@ -115,7 +118,6 @@ def _report(
 
 
 def text(report: GitHooksReport) -> str:
-    """The report for people."""
     would = "would be " if report.dry_run else ""
     lines = [f"{report.folder}:"]
     for one in report.hooks:

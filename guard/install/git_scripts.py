@@ -1,7 +1,7 @@
-"""The scripts for git's hooks: how guard's are written, and told from others, from older ones and from changed ones.
+"""The scripts for git's hooks: render guard's, and tell them from foreign, older and changed ones.
 
-The second line names guard, the hook, the version and, once installed, a digest of all other lines: what a person has changed
-since is not guard's to overwrite.
+The second line names guard, the hook, the version and, once installed, a digest of all other lines: a script that the user has
+changed since is not guard's to overwrite.
 """
 
 import re
@@ -25,7 +25,7 @@ _BY_HAND = frozenset(
         *("ac73ae70a7081fe4", "f8f1ea18f34353b0", "4706daf02c02d62b"),
     }
 )
-"""Digests of older scripts that were meant to be copied by hand, and so have none in them."""
+"""Digests of older scripts that were meant to be copied by hand, and so hold no digest themselves."""
 
 Kind = Literal["current", "older", "newer", "changed", "other"]
 
@@ -36,11 +36,11 @@ class Script:
 
     kind: Kind
     program: str | None = None
-    """What it calls, if it is guard's."""
+    """The program that the script calls, if it is guard's."""
 
 
 def render_script(event: str, program: str) -> bytes:
-    """The script for a hook, calling guard by this path."""
+    """Return the script for a hook, calling guard by this path."""
     template = _template(event)
     line = b"program=" + shlex.quote(program).encode("utf-8", "surrogateescape")
     text = _PROGRAM.sub(lambda _found: line, template, count=1)
@@ -50,7 +50,7 @@ def render_script(event: str, program: str) -> bytes:
 
 
 def read_script(event: str, data: bytes) -> Script:
-    """What these bytes are."""
+    """Tell what the bytes of a hook's file are."""
     found = _LINE.search(data[:1024])
     if found is None or found["name"].decode() != event:
         return Script("other")
@@ -59,9 +59,9 @@ def read_script(event: str, data: bytes) -> Script:
     version, known = int(found["version"]), int(ours["version"])
     if version > known:
         return Script("newer")
-    told = (found["digest"] or b"").decode()
-    is_whole = told == _digest(data) if told else _is_by_hand(event, data)
-    if not is_whole:
+    digest = (found["digest"] or b"").decode()
+    is_unchanged = digest == _digest(data) if digest else _is_by_hand(event, data)
+    if not is_unchanged:
         return Script("changed")
     program = _program(data)
     is_current = version == known and data == render_script(event, program or "guard")
@@ -74,7 +74,7 @@ def _template(event: str) -> bytes:
 
 
 def _digest(data: bytes) -> str:
-    """Over all lines but the one that holds it."""
+    # Over all lines but the one that holds the digest.
     return sha256(_LINE.sub(b"", data, count=1)).hexdigest()[:16]
 
 

@@ -1,7 +1,7 @@
-"""Small changes to the text of a JSON document: everything that is not meant stays as it is, byte for byte.
+"""Make small changes to the text of a JSON document: everything else stays as it is, byte for byte.
 
-What is added and then removed again leaves the text as it was. The one thing that the text cannot tell is what stood between
-the brackets of an object or a list that was empty before; whoever wants that back has to remember it.
+What is added and then removed again leaves the text as it was. Only what stood between the brackets of an object or a list that
+was empty before is not in the text: a caller that wants that back has to remember it.
 """
 
 import json
@@ -16,7 +16,7 @@ _LEADING = re.compile(r"[ \t]*")
 
 
 def add(document: Document, container: Value, key: str | None, data: Any) -> str:
-    """The text with one more entry at the end of an object, or of a list if it has no key."""
+    """Return the text with one more entry at the end of an object, or of a list if `key` is None."""
     text = document.text
     if not container.entries:
         return _add_first(document, container, key, data)
@@ -60,7 +60,7 @@ def _add_first(document: Document, container: Value, key: str | None, data: Any)
 
 
 def remove(document: Document, container: Value, entry: JsonEntry, blank: str = "") -> str:
-    """The text without an entry; `blank` is what stands between the brackets if nothing else does."""
+    """Return the text without an entry; `blank` goes between the brackets if nothing else stands there."""
     text, place = document.text, container.entries.index(entry)
     if len(container.entries) == 1 and not document.has_comments(container.start, entry.start):
         return _remove_only(document, container, entry, blank)
@@ -75,7 +75,7 @@ def remove(document: Document, container: Value, entry: JsonEntry, blank: str = 
     if entry.comma is not None:
         rest = text[entry.end : entry.comma] + text[entry.comma + 1 :]
     if before.text.startswith("//") and not _ENDS_LINE.match(rest):
-        rest = newline(text) + rest  # Or the comment would swallow it.
+        rest = newline(text) + rest  # Otherwise the comment would swallow the rest.
     comma = container.entries[place - 1].comma if place and entry.comma is None else None
     if comma is None:
         return text[: before.end] + rest
@@ -93,7 +93,6 @@ def _remove_only(document: Document, container: Value, entry: JsonEntry, blank: 
 
 
 def replace(document: Document, value: Value, data: Any) -> str:
-    """The text with other data in the place of a value."""
     text = document.text
     old = text[value.start : value.end]
     indent = _indent(text, value.start)
@@ -107,24 +106,22 @@ def replace(document: Document, value: Value, data: Any) -> str:
 
 
 def interior(document: Document, container: Value) -> str | None:
-    """What stands between the brackets of a container without entries; None if it has some, or comments."""
+    """Return what stands between the brackets of an empty container; None if it has entries or comments."""
     if container.entries or document.has_comments(container.start, container.end):
         return None
     return document.text[container.start + 1 : container.end - 1]
 
 
 def render(data: Any) -> str:
-    """A whole new document."""
     return json.dumps(data, indent=_INDENT, ensure_ascii=False) + "\n"
 
 
 def newline(text: str) -> str:
-    """How the lines of a text end."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
 def unit(document: Document) -> str:
-    """By how much the document indents what stands in an object."""
+    """Return the indentation that the document uses for the entries of an object."""
     entries = document.root.entries
     if entries and "\n" in document.text[document.root.start : entries[0].start]:
         return _indent(document.text, entries[0].start) or _INDENT
@@ -132,7 +129,6 @@ def unit(document: Document) -> str:
 
 
 def _indent(text: str, place: int) -> str:
-    """The blanks at the beginning of the line that this place is on."""
     found = _LEADING.match(text, text.rfind("\n", 0, place) + 1)
     return found[0] if found else ""
 
@@ -152,11 +148,9 @@ def _name(key: str | None, colon: str) -> str:
 
 
 def _is_one_line(document: Document) -> bool:
-    """Whether the document has something in it and is on one line."""
     root = document.root
     return bool(root.entries) and "\n" not in document.text[root.start : root.end]
 
 
 def _is_tight(document: Document) -> bool:
-    """Whether the document is on one line, without blanks."""
     return _is_one_line(document) and '":' in document.text and '": ' not in document.text

@@ -1,4 +1,4 @@
-"""JSON as people write it in settings files, with comments and trailing commas, and the place of each value in the text."""
+"""Parse JSON as people write it in settings files, with comments and trailing commas, and keep the place of each value."""
 
 import json
 import re
@@ -33,21 +33,20 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value, and where it stands; what it holds, if it is an object or a list."""
+    """A value and its place in the text; its entries, if it is an object or a list."""
 
     start: int
     end: int
     data: Any
     entries: "tuple[JsonEntry, ...]" = ()
 
-    def named(self, key: str) -> "Value | None":
-        """The value of this key of an object."""
+    def get(self, key: str) -> "Value | None":
         return next((entry.value for entry in self.entries if entry.key == key), None)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonEntry:
-    """A key with its value, or one item of a list; where it begins, and where the comma after it stands, if one does."""
+    """A key with its value, or one item of a list; where it begins, and the place of the comma after it, if any."""
 
     key: str | None
     start: int
@@ -61,28 +60,26 @@ class JsonEntry:
 
 @dataclass(frozen=True)
 class Document:
-    """A text, and the one value in it."""
+    """A text and the one value in it."""
 
     text: str
     root: Value
     solid: tuple[Token, ...]
-    """All tokens, comments too, but no blanks."""
+    """All tokens and comments, without blanks."""
 
     @cached_property
     def _starts(self) -> list[int]:
         return [token.start for token in self.solid]
 
     def solid_before(self, place: int) -> Token:
-        """The last token that begins before this place."""
         return self.solid[bisect_right(self._starts, place - 1) - 1]
 
     def has_comments(self, start: int, end: int) -> bool:
-        """Whether there is a comment between these places."""
         return any(token.kind == "comment" and start <= token.start < end for token in self.solid)
 
 
 def parse(text: str) -> Document:
-    """The document in a text; a ValueError that names the line otherwise."""
+    """Parse a text; raise a ValueError that names the line if it is not JSON."""
     solid = tuple(token for token in _tokens(text) if token.kind != "blank")
     parser = _Parser(text, [token for token in solid if token.kind != "comment"])
     return Document(text, parser.document(), solid)

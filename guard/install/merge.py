@@ -1,4 +1,4 @@
-"""Guard's hooks put into the text of a settings file, and taken out of it: everything else stays as it is."""
+"""Add guard's hooks to the text of a settings file, and remove them: everything else stays as it is."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,27 +13,27 @@ HOOKS = "hooks"
 
 @dataclass(frozen=True)
 class Origin:
-    """What a file was before guard's hooks came into it, as far as the file itself does not tell."""
+    """What a file was before guard added its hooks, as far as the file itself does not tell."""
 
     created: bool = False
     """Whether there was no file."""
     blank: str | None = None
-    """What was in it, if there was nothing but blanks."""
+    """Its text, if that was only blanks."""
     bare: bool = False
-    """Whether there was nothing but comments in it, so that what the file has to hold besides the hooks came with them."""
+    """Whether it held only comments: then guard also added what the file has to hold besides the hooks."""
     empty: Mapping[str, str] = field(default_factory=dict)
-    """What stood between the brackets of those on the way that were empty: `` for the whole, `hooks`, `hooks.EVENT`."""
+    """The text between the brackets of empty objects on the way to the hooks: `` is the whole, `hooks`, `hooks.EVENT`."""
 
 
 def add_hooks(text: str | None, cli: AgentCli, command: str) -> str:
-    """The text with guard's hooks in it, and none of them twice; a ValueError if it does not fit."""
+    """Return the text with guard's hooks in it, none of them twice; raise a ValueError if the text does not fit."""
     if text is None or not text.strip("\ufeff \t\r\n"):
         return json_edit.render({**cli.skeleton, HOOKS: cli.hooks(command)})
-    document = _checked(parse(text), cli)
+    document = _check(parse(text), cli)
     if not document.root.entries:
         for key, value in cli.skeleton.items():
             document = parse(json_edit.add(document, document.root, key, value))
-    hooks = document.root.named(HOOKS)
+    hooks = document.root.get(HOOKS)
     if hooks is None:
         return json_edit.add(document, document.root, HOOKS, cli.hooks(command))
     for event in cli.events:
@@ -45,10 +45,10 @@ def add_hooks(text: str | None, cli: AgentCli, command: str) -> str:
 
 
 def remove_hooks(text: str, cli: AgentCli, origin: Origin | None) -> str | None:
-    """The text without guard's hooks; None if there should be no file."""
+    """Return the text without guard's hooks; None if there should be no file."""
     if not text.strip("\ufeff \t\r\n"):
         return text
-    document = _checked(parse(text), cli)
+    document = _check(parse(text), cli)
     present = list(_events(document, cli))
     if not present:
         return text
@@ -56,18 +56,18 @@ def remove_hooks(text: str, cli: AgentCli, origin: Origin | None) -> str | None:
     for event in present:
         document = _without_event(document, cli, event, known)
     document = _without_hooks(document, known)
-    return _left(document, cli, known)
+    return _remainder(document, cli, known)
 
 
 def read_origin(text: str | None, cli: AgentCli) -> Origin:
-    """What has to be remembered of a file before guard's hooks come into it."""
+    """Return what has to be remembered of a file before guard adds its hooks."""
     if text is None:
         return Origin(created=True)
     if not text.strip("\ufeff \t\r\n"):
         return Origin(blank=text)
     document = parse(text)
     places = {"": document.root}
-    hooks = document.root.named(HOOKS)
+    hooks = document.root.get(HOOKS)
     if hooks is not None:
         places[HOOKS] = hooks
         places |= {f"{HOOKS}.{entry.key}": entry.value for entry in hooks.entries}
@@ -82,8 +82,8 @@ def read_origin(text: str | None, cli: AgentCli) -> Origin:
 
 
 def own_hooks(text: str, cli: AgentCli) -> dict[str, list[Any]]:
-    """By event, the hooks of guard's that a text has."""
-    document = _checked(parse(text), cli)
+    """Return the hooks of guard's in a text, by event."""
+    document = _check(parse(text), cli)
     hooks = document.root.data.get(HOOKS, {})
     return {
         event: [one for item in hooks[event] for one in cli.handlers_in(item) if cli.is_ours(one)]
@@ -92,8 +92,8 @@ def own_hooks(text: str, cli: AgentCli) -> dict[str, list[Any]]:
 
 
 def foreign_calls(text: str, cli: AgentCli) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Hooks of somebody else's that call guard too: the event that they stand under, their line, and what they call it for."""
-    hooks = _checked(parse(text), cli).root.data.get(HOOKS, {})
+    """Yield the foreign hooks that call guard too: their event, their line, and the events that they call guard for."""
+    hooks = _check(parse(text), cli).root.data.get(HOOKS, {})
     for event, items in hooks.items():
         for item in items if isinstance(items, list) else ():
             for one in cli.handlers_in(item):
@@ -102,8 +102,8 @@ def foreign_calls(text: str, cli: AgentCli) -> Iterator[tuple[str, str, tuple[st
 
 
 def covered_events(text: str, cli: AgentCli) -> set[str]:
-    """The events for which guard is called by somebody else's hooks."""
-    hooks = _checked(parse(text), cli).root.data.get(HOOKS, {})
+    """Return the events for which foreign hooks call guard."""
+    hooks = _check(parse(text), cli).root.data.get(HOOKS, {})
     return {event for event in cli.events if _is_covered(cli, event, hooks.get(event, []))}
 
 
@@ -117,8 +117,8 @@ def _is_covered(cli: AgentCli, event: str, items: list[Any]) -> bool:
     )
 
 
-def _checked(document: Document, cli: AgentCli) -> Document:
-    """The document, if the way to the hooks is made of what it should be made of."""
+def _check(document: Document, cli: AgentCli) -> Document:
+    """Return the document; raise a ValueError if an object or list on the way to the hooks is something else."""
     root = document.root.data
     if not isinstance(root, dict):
         raise ValueError("it should be an object")
@@ -135,7 +135,7 @@ def _checked(document: Document, cli: AgentCli) -> Document:
 
 
 def _events(document: Document, cli: AgentCli) -> Iterator[str]:
-    """The events under which there is a hook of guard's."""
+    """Yield the events that have a hook of guard's."""
     for event, items in document.root.data.get(HOOKS, {}).items():
         if isinstance(items, list) and any(
             cli.is_ours(one) for item in items for one in cli.handlers_in(item)
@@ -143,21 +143,21 @@ def _events(document: Document, cli: AgentCli) -> Iterator[str]:
             yield event
 
 
-def _hooks(document: Document) -> Value:
-    found = document.root.named(HOOKS)
+def _hooks_value(document: Document) -> Value:
+    found = document.root.get(HOOKS)
     assert found is not None
     return found
 
 
 def _items(document: Document, event: str) -> Value:
-    found = _hooks(document).named(event)
+    found = _hooks_value(document).get(event)
     assert found is not None
     return found
 
 
 def _with_event(document: Document, cli: AgentCli, event: str, command: str) -> Document:
-    hooks, wanted = _hooks(document), cli.item(event, command)
-    items = hooks.named(event)
+    hooks, wanted = _hooks_value(document), cli.item(event, command)
+    items = hooks.get(event)
     if items is None:
         return parse(json_edit.add(document, hooks, event, [wanted]))
     ours = [
@@ -166,10 +166,10 @@ def _with_event(document: Document, cli: AgentCli, event: str, command: str) -> 
         if any(cli.is_ours(one) for one in cli.handlers_in(item))
     ]
     if not ours and _is_covered(cli, event, items.data):
-        return document  # A second one would be called for the same.
+        return document  # A second hook would call guard for the same event.
     if not ours:
         return parse(json_edit.add(document, items, None, wanted))
-    # In its old place, so that what others have there keeps its number: Codex knows approved hooks by it.
+    # In its old place, so that foreign hooks keep their number: Codex knows approved hooks by it.
     kept = next((number for number in ours if _is_only_ours(cli, items.data[number])), None)
     for number in reversed(ours):
         if number != kept:
@@ -187,16 +187,16 @@ def _is_only_ours(cli: AgentCli, item: Any) -> bool:
 def _without_item(
     document: Document, cli: AgentCli, event: str, number: int, origin: Origin
 ) -> Document:
-    """Without guard's hooks in one item of a list, and without the item if it has no others."""
+    # The item itself goes, too, if it has no other hooks.
     items = _items(document, event)
     entry = items.entries[number]
     if _is_only_ours(cli, entry.value.data):
         blank = origin.empty.get(f"{HOOKS}.{event}", "")
         return parse(json_edit.remove(document, items, entry, blank))
-    inner = entry.value.named(HOOKS)
+    inner = entry.value.get(HOOKS)
     while inner and (ours := [one for one in inner.entries if cli.is_ours(one.value.data)]):
         document = parse(json_edit.remove(document, inner, ours[-1]))
-        inner = _items(document, event).entries[number].value.named(HOOKS)
+        inner = _items(document, event).entries[number].value.get(HOOKS)
     return document
 
 
@@ -208,7 +208,7 @@ def _without_event(document: Document, cli: AgentCli, event: str, origin: Origin
     bare = json_edit.interior(document, _items(document, event)) is not None
     if not bare or f"{HOOKS}.{event}" in origin.empty:
         return document
-    hooks = _hooks(document)
+    hooks = _hooks_value(document)
     entry = next(one for one in hooks.entries if one.key == event)
     return parse(json_edit.remove(document, hooks, entry, origin.empty.get(HOOKS, "")))
 
@@ -221,8 +221,8 @@ def _without_hooks(document: Document, origin: Origin) -> Document:
     return parse(json_edit.remove(document, root, entry, origin.empty.get("", "")))
 
 
-def _left(document: Document, cli: AgentCli, origin: Origin) -> str | None:
-    """What becomes of a file when guard's hooks are out of it."""
+def _remainder(document: Document, cli: AgentCli, origin: Origin) -> str | None:
+    """Return the text that is left without guard's hooks; None if the file should go."""
     if origin.bare and document.root.data == dict(cli.skeleton):
         for key in cli.skeleton:
             entry = next(one for one in document.root.entries if one.key == key)

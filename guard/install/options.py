@@ -22,19 +22,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class InstallTarget:
-    """One agent and one scope."""
+    """The files of one agent and one scope, and the command that their hooks call."""
 
     cli: AgentCli
     scope: Scope
     root: Path | None
-    """The repository, for what has to stay in it."""
+    """The folder that the files have to stay in; None for those of the user."""
     pieces: tuple[SettingsPiece, ...]
     command: str
     notes: tuple[str, ...]
 
 
 def where_options(function: F) -> F:
-    """The agent, for whom, and whether anything is to be changed."""
+    """Add the options that `guard install` and `guard uninstall` share."""
     for option in reversed(
         (
             click.argument("agent", metavar="AGENT|git", type=click.Choice([*AGENT_CLIS, "git"])),
@@ -99,28 +99,28 @@ def install_target(
 def refuse_foreign_options(
     agent: str, scopes: dict[str, bool], plugin: Path | None, git: bool
 ) -> None:
-    """Options that are for git's hooks alone, or for agents' alone."""
-    told = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
-    if agent == "git" and told:
-        raise WrongUsage(f"--{told[0]} is not for git", "git's hooks are those of the repository")
+    """Raise a WrongUsage for options of git's hooks with an agent, or of agents with git."""
+    named = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
+    if agent == "git" and named:
+        raise WrongUsage(f"--{named[0]} is not for git", "git's hooks are those of the repository")
     if agent != "git" and git:
         raise WrongUsage("--hook and --shared are for git only", "leave them out")
 
 
 def _scope(agent: str, scopes: dict[str, bool], plugin: Path | None) -> Scope:
-    told = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
-    if len(told) > 1:
-        raise WrongUsage(f"--{told[0]} and --{told[1]} exclude each other", "choose one of them")
-    if told and told[0] in ("local", "plugin") and agent != "claude":
-        raise WrongUsage(f"--{told[0]} is for claude only", "leave it out, or use --user")
+    named = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
+    if len(named) > 1:
+        raise WrongUsage(f"--{named[0]} and --{named[1]} exclude each other", "choose one of them")
+    if named and named[0] in ("local", "plugin") and agent != "claude":
+        raise WrongUsage(f"--{named[0]} is for claude only", "leave it out, or use --user")
     scopes_by_name: dict[str, Scope] = {"user": "user", "local": "local", "plugin": "plugin"}
-    return scopes_by_name.get(told[0], "project") if told else "project"
+    return scopes_by_name.get(named[0], "project") if named else "project"
 
 
-def _command(guard: Invocation, scope: Scope, told: str | None) -> tuple[str, tuple[str, ...]]:
-    """How the hooks call guard, and what to say about that."""
-    if told is not None:
-        return check_command(told), ()
+def _command(guard: Invocation, scope: Scope, named: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the command by which the hooks call guard, and notes on it."""
+    if named is not None:
+        return check_command(named), ()
     if scope in ("user", "local"):
         return own_path(guard.environ), ()
     name = name_on_path(guard.environ)
@@ -134,7 +134,6 @@ def _command(guard: Invocation, scope: Scope, told: str | None) -> tuple[str, tu
 def report(
     target: InstallTarget, changes: list[SettingsFileChange], action: str, *, dry_run: bool
 ) -> InstallReport:
-    """What was done, or would be."""
     installing = action == "install"
     changed = any(change.is_change for change in changes)
     notes = [note for change in changes for note in change.notes]
@@ -154,7 +153,7 @@ def report(
 
 
 def text(report: InstallReport) -> str:
-    """The report for people: the difference first."""
+    """Render a report for people, the difference first."""
     lines = [visible(line.replace("\t", "    ")) for line in report.diff.split("\n") if line]
     done = {True: "written", False: "removed from it"}[report.action == "install"]
     if not report.changed:

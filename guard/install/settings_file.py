@@ -1,11 +1,11 @@
-"""Settings files on the disk: read whole, replaced at once, and never outside of where they may lie."""
+"""Read and replace settings files: whole, in one step, and never outside of the repository they belong to."""
 
 import errno
 import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,11 +16,9 @@ MOST_BYTES = 1024 * 1024
 _LOCK_SECONDS, _PAUSE_SECONDS = 10.0, 0.02
 _MADE_MODE = 0o644
 
-Transform = Callable[[str | None], str | None]
-
 
 def resolve(path: Path, root: Path | None) -> Path:
-    """Where a file really lies; links are followed, but for a project's not out of it."""
+    """Return the path with all links followed; raise an error if a project's file leads out of the project."""
     try:
         found = Path(os.path.realpath(path))
         if root is not None and not found.is_relative_to(os.path.realpath(root)):
@@ -29,12 +27,12 @@ def resolve(path: Path, root: Path | None) -> Path:
                 "replace the link by a file, or install for the user: --user",
             )
     except (OSError, ValueError) as error:
-        raise ConfigProblem(f"{path}: {error}", "mend it, or move it away") from None
+        raise ConfigProblem(f"{path}: {error}", "fix it, or move it away") from None
     return found
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a settings file, or None if there is none."""
+    """Return the text of a settings file; None if there is no file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -43,25 +41,24 @@ def read_text(path: Path) -> str | None:
         raise _cannot("read", path, error) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         close(descriptor)
-        raise ConfigProblem(f"{path} is not a regular file", "mend it, or move it away")
+        raise ConfigProblem(f"{path} is not a regular file", "fix it, or move it away")
     with open(descriptor, "rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise ConfigProblem(f"{path} is larger than {MOST_BYTES} bytes", "mend it, or move it away")
+        raise ConfigProblem(f"{path} is larger than {MOST_BYTES} bytes", "fix it, or move it away")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise ConfigProblem(f"{path} is not UTF-8: {error.reason}", "mend it") from None
+        raise ConfigProblem(f"{path} is not UTF-8: {error.reason}", "convert it to UTF-8") from None
 
 
 def folders_to_make(path: Path) -> tuple[Path, ...]:
-    """The folders above a file that are not there yet, the outermost first."""
+    """Return the missing folders above a file, the outermost first."""
     missing = [folder for folder in path.parents if not folder.exists()]
     return tuple(reversed(missing))
 
 
 def make_folders(folders: tuple[Path, ...]) -> None:
-    """Make them; one that appeared meanwhile is as good."""
     for folder in folders:
         try:
             folder.mkdir(exist_ok=True)
@@ -70,7 +67,7 @@ def make_folders(folders: tuple[Path, ...]) -> None:
 
 
 def remove_folders(folders: tuple[Path, ...]) -> None:
-    """Remove those that are empty, the innermost first."""
+    """Remove the empty ones among these folders, the innermost first."""
     for folder in reversed(folders):
         with suppress(OSError):
             folder.rmdir()
@@ -78,7 +75,7 @@ def remove_folders(folders: tuple[Path, ...]) -> None:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Keep other calls of guard away from the files of a folder, by a lock that leaves nothing behind."""
+    """Lock a folder against other guard processes; the lock leaves no file behind."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -105,12 +102,12 @@ def _lock(descriptor: int, folder: Path) -> None:
 
 
 def replace_text(path: Path, before: str | None, after: str | None) -> None:
-    """Put the new text in the place of the old one at once, or remove the file; whoever reads sees the one or the other."""
+    """Replace the text of a file in one step, or remove the file; a reader sees the old or the new."""
     status = _status(path)
     if status is not None and not status.st_mode & 0o222:
         raise ConfigProblem(f"{path} is read-only", f"make it writable: chmod u+w {path}")
     if read_text(path) != before:
-        raise StoreUnavailable(f"{path} was changed by somebody else meanwhile", "try again")
+        raise StoreUnavailable(f"{path} was changed by another program meanwhile", "try again")
     try:
         if after is None:
             path.unlink(missing_ok=True)
@@ -130,7 +127,7 @@ def _write(path: Path, data: bytes, status: os.stat_result | None) -> None:
     try:
         try:
             if status is not None:
-                _take_over(descriptor, path, status)
+                _copy_owner(descriptor, path, status)
             write_all(descriptor, data)
             os.fsync(descriptor)
         finally:
@@ -142,8 +139,8 @@ def _write(path: Path, data: bytes, status: os.stat_result | None) -> None:
         raise
 
 
-def _take_over(descriptor: int, path: Path, status: os.stat_result) -> None:
-    """Owner and permissions of the file that is replaced."""
+def _copy_owner(descriptor: int, path: Path, status: os.stat_result) -> None:
+    # The new file gets the owner and the permissions of the old one.
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
         try:

@@ -1,4 +1,4 @@
-"""Whether an agent's program calls hooks that it found: what its own files say about trust. Guard only reads them."""
+"""Read whether an agent CLI trusts the hooks in a file, from its own files. Guard never writes those."""
 
 import json
 import os
@@ -19,16 +19,16 @@ _CODEX_HINT = "open `codex` here and approve them in `/hooks`"
 
 @dataclass(frozen=True)
 class HookFinding:
-    """How it stands with hooks, and what to do about it where something stands in their way."""
+    """One finding about an agent's hooks, with what to do if something is wrong."""
 
-    told: str
+    text: str
     hint: str | None = None
 
 
 def read_trust(
     cli: AgentCli, scope: Scope, path: Path, root: Path | None, environ: Environ
 ) -> HookFinding | None:
-    """Whether the hooks in a file are trusted; None where no trust is asked for."""
+    """Tell whether the hooks in a file are trusted; None if the agent CLI asks for no trust."""
     if cli.agent == "codex":
         return _codex(cli, scope, path, root, environ)
     if scope == "user" or root is None:
@@ -70,7 +70,7 @@ def _codex(
 
 
 def _codex_hooks(cli: AgentCli, path: Path) -> Iterator[tuple[str, str]]:
-    """Guard's hooks in a file by the keys that Codex gives them, with the hashes by which it knows them."""
+    """Yield guard's hooks in a file: the key that Codex gives each, and the hash by which it knows it."""
     text = settings_file.read_text(path)
     hooks = jsonc.parse(text).root.data.get("hooks", {}) if text else {}
     for event, groups in hooks.items():
@@ -95,14 +95,14 @@ def _codex_hash(label: str, group: dict[str, Any], handler: dict[str, Any]) -> s
 
 def _gemini(cli: AgentCli, root: Path, environ: Environ) -> HookFinding:
     folder = cli.user_folder(environ)
-    told = environ.get("GEMINI_CLI_TRUST_WORKSPACE")
-    if told == "true":
+    variable = environ.get("GEMINI_CLI_TRUST_WORKSPACE")
+    if variable == "true":
         return HookFinding("trusted by GEMINI_CLI_TRUST_WORKSPACE")
     enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
-    if told != "false" and enabled is False:
+    if variable != "false" and enabled is False:
         return HookFinding("trusted: folder trust is switched off")
     rules = environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or folder / "trustedFolders.json"
-    if told != "false" and _by_rules(_json(Path(rules)), root):
+    if variable != "false" and _is_trusted(_json(Path(rules)), root):
         return HookFinding("trusted")
     hint = "trust the folder in an interactive session, or set GEMINI_CLI_TRUST_WORKSPACE=true"
     return HookFinding("folder not trusted", hint)
@@ -113,7 +113,7 @@ def _qwen(cli: AgentCli, root: Path, environ: Environ) -> HookFinding | None:
     enabled = _under(_json(folder / "settings.json"), "security", "folderTrust", "enabled")
     if enabled is not True:
         return None
-    if _by_rules(_json(folder / "trustedFolders.json"), root):
+    if _is_trusted(_json(folder / "trustedFolders.json"), root):
         return HookFinding("trusted")
     return HookFinding("folder not trusted", "trust the folder in an interactive session")
 
@@ -129,8 +129,8 @@ def _copilot(cli: AgentCli, root: Path, environ: Environ) -> HookFinding:
     return HookFinding("folder not trusted", hint)
 
 
-def _by_rules(rules: Any, root: Path) -> bool:
-    """By the rule for the longest path that holds the folder."""
+def _is_trusted(rules: Any, root: Path) -> bool:
+    # The rule for the longest path that holds the folder decides.
     best, trusted = -1, False
     for folder, level in rules.items() if isinstance(rules, dict) else ():
         effective = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
@@ -149,7 +149,6 @@ def _is_within(root: Path, folder: str) -> bool:
 
 
 def _under(data: Any, *keys: str) -> Any:
-    """What stands under these keys, one below the other."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data

@@ -64,7 +64,7 @@ def test_codex_lists_the_hooks_and_trusts_what_doctor_takes_for_trusted(
     environ = {"HOME": str(home)}
     found = read_trust(AGENT_CLIS["codex"], "project", path, repository, environ)
     assert found is not None
-    assert found.told == "not trusted"
+    assert found.text == "not trusted"
     approved = "".join(
         f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n'
         for hook in before
@@ -73,4 +73,4 @@ def test_codex_lists_the_hooks_and_trusts_what_doctor_takes_for_trusted(
     assert {hook["trustStatus"] for hook in listed(codex, repository)} == {"trusted"}
     found = read_trust(AGENT_CLIS["codex"], "project", path, repository, environ)
     assert found is not None
-    assert found.told == "trusted"
+    assert found.text == "trusted"

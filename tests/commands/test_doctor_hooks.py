@@ -172,7 +172,7 @@ def test_hooks_that_are_switched_off(repository: Path) -> None:
 def test_a_file_that_cannot_be_read_is_a_warning(text: str, repository: Path) -> None:
     path = write(repository / ".claude" / "settings.json", text)
     state, found, hint = only()
-    assert (state, hint) == ("warning", "mend the file")
+    assert (state, hint) == ("warning", "fix the file")
     assert found.startswith(f"project: {path}: ")
 
 

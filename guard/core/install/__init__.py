@@ -1,1 +1,1 @@
-"""What the install and uninstall commands report."""
+"""The reports of the install and uninstall commands."""

@@ -11,5 +11,5 @@ from guard.install import git_options as git_asked
 @pytest.fixture
 def hooked(repository: Path) -> Path:
     """All hooks are installed, and nothing is committed yet."""
-    git_asked.install_git_hooks(Invocation(), (), shared=False, dry_run=False, told=None)
+    git_asked.install_git_hooks(Invocation(), (), shared=False, dry_run=False, command=None)
     return repository

@@ -20,7 +20,7 @@ from tests.support.git_hooks import commits, tried
 
 def put(*hooks: str, dry_run: bool = False, shared: bool = False) -> dict[str, str]:
     done = git_asked.install_git_hooks(
-        Invocation(), hooks, shared=shared, dry_run=dry_run, told=None
+        Invocation(), hooks, shared=shared, dry_run=dry_run, command=None
     )
     return {one.hook: one.step for one in done.hooks}
 
@@ -182,7 +182,7 @@ def test_a_bare_repository_has_no_commits_to_watch(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "bare.git")
     guard = Invocation(repo=tmp_path / "bare.git")
     with pytest.raises(RepositoryProblem, match="bare"):
-        git_asked.install_git_hooks(guard, (), shared=False, dry_run=False, told=None)
+        git_asked.install_git_hooks(guard, (), shared=False, dry_run=False, command=None)
 
 
 def test_an_installation_that_was_cut_off_is_finished_or_undone(hooks: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_guard_that_is_broken_refuses_neither_a_commit_nor_a_push(
     code: int, hooks: Path, repository: Path, tmp_path: Path
 ) -> None:
     broken = old_hook(tmp_path, "guard", f"echo 'ImportError: gone' >&2; exit {code}")
-    git_asked.install_git_hooks(Invocation(), (), shared=False, dry_run=False, told=str(broken))
+    git_asked.install_git_hooks(Invocation(), (), shared=False, dry_run=False, command=str(broken))
     done = tried(repository, "commit", "-q", "--allow-empty", "-m", "all the same")
     assert (done.returncode, "this commit was not checked" in done.stderr) == (0, True)
     git(tmp_path, "init", "-q", "--bare", "remote.git")
