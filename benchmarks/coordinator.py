@@ -66,7 +66,9 @@ def _asked(state: Coordinator, *asked: Request) -> tuple[Coordinator, list[Coord
         decided = decide(
             state,
             request,
-            DecisionTerms(MOMENT, f"request-{number}", CoordinatorLimits(), None),
+            DecisionTerms(
+                MOMENT, f"{request.kind.events[0].__name__}-{number}", CoordinatorLimits(), None
+            ),
         )
         assert not isinstance(decided, Refusal), decided
         found += decided
