@@ -6,7 +6,7 @@ from guard.commands.options import registered_agent_options, task_id_option
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.agents.report import details, table
+from guard.core.agents.report import agents_text, detail_text
 
 
 @click.command("list")
@@ -24,7 +24,7 @@ def list_agents(
     from guard.agents.monitor import list_agents
 
     report = list_agents(guard, task_id, everything=everything, looks=not no_look)
-    guard.output.document(report, form, table)
+    guard.output.document(report, form, agents_text)
 
 
 @click.command("show")
@@ -36,7 +36,7 @@ def show(guard: Invocation, task_id: str, agent_id: str, form: str) -> None:
     from guard.agents.monitor import describe_agent
 
     report = describe_agent(guard, task_id, agent_id)
-    guard.output.document(report, form, details)
+    guard.output.document(report, form, detail_text)
 
 
 @click.command("wait")
@@ -62,6 +62,6 @@ def wait(ctx: click.Context, task_id: str, timeout: float | None, form: str) -> 
         report = wait_for_agents(guard, task_id, timeout, live.say)
     finally:
         live.clear()
-    guard.output.verdict(report, form, table)
+    guard.output.verdict(report, form, agents_text)
     if active_agents(report):
         ctx.exit(11)

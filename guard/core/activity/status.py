@@ -9,7 +9,7 @@ from guard.core.activity.assess import Share
 from guard.core.activity.outages import Outage
 from guard.core.activity.sources import AnySource
 from guard.core.agents.agent import ACTIVE
-from guard.core.agents.report import ListedAgent, aligned, percent
+from guard.core.agents.report import ListedAgent, align_rows, percent_text
 from guard.core.base.fields import Count, Frozen, Id, Instant, Report
 from guard.core.base.text import plural
 
@@ -87,7 +87,7 @@ def status_text(report: StatusReport) -> str:
 
 
 def _surveyed_rows(agents: Sequence[SurveyedAgent]) -> list[str]:
-    return aligned([cells(agent) for agent in agents])
+    return align_rows([cells(agent) for agent in agents])
 
 
 def cells(agent: SurveyedAgent) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def cells(agent: SurveyedAgent) -> tuple[str, ...]:
         agent.liveness if agent.status in ACTIVE else "",
         agent.category if agent.status in ACTIVE else "",
         _activity(agent),
-        percent(agent.progress),
+        percent_text(agent.progress),
         agent.message,
     )
 

@@ -1,4 +1,4 @@
-"""One agent as it stands: frozen in the registries, a draft while it is being folded."""
+"""One agent: frozen in the registries, a draft while events are folded into it; and its statuses."""
 
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -20,28 +20,28 @@ BY_VERDICT: dict[Status, AgentStatus] = {
     "timeout": "failed",
     "interrupted": "error",
 }
-"""What the verdict on an iteration makes of its agent; under any other verdict it goes on."""
+"""The status of the agent after the verdict on its iteration; after any other verdict it goes on."""
 STATUSES: tuple[AgentStatus, ...] = get_args(AgentStatus)
 
 
-def ends(before: AgentStatus, after: AgentStatus) -> bool:
-    """Whether this change of status is the end of the agent: the only change that moves a count."""
+def is_end(before: AgentStatus, after: AgentStatus) -> bool:
+    """Tell whether this change of status ends the agent: no other change moves a count."""
     return before in ACTIVE and after in TERMINAL
 
 
 DetectedBy = Literal["self_report", "session_gone", "kill", "import"]
-"""How guard learned of an end."""
+"""How guard learned of the end."""
 
 
 class LastTest(Frozen):
-    """The newest run of tests under guard's eyes."""
+    """The newest test run under `guard agent test`."""
 
     at: Instant
     exit_code: int | None
 
 
 class Agent(Frozen):
-    """One agent of one task, as it stands."""
+    """One agent of one task."""
 
     agent_id: Id
     task_id: Id
@@ -52,18 +52,18 @@ class Agent(Frozen):
     message: Text
     run: Id | None
     iteration: IterationNumber | None
-    """The iteration of guard's that it was last reported from: one that waits ends with it."""
+    """The iteration that the agent last reported from; a waiting agent ends with it."""
     spawned_at: Instant
     updated_at: Instant
     completed_at: Instant | None
-    """When it ended, unless it was killed;"""
+    """When the agent ended, unless it was killed."""
     terminated_at: Instant | None
-    """when it was killed."""
+    """When the agent was killed."""
     detected_by: DetectedBy | None
     reason: Text | None
-    """Why it was killed."""
+    """Why the agent was killed."""
     detail: Line | None
-    """How its end was found out or brought about, if it was not reported."""
+    """How guard detected or caused the end, if it was not reported."""
     host: Host | None
     tmux_session: Line | None
     tmux_socket: Line | None
@@ -73,9 +73,9 @@ class Agent(Frozen):
     keeper_pid: Pid | None
     keeper_start: Line | None
     placed_at: Instant | None
-    """When it became known where it runs;"""
+    """When guard learned where the agent runs."""
     placed_boot_seconds: BootSeconds | None
-    """the same on the boot clock."""
+    """The same time on the boot clock."""
     updates: Count
     working_updates: Count
     late_reports: Count
@@ -92,7 +92,7 @@ class Agent(Frozen):
 
 @dataclass(slots=True)
 class AgentDraft:
-    """An agent while it is being folded; the fields are those of Agent."""
+    """An agent while events are folded into it; it has the fields of Agent."""
 
     agent_id: str
     task_id: str
@@ -135,7 +135,6 @@ class AgentDraft:
 
     @staticmethod
     def begun(event: AgentSpawned | AgentImported) -> "AgentDraft":
-        """A new agent, or one taken over as it stood elsewhere."""
         draft = AgentDraft(
             agent_id=event.agent_id,
             task_id=event.task_id,

@@ -1,4 +1,4 @@
-"""Where the repository stood when an agent was spawned: what a claim of completion is measured from."""
+"""The state of the repository when an agent was spawned; a claim of completion is measured from it."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,7 +17,7 @@ _OWN = ("task_id", "agent_id", "incarnation", "at", "root", "head", "dirty")
 
 @dataclass(frozen=True)
 class Ground:
-    """What a work tree was when an agent was spawned in it: enough to say later what was done since."""
+    """The state of a work tree when an agent was spawned in it."""
 
     root: str
     """Spelled."""
@@ -68,7 +68,7 @@ class AgentBaselineFold(Fold[AgentBaseline]):
 
 
 def baseline_key(task_id: str, agent_id: str) -> str:
-    """Two ids in one that is no longer than one may be."""
+    """Return one id for a task and an agent."""
     return sha256(f"{task_id}/{agent_id}".encode()).hexdigest()[:32]
 
 

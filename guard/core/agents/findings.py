@@ -1,4 +1,4 @@
-"""What the agents of a task have found out: the newest findings, and how many there were."""
+"""The view of a task's findings: the newest ones, and their number."""
 
 from typing import Any, Literal
 

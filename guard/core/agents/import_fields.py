@@ -1,4 +1,4 @@
-"""The fields of a document from outside, each under several names, with what is wrong noted and its place."""
+"""Read the fields of a foreign document, each under several names, and note every fault with its place."""
 
 import re
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ _LONGEST_SHOWN = 60
 LONGEST_LINE, LONGEST_TEXT = 512, 65536
 _LONGEST_TIME = 64
 _LAST_SECOND = 1e11
-"""Of a number that is a time: beyond it are milliseconds."""
+"""A larger number is a time in milliseconds, not in seconds."""
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _IN_LINE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _IN_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class BadRegistry(Exception):
-    """Nothing of the document can be taken; each problem names its place."""
+    """The document cannot be imported; each problem names its place."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
@@ -33,7 +33,7 @@ class BadRegistry(Exception):
 
 @dataclass
 class Notes:
-    """What is wrong with a document, and what was assumed of it."""
+    """The faults of a document, and the assumptions made about it."""
 
     found: int = 0
     problems: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Notes:
             places.append(place)
 
     def refuse(self) -> None:
-        """Raise what was noted, if anything was."""
+        """Raise a BadRegistry if any fault was noted."""
         more = self.found - len(self.problems)
         if self.found:
             raise BadRegistry((*self.problems, *([f"and {more} more"] if more else [])))
@@ -68,8 +68,8 @@ def _some(places: list[str]) -> str:
     return f"{named}{others}: " if named else ""
 
 
-def described(value: object) -> str:
-    """A value in a message: short, harmless, and without its insides."""
+def describe(value: object) -> str:
+    """Return a short, printable description of a value for a message."""
     if isinstance(value, str):
         shown = visible(value[:_LONGEST_SHOWN])
         return f'"{shown}{"…" if len(value) > _LONGEST_SHOWN else ""}"'
@@ -89,11 +89,11 @@ class Fields:
     notes: Notes
 
     def named(self, *names: str) -> str | None:
-        """The first of these names that has a value."""
+        """Return the first of these names that has a value."""
         return next((name for name in names if self.values.get(name) is not None), None)
 
     def wrong(self, name: str, what: str) -> None:
-        value = described(self.values.get(name))
+        value = describe(self.values.get(name))
         self.notes.wrong(f"{self.place}.{name}" if self.place else name, f"{value} {what}")
 
     def line(self, *names: str) -> str | None:
@@ -118,7 +118,7 @@ class Fields:
         return None
 
     def whole(self, name: str, least: int, most: int) -> int | None:
-        """A whole number in these bounds; `50.0` is one too."""
+        """Return a whole number within these bounds; `50.0` is one too."""
         value = self.values.get(name)
         if value is None:
             return None
@@ -130,7 +130,7 @@ class Fields:
         return None
 
     def moment(self, *names: str) -> datetime | None:
-        """A time: ISO-8601, or the seconds since 1970; without a zone it is UTC."""
+        """Return a time, given as ISO-8601 or in seconds since 1970; without a zone it is UTC."""
         name = self.named(*names)
         if name is None:
             return None
@@ -168,8 +168,8 @@ class Times(NamedTuple):
     ended: datetime | None
 
 
-def times_of(entry: Fields, status: AgentStatus, now: datetime) -> Times | None:
-    """The times of an agent, none of them after now; None if they cannot be."""
+def read_times(entry: Fields, status: AgentStatus, now: datetime) -> Times | None:
+    """Return the times of an agent, none of them after now; None if they contradict each other."""
     begun, updated, ended = (entry.moment(*names) for names in (_BEGUN, _UPDATED, _ENDED))
     if entry.named(*_ENDED) and status in ACTIVE:
         entry.wrong(entry.named(*_ENDED) or "", f"is an end, and the status is {status}")

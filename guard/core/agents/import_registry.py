@@ -1,4 +1,4 @@
-"""Registries that were written by hand, by an older tool or by another guard: read leniently, taken whole or not at all."""
+"""Read a registry written by hand, by an older tool or by another guard: leniently, but as a whole or not at all."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from guard.core.agents.agent import ACTIVE, STATUSES
 from guard.core.agents.events import AgentStatus
-from guard.core.agents.import_fields import KILLED, BadRegistry, Fields, Notes, described, times_of
+from guard.core.agents.import_fields import KILLED, BadRegistry, Fields, Notes, describe, read_times
 from guard.core.base.fields import is_id
 from guard.core.base.text import plural
 
@@ -26,7 +26,7 @@ _COUNTS = {
 
 @dataclass(frozen=True)
 class ImportedAgent:
-    """An agent as a registry from outside has it, in guard's terms."""
+    """An agent of a foreign registry, in guard's terms."""
 
     task_id: str
     agent_id: str
@@ -44,20 +44,20 @@ class ImportedAgent:
 
 @dataclass(frozen=True)
 class Imported:
-    """All agents of a registry, and what was assumed of them."""
+    """All agents of a foreign registry, and warnings about what was assumed."""
 
     agents: tuple[ImportedAgent, ...]
     warnings: tuple[str, ...]
 
 
 def read_registry(document: Any, *, task_id: str | None, source: str, now: datetime) -> Imported:
-    """The agents of a document; a BadRegistry with all that is wrong, if anything is.
+    """Return the agents of a document; raises a BadRegistry with every fault.
 
-    `task_id` wins over the task that the document names for all of its agents, and stands in where an agent names none.
+    `task_id` overrides the task that the document names for all agents, and is the task of agents that name none.
     """
     notes = Notes()
     if not isinstance(document, dict):
-        raise BadRegistry((f"a registry is an object, and this is {described(document)}",))
+        raise BadRegistry((f"a registry is an object, and this is {describe(document)}",))
     whole = Fields("", document, notes)
     task = _Task(task_id, whole.line("task_id"))
     _check_task(task, whole)
@@ -72,21 +72,20 @@ def read_registry(document: Any, *, task_id: str | None, source: str, now: datet
 class _Task(NamedTuple):
     given: str | None
     of_all: str | None
-    """As the document says."""
+    """The task that the document names."""
 
 
 def _check_task(task: _Task, whole: Fields) -> None:
     if task.given is not None and not is_id(task.given):
-        whole.notes.wrong("the task that was named", f"{described(task.given)} cannot be an id")
+        whole.notes.wrong("the task that was named", f"{describe(task.given)} cannot be an id")
     if task.given and task.of_all and task.given != task.of_all:
-        what = f"the task {described(task.of_all)} is taken as {described(task.given)}"
+        what = f"the task {describe(task.of_all)} is taken as {describe(task.given)}"
         whole.notes.assume("", what)
     elif task.of_all and not is_id(task.of_all):
         whole.wrong("task_id", "cannot be an id; name another task for these agents")
 
 
 def _entries(whole: Fields) -> Iterator[Fields]:
-    """The agents, listed or by name."""
     agents = whole.values.get("agents")
     if not isinstance(agents, list | dict):
         whole.wrong("agents", "is neither a list of agents nor a map of them")
@@ -97,11 +96,11 @@ def _entries(whole: Fields) -> Iterator[Fields]:
     by_name = isinstance(agents, dict)
     named = agents.items() if isinstance(agents, dict) else enumerate(agents)
     for name, entry in named:
-        place = f"agents[{described(name)}]"
+        place = f"agents[{describe(name)}]"
         if not isinstance(entry, dict):
-            whole.notes.wrong(place, f"{described(entry)} is not an agent")
+            whole.notes.wrong(place, f"{describe(entry)} is not an agent")
         elif by_name and entry.get("id") not in (None, name):
-            whole.notes.wrong(place, f"its id is {described(entry['id'])}")
+            whole.notes.wrong(place, f"its id is {describe(entry['id'])}")
         else:
             yield Fields(place, {**entry, "id": name} if by_name else entry, whole.notes)
 
@@ -112,7 +111,7 @@ def _agent(entry: Fields, task: _Task, now: datetime) -> ImportedAgent | None:
     agent_type = entry.line("agent_type", "type")
     message = entry.text("message", "last_message")
     tmux_session = entry.line("tmux_session")
-    times = times_of(entry, status, now) if status else None
+    times = read_times(entry, status, now) if status else None
     if task_id is None or agent_id is None or status is None or times is None:
         return None
     return ImportedAgent(
@@ -135,7 +134,7 @@ def _task_of(entry: Fields, task: _Task) -> str | None:
     own = entry.line("task_id")
     if task.of_all is not None:
         if own not in (None, task.of_all, task.given):
-            entry.wrong("task_id", f"is not the task of the registry, {described(task.of_all)}")
+            entry.wrong("task_id", f"is not the task of the registry, {describe(task.of_all)}")
         return task.given or task.of_all
     if own is not None and not is_id(own):
         entry.wrong("task_id", "cannot be an id")
@@ -154,7 +153,7 @@ def _id_of(entry: Fields) -> str | None:
         entry.wrong(entry.named("agent_id", "id") or "", "cannot be an id")
     other = entry.values.get("id")
     if other is not None and other != found:
-        entry.wrong("id", f"is not its agent_id, {described(found)}")
+        entry.wrong("id", f"is not its agent_id, {describe(found)}")
     return found
 
 

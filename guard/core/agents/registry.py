@@ -1,4 +1,4 @@
-"""The two registries of agents: one per task, and one over all tasks.
+"""The two registries of agents: one per task, and one for all tasks.
 
 Both are folded from the same events by the same rules, so they cannot disagree.
 """
@@ -38,7 +38,6 @@ class AgentRegistry(ViewDocument):
         return self.task_id
 
     def agent(self, agent_id: str) -> Agent | None:
-        """The agent of this name."""
         return next((one for one in self.agents if one.agent_id == agent_id), None)
 
 
@@ -62,7 +61,7 @@ class AgentRegistryFold(Fold[AgentRegistry]):
         self._roster = Roster()
 
     def agent(self, agent_id: str) -> Agent | None:
-        """One agent of the task, without freezing all the others."""
+        """Return one agent of the task, without freezing all the others."""
         return self._roster.agent(self.key, agent_id)
 
     def counts(self) -> AgentCounts:
@@ -97,7 +96,7 @@ class GlobalRegistryFold(Fold[GlobalRegistry]):
         self._roster = Roster()
         self._keep = KEEP_FINISHED
         self._finished: dict[tuple[str, str], None] = {}
-        """In the order of their ends: the oldest goes first."""
+        """In the order of their ends: the oldest is dropped first."""
 
     @property
     def keep_finished(self) -> int:

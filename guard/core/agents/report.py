@@ -1,4 +1,4 @@
-"""What the commands print that keep the registries."""
+"""What `guard agent` prints: documents and text."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypedDict
@@ -32,15 +32,15 @@ class AgentReport(Report):
     completed_agents: Count
     total_agents_spawned: Count
     completion_validation: CompletionValidation | None
-    """Of the claim that this report was, if it was one."""
+    """The validation, if this report was a claim of completion."""
 
 
 class ListedAgent(Agent):
-    """An agent, and whether it was found alive just now."""
+    """An agent, and whether guard just found it alive."""
 
     liveness: Liveness
     seen: Line
-    """How that was found out."""
+    """How guard found out."""
 
 
 class AgentsReport(Report):
@@ -55,13 +55,13 @@ class AgentsReport(Report):
 
 
 class AgentDetailReport(Report):
-    """One agent with everything that is known of it."""
+    """One agent with its findings and the score of its claim."""
 
     schema_: Literal["guard/agent-detail/1"] = Field("guard/agent-detail/1", alias="schema")
     agent: ListedAgent
     findings: tuple[FoundOut, ...]
     score: tuple[Line, ...]
-    """The confidence in its claim of completion, line by line."""
+    """The confidence in the claim of completion, line by line."""
 
 
 class AgentName(Frozen):
@@ -70,18 +70,18 @@ class AgentName(Frozen):
 
 
 class ImportReport(Report):
-    """What became of the agents in a registry that guard did not write."""
+    """Which agents of a foreign registry were imported."""
 
     schema_: Literal["guard/agent-import/1"] = Field("guard/agent-import/1", alias="schema")
     source: Line
     imported: tuple[AgentName, ...]
     known: tuple[AgentName, ...]
-    """Registered here already, and left as they are."""
+    """Agents that were registered already; they are unchanged."""
     warnings: tuple[Line, ...]
 
 
 class TaskAgents(TypedDict):
-    """The agents of a task: how many, and which."""
+    """The agents of a task and their counts."""
 
     active: int
     completed: int
@@ -91,7 +91,7 @@ class TaskAgents(TypedDict):
 
 
 class TaskStatus(TypedDict):
-    """A task as its agents stand, in plain values: `status["agents"]["active"]`."""
+    """The agents of a task in plain values: `status["agents"]["active"]`."""
 
     task_id: str
     agents: TaskAgents
@@ -101,14 +101,13 @@ _LONGEST_MESSAGE = 80
 _MOST_FINDINGS = 20
 
 
-def table(report: AgentsReport) -> str:
-    """The counts, then one line per agent."""
+def agents_text(report: AgentsReport) -> str:
     counts = f"{report.active} active, {report.completed} completed, {report.spawned} spawned"
     return "\n".join([counts, *_rows(report.agents)])
 
 
 def transition_line(report: AgentReport) -> str:
-    """What a report did, with both counts, as one line."""
+    """Return one line on what a report changed, with both counts."""
     agent = report.agent
     return (
         f"agent {agent.agent_id} of task {agent.task_id}: {report.previous_status or 'new'} to "
@@ -124,16 +123,16 @@ def _rows(agents: Sequence[ListedAgent]) -> list[str]:
             agent.agent_id,
             agent.status,
             agent.liveness if agent.status in ACTIVE else "",
-            percent(agent.progress),
+            percent_text(agent.progress),
             agent.message,
         )
         for agent in agents
     ]
-    return aligned(rows)
+    return align_rows(rows)
 
 
-def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """In columns; the last cell is a message, which is cut."""
+def align_rows(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the rows in columns; the last cell is a message, which is cut."""
     widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     lines = []
     for *cells, message in rows:
@@ -142,8 +141,7 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return lines
 
 
-def details(report: AgentDetailReport) -> str:
-    """Everything about one agent."""
+def detail_text(report: AgentDetailReport) -> str:
     agent = report.agent
     lines = [f"{agent.task_id}/{agent.agent_id}: {agent.status}, {agent.agent_type}"]
     lines += [f"  {name}: {value}" for name, value in _facts(agent) if value]
@@ -160,7 +158,7 @@ def details(report: AgentDetailReport) -> str:
 def _facts(agent: ListedAgent) -> Iterator[tuple[str, str]]:
     yield "seen", f"{agent.liveness} ({agent.seen})"
     yield "incarnation", str(agent.incarnation)
-    yield "progress", percent(agent.progress)
+    yield "progress", percent_text(agent.progress)
     yield "message", agent.message
     yield "spawned", f"{agent.spawned_at:%Y-%m-%d %H:%M:%S} UTC"
     yield "last report", f"{agent.updated_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -177,5 +175,5 @@ def _facts(agent: ListedAgent) -> Iterator[tuple[str, str]]:
     yield "refused claims", str(agent.refused_claims or "")
 
 
-def percent(progress: int | None) -> str:
+def percent_text(progress: int | None) -> str:
     return "" if progress is None else f"{progress}%"

@@ -1,14 +1,14 @@
-"""Agents by name with their counts: what both registries have in common.
+"""Fold events into agents and their counts, for both registries.
 
-Counts move only when an agent goes from an active status to a terminal one. A report that comes after the end, or from an
-earlier incarnation, is counted as late and changes nothing else.
+Counts move only when an agent goes from an active status to a terminal one. A report after the end, or from an earlier
+incarnation, counts as late and changes nothing else.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple, assert_never, cast
 
-from guard.core.agents.agent import ACTIVE, STATUSES, Agent, AgentDraft, LastTest, ends
+from guard.core.agents.agent import ACTIVE, STATUSES, Agent, AgentDraft, LastTest, is_end
 from guard.core.agents.events import (
     AgentClaimValidated,
     AgentEndDetected,
@@ -29,7 +29,7 @@ _PLACE = tuple(Whereabouts.model_fields)
 
 
 class AgentCounts(NamedTuple):
-    """How many agents are active, have ended of themselves, and were ever spawned."""
+    """How many agents are active, have ended by themselves, and were ever spawned."""
 
     active: int
     completed: int
@@ -37,7 +37,7 @@ class AgentCounts(NamedTuple):
 
 
 class Roster:
-    """Agents being folded; frozen one by one, when somebody looks."""
+    """The agents while events are folded into them; each is frozen when it is read."""
 
     def __init__(self) -> None:
         self._agents: dict[tuple[str, str], Agent | AgentDraft] = {}
@@ -52,7 +52,7 @@ class Roster:
         self.by_status = Counter(by_status)
 
     def apply(self, event: AgentEvent) -> bool:
-        """Take in the event; true if it ended the agent, or brought one that has ended."""
+        """Apply the event; return True if it ended the agent, or added one that has ended."""
         match event:
             case AgentUpdated():
                 return self._update(event)
@@ -120,7 +120,7 @@ class Roster:
         return True
 
     def _explain(self, event: AgentEndDetected | AgentKilled) -> None:
-        """A kill that was told by two, by whoever killed and by whoever was ended with it, has the reason of the last."""
+        # The killing guard and the guard that ended with the agent both report the kill: the last reason stays.
         agent = self._agents.get((event.task_id, event.agent_id))
         if isinstance(agent, AgentDraft) and isinstance(event, AgentKilled):
             same = agent.incarnation == event.incarnation
@@ -130,7 +130,7 @@ class Roster:
     def _note(
         self, event: AgentPlaced | AgentFindingRecorded | AgentTested | AgentClaimValidated
     ) -> None:
-        """What is known of an agent, and moves no count: also after its end, but never of an earlier incarnation."""
+        """Apply an event that moves no count, also after the end, but never for an earlier incarnation."""
         agent = self._thaw(event.task_id, event.agent_id)
         if agent is None or agent.incarnation != event.incarnation:
             return
@@ -151,7 +151,7 @@ class Roster:
                 assert_never(event)
 
     def _current(self, event: AgentUpdated | AgentEndDetected | AgentKilled) -> AgentDraft | None:
-        """The agent that the event is about, if it is active and no other incarnation; else the event is late."""
+        """Return the agent if it is active and of the event's incarnation; otherwise count the event as late."""
         agent = self._thaw(event.task_id, event.agent_id)
         if agent is None:
             return None
@@ -161,8 +161,8 @@ class Roster:
         return agent
 
     def _move(self, agent: AgentDraft, status: AgentStatus) -> bool:
-        """Give an active agent another status; true if that is its end."""
-        ended = ends(agent.status, status)
+        """Set the status of an active agent; return True if that ends it."""
+        ended = is_end(agent.status, status)
         self.by_status[agent.status] -= 1
         self.by_status[status] += 1
         self.active -= ended
@@ -178,7 +178,7 @@ class Roster:
         return agent
 
     def agent(self, task_id: str, agent_id: str) -> Agent | None:
-        """One of them, frozen; it stays a draft here, because the next report of it is likely to come soon."""
+        # The agent stays a draft in the roster, because its next report is likely to come soon.
         agent = self._agents.get((task_id, agent_id))
         return agent.frozen() if isinstance(agent, AgentDraft) else agent
 
@@ -187,7 +187,7 @@ class Roster:
         self._drafts.discard((task_id, agent_id))
 
     def agents(self) -> Mapping[tuple[str, str], Agent]:
-        """All of them, frozen, in the order in which they were spawned."""
+        """Return all agents, frozen, in the order in which they were spawned."""
         for name in self._drafts:
             self._agents[name] = cast(AgentDraft, self._agents[name]).frozen()
         self._drafts.clear()
@@ -201,13 +201,13 @@ class Roster:
 
 
 StatusEvent = AgentSpawned | AgentImported | AgentUpdated | AgentEndDetected | AgentKilled
-"""Events that can give an agent another status."""
+"""Events that can change the status of an agent."""
 
 
 def transition(
     event: StatusEvent, event_id: str, before: Agent | None, task: AgentCounts, overall: AgentCounts
 ) -> AgentTransitioned | None:
-    """The change of status that the event will make; None if it makes none. Counts are those before the event."""
+    """Return the change of status that the event makes, or None; the given counts are those before the event."""
     new = isinstance(event, AgentSpawned | AgentImported)
     previous = None if new or before is None else before.status
     if not new and (before is None or _is_late(event, before)):
@@ -254,10 +254,10 @@ def _status(event: StatusEvent) -> AgentStatus:
 def _count_changes(
     event: StatusEvent, previous: AgentStatus | None, status: AgentStatus
 ) -> tuple[int, int]:
-    """By how much the active and the completed ones change."""
+    """Return by how much the counts of active and of completed agents change."""
     if previous is None:
         killed = isinstance(event, AgentImported) and event.killed
         return (1, 0) if status in ACTIVE else (0, int(not killed))
-    if not ends(previous, status):
+    if not is_end(previous, status):
         return 0, 0
     return -1, int(not isinstance(event, AgentKilled))
