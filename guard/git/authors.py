@@ -1,4 +1,4 @@
-"""The newest commits of all branches, and whose they are."""
+"""List the newest commits and branches, and match them with agents by name."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _HEADS = "refs/heads/"
 
 @dataclass(frozen=True)
 class AuthoredCommit:
-    """One commit, by the names that it carries."""
+    """One commit with the names that it carries."""
 
     oid: str
     seconds: int
@@ -32,25 +32,23 @@ class AuthoredCommit:
     trailers: tuple[str, ...]
 
     def is_of(self, agent: str) -> bool:
-        """Whether its author or a trailer names the agent, as a word of its own."""
+        """Tell whether the author or a trailer names the agent, as a word of its own."""
         return agent.lower() in self._words
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        """Split once, however many agents are looked for."""
+        # Split once, however many agents are looked for.
         said = [self.author, *(one for one in self.trailers if _TRAILERS.match(one))]
         return frozenset(word for one in said for word in _words_of(one))
 
 
 def _words_of(text: str) -> Iterable[str]:
-    """What could be the name of an agent."""
     return (found[0].lower() for found in _WORDS.finditer(text))
 
 
 def list_branches(
     repository: Repository, environ: Mapping[str, str], time_limit: float
 ) -> Iterator[str]:
-    """The names of all branches."""
     answer = RepositoryReader(repository, environ, time_limit).ask(
         "for-each-ref", "--format=%(refname)", "refs/heads"
     )
@@ -58,7 +56,7 @@ def list_branches(
 
 
 def branches_by_agent(branches: Iterable[str]) -> Mapping[str, list[str]]:
-    """The branches that name an agent, by its name in small letters; not those on which everybody works."""
+    """Group the branches by the agent names in them, in lower case; shared branches such as main are left out."""
     found: dict[str, list[str]] = {}
     for one in branches:
         short = one.removeprefix(_HEADS)
@@ -77,9 +75,9 @@ def list_commits_since(
     only: Sequence[str] = (),
     without: Sequence[str] = (),
 ) -> Iterator[AuthoredCommit]:
-    """The newest of all branches, of HEAD alone, or of some branches and no others.
+    """List the newest commits of all branches, of HEAD alone, or of some branches without others.
 
-    Those that guard made itself to rescue work are nobody's activity.
+    Commits that guard made itself to rescue work are left out: they are no agent's activity.
     """
     git = RepositoryReader(repository, environ, time_limit)
     has_head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}") is not None

@@ -1,4 +1,4 @@
-"""The paths that commits have changed since a commit at which somebody began."""
+"""List the paths that commits have changed since a given commit."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,10 +44,10 @@ class Committed:
 def read_committed(
     git: RepositoryReader, head: str | None, earliest: float, *, by_time: bool
 ) -> Committed:
-    """What was committed since `head`, on any branch and in any work tree of the repository.
+    """Read what was committed since `head`, on any branch and in any work tree of the repository.
 
     A commit counts if its time is `earliest` or later. Unless all go `by_time`, an older one counts as well, if it is checked
-    out here and no remote has it: the clock of whoever committed may be wrong, while a pull brings old ones.
+    out here and no remote has it: the committer's clock may be wrong, while a pull brings old commits.
     """
     refs = read_refs(git)
     local = {oid for name, oid in refs.names.items() if name.startswith(_BRANCHES)}
@@ -74,7 +74,7 @@ def _known_before(refs: Refs, head: str | None) -> list[str]:
 def _walk(
     git: RepositoryReader, tips: Iterable[str], without: Collection[str]
 ) -> dict[str, _ChangedPath]:
-    """The commits that the first lead to and the others do not, the newest first."""
+    """The commits that `tips` lead to and `without` do not, newest first."""
     wanted = "".join([*(f"{oid}\n" for oid in tips), *(f"^{oid}\n" for oid in without)])
     try:
         lines = git.ask(*_WALK, stdin=wanted.encode()).decode().splitlines()
@@ -96,7 +96,7 @@ def _gone(oid: str) -> RepositoryProblem:
 
 
 def _refuse_more(listed: Mapping[str, _ChangedPath], earliest: float) -> None:
-    """The oldest are left out where there are too many, and it is no harm if they do not count."""
+    # Git leaves out the oldest where there are too many; that does no harm if they do not count.
     if len(listed) >= MOST_COMMITS and min(one.at for one in listed.values()) >= earliest:
         raise RepositoryProblem(
             f"there are {MOST_COMMITS} new commits or more", "look at them with `git log`"
@@ -104,7 +104,7 @@ def _refuse_more(listed: Mapping[str, _ChangedPath], earliest: float) -> None:
 
 
 def _refuse_cut(git: RepositoryReader, chosen: Collection[str]) -> None:
-    """Where a shallow history ends, nobody can tell what the commit changed."""
+    # Where a shallow history ends, git cannot tell what the commit changed.
     found = read_portion(git.repository.common_dir / "shallow")
     ends = set(found.data.decode(errors="replace").split()) if found else set()
     if not ends.isdisjoint(chosen):
@@ -120,9 +120,10 @@ def _paths(
     listed: Mapping[str, _ChangedPath],
     head: str | None,
 ) -> set[bytes]:
-    """What each commit changes against its first parent.
+    """The paths that each commit changes against its first parent.
 
-    Of one that does not build on `head`, an amended one for example, only what differs from `head` too: the rest was there.
+    Of a commit that does not build on `head`, an amended one for example, only those that differ from `head` too: the rest
+    was there before.
     """
     builds_on = _descendants(listed, head) if head else set(chosen)
     strays = {oid for oid in chosen if oid not in builds_on}
@@ -141,7 +142,7 @@ def _paths(
 def _unlike_at_the_end(
     strays: Collection[str], listed: Mapping[str, _ChangedPath], unlike: Mapping[str, set[bytes]]
 ) -> set[bytes]:
-    """Where history was begun anew, no commit says what was deleted: the last ones lack it."""
+    # Where history was begun anew, no commit says what was deleted: the last ones lack it.
     if all(listed[oid].parents for oid in strays):
         return set()
     inner = {parent for oid in strays for parent in listed[oid].parents}
@@ -165,7 +166,7 @@ def _descendants(commits: Mapping[str, _ChangedPath], head: str) -> set[str]:
 def _differences(
     git: RepositoryReader, pairs: Mapping[str, str | None]
 ) -> Iterator[tuple[str, set[bytes]]]:
-    """The paths in which each commit differs from the other of its pair, or all that it has; equal ones are left out."""
+    """The paths in which the two of each pair differ, or all of a commit without a second; equal pairs are left out."""
     if not pairs:
         return
     lines = "".join(f"{oid} {other}\n" if other else f"{oid}\n" for oid, other in pairs.items())

@@ -1,4 +1,4 @@
-"""Lists of commits, and what they change; asked for by ids that were resolved before."""
+"""List commits and what they change, by ids that were resolved before."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -51,7 +51,7 @@ class CommitList(NamedTuple):
 def list_commits(
     git: RepositoryReader, include: Iterable[str], exclude: Iterable[str], most: int, *order: str
 ) -> CommitList:
-    """The commits that the first lead to and the others do not."""
+    """List the commits that `include` leads to and `exclude` does not, at most `most` of them."""
     wanted = list(include)
     commits: dict[str, Commit] = {}
     around: dict[str, Commit] = {}
@@ -73,7 +73,8 @@ def list_commits(
 
 
 def _commits(answer: bytes) -> Iterator[tuple[bool, Commit]]:
-    """Each is a line that names it, with a hyphen if it is only around, and then the fields, each ended by NUL."""
+    # Each record is a line that names the commit, with a hyphen if it is only around, and then the fields, each ended by
+    # NUL.
     fields = iter(answer.split(b"\0"))
     while len(record := list(islice(fields, len(_FIELDS)))) == len(_FIELDS):
         first, tree, parents, authored, committed, email, subject, trailer = record
@@ -94,7 +95,7 @@ def _commits(answer: bytes) -> Iterator[tuple[bool, Commit]]:
 
 
 def read_changes(git: RepositoryReader, oids: Collection[str]) -> dict[str, CommitChange]:
-    """What each of these commits changes; nothing of merges.
+    """Read what each of these commits changes; merges are left out.
 
     Two commits with the same files before and after have the same patch. Where only the files' names agree, the lines that were
     taken out and put in are compared too, wherever in the file they stand.
@@ -130,7 +131,6 @@ def _raw(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, fr
 
 
 def _patches(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str, str]]:
-    """A hash over the changed lines of each commit."""
     rest = iter(oids)
     while batch := list(islice(rest, _BATCH)):
         for oid, lines in _print_patches(git, batch, *_PATCH):
@@ -138,7 +138,7 @@ def _patches(git: RepositoryReader, oids: Collection[str]) -> Iterator[tuple[str
 
 
 def _hash(lines: Iterable[bytes]) -> str:
-    """Without places and blob ids; but of a file that is not text the ids are all there is."""
+    # Without places and blob ids; but of a file that is not text the ids are all there is.
     digest, blobs = sha256(), b""
     for line in lines:
         if line.startswith(b"index "):
@@ -151,7 +151,7 @@ def _hash(lines: Iterable[bytes]) -> str:
 
 
 def merges_with_own_lines(git: RepositoryReader, merges: Collection[str]) -> frozenset[str]:
-    """Those of the merges that have lines, in some file, which none of their parents has."""
+    """Return the merges that have lines, in some file, which none of their parents has."""
     found = _print_patches(git, merges, "--cc", *_PATCH) if merges else ()
     return frozenset(oid for oid, lines in found if lines)
 
@@ -159,7 +159,7 @@ def merges_with_own_lines(git: RepositoryReader, merges: Collection[str]) -> fro
 def _print_patches(
     git: RepositoryReader, oids: Collection[str], *options: str
 ) -> Iterator[tuple[str, list[bytes]]]:
-    """The lines of each commit's patch; a line of a patch never looks like an id."""
+    # A line of a patch never looks like an id.
     stdin = "".join(f"{oid}\n" for oid in oids).encode()
     oid, lines = "", list[bytes]()
     for line in git.with_settings(_SMALL).ask(*_DIFF, *options, stdin=stdin).split(b"\n"):

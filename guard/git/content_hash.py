@@ -1,4 +1,4 @@
-"""The identity of what lies in a work tree: the bytes, never followed through a link, never waited for."""
+"""Identify the contents of files in a work tree, without following links or waiting for pipes."""
 
 import os
 import stat
@@ -26,14 +26,13 @@ MISSING = Identity("missing", None, "")
 
 @dataclass
 class ContentReader:
-    """Reads below one folder, and stops reading bytes when it has read enough: then size and time must do."""
+    """Reads below one folder; once it has read enough bytes, size and time must do."""
 
     root: int
     """The descriptor of the folder."""
     left: int = MOST_BYTES
 
     def identity(self, path: bytes) -> Identity:
-        """Of whatever the path names."""
         try:
             status = os.stat(path, dir_fd=self.root, follow_symlinks=False)
         except (OSError, ValueError):
@@ -54,7 +53,7 @@ class ContentReader:
             return None
 
     def _digest(self, path: bytes, size: int) -> str | None:
-        """None for what is too large, or must not be read, or became something else just now."""
+        # None for a file that is too large, must not be read, or became something else just now.
         digest = sha256()
         return digest.hexdigest() if self._feed(path, size, digest.update) else None
 
@@ -77,7 +76,7 @@ class ContentReader:
         return True
 
     def blob(self, path: bytes, like: str) -> str | None:
-        """The id that git would give the bytes, in the format of another id; None if there is no file to read.
+        """Return the id that git would give the bytes, in the format of the id `like`; None if there is no file to read.
 
         Line ends are not converted: a file that git would store otherwise than it lies there gets another id.
         """
@@ -97,7 +96,7 @@ class ContentReader:
         return digest.hexdigest()
 
     def combined(self, paths: Iterable[bytes]) -> str:
-        """One identity for many files, by names, sizes and times alone."""
+        """Return one identity for many files, by names, sizes and times alone."""
         digest = sha256()
         for path in paths:
             try:
@@ -110,5 +109,4 @@ class ContentReader:
 
 
 def stamp(status: os.stat_result) -> str:
-    """Size and time of the last change."""
     return f"{status.st_size}:{status.st_mtime_ns}"

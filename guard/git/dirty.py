@@ -1,4 +1,4 @@
-"""What differs in a work tree from the last commit, with the identity of each file's content.
+"""List what differs in a work tree from the last commit, with the identity of each file's content.
 
 Git lists the files, guard reads them itself. Submodules and nested repositories are asked one by one, because git would ask
 them under settings of their own. Where very many files are dirty, the folders at the top that have the most are listed as
@@ -33,14 +33,14 @@ _MOST_NESTED = 50
 
 @dataclass(frozen=True)
 class Dirty:
-    """What is dirty, each path once."""
+    """The dirty files, each path once."""
 
     files: tuple[DirtyFile, ...]
     members: Mapping[str, Sequence[bytes]]
     """The paths for which a folder stands that is listed as one."""
 
     def paths(self, files: Iterable[DirtyFile]) -> Iterator[bytes]:
-        """Every single path of these files."""
+        """Yield every single path of these files."""
         for file in files:
             yield from self.members.get(file.path) or (unspell(file.path),)
 
@@ -51,9 +51,9 @@ def read_dirty(
     time_limit: float = TIME_LIMIT_SECONDS,
     like: Iterable[DirtyFile] = (),
 ) -> Dirty:
-    """Every path that is staged, changed or untracked, and what is there; nothing that is ignored.
+    """List every path that is staged, changed or untracked, with its content; ignored files are left out.
 
-    `like` is what was listed before.
+    `like` is an earlier listing that this one is to be compared with.
     """
     git = without_filters(RepositoryReader(repository, environ, time_limit))
     answer = read_status(git)
@@ -97,14 +97,14 @@ class _WorkTree:
         return sorted(entry for entry in found.values() if not self._is_our_own(entry))
 
     def _differs(self, tracked: SpecialEntry) -> bool:
-        """Whether there is something on disk of which `git status` does not speak."""
+        """Whether there is something on disk that `git status` does not list."""
         if tracked.hidden:
             return self.contents.blob(tracked.path, tracked.blob) not in (None, tracked.blob)
         nested = self._nested(tracked.path)
         return nested is not None and not nested.clean
 
     def _is_our_own(self, entry: StatusEntry) -> bool:
-        """A work tree of this very repository that has nothing uncommitted: its commits are counted where they are."""
+        # A work tree of this very repository that has nothing uncommitted: its commits are counted where they are.
         nested = self._nested(entry.path) if entry.path.endswith(b"/") else None
         return nested is not None and nested.clean and nested.linked
 
@@ -132,7 +132,7 @@ class _WorkTree:
 
 
 def _as_one(paths: Sequence[bytes], known: Collection[str]) -> set[str]:
-    """The folders at the top that are listed as one: those that were so before, and the largest while there are too many."""
+    """The folders at the top to list as one: those that were so before, and the largest while there are too many."""
     sizes: dict[str, int] = {}
     for path in paths:
         if spell(path) not in known:
@@ -149,7 +149,7 @@ def _as_one(paths: Sequence[bytes], known: Collection[str]) -> set[str]:
 
 
 def _top(path: bytes) -> str:
-    """The folder at the top in which the path lies, spelled; `./` for what lies at the top itself."""
+    """The folder at the top in which the path lies, spelled; `./` for a path at the top itself."""
     first, slash, rest = path.partition(b"/")
     return spell(first) + "/" if slash and rest else "./"
 
@@ -179,7 +179,7 @@ class _Nested:
 
 
 def _look_into(git: RepositoryReader, path: bytes) -> _Nested | None:
-    """None if there is no repository at the path, or one that git cannot tell anything of."""
+    # None if there is no repository at the path, or one that git cannot read.
     root = git.repository.root / os.fsdecode(path)
     try:
         if not os.path.lexists(root / ".git"):

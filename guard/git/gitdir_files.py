@@ -1,4 +1,4 @@
-"""The files of a git directory that guard reads itself: small, regular, never waited for."""
+"""Read files of a git directory without git: small and regular ones, never waited for."""
 
 import os
 import stat
@@ -22,7 +22,7 @@ class Portion(NamedTuple):
 
 
 def read_portion(path: Path, offset: int = 0, most: int = _MOST_BYTES) -> Portion | None:
-    """The bytes of a regular file from an offset on, the last ones if there are too many; None if it has none such."""
+    """Read a regular file from an offset on, or its last `most` bytes; None if there is no such file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -38,7 +38,6 @@ def read_portion(path: Path, offset: int = 0, most: int = _MOST_BYTES) -> Portio
 
 
 def file_size(path: Path) -> int:
-    """How long the file is; 0 if there is none."""
     try:
         return os.lstat(path).st_size
     except OSError:
@@ -46,7 +45,7 @@ def file_size(path: Path) -> int:
 
 
 def heads(repository: Repository) -> Iterator[tuple[str, Path]]:
-    """The HEAD of each work tree of the repository, by the name that git has for it from this one."""
+    """Yield the HEAD of each work tree of the repository, with the name that git has for it from this one."""
     yield "HEAD", repository.git_dir / "HEAD"
     if repository.git_dir != repository.common_dir:
         yield "main-worktree/HEAD", repository.common_dir / "HEAD"
@@ -71,7 +70,7 @@ class WorkTree(NamedTuple):
 
 
 def other_work_trees(repository: Repository) -> Iterator[WorkTree]:
-    """All but this one, as far as the git directory tells where they are."""
+    """Yield the other work trees, as far as the git directory tells where they are."""
     for name, path in heads(repository):
         if name == "HEAD":
             continue
@@ -88,7 +87,7 @@ def other_work_trees(repository: Repository) -> Iterator[WorkTree]:
 
 
 def last_fetched(repository: Repository) -> set[str]:
-    """The commits that the last fetch of each work tree brought, also those that no ref was told of."""
+    """Return the commits that the last fetch of each work tree brought, also those that no ref points to."""
     found: set[str] = set()
     for _, head in heads(repository):
         told = read_portion(head.parent / "FETCH_HEAD")
@@ -99,11 +98,11 @@ def last_fetched(repository: Repository) -> set[str]:
 
 
 def has_reftable(repository: Repository) -> bool:
-    """Whether refs and reflogs are kept in git's own tables, which only git reads."""
+    """Tell whether refs and reflogs are kept in git's own tables, which only git reads."""
     return (repository.common_dir / "reftable").is_dir()
 
 
 def shallow_digest(repository: Repository) -> str | None:
-    """What tells one end of a shallow history from another; None if history is whole."""
+    """Return a hash of where the shallow history ends; None if the history is whole."""
     found = read_portion(repository.common_dir / "shallow")
     return sha256(found.data).hexdigest() if found else None

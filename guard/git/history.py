@@ -1,4 +1,4 @@
-"""The facts about the commits since a baseline, gathered from git.
+"""Gather from git the facts about the commits since a baseline.
 
 Usually two calls tell all: where the refs stand, and which commits are new. More is asked only where history was rewritten, or
 where a commit was written before it was committed.
@@ -32,7 +32,11 @@ _MOST_COMPARED = 500
 
 
 def compare_suspects(git: RepositoryReader, facts: History, before: Sequence[str]) -> History:
-    """The facts, with what is to be known of commits that may repeat or replace others."""
+    """Add to the facts what commits change that may repeat or replace others.
+
+    A commit that was picked, rebased or amended keeps its author and the time of writing, and gets a new time of committing. So
+    only a commit with two times, or one that a reflog names as taken over, or one in a history that was rewritten, is compared.
+    """
     foreign = foreign_commits(facts)
     own = [commit for oid, commit in facts.commits.items() if oid not in foreign]
     plain = [commit for commit in own if len(commit.parents) < 2]
@@ -83,7 +87,7 @@ def read_history(
     time_limit: float = TIME_LIMIT_SECONDS,
     others: Container[str] = (),
 ) -> History:
-    """All that counting needs to know of what happened since the baseline.
+    """Read all that counting needs to know of what happened since the baseline.
 
     `others` are the HEADs and branches of work trees in which iterations of their own are under way: what they did is theirs.
     """
@@ -95,10 +99,8 @@ def read_history(
 
 
 def _with_own_rescues(facts: History, baseline: Baseline) -> History:
-    """A trailer of another iteration was copied, by an amended commit for example: that commit is the agent's.
-
-    If no reflog tells of a copy, it is what another iteration rescued, on a branch of its own.
-    """
+    # A trailer of another iteration was copied, by an amended commit for example: that commit is the agent's. If no
+    # reflog tells of a copy, it is what another iteration rescued, on a branch of its own.
     if baseline.revision is not None:
         return facts
     ours = f"{baseline.run}/{baseline.iteration}"
@@ -111,7 +113,7 @@ def _with_own_rescues(facts: History, baseline: Baseline) -> History:
 
 
 class _Moves(NamedTuple):
-    """What happened since the baseline, by reflogs: in which work tree, as far as that is known."""
+    """The moves since the baseline, from the reflogs, by work tree as far as that is known."""
 
     own: list[Move]
     theirs: list[Move]
@@ -143,7 +145,7 @@ class _Since:
         self.before = self._starts()
 
     def _starts(self) -> list[str]:
-        """From where all that was there before is found. The pin stands for all tips, while it is what guard made it."""
+        # The pin stands for all tips of the baseline, while it is what guard made it.
         baseline = self.baseline
         if baseline.pin is None or baseline.pinned is None:
             return sorted(self.known)
@@ -181,7 +183,7 @@ class _Since:
         )
 
     def _names(self) -> dict[str, str]:
-        """The names whose commits are looked at; of a revision named afterwards, HEAD is all that can be compared."""
+        # Of a revision named afterwards, HEAD is all that can be compared.
         if self.baseline.revision is None:
             names = self.now.names.items()
             return {name: oid for name, oid in names if name.startswith(_LOCAL)}
@@ -189,7 +191,7 @@ class _Since:
         return {branch: head} if branch and head else {}
 
     def _new(self, tips: set[str]) -> CommitList:
-        """A file in the repository can say that history ends anywhere: if it came since, it is not believed at first."""
+        # A file in the repository can say that history ends anywhere: if it came since, it is not believed at first.
         trusting = self.git
         if shallow_digest(self.git.repository) != self.baseline.shallow:
             self.warnings.append("where the shallow history ends was changed since the baseline")
@@ -240,7 +242,7 @@ class _Since:
         return found
 
     def _since(self, name: str) -> list[Move]:
-        """What became of a ref. One that is new may have the reflog of an old one, which was renamed."""
+        # A ref that is new may have the reflog of an old one, which was renamed.
         start = self.baseline.refs.get(name)
         return moves_after(read_moves(self.git, name), {start} if start else self.known)
 
@@ -293,7 +295,7 @@ class _Since:
         return tuple(commit for oid, commit in found.commits.items() if oid in made)
 
     def _stashed(self) -> tuple[str, ...]:
-        """Entries of the stash that are new; those that are gone are only kept by the pin."""
+        # Only the new entries of the stash; those that are gone are only kept by the pin.
         if self.baseline.revision is not None:
             return ()
         entries = read_stash(self.git.repository, self.now.names.get("refs/stash"))

@@ -1,4 +1,4 @@
-"""Which repository a folder belongs to, found out without running git.
+"""Find the repository that a folder belongs to, without running git.
 
 Walking up stops at the first folder that has a `.git` of any kind, or that guard knows as a work tree. So a work tree whose
 `.git` was deleted is still itself, and never becomes a part of some repository around it.
@@ -27,7 +27,7 @@ class Repository:
 
 
 def find_repository(start: Path, known: Callable[[Path], Repository | None]) -> Repository:
-    """The repository around `start`; `known` answers for folders that guard has seen as work trees."""
+    """Find the repository around `start`; `known` answers for folders that guard has seen as work trees."""
     here = Path(os.path.realpath(start))
     for folder in (here, *here.parents):
         entry = _lstat(folder / ".git")
@@ -57,7 +57,7 @@ def _is_replaced(found: Repository, remembered: Repository | None) -> bool:
 
 
 def repository_at(root: Path) -> Repository:
-    """The repository whose work tree is this folder, by the `.git` in it."""
+    """Return the repository whose work tree is this folder, by the `.git` in it."""
     dot_git = root / ".git"
     git_dir = _pointed_to(dot_git) if dot_git.is_file() else dot_git
     git_dir = Path(os.path.realpath(git_dir))
@@ -78,7 +78,7 @@ def _pointed_to(dot_git: Path) -> Path:
 
 
 def _line_in(path: Path) -> str | None:
-    """What a small regular file says, as git reads it: all but the newline at its end, in whatever encoding."""
+    # As git reads it: all but the newline at its end, in whatever encoding.
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

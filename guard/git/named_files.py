@@ -1,4 +1,4 @@
-"""Which of the paths that somebody names are there in a work tree, never followed out of it."""
+"""Find which of the paths that a text names exist in a work tree, without following links out of it."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def find_named(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
-    """The names that stand for something in the work tree: a path from its root, or the end of the path of a file."""
+    """Return the names that stand for something in the work tree: a path from its root, or the end of a file's path."""
     root = git.repository.root
     wanted = {name: _readings(root, name) for name in islice(dict.fromkeys(names), MOST_NAMES)}
     top = _open_root(root)
@@ -37,7 +37,7 @@ def _open_root(root: Path) -> int:
 
 
 def _readings(root: Path, name: str) -> list[bytes]:
-    """The paths from the root that a name can mean: as it is written, and as guard spells names; none if it leads out."""
+    """The paths from the root that a name can mean: as written, and as guard spells names; none if it leads out."""
     try:
         raw = os.fsencode(name)
         meant = dict.fromkeys((raw, unspell(name) if "\\" in name else raw))
@@ -59,7 +59,7 @@ def _inside(root: bytes, path: bytes) -> bytes | None:
 
 
 def _is_there(top: int, path: bytes) -> bool:
-    """Every folder on the way must be one, and not a link to one."""
+    # Every folder on the way must be one, and not a link to one.
     *folders, last = path.split(b"/")
     here = os.dup(top)
     try:
@@ -76,7 +76,7 @@ def _is_there(top: int, path: bytes) -> bool:
 
 
 def _found_by_end(git: RepositoryReader, top: int, names: dict[str, list[bytes]]) -> set[str]:
-    """Those that are the end of the path of a file, tracked or not, but not ignored."""
+    """The names that are the end of the path of a file, tracked or not, but not ignored."""
     ends = {path: name for name, paths in names.items() for path in paths if name[0] != "/"}
     found: set[str] = set()
     tries: dict[bytes, int] = {}
@@ -92,7 +92,7 @@ def _found_by_end(git: RepositoryReader, top: int, names: dict[str, list[bytes]]
 
 
 def list_files(git: RepositoryReader) -> list[bytes]:
-    """Every file that the index has, and every other one that is not ignored."""
+    """List every file that the index has, and every other one that is not ignored."""
     return git.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard").split(b"\0")
 
 

@@ -1,4 +1,4 @@
-"""Questions to git about one repository: each has a time limit, and a refusal is an error in git's own words."""
+"""Ask git about one repository: each question has a time limit, and a refusal is an error with git's message."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ _LONGEST_WORDS = 400
 
 @dataclass(frozen=True)
 class RepositoryReader:
-    """One repository, to be asked."""
+    """Runs git on one repository."""
 
     repository: Repository
     environ: Mapping[str, str]
@@ -22,7 +22,6 @@ class RepositoryReader:
     extra: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, *words: str, stdin: bytes | None = None, codes: Collection[int] = (0,)) -> bytes:
-        """What git answers."""
         if not self.repository.git_dir_exists:
             raise RepositoryProblem(
                 f"{self.repository.git_dir} is gone: git cannot tell anything of this work tree",
@@ -46,22 +45,21 @@ class RepositoryReader:
         return finished.stdout
 
     def command(self, *words: str) -> tuple[list[str], dict[str, str]]:
-        """What to run for an answer, and in which environment."""
+        """Return the argv and the environment for a question, for a caller that runs it itself."""
         place = {"git_dir": self.repository.git_dir, "work_tree": self.repository.root}
         argv, environ = git_command(*words, environ=self.environ, **place)
         return argv, {**environ, **self.extra}
 
     def line(self, *words: str) -> str | None:
-        """An answer of one line; None if git says no by its exit status alone."""
+        """Ask for one line; None if git says no by its exit status alone."""
         answer = self.ask(*words, codes=(0, 1))
         return answer.decode(errors="surrogateescape").rstrip("\n") or None
 
     def with_variable(self, name: str, value: str) -> "RepositoryReader":
-        """The same with one more variable in git's environment."""
         return replace(self, extra={**self.extra, name: value})
 
     def with_settings(self, settings: Mapping[str, str]) -> "RepositoryReader":
-        """The same with settings that win over the repository's; names may have any character in them."""
+        """Return a reader whose settings win over the repository's; names may have any character in them."""
         named = dict(self.extra)
         for number, (key, value) in enumerate(settings.items()):
             named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -69,6 +67,6 @@ class RepositoryReader:
 
 
 def _in_one_line(stderr: bytes) -> str:
-    """The end of what git said: its last words are why it stopped."""
+    # The end of git's message: its last words are why it stopped.
     said = visible("; ".join(stderr.decode(errors="replace").strip().splitlines()))
     return said if len(said) <= _LONGEST_WORDS else "…" + said[-_LONGEST_WORDS:]

@@ -1,6 +1,6 @@
-"""Reflogs: how each ref came to where it stands.
+"""Read reflogs: how each ref came to where it stands, and what the stash holds.
 
-They tell a commit that was made here from one that was fetched. Their times come from the environment of whoever wrote them, so
+They tell a commit that was made here from one that was fetched. Their times come from the environment of the writer, so
 only their order and their words are used.
 """
 
@@ -45,7 +45,7 @@ class Move(NamedTuple):
 
     @property
     def step(self) -> tuple[str, str]:
-        """What a branch and the HEAD that is on it have in common: where to, and by which command."""
+        """What a branch and the HEAD that is on it have in common: the new commit, and the command."""
         return self.new, self.words.partition(":")[0]
 
     @property
@@ -60,29 +60,29 @@ class Move(NamedTuple):
 
     @property
     def is_fetched(self) -> bool:
-        """Of a remote-tracking ref: whether it follows the remote; `update by push` is the other way round."""
+        # Of a remote-tracking ref: it follows the remote; `update by push` is the other way round.
         return _FETCHED.match(self.words) is not None
 
     @property
     def is_forwarded(self) -> bool:
-        """Of a local ref: whether it was moved to what had been fetched."""
+        # Of a local ref: it was moved to what had been fetched.
         return _FORWARDED.match(self.words) is not None
 
     @property
     def is_merged(self) -> bool:
-        """Of a local ref: whether it merges what had been fetched."""
+        # Of a local ref: it merges what had been fetched.
         return _PULLED_MERGE.match(self.words) is not None
 
 
 def reflog_lengths(repository: Repository) -> dict[str, int]:
-    """How long the reflog of each work tree's HEAD is: a place to read on from."""
+    """Return how long the reflog of each work tree's HEAD is: a place to read on from."""
     return {name: file_size(path.parent / "logs" / "HEAD") for name, path in heads(repository)}
 
 
 def read_moves_of_heads(
     git: RepositoryReader, places: Mapping[str, int], starts: Mapping[str, str | None]
 ) -> Iterator[tuple[str, list[Move]]]:
-    """What each work tree's HEAD, by its spelled name, did after its place; all that it ever did, if it has none."""
+    """Yield what each work tree's HEAD did after its place, by its spelled name; all moves if it has no place."""
     for name, path in heads(git.repository):
         found = read_portion(path.parent / "logs" / "HEAD", places.get(name, 0))
         moves = _parse(found.data) if found else []
@@ -94,12 +94,12 @@ def read_moves_of_heads(
 
 
 def _continues(moves: Sequence[Move], start: str | None) -> bool:
-    """Whether the moves begin where HEAD stood; they do not if old entries were expired since."""
+    # The moves do not begin where HEAD stood if old entries were expired since.
     return not moves or start is None or moves[0].old == start
 
 
 def read_moves(git: RepositoryReader, name: str) -> list[Move]:
-    """All that is known of a ref, oldest first."""
+    """Read all moves of a ref, oldest first."""
     if has_reftable(git.repository):
         return read_moves_by_git(git, name)
     repository, ref = git.repository, os.fsdecode(unspell(name))
@@ -115,7 +115,7 @@ def read_moves(git: RepositoryReader, name: str) -> list[Move]:
 
 
 def moves_after(moves: Sequence[Move], starts: Container[str | None]) -> list[Move]:
-    """What came after the ref last stood at a start; all if it never did."""
+    """Return the moves after the ref last stood at a start; all if it never did."""
     places = [number for number, move in enumerate(moves, 1) if move.new in starts]
     return list(moves[places[-1] :] if places else moves)
 
@@ -130,7 +130,7 @@ def _parse(data: bytes) -> list[Move]:
 
 
 def read_moves_by_git(git: RepositoryReader, name: str) -> list[Move]:
-    """The same from git itself, which lists the newest first and not where a move began."""
+    # Git lists the newest first, and not where a move began.
     words = ("log", "--walk-reflogs", "--no-show-signature", "--format=%H%x00%gs")
     told = git.ask(*words, "--end-of-options", os.fsdecode(unspell(name)), "--", codes=(0, 128))
     lines = [line.partition(b"\0") for line in reversed(told.splitlines())]
@@ -143,7 +143,7 @@ def read_moves_by_git(git: RepositoryReader, name: str) -> list[Move]:
 
 
 def read_stash(repository: Repository, tip: str | None) -> tuple[str, ...]:
-    """The entries of the stash, oldest first; `tip` is where its ref stands."""
+    """Return the entries of the stash, oldest first; `tip` is where its ref stands."""
     if tip is None:
         return ()
     found = read_portion(repository.common_dir / "logs" / "refs" / "stash")
@@ -161,7 +161,7 @@ def paths_gone_from_stash(
     environ: Mapping[str, str],
     time_limit: float = TIME_LIMIT_SECONDS,
 ) -> set[str]:
-    """The paths, spelled, in entries of the stash that were there before and are gone: popped, or thrown away."""
+    """Return the paths, spelled, in stash entries that were there before and are gone: popped, or thrown away."""
     git = RepositoryReader(repository, environ, time_limit)
     now = read_stash(repository, git.line("rev-parse", "--quiet", "--verify", "refs/stash"))
     gone = [oid for oid in before if oid not in now]
@@ -172,7 +172,7 @@ def paths_gone_from_stash(
 
 
 def _paths(git: RepositoryReader, oid: str) -> set[str]:
-    """What the entry changes against the commit on which it was made, and the files that it has beside, in a third parent."""
+    # What the entry changes against the commit on which it was made, and the files that it has beside, in a third parent.
     names = b""
     with suppress(RepositoryProblem):
         names += git.ask("diff-tree", *_NAMES, "--no-renames", f"{oid}^1", oid)

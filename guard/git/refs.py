@@ -1,4 +1,7 @@
-"""Where HEAD and all refs stand."""
+"""Read where HEAD and all refs stand, and pin commits by refs of guard's own.
+
+A pin keeps commits from git's garbage collection, until the next baseline or for good.
+"""
 
 import os
 import re
@@ -18,7 +21,7 @@ UNBORN = "empty"
 
 
 def read_head(git: RepositoryReader) -> str | None:
-    """The commit that is checked out; `empty` before the first one; None if HEAD leads nowhere."""
+    """Return the commit that is checked out; `empty` before the first one; None if HEAD leads nowhere."""
     found = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if found is not None:
         return found
@@ -28,7 +31,7 @@ def read_head(git: RepositoryReader) -> str | None:
 
 
 def has_new_commits(git: RepositoryReader, since: str, now: str) -> bool:
-    """Whether there are commits behind `now` that were not behind `since`; going back to an old commit brings none."""
+    """Tell whether `now` leads to commits that `since` did not; going back to an old commit brings none."""
     if UNBORN in (since, now):
         return since == UNBORN != now
     return git.line("rev-list", "--count", "--max-count=1", now, f"^{since}") == "1"
@@ -52,7 +55,6 @@ class Refs:
 
 
 def read_refs(git: RepositoryReader) -> Refs:
-    """All refs that lead to a commit."""
     names: dict[str, str] = {}
     own: dict[str, str] = {}
     for name, oid in _list_refs(git):
@@ -69,7 +71,7 @@ def read_refs(git: RepositoryReader) -> Refs:
 
 
 def _refuse_broken(git: RepositoryReader, branch: str) -> None:
-    """A branch that exists and leads nowhere is damage; only one that does not exist yet is the empty beginning."""
+    # A branch that exists and leads nowhere is damage; only one that does not exist yet is the empty beginning.
     name = os.fsdecode(unspell(branch))
     known = git.ask("for-each-ref", "--format=%(objectname)", name).strip()
     if known or os.path.lexists(git.repository.common_dir / name):
@@ -94,7 +96,7 @@ def _list_refs(git: RepositoryReader) -> Iterator[tuple[str, str]]:
 
 
 def _list_refs_one_by_one(git: RepositoryReader) -> Iterator[tuple[str, str]]:
-    """The same where a ref leads to an object that is missing: git would refuse to name the kind of any."""
+    # For a repository where a ref leads to an object that is missing: git would refuse to name the kind of any.
     lines = git.ask("for-each-ref", "--format=%(objectname)%00%(refname)").splitlines()
     pairs = [(oid, name) for oid, _, name in (line.partition(b"\0") for line in lines)]
     wanted = b"".join(b"%s^{commit}\n" % oid for oid, _ in pairs)
@@ -123,7 +125,6 @@ def _head(
 
 
 def commit_of(git: RepositoryReader, revision: str) -> str:
-    """The commit that a revision names; an error in git's words if there is none."""
     try:
         answer = git.ask("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     except RepositoryProblem as error:
@@ -135,19 +136,17 @@ def commit_of(git: RepositoryReader, revision: str) -> str:
 
 
 def tree_of(git: RepositoryReader, commit: str) -> str:
-    """The tree of a commit."""
     return git.ask("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
 
 
 def missing_commits(git: RepositoryReader, oids: Sequence[str]) -> list[str]:
-    """Those of the commits that the repository does not have."""
     wanted = "".join(f"{oid}^{{commit}}\n" for oid in oids).encode()
     answers = git.ask("cat-file", "--batch-check=%(objectname)", stdin=wanted).splitlines()
     return [oid for oid, answer in zip(oids, answers, strict=True) if not _OID.fullmatch(answer)]
 
 
 def head_and_refs_stamp(repository: Repository) -> str:
-    """A value that changes when HEAD or any ref moves, in any work tree; cheap, and without running git.
+    """Return a value that changes when HEAD or any ref moves, in any work tree; cheap, and without running git.
 
     A ref that moves is a new file in place of the old one, so size, time and inode of all files tell, even of two moves within
     one tick of the clock. Guard's own refs are left out: they move when guard looks.
@@ -197,17 +196,15 @@ Made by guard, which only keeps these commits from being deleted. It is on no br
 
 
 def baseline_ref(worktree: str) -> str:
-    """The ref that pins the baseline of a work tree."""
     return f"{OWN}baseline/{worktree}"
 
 
 def lost_ref(baseline: str) -> str:
-    """The ref that pins what was lost since a baseline."""
     return f"{OWN}lost/{baseline}"
 
 
 def pin(git: RepositoryReader, ref: str, tips: Iterable[str], now: datetime, subject: str) -> str:
-    """Make the ref lead to all these commits, by a commit that has them as parents; its id.
+    """Make the ref lead to all these commits, by a commit that has them as parents; return its id.
 
     Git walks history by date, so the date of the pin, not before that of its parents, keeps walks from it short.
     """

@@ -1,8 +1,9 @@
-"""How git is run: as an argv list, with a time limit, and so that the repository cannot make it run anything.
+"""Run git as an argv list, with a time limit, and so that the repository cannot make it run anything.
 
 The repository's own configuration is the agent's to edit and git cannot be told to ignore it, so whatever it could use to
 run code or to reach out is overridden on every call. The caller's `GIT_*` variables are dropped: inside a hook they name
-another repository.
+another repository. Git is not looked for in a work tree, where an agent could plant one, as in a project's own virtual
+environment.
 """
 
 import os
@@ -17,14 +18,14 @@ from guard.system.processes import FedProcess, Finished, feed, run
 
 
 def with_safe_path(environ: Mapping[str, str], root: Path | None = None) -> dict[str, str]:
-    """The environment with a search path that leads into no work tree, and not below this folder."""
+    """Return the environment with a search path that leads into no work tree, and not below `root`."""
     path = environ.get("PATH", os.defpath)
     return {**environ, "PATH": _safe_path(path, None if root is None else os.fspath(root))}
 
 
 @lru_cache(maxsize=64)
 def _safe_path(path: str, root: str | None) -> str:
-    """Relative entries go too: they lead to wherever somebody stands."""
+    # Relative entries go too: they depend on the current folder.
     entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
     kept = [entry for entry in entries if not _is_inside(Path(os.path.realpath(entry)), root)]
     return os.pathsep.join(kept)
@@ -71,7 +72,6 @@ _ENVIRONMENT = {
 
 
 def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git: the caller's without its `GIT_*` variables, and with ours."""
     return {**_plain(environ), **_ENVIRONMENT}
 
 
@@ -92,7 +92,7 @@ def run_git(
     most_bytes: int | None = None,
     lends: Sequence[int] = (),
 ) -> Finished:
-    """Run git and return what it said, whatever its exit status; trouble with running it at all is an error.
+    """Run git and return what it printed, whatever its exit status; failing to run it at all is an error.
 
     `extra` are variables on top of the usual ones, such as an index of our own. A lock on a descriptor that it `lends` is
     held until git itself has ended, whatever becomes of guard.
@@ -105,7 +105,7 @@ def run_git(
 def git_command(
     *words: str, environ: Mapping[str, str], git_dir: Path, work_tree: Path
 ) -> tuple[list[str], dict[str, str]]:
-    """The same as a program and its environment, for one who runs it in between other things."""
+    """Return the argv and the environment of a git call, for a caller that runs it itself."""
     return ["git", *_options(git_dir, work_tree), *words], git_environment(environ)
 
 
@@ -139,7 +139,7 @@ def _options(git_dir: Path | None, work_tree: Path | None) -> list[str]:
 
 
 def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str = "") -> str | None:
-    """What git's configuration says, the user's and the system's included and nothing overridden; None if nothing.
+    """Read git's configuration, the user's and the system's included and nothing overridden; None if not set.
 
     Reading a value runs nothing of the repository's.
     """
@@ -149,7 +149,7 @@ def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str =
 
 
 def read_users_config(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
-    """What the user's own configuration says, whatever a repository's does; None if nothing."""
+    """Read the user's own configuration, whatever a repository's says; None if not set."""
     words = ["config", "--global", "--includes", *([f"--type={kind}"] if kind else [])]
     answer = _run([*words, "--get", key], _plain(environ), None, TIME_LIMIT_SECONDS)
     return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None
@@ -194,7 +194,7 @@ def _run(
 
 
 def _subcommand(words: list[str]) -> str:
-    """What git was asked for, behind the options that come first."""
+    # Behind the options that come first.
     settings = {at + 1 for at, word in enumerate(words) if word == "-c"}
     named = (w for at, w in enumerate(words) if at not in settings and not w.startswith("-"))
     return next(named, words[-1])

@@ -1,4 +1,4 @@
-"""What `git status` and the index tell of a work tree.
+"""Read what `git status`, the index and the ignore rules say of a work tree.
 
 Everything is switched off by which the repository could make git run something: a clean filter would run on any file whose time
 was touched. So a file under such a filter may be listed though only its time changed.
@@ -56,12 +56,12 @@ class SpecialEntry(NamedTuple):
 
 
 def without_filters(git: RepositoryReader) -> RepositoryReader:
-    """The same repository with every filter that its settings name made to do nothing."""
+    """Return a reader of the repository under which every filter that its settings name does nothing."""
     return git.with_settings({**_SETTINGS, **filter_overrides(git)})
 
 
 def filter_overrides(git: RepositoryReader) -> dict[str, str]:
-    """Settings by which every filter that the repository's settings name does nothing."""
+    """Return settings by which every filter that the repository's settings name does nothing."""
     names = git.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
     drivers = sorted({name.rpartition(b".")[0] for name in names.split(b"\0") if name})
     if len(drivers) > _MOST_FILTERS:
@@ -77,12 +77,10 @@ def filter_overrides(git: RepositoryReader) -> dict[str, str]:
 
 
 def read_status(git: RepositoryReader) -> bytes:
-    """The answer of `git status` as it is, with a line about HEAD."""
     return git.ask(*_STATUS)
 
 
 def parse_status(answer: bytes) -> Iterator[StatusEntry]:
-    """What is listed in an answer of `git status`."""
     for line in answer.split(b"\0"):
         if line.startswith(b"? "):
             yield StatusEntry(line[2:], untracked=True)
@@ -96,7 +94,7 @@ def parse_status(answer: bytes) -> Iterator[StatusEntry]:
 
 
 def list_special(git: RepositoryReader) -> list[SpecialEntry]:
-    """Files that git was told to take for unchanged or absent, and submodules."""
+    """List the files that git was told to take for unchanged or absent, and the submodules."""
     lines = git.ask("ls-files", "-z", "-s", "-v").split(b"\0")
     found = (_SPECIAL.fullmatch(line) for line in lines if not line.startswith(_USUAL))
     return [SpecialEntry(one[3], one[2].decode(), one[1] is not None) for one in found if one]
@@ -107,7 +105,7 @@ _NONE_IGNORED = 1
 
 
 def find_ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
-    """Of these names, those that stand for something ignored; what lies outside the work tree is not asked for."""
+    """Return the names that git ignores, which no diff ever has; names outside the work tree are not asked for."""
     # The command knows no literal pathspecs; no name that begins with a dot and a slash is anything else.
     asked = {b"./" + unspell(name): name for name in names if _is_below(name)}
     if not asked:

@@ -1,4 +1,4 @@
-"""The clocks: wall time for display, boot time for durations, and the time for which the machine was awake.
+"""Read the clocks (wall time, boot time, time awake) and keep deadlines.
 
 The boot clock goes on while the machine sleeps and never jumps. `GUARD_NOW` stops all, so that a test or a replay says the
 same twice; sleeps stay real. Only the outermost layer makes a clock; everything below is handed one.
@@ -31,7 +31,6 @@ class Clock:
     """For a stopped clock: how many seconds the machine has slept; None if it knows nothing of machines."""
 
     def now(self) -> datetime:
-        """The wall time, in UTC."""
         return self.fixed or datetime.now(UTC)
 
     def boot(self) -> float:
@@ -39,13 +38,12 @@ class Clock:
         return self.fixed.timestamp() if self.fixed else time.clock_gettime(_BOOT_CLOCK)
 
     def awake(self) -> float:
-        """Seconds on the boot clock, without those in which the machine slept: only differences mean anything."""
+        # Without the seconds in which the machine slept; as with `boot`, only differences mean anything.
         if self.fixed:
             return self.fixed.timestamp() - (self.slept or 0.0)
         return time.clock_gettime(_AWAKE_CLOCK)
 
     def moment(self) -> "Moment":
-        """Return now by the wall clock and the boot clock."""
         from guard.core.base.moment import Moment
         from guard.system.process_identity import boot_id
 
@@ -54,7 +52,6 @@ class Clock:
 
 
 def make_clock(environ: Mapping[str, str] = os.environ) -> Clock:
-    """The clock that the environment asks for."""
     text = environ.get(VARIABLE)
     if not text:
         return Clock()
@@ -69,19 +66,19 @@ def make_clock(environ: Mapping[str, str] = os.environ) -> Clock:
 
 
 class Deadline:
-    """A moment on the monotonic clock."""
+    """One time limit, on the monotonic clock, shared by everything that a snapshot or a rescue does."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds until then; a little more than nothing when it has passed, so that a call fails by its own time limit."""
+        # A little more than nothing when it has passed, so that a call fails by its own time limit.
         return max(0.01, self._end - time.monotonic())
 
     def has_passed(self) -> bool:
         return time.monotonic() >= self._end
 
     def part(self, share: float) -> "Deadline":
-        """An earlier moment, so that something can still be done after it."""
+        """Return an earlier deadline, so that something can still be done after it."""
         return Deadline(self.left() * share)

@@ -1,4 +1,4 @@
-"""A program that is asked one thing after another and answers on its stdout, as much of it at a time as is wanted."""
+"""Ask a running program one question after another, and read its answers from its stdout."""
 
 import os
 import select
@@ -15,7 +15,7 @@ _LONGEST_LINE = 65536
 
 
 class DialogueEnded(Exception):
-    """The program has ended, or said nothing for as long as it may."""
+    """The program has ended, or was silent for as long as it may."""
 
 
 class Dialogue:
@@ -27,7 +27,7 @@ class Dialogue:
         self._heard = bytearray()
 
     def ask(self, question: bytes) -> None:
-        """Send a short question, with whatever ends it."""
+        """Send a short question, with its terminator."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(question)
@@ -36,7 +36,6 @@ class Dialogue:
             raise DialogueEnded from None
 
     def line(self) -> bytes:
-        """The next line, without what ends it."""
         while b"\n" not in self._heard:
             if len(self._heard) > _LONGEST_LINE:
                 raise DialogueEnded
@@ -46,7 +45,7 @@ class Dialogue:
         return bytes(line)
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """The next bytes, this many of them."""
+        """Yield the next `size` bytes, piece by piece."""
         while size:
             piece = bytes(self._heard[:size]) or self._more(min(_PIECE, size))
             del self._heard[: len(piece)]

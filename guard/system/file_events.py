@@ -1,6 +1,6 @@
-"""What wakes whoever waits for files and processes: inotify and pidfds, kqueue, or else only the clock.
+"""Wait for file changes and process exits (inotify and pidfds, kqueue, or polling).
 
-A bell may ring for nothing: it says when to look, not what happened.
+A bell may ring for nothing: it says when to look, not what happened. What the system misses is found by looking now and then.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ _BUFFER = 65536
 
 
 def make_bell(files: Iterable[Path], pids: Iterable[int]) -> "Bell":
-    """The best that this system has for them; limits reached and folders that do not exist leave the clock."""
+    """Make the best bell that this system has; where a limit is reached or a folder is missing, one that polls."""
     try:
         if sys.platform == "linux":
             return Inotify(files, pids)
@@ -42,13 +42,9 @@ class Bell(Protocol):
         """How many seconds to wait for it before looking all the same."""
         ...
 
-    def wait(self, seconds: float) -> None:
-        """Until it rings, and no longer than this."""
-        ...
+    def wait(self, seconds: float) -> None: ...
 
-    def close(self) -> None:
-        """Give back what it holds."""
-        ...
+    def close(self) -> None: ...
 
 
 class PollingBell:
@@ -64,9 +60,9 @@ class PollingBell:
 
 
 class Inotify:
-    """Linux: the folders of the files, so that a file may come, go and be replaced; and a descriptor per process.
+    """Linux: watches the folders of the files, so that a file may come, go and be replaced; and a descriptor per process.
 
-    What other machines write to a shared folder it does not hear.
+    It does not hear what other machines write to a shared folder.
     """
 
     patience = 5.0
@@ -181,7 +177,7 @@ class News:
         self._signs = [_sign(file) for file in self._files]
 
     def wait(self, seconds: float) -> bool:
-        """Whether there is news, which there may be at once; False after this time."""
+        """Wait for news, which there may be at once; False after this time."""
         deadline = time.monotonic() + seconds
         while not self._is_news():
             left = deadline - time.monotonic()
@@ -191,7 +187,6 @@ class News:
         return True
 
     def close(self) -> None:
-        """Stop watching."""
         self._bell.close()
 
     def __enter__(self) -> "News":

@@ -1,4 +1,4 @@
-"""Files of other people's making, read without being held up by what they turn out to be."""
+"""Walk and read files that others made, within bounds: never through a pipe, never for long."""
 
 import errno
 import os
@@ -17,8 +17,8 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """As much of a file as is wanted, and one byte more if there is more. Only of a regular one: a pipe that nobody writes
-    to, or a device, would never end."""
+    # One byte more than wanted if there is more. Only of a regular file: a pipe without a writer, or a device, would
+    # never end.
     with open(os.open(path, _OPEN), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
@@ -31,7 +31,7 @@ _OPEN_NOT_A_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass
 class FolderListing:
-    """What is in one folder."""
+    """The entries of one folder."""
 
     folder: Path
     folders: list[str]
@@ -43,7 +43,7 @@ class FolderListing:
 
 @dataclass
 class BoundedWalk:
-    """One look through a tree; the folders near its top come first."""
+    """One look through a tree, never through a link; the folders near its top come first."""
 
     root: Path
     enter: Callable[[FolderListing], Iterable[str]]
@@ -72,7 +72,7 @@ class BoundedWalk:
 
 
 def list_folder(folder: Path, most: int) -> FolderListing | None:
-    """What is in a folder, so many entries of it; None if it cannot be listed."""
+    """List at most `most` entries of a folder; None if it cannot be listed."""
     found = FolderListing(folder, [], {})
     try:
         with os.scandir(folder) as entries:
@@ -84,7 +84,7 @@ def list_folder(folder: Path, most: int) -> FolderListing | None:
 
 
 def _sort_in(entry: os.DirEntry[str], found: FolderListing) -> None:
-    """A folder or a file; nothing else, and nothing that is gone by now."""
+    # A folder or a file; nothing else, and nothing that is gone by now.
     found.seen += 1
     with suppress(OSError):
         status = entry.stat(follow_symlinks=False)
@@ -95,7 +95,7 @@ def _sort_in(entry: os.DirEntry[str], found: FolderListing) -> None:
 
 
 def read_beginning(path: Path, most: int = MOST_BYTES) -> bytes | None:
-    """The beginning of a regular file; None if there is none that can be read."""
+    """Read the beginning of a regular file that is no link; None if there is none that can be read."""
     try:
         descriptor = os.open(path, _OPEN_NOT_A_LINK)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The machine that guard runs on, as what other machines and later boots can be told from."""
+"""Tell this machine from other machines and from its own earlier boots."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ _DIGITS = 16
 
 
 def read_host() -> Host:
-    """This machine; a container has no machine id of its own, only that of the image it was made from."""
+    # A container has no machine id of its own, only that of the image it was made from.
     namespace = _pid_namespace()
     told = _machine_id() if namespace in (None, _FIRST_NAMESPACE) else None
     return Host(
@@ -64,7 +64,7 @@ HostRelation = Literal["here", "restarted", "elsewhere", "unknown"]
 
 
 def compare_hosts(recorded: Host | None, now: Host) -> HostRelation:
-    """Where the recorded place is, seen from here; `restarted` only if nothing of it can have survived."""
+    """Tell where a recorded host is, seen from here; `restarted` only if nothing of it can have survived."""
     if recorded is None:
         return "unknown"
     if recorded.boot_id is None or now.boot_id is None:
@@ -78,7 +78,7 @@ def compare_hosts(recorded: Host | None, now: Host) -> HostRelation:
 
 
 def _without_boot(recorded: Host, now: Host) -> HostRelation:
-    """A machine that never tells its boot is known by its own id; starts of processes tell the restarts."""
+    # A machine that never tells its boot is known by its own id; starts of processes tell the restarts.
     if recorded.machine is None or now.machine is None:
         return "unknown"
     if recorded.machine != now.machine:
@@ -88,7 +88,7 @@ def _without_boot(recorded: Host, now: Host) -> HostRelation:
 
 
 def _same_machine(recorded: Host, now: Host) -> bool:
-    """Copied machines share their id, so the name must be the same too; a container is not its machine."""
+    # Copied machines share their id, so the name must be the same too; a container is not its machine.
     return recorded.machine is not None and (
         (recorded.machine, recorded.name, recorded.pid_namespace)
         == (now.machine, now.name, now.pid_namespace)

@@ -1,4 +1,4 @@
-"""Bytes passed on unchanged, at the pace of whoever reads them, and without holding up who hands them over.
+"""Pass bytes on unchanged, at the reader's pace, without holding up the writer.
 
 A reader that pauses, such as a pager, must not keep guard from hearing what the agent says. So up to a cap the bytes wait here;
 beyond it the agent has to wait, as it would without guard.
@@ -28,7 +28,7 @@ class Outlet:
         threading.Thread(target=self._pass_on, daemon=True).start()
 
     def put(self, data: bytes) -> None:
-        """Hand over; waits while too much is waiting already."""
+        """Hand over bytes; wait while too many are waiting already."""
         with self._changed:
             self._waiting += 1
             self._changed.wait_for(lambda: self._taken - self._passed < self._most or self._gone)
@@ -39,19 +39,19 @@ class Outlet:
                 self._changed.notify_all()
 
     def take_the_rest(self) -> None:
-        """The one who hands over has ended: what it still had to say is taken at once."""
+        """Take at once all that a writer which has ended still had to say."""
         with self._changed:
             self._most = _MOST_AHEAD_AT_THE_END
             self._changed.notify_all()
 
     @property
     def is_held_up(self) -> bool:
-        """Whether somebody who hands over waits for the reader."""
+        """Whether a writer waits for the reader."""
         with self._changed:
             return self._waiting > 0
 
     def flush(self) -> None:
-        """Wait until all that was handed over by now is passed on, or the reader has gone."""
+        """Wait until all bytes handed over by now are passed on, or the reader has gone."""
         with self._changed:
             end = self._taken
             self._changed.wait_for(lambda: self._passed >= end or self._gone)

@@ -1,4 +1,4 @@
-"""State files: opened through a folder that is held open, never through a link, never somebody else's.
+"""Open state files through a folder that is held open, never through a link, and only if they are the user's own.
 
 A path could be swapped between a check and its use; an open folder cannot. Everything below the workspace is reached from
 one descriptor, one name at a time.
@@ -27,12 +27,12 @@ class Folder:
         self.path = path
 
     def named(self, name: str) -> str:
-        """The path of an entry, for messages."""
+        """Return the path of an entry, for messages."""
         return f"{self.path}/{name}"
 
     @classmethod
     def open(cls, path: str, *, create: bool = False) -> "Folder | None":
-        """The folder at this path, which must be ours alone; None if there is none."""
+        """Open the folder at this path, which must be ours alone; None if there is none."""
         try:
             descriptor = os.open(path, _OPEN_FOLDER)
         except FileNotFoundError:
@@ -70,7 +70,6 @@ class Folder:
         self.close()
 
     def child(self, name: str, *, create: bool = False) -> "Folder | None":
-        """The folder of this name in this one."""
         try:
             descriptor = os.open(name, _OPEN_FOLDER, dir_fd=self.descriptor)
         except FileNotFoundError:
@@ -84,7 +83,7 @@ class Folder:
         return self._checked(descriptor, self.named(name))
 
     def open_file(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """A descriptor of a regular, singly linked file of ours; FileNotFoundError if there is none."""
+        """Open a regular, singly linked file of ours; FileNotFoundError if there is none."""
         try:
             descriptor = os.open(name, flags | _OPEN_FILE, 0o600, dir_fd=self.descriptor)
         except FileNotFoundError:
@@ -104,7 +103,6 @@ class Folder:
         return descriptor
 
     def read(self, name: str) -> bytes | None:
-        """All bytes of a file, or None if there is none."""
         try:
             descriptor = self.open_file(name)
         except FileNotFoundError:
@@ -149,14 +147,14 @@ class Folder:
             os.unlink(name, dir_fd=self.descriptor)
 
     def free_name(self, name: str) -> str:
-        """A name beside this one under which damaged bytes can be kept."""
+        """Return a name beside this one under which damaged bytes can be kept."""
         number = 1
         while self.exists(f"{name}.damaged-{number}"):
             number += 1
         return f"{name}.damaged-{number}"
 
     def set_aside(self, name: str) -> str:
-        """Move a file out of the way without losing it; its new name."""
+        """Move a file out of the way without losing it; return its new name."""
         free = self.free_name(name)
         self.rename(name, free)
         self.sync()
@@ -170,7 +168,7 @@ class Folder:
         return True
 
     def is_same(self, descriptor: int, name: str) -> bool:
-        """Whether the open file is still the one that has this name."""
+        """Tell whether the open file is still the one that has this name."""
         try:
             named = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
@@ -178,12 +176,11 @@ class Folder:
         return os.path.samestat(named, os.fstat(descriptor))
 
     def is_folder(self, name: str) -> bool:
-        """Links count, so that opening them is refused rather than passed over."""
+        # Links count, so that opening them is refused rather than passed over.
         mode = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode
         return stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
     def names(self) -> list[str]:
-        """Sorted names of the entries."""
         return sorted(os.listdir(self.descriptor))
 
     def sync(self) -> None:
@@ -192,7 +189,7 @@ class Folder:
 
     @contextmanager
     def walk(self, path: str, *, create: bool = False) -> Iterator[tuple["Folder | None", str]]:
-        """The folder that holds this relative path, and the last name in it."""
+        """Open the folder that holds this relative path; yield it and the last name of the path."""
         *folders, name = path.split("/")
         here: Folder | None = self
         opened: list[Folder] = []
@@ -208,20 +205,20 @@ class Folder:
 
 
 def close(descriptor: int) -> None:
-    """Whatever had to be on the disk was synced before, so an error here says nothing that anybody could act on."""
+    # Whatever had to be on the disk was synced before, so an error here says nothing that a caller could act on.
     with suppress(OSError):
         os.close(descriptor)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """One write; more only where the system took less than it was given."""
+    # One write; more only where the system took less than it was given.
     written = os.write(descriptor, data)
     while written < len(data):
         written += os.write(descriptor, memoryview(data)[written:])
 
 
 def read_from(descriptor: int, offset: int, limit: int | None = None) -> tuple[bytes, bool]:
-    """Bytes from this offset, at most `limit`, and whether that was all up to the end."""
+    """Read bytes from this offset, at most `limit`; return them and whether that was all up to the end."""
     size = os.fstat(descriptor).st_size
     stop = size if limit is None else min(size, offset + limit)
     chunks, at = [], offset

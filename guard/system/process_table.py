@@ -1,6 +1,8 @@
-"""The processes of this machine: from `/proc` where there is one, else from `ps`, which tells less.
+"""List the processes of this machine, and end a process with all that it started.
 
-`ps` tells no I/O, no environment and no folder: there a process is known by its group alone, and works while it uses CPU time.
+The list comes from `/proc` where there is one, else from `ps`, which tells no I/O, no environment and no folder: there a
+process is known by its group alone, and works while it uses CPU time. Before a signal each process is known by its pid and its start,
+so that a process which got the pid later is not signalled; those that one of them starts meanwhile are found by looking again.
 """
 
 import os
@@ -47,22 +49,21 @@ class Stat:
 
     @cached_property
     def environment(self) -> frozenset[bytes]:
-        """What its environment was when it began."""
+        """Its environment when it began."""
         return frozenset(_read(self.pid, "environ").split(b"\0"))
 
     @cached_property
     def moved(self) -> int:
-        """Bytes that it has read and written."""
+        """How many bytes it has read and written."""
         lines = (line.split(b": ") for line in _read(self.pid, "io").splitlines())
         return sum(int(line[1]) for line in lines if line[0] in (b"rchar", b"wchar"))
 
     def pipe(self, descriptor: int) -> str | None:
-        """The pipe that it has under this number, if it is one."""
         return read_pipe(self.pid, descriptor)
 
     @cached_property
     def folder(self) -> Path | None:
-        """Its current folder, if it is ours to see."""
+        """Its current folder, if we may see it."""
         try:
             if os.stat(_PROC / str(self.pid)).st_uid != os.getuid():
                 return None
@@ -72,7 +73,7 @@ class Stat:
 
 
 def read_pipe(pid: int, descriptor: int) -> str | None:
-    """What names a pipe on this machine, if the descriptor is one and ours to see."""
+    """Return the name of the pipe under this descriptor; None if it is no pipe, or not ours to see."""
     try:
         target = os.readlink(_PROC / str(pid) / "fd" / str(descriptor))
     except OSError:
@@ -81,7 +82,7 @@ def read_pipe(pid: int, descriptor: int) -> str | None:
 
 
 def list_processes() -> Iterator[Stat]:
-    """Every process; those that have ended and were not waited for yet are gone."""
+    # Processes that have ended and were not waited for yet count as gone.
     if (_PROC / "self" / "stat").exists():
         for name in os.listdir(_PROC):
             stat = _from_proc(int(name)) if name.isdecimal() else None
@@ -114,7 +115,6 @@ def _from_proc(pid: int) -> Stat | None:
 
 
 def list_from_ps() -> Iterator[Stat]:
-    """The same from `ps`, with what it tells."""
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
     try:
         done = run(_PS, environ=environ, time_limit=_PS_SECONDS)
@@ -179,19 +179,19 @@ class ProcessTree:
         return not self._spared.isdisjoint(self._known)
 
     def find_living(self) -> list[Stat]:
-        """Those that run now, with what they have started since the last look."""
+        """Return those that run now, with what they have started since the last look."""
         stats = _stats()
         self._add_descendants(stats)
         return [stats[pid] for pid in sorted(self._alive(stats))]
 
     def ask_to_end(self) -> None:
-        """Tell all of them to end; those that are stopped have to go on to hear it."""
+        # Those that are stopped have to go on to hear it.
         for number in (signal.SIGTERM, signal.SIGCONT):
             for stat in self.find_living():
                 _signal(stat, number)
 
     def wait_for_end(self, seconds: float) -> bool:
-        """Wait for the end of all of them; whether it came."""
+        """Wait until all of them have ended; False if some still run after this time."""
         deadline, pause = time.monotonic() + seconds, _FIRST_LOOK_SECONDS
         while self.find_living():
             left = deadline - time.monotonic()
@@ -216,7 +216,7 @@ class ProcessTree:
                 )
 
     def _kill(self, living: list[Stat]) -> None:
-        """A number is not given away while a group has it, so a group with a known member is the agent's."""
+        # A pid is not given away while a group has it, so a group with a known member is the agent's.
         for group in {one.group for one in living} & self._led:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
@@ -241,7 +241,6 @@ class ProcessTree:
 
 
 def _memberships(stats: Mapping[int, Stat], pids: Iterable[int]) -> set[int]:
-    """The groups and the sessions that they are in."""
     known = [stats[pid] for pid in pids if pid in stats]
     return {led for one in known for led in (one.group, one.session)}
 
@@ -258,7 +257,7 @@ def _stats() -> dict[int, Stat]:
 
 
 def _signal(process: Stat, number: int) -> None:
-    """Signal a process that may have ended meanwhile; through a descriptor it cannot be mistaken for another."""
+    # The process may have ended meanwhile; through a descriptor it cannot be mistaken for another.
     with suppress(ProcessLookupError, PermissionError):
         try:
             descriptor = os.pidfd_open(process.pid)

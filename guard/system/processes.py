@@ -1,6 +1,6 @@
-"""Other programs: started as argv lists in a process group of their own, and ended as a group at their limits.
+"""Run other programs as argv lists in a process group of their own, and end the group at their limits.
 
-A program that ends while something of its own still holds its output is not waited for: what it said by then counts.
+A program that ends while something of its own still holds its output is not waited for: what it printed by then counts.
 """
 
 import fcntl
@@ -84,7 +84,7 @@ def run(
 def run_on_stderr(
     argv: Sequence[str], *, environ: Mapping[str, str], time_limit: float | None
 ) -> int | None:
-    """Run a program to its end with all that it prints on our stderr; its exit code, None if its time was over."""
+    """Run a program to its end with its output on our stderr; return its exit code, None after its time limit."""
     process: subprocess.Popen[bytes] | None = None
     try:
         with defer_signals():
@@ -155,7 +155,7 @@ class _Pipes:
         return bool(self._selector.get_map())
 
     def turn(self, seconds: float) -> bool:
-        """Serve whatever is ready within this time; whether anything was."""
+        """Serve the pipes that are ready within this time; return whether any was."""
         ready = self._selector.select(seconds)
         for key, _ in ready:
             with suppress(BlockingIOError):
@@ -165,7 +165,7 @@ class _Pipes:
         return bool(ready)
 
     def empty(self) -> None:
-        """Take what is in the pipes of a program that has ended: an answer that was cut would look like a whole one."""
+        # Of a program that has ended: an answer that was cut would look like a whole one.
         for _ in range(_MOST_PIECES):
             if not self.open or not self.turn(0):
                 return
@@ -203,7 +203,7 @@ class _Pipes:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program with everything in its group, and take its pipes from it."""
+    """Kill a program with everything in its group, and close its pipes."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -216,7 +216,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 class FedProcess:
-    """A program that is given its input piece by piece; what it prints on stdout is not wanted."""
+    """A program that is given its input piece by piece; its stdout is not wanted."""
 
     def __init__(self, process: subprocess.Popen[bytes], time_limit: float) -> None:
         self.pid = process.pid
@@ -237,7 +237,6 @@ class FedProcess:
         return Finished(None if self._expired else self._process.returncode, b"", stderr)
 
     def end(self) -> None:
-        """Kill it if it still runs."""
         self._timer.cancel()
         if self._process.poll() is None:
             end_group(self._process)

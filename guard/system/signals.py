@@ -1,4 +1,4 @@
-"""Signals that guard handles for a while: only in the main thread, and none that it was told to ignore, as under `nohup`."""
+"""Handle signals for a while: only in the main thread, and none that guard was told to ignore, as under `nohup`."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 def interrupt_on_termination() -> AbstractContextManager[None]:
-    """Inside, SIGTERM and SIGHUP are a KeyboardInterrupt: what guard has started is ended, as after Ctrl-C."""
+    """Turn SIGTERM and SIGHUP into a KeyboardInterrupt inside: guard ends what it has started, as after Ctrl-C."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
@@ -19,7 +19,7 @@ def interrupt_on_termination() -> AbstractContextManager[None]:
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Inside, whoever wants to stop guard has to wait: a program that is just being started could not be ended."""
+    # A program that is just being started could not be ended, so a signal to stop guard waits until it has.
     waiting: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
     with handle_signals(numbers, lambda number, _frame: waiting.append(number)):
@@ -32,7 +32,6 @@ def defer_signals() -> Iterator[None]:
 def handle_signals(
     numbers: Iterable[int], handler: Callable[[int, FrameType | None], object]
 ) -> Iterator[None]:
-    """Inside, the handler hears these signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What a call of guard does first: see that its streams are open, and that no other repository is named."""
+"""Prepare the process of a guard command: open its closed streams, and forget the repository that git names."""
 
 import os
 import sys
@@ -25,7 +25,6 @@ _REPOSITORY_VARIABLES = (
 
 
 def prepare() -> None:
-    """Make the process one that any command can run in."""
     _open_closed_streams()
     for name in _REPOSITORY_VARIABLES:
         # Inside a git hook these name another repository than the one guard is asked about.
@@ -33,7 +32,7 @@ def prepare() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Or the next file that is opened becomes a standard stream, and gets what the agent prints."""
+    # Else the next file that is opened becomes a standard stream, and gets what the agent prints.
     for number in (0, 1, 2):
         try:
             os.fstat(number)

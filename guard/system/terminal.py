@@ -1,4 +1,4 @@
-"""The terminal that guard was started on: guard's own, and lent to an agent that wants to read keys."""
+"""Lend the terminal that guard was started on to an agent that wants to read keys."""
 
 import os
 import signal
@@ -6,18 +6,17 @@ from contextlib import suppress
 
 
 class Terminal:
-    """Which process group reads it."""
+    """Which process group reads the terminal."""
 
     def __init__(self) -> None:
         self.lent = False
 
     @property
     def is_there(self) -> bool:
-        """Whether guard's standard input is one."""
         return os.isatty(0)
 
     def lend_to_reader(self, pid: int) -> bool:
-        """Whether this child was lent it just now: it read from the background, and was stopped for it."""
+        """Lend it to a child that read from the background and was stopped for it; return whether it was lent just now."""
         if not self.is_there or not hasattr(os, "waitid"):
             return False
         with suppress(ChildProcessError):
@@ -29,7 +28,6 @@ class Terminal:
         return False
 
     def take_back(self) -> None:
-        """To guard's own group, if it was lent."""
         if self.lent:
             _give_to(os.getpgrp())
 

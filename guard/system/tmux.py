@@ -1,4 +1,4 @@
-"""The only module that runs tmux: which sessions a server has, told from later ones of the same name.
+"""Run tmux (no other module does): list a server's sessions, and tell them from later ones of the same name.
 
 Names are compared here and never given to tmux, which would take `agent-1` for the beginning of `agent-1-long`.
 """
@@ -43,13 +43,11 @@ _CHANGED_BY_TMUX = re.compile(r"[:.\\$\x00-\x1f\x7f-\x9f\ud800-\udfff]|#[A-Zh#,(
 
 
 class TmuxUnknown(Exception):
-    """tmux did not answer what was asked; the text is a sentence that says why."""
+    """tmux did not answer the question; the text is a sentence that says why."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """One session of a server."""
-
     name: str
     socket_path: str
     identity: str
@@ -71,13 +69,12 @@ class Session:
 
     @property
     def all_dead(self) -> bool:
-        """Whether no pane has a process."""
         return not self.panes
 
 
 @dataclass(frozen=True)
 class Server:
-    """What a socket has behind it."""
+    """The server behind a socket."""
 
     answered: bool
     sessions: Mapping[str, Session]
@@ -86,7 +83,7 @@ class Server:
     """The process that answered; None if it did not tell."""
 
     def find(self, name: str, identity: str | None) -> Session | None:
-        """The session of this identity, whatever it is called now; the name counts only where none is known."""
+        """Find the session of this identity, whatever it is called now; the name counts only where no identity is known."""
         if identity is None:
             return self.sessions.get(name)
         alike = (one for one in self.sessions.values() if is_same_session(one.identity, identity))
@@ -94,7 +91,7 @@ class Server:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that a session of tmux cannot have: it would never be found."""
+    """Refuse a name that a tmux session cannot have: it would never be found."""
     if not 0 < len(name) <= _LONGEST_NAME or _CHANGED_BY_TMUX.search(name):
         raise WrongUsage(
             f"a tmux session cannot be called {name[:120]!r}",
@@ -109,7 +106,7 @@ def check_socket(path: str) -> None:
 
 
 def socket_path(socket: str | None, environ: Mapping[str, str] = os.environ) -> str:
-    """The path of a server's socket by tmux's own rules: a path, the name of one, or that of the caller's server."""
+    """Return the path of a server's socket by tmux's own rules, from a path, a name, or the caller's server."""
     if socket and "/" in socket:
         return os.path.abspath(socket)
     inside = environ.get("TMUX", "").partition(",")[0]
@@ -121,7 +118,7 @@ def socket_path(socket: str | None, environ: Mapping[str, str] = os.environ) -> 
 
 
 def read_server(path: str) -> Server:
-    """The server on this socket with its sessions; TmuxUnknown if nobody can tell whether there is one."""
+    """Read the server on this socket with its sessions; TmuxUnknown if tmux cannot tell whether there is one."""
     done = call_tmux(path, "list-panes", "-a", "-F", _ROW)
     said = done.stderr.decode(errors="replace").strip()
     if done.code is None:
@@ -142,38 +139,37 @@ def read_server(path: str) -> Server:
 def find_session(
     session: str, socket: str | None, environ: Mapping[str, str] = os.environ
 ) -> Session | None:
-    """The session of exactly this name; None if there clearly is none."""
+    """Find the session of exactly this name; None if there clearly is none."""
     return read_server(socket_path(socket, environ)).sessions.get(session)
 
 
 def is_same_session(one: str, other: str) -> bool:
-    """Whether two identities are of the same session."""
     return _tmux_part(one) == _tmux_part(other)
 
 
 def server_process(identity: str) -> tuple[int, str] | None:
-    """The number and the start of the server's process, where both are known."""
+    """Return the pid and the start of the server's process, where both are known."""
     parts = identity.split("/", 4)
     told = len(parts) == 5 and parts[0].isdecimal() and parts[4]
     return (int(parts[0]), parts[4]) if told else None
 
 
 def has_caller(session: Session, environ: Mapping[str, str]) -> bool:
-    """Whether the caller stands in one of its panes, however far it has gone from the pane's own process."""
+    """Tell whether the caller stands in one of its panes, however far it has gone from the pane's own process."""
     server = environ.get("TMUX", "").split(",")[1:2]
     panes = {*session.panes, *session.dead}
     return server == [str(session.server_pid)] and environ.get("TMUX_PANE") in panes
 
 
 def last_output(session: Session) -> float | None:
-    """When something last happened in one of its windows, in seconds since the epoch."""
+    """Return when something last happened in one of its windows, in seconds since the epoch."""
     words = ("list-windows", "-t", session.session_id, "-F", "#{window_activity}")
     told = call_tmux(session.socket_path, *words).stdout.split()
     return max((float(one) for one in told if one.isdigit()), default=None)
 
 
 def close_session(session: Session) -> None:
-    """Close the session, which hangs up on its processes; nothing if it is gone.
+    """Close the session, which hangs up on its processes; do nothing if it is gone.
 
     The server itself compares who it is: one that was started since has other sessions of the same ids.
     """
@@ -188,7 +184,6 @@ def close_session(session: Session) -> None:
 
 
 def call_tmux(path: str, *words: str, stdin: bytes | None = None) -> Finished:
-    """What the server on this socket answers; TmuxUnknown if tmux cannot be run."""
     environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
     argv = ("tmux", "-u", "-S", path, *words)
     try:
@@ -200,7 +195,6 @@ def call_tmux(path: str, *words: str, stdin: bytes | None = None) -> Finished:
 
 
 def _pid(path: str) -> int | None:
-    """The process of a server without sessions."""
     told = call_tmux(path, "display-message", "-p", "#{pid}").stdout.strip()
     return int(told) if told.isdigit() else None
 
