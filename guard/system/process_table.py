@@ -1,8 +1,9 @@
 """List the processes of this machine, and end a process with all that it started.
 
 The list comes from `/proc` where there is one, else from `ps`, which tells no I/O, no environment and no folder: there a
-process is known by its group alone, and works while it uses CPU time. Before a signal each process is known by its pid and its start,
-so that a process which got the pid later is not signalled; those that one of them starts meanwhile are found by looking again.
+process is known by its group alone, and works while it uses CPU time. Before a signal each process is known by its pid and
+its start, so that a process which got the pid later is not signalled; those that one of them starts meanwhile are found by
+looking again.
 """
 
 import os
