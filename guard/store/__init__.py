@@ -1,4 +1,4 @@
-"""Where log and views live. One contract, `Store`; files are the default implementation."""
+"""Keep the log and its views. One contract, `Store`; files are the default implementation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,19 +16,19 @@ class Change(Protocol):
     """A change under way: the workspace is ours until it ends."""
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
-        """The view as of now, events of this change included; None if nothing ever touched it."""
+        """Return the view as of now, events of this change included; None if no event ever touched it."""
         ...
 
     def fold(self, kind: ViewKind[Any, F], key: str = "") -> F:
-        """The same state while it is being built, to ask it for a part without freezing the whole."""
+        """Return the state while it is being built, to ask it for a part without freezing the whole."""
         ...
 
     def recovery_reason(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
-        """Why the view had to be folded again from the log; None if it had not."""
+        """Return why the view had to be folded again from the log; None if it had not."""
         ...
 
     def find_event(self, event_id: str) -> BaseEvent | None:
-        """The event that was recorded under this id, if one was."""
+        """Return the event that was recorded under this id, if one was."""
         ...
 
     def append(self, *events: BaseEvent) -> Sequence[LogEntry]:
@@ -40,19 +40,19 @@ class Store(Protocol):
     """Reads without a lock, changes under one."""
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
-        """The view as of now, without writing anything."""
+        """Return the view as of now, without writing anything."""
         ...
 
     def views(self, kind: ViewKind[D, Any]) -> Mapping[str, D]:
-        """Every view of a kind, by its key."""
+        """Return every view of a kind, by its key."""
         ...
 
     def entries(self, after: Position = START) -> Iterator[LogEntry]:
-        """The records after a place, in order."""
+        """Yield the records after a place, in order."""
         ...
 
     def recent(self) -> Sequence[LogEntry]:
-        """The newest part of the log, in order."""
+        """Return the newest part of the log, in order."""
         ...
 
     def change(self) -> AbstractContextManager[Change]:

@@ -1,4 +1,4 @@
-"""A change under way in a folder of files: from taking the lock to letting it go."""
+"""Make a change in a folder of files, from taking the lock to letting it go."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -40,13 +40,12 @@ class StoreMemory:
         self._pending.clear()
 
     def add(self, entries: list[LogEntry]) -> None:
-        """Remember entries that were read or recorded."""
         if entries:
             self._pending += entries
             self.head = entries[-1].position
 
     def settle(self) -> None:
-        """Fold what was taken."""
+        """Fold the pending entries."""
         for entry in self._pending:
             for path in touched_paths(entry.event):
                 self.unwritten[path] = entry.position.seq
@@ -56,8 +55,6 @@ class StoreMemory:
 
 
 class FileChange:
-    """A change under way, from taking the lock to letting it go."""
-
     def __init__(
         self,
         folder: Folder,
@@ -82,7 +79,7 @@ class FileChange:
         return self._memory.head
 
     def __enter__(self) -> "FileChange":
-        """Read what others have recorded since. A refusal here changes nothing, so that the next one refuses too."""
+        # Reads what others have recorded since. A refusal here changes nothing, so that the next one refuses too.
         self._log.hold()
         self._mark = self._lock.mark()
         try:
@@ -112,14 +109,14 @@ class FileChange:
             self._find_unwritten()
 
     def _skip_what_views_have(self) -> None:
-        """After a long absence the views on disk are a shorter way to the present than the records."""
+        # After a long absence the views on disk are a shorter way to the present than the records.
         known = self._memory.head
         if known and self._mark and self._mark.seq - known.seq > _MOST_EVENTS_LEFT_BEHIND:
             self._log.check_place(known)
             self._memory.forget()
 
     def _find_unwritten(self) -> None:
-        """Without a mark, as after a restart of the machine, each view that there ever was has to be looked at."""
+        # Without a mark, as after a restart of the machine, each view that there ever was has to be looked at.
         wanted = self._files.older_views() | self._memory.unwritten
         found = {path: self._files.seq(path, _kind_of(path)) for path in wanted}
         stale = {path: seq for path, seq in wanted.items() if found[path] != seq}
@@ -127,7 +124,7 @@ class FileChange:
         self._fold_lost()
 
     def _fold_lost(self) -> None:
-        """Views that have to be written and have no usable file, all at once: one by one each would read the log."""
+        # Views that have to be written and have no usable file, all at once: one by one each would read the log.
         folds, kinds = self._memory.folds, {p: _kind_of(p) for p in self._memory.unwritten}
         unread = {path: kind for path, kind in kinds.items() if path not in folds}
         lost = [path for path, kind in unread.items() if self._files.seq(path, kind) == 0]
@@ -136,12 +133,10 @@ class FileChange:
             folds.update(self._files.fold_again(needles, self._recent))
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
-        """The view as of now, events of this change included; None if nothing ever touched it."""
         fold = self.fold(kind, key)
         return fold.document() if fold.reached.seq else None
 
     def fold(self, kind: ViewKind[Any, F], key: str = "") -> F:
-        """The same state while it is being built, to ask it for a part without freezing the whole."""
         path = kind.path(key)
         self._memory.settle()
         fold = self._memory.folds.get(path)
@@ -151,16 +146,13 @@ class FileChange:
         return cast(F, fold)
 
     def recovery_reason(self, kind: ViewKind[Any, Any], key: str = "") -> str | None:
-        """Why the view had to be folded again from the log; None if it had not."""
         self.fold(kind, key)
         return self._files.recovered.get(kind.path(key))
 
     def find_event(self, event_id: str) -> BaseEvent | None:
-        """The event that was recorded under this id, if one was."""
         return self._log.find_by_id(event_id)
 
     def append(self, *events: BaseEvent) -> Sequence[LogEntry]:
-        """Record the events, all or none; they are durable when this returns."""
         if not events:
             return ()
         memory, head = self._memory, self.head
@@ -179,13 +171,13 @@ class FileChange:
         return entries
 
     def _refuse_orphans(self) -> None:
-        """A log is begun only where no view speaks of an earlier one."""
+        # A log is begun only where no view speaks of an earlier one.
         for kind in view_kinds():
             for path in self._files.paths(kind):
                 raise BrokenLog(LIVE, 0, 1, f"the log is missing, but {path} was made from it")
 
     def _rotate(self) -> Position:
-        """Seal the live segment, if every view can be written first, else it grows on; where the next record goes."""
+        """Seal the live segment, if every view can be written first, else it grows on; return where the next record goes."""
         if not self._write_views():
             return self.head
         kept = self._files.checkpoint()
@@ -208,7 +200,7 @@ class FileChange:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Write the views that lag, or leave them to whoever waits for the lock."""
+        # Writes the views that lag, or leaves them to the process that waits for the lock.
         try:
             if self._memory.head is not None:
                 self._settle()
@@ -225,7 +217,7 @@ class FileChange:
         self._write_views()
 
     def _write_views(self) -> bool:
-        """Whether every view on disk is now current. A view that cannot be written never fails the change."""
+        # Whether every view on disk is now current. A view that cannot be written never fails the change.
         self._memory.settle()
         try:
             self._fold_lost()

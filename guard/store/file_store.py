@@ -1,7 +1,7 @@
-"""The store in a folder of files.
+"""Keep the store in a folder of files.
 
 A change takes the lock, catches up from the log, appends with one synced write (the commit point), and then replaces the
-views by rename. Views are never synced: whatever a power loss leaves of them is told by their hash and folded again. When
+views by rename. Views are never synced: their hash shows what a power loss has left of them, and they are folded again. When
 another process already waits for the lock, the views are left to it, so that contention costs appends and not files; the
 mark in the lock file says up to where all views on disk are known to be current.
 """
@@ -60,8 +60,6 @@ class FileStore:
         self._threads = threading.Lock()
 
     def view(self, kind: ViewKind[D, Any], key: str = "") -> D | None:
-        """The view as of now, without a lock and without writing anything."""
-
         def load(folder: Folder) -> D | None:
             mark = read_mark(folder)
             fold = ViewFiles(folder, Log(folder), self._notice).load(kind, key, mark)
@@ -70,7 +68,6 @@ class FileStore:
         return self._read(load)
 
     def entries(self, after: Position = START) -> Iterator[LogEntry]:
-        """The records after a place, in order."""
         at, failures = after, 0
         with _open_folder(self.path) as folder:
             mark = read_mark(folder) if folder else None
@@ -91,7 +88,7 @@ class FileStore:
                     return
 
     def recent(self) -> list[LogEntry]:
-        """The records of the live segment: the newest part of the log, however long that is."""
+        # The live segment is the newest part of the log, however long that is.
 
         def read(folder: Folder) -> list[LogEntry]:
             log = Log(folder)
@@ -100,7 +97,7 @@ class FileStore:
         return self._read(read) or []
 
     def views(self, kind: ViewKind[D, Any]) -> dict[str, D]:
-        """Every view of a kind by its key, with one reading of the live segment for all."""
+        # One reading of the live segment for all.
 
         def load(folder: Folder) -> dict[str, D]:
             log, mark = Log(folder), read_mark(folder)
@@ -115,7 +112,7 @@ class FileStore:
         return self._read(load) or {}
 
     def verify(self, anchors: Sequence[Anchor] = ()) -> "VerifyReport":
-        """What a check of the whole log and of every view finds, also against what snapshots remember of it."""
+        """Check the whole log and every view, also against what snapshots remember of the log."""
         from guard.core.log.reports import VerifyReport
         from guard.store.verify import verify
 
@@ -132,14 +129,13 @@ class FileStore:
         )
 
     def rebuild(self) -> "RebuildReport":
-        """Make every view again from the log."""
         from guard.store.rebuild import rebuild
 
         with self._exclusive() as (folder, lock):
             return rebuild(folder, lock)
 
     def salvage(self, now: datetime, event_id: str) -> "RebuildReport":
-        """Go on without what is damaged; everything that is given up is kept under another name."""
+        """Go on without the damaged parts; everything that is given up is kept under another name."""
         from guard.store.rebuild import salvage
 
         with self._exclusive() as (folder, lock):
@@ -154,7 +150,7 @@ class FileStore:
                 yield folder, lock
 
     def _read(self, read: Callable[[Folder], T]) -> T | None:
-        """Without the lock a writer may be seen half-way: what looks broken is read again before it is believed."""
+        # Without the lock a writer may be seen half-way: what looks broken is read again before it is believed.
         with _open_folder(self.path) as folder:
             if folder is None:
                 return None
@@ -169,7 +165,7 @@ class FileStore:
 
     @contextmanager
     def change(self) -> Iterator[FileChange]:
-        """Hold the lock; when the change ends the views are written, unless somebody waits who will write them."""
+        # When the change ends the views are written, unless another process waits that will write them.
         with self._one_at_a_time(), _open_folder(self.path, create=True) as folder:
             assert folder is not None
             with hold_lock(folder, self._lock_timeout) as lock:
@@ -179,7 +175,7 @@ class FileStore:
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
-        """Threads that share a store wait for each other here: what it remembers is not theirs to change at once."""
+        # Threads that share a store wait for each other here: what it remembers is not theirs to change at once.
         if not self._threads.acquire(timeout=self._lock_timeout):
             raise StoreUnavailable(
                 f"another thread of this process has held {self.path} for {self._lock_timeout:g} s",
@@ -192,7 +188,6 @@ class FileStore:
 
 
 def _entries_by_view(log: Log, base: Position) -> dict[str, list[LogEntry]]:
-    """The records after a place, by the views that they touch."""
     found: dict[str, list[LogEntry]] = {}
     for entry in log.entries(base):
         for path in touched_paths(entry.event):

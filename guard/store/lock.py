@@ -1,9 +1,8 @@
-"""The lock of a workspace: who may change it now, who waits, and how far the views have been written.
+"""Lock a workspace, and keep in the lock file how far the views have been written.
 
-`flock` on a file that is never deleted or replaced. It also tells the holder's name, for those who wait in vain, and the mark
-up to which every view on disk is known to be current. Without the mark more has to be read; a mark that the log does not reach
-shows that records were cut off. Those who wait hold a shared lock on a second file, so that the holder can see that somebody is
-next.
+`flock` on a file that is never deleted or replaced. The file also has the holder's name, for those who wait in vain, and the
+mark up to which every view on disk is known to be current. Without the mark more has to be read; a mark that the log does not
+reach shows that records were cut off. Processes that wait hold a shared lock on a second file, so that the holder sees them.
 """
 
 import fcntl
@@ -33,7 +32,7 @@ class Lock:
         self._queue = queue
 
     def others_wait(self) -> bool:
-        """Whether another process has asked for the lock and does not have it yet."""
+        """Tell whether another process has asked for the lock and does not have it yet."""
         try:
             fcntl.flock(self._queue, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -43,15 +42,13 @@ class Lock:
         return False
 
     def mark(self) -> Position | None:
-        """The place up to which every view on disk is current, if that is known."""
         return _parse_mark(os.pread(self._descriptor, _MARK_BYTES, _HOLDER_BYTES))
 
     def set_mark(self, position: Position) -> None:
-        """Say that every view on disk is current up to here. Losing the mark costs time, not truth."""
+        # Losing the mark costs time, not truth.
         _write_hint(self._descriptor, _format_mark(position), _HOLDER_BYTES, _MARK_BYTES)
 
     def clear_mark(self) -> None:
-        """Say that nothing is known of the views."""
         _write_hint(self._descriptor, b"", _HOLDER_BYTES, _MARK_BYTES)
 
 
@@ -81,7 +78,7 @@ def hold_lock(folder: Folder, timeout: float) -> Iterator[Lock]:
 
 
 def read_mark(folder: Folder) -> Position | None:
-    """The same mark, for one who only reads."""
+    """Read the mark without holding the lock."""
     try:
         descriptor = folder.open_file(LOCK)
     except FileNotFoundError:
@@ -143,7 +140,7 @@ def _format_mark(position: Position) -> bytes:
 
 @lru_cache(maxsize=4)
 def _parse_mark(data: bytes) -> Position | None:
-    """After a restart of the machine the mark may have reached the disk before the views did: then it says nothing."""
+    # After a restart of the machine the mark may have reached the disk before the views did: then it says nothing.
     text, _, check = data.decode("ascii", "replace").strip("\0\n ").rpartition(" ")
     words = text.split(" ")
     if len(words) != 5 or check != f"{crc32(text.encode()):08x}" or words[0] != boot_id():
@@ -153,7 +150,6 @@ def _parse_mark(data: bytes) -> Position | None:
 
 @cache
 def boot_id() -> str:
-    """What tells this boot of the machine from every other."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()

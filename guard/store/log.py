@@ -1,4 +1,4 @@
-"""The log on disk: one live segment that grows, and numbered ones that never change again.
+"""Read and write the log on disk: one live segment that grows, and numbered ones that never change again.
 
 `events.jsonl` is the live segment; `events.000001.jsonl` and so on are the sealed ones before it. What follows the last
 whole change of the live segment was never acknowledged: readers pass over it, the next writer cuts it off. Anything else
@@ -38,8 +38,6 @@ _CHUNK_BYTES = 32 * 1024 * 1024
 
 
 class Log:
-    """The segments in one workspace folder."""
-
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._writer: int | None = None
@@ -47,7 +45,7 @@ class Log:
         """Of the live segment, as far as we know it; -1 if we do not."""
 
     def live_start(self) -> Position:
-        """Where the live segment begins, by the word of its first record; `verify` checks that word."""
+        # By the word of the first record; `verify` checks that word.
         fields = self._first_record()
         if fields is None:
             last = self.last_sealed()
@@ -55,7 +53,7 @@ class Log:
         return Position(fields["segment"], 0, fields["seq"] - 1, fields["prev"])
 
     def last_sealed(self) -> int:
-        """The number of the newest sealed segment, 0 if there is none: the one before the live one, if that can tell."""
+        """Return the number of the newest sealed segment, 0 if there is none: the one before the live one, if that can tell."""
         try:
             fields = self._first_record()
         except BrokenLog:
@@ -63,7 +61,7 @@ class Log:
         return fields["segment"] - 1 if fields else max(self._numbers(), default=0)
 
     def strays(self) -> list[str]:
-        """Files that are named like segments of this log and cannot be."""
+        """List files that are named like segments of this log and cannot be."""
         last = self.last_sealed()
         return [sealed_name(number) for number in self._numbers() if number > last]
 
@@ -71,7 +69,6 @@ class Log:
         return [number for number in map(segment_number, self._folder.names()) if number]
 
     def _first_record(self) -> dict[str, Any] | None:
-        """The first record of the live segment; None if it has none yet."""
         line = self._first_line(LIVE)
         if line is None:
             return None
@@ -84,7 +81,7 @@ class Log:
         return fields
 
     def end_of_segment(self, segment: int) -> Position:
-        """Where the segment after this sealed one begins."""
+        """Return where the segment after this sealed one begins."""
         name = sealed_name(segment)
         data = self._folder.read(name)
         line = data.rstrip(b"\n").rpartition(b"\n")[2] if data else b""
@@ -107,7 +104,7 @@ class Log:
         return line if newline else None
 
     def entries(self, after: Position = START) -> Iterator[LogEntry]:
-        """Every record after this place, checked; a torn tail is passed over."""
+        """Yield every record after this place, checked; a torn tail is passed over."""
         at, size = after, _CHUNK_BYTES
         while (chunk := self._chunk(at, size)) is not None:
             begun = at
@@ -121,8 +118,8 @@ class Log:
             size = size * 2 if at == begun else _CHUNK_BYTES
 
     def _chunk(self, at: Position, size: int) -> Chunk | None:
-        """The next lines of a segment. The live one is opened before the look for a sealed one of the same number, so that
-        a rotation in between leaves us with the right bytes either way."""
+        # The live segment is opened before the look for a sealed one of the same number, so that a rotation in
+        # between leaves us with the right bytes either way.
         live = self._writer if self._writer is not None else self._open(LIVE)
         sealed = self._open(sealed_name(at.segment))
         try:
@@ -146,12 +143,12 @@ class Log:
             return None
 
     def check_place(self, place: Position) -> None:
-        """Make sure that the record before this place is the one that we remember."""
+        # The record before this place must be the one that we remember; reading on checks that.
         for _entry in self.entries(place):
             return
 
     def after_sealed(self, at: Position) -> Position:
-        """The same place, said as the beginning of the next segment if its own is sealed and read to the end."""
+        """Return the place as the beginning of the next segment, if its own is sealed and read to the end."""
         if at.offset and self._folder.exists(sealed_name(at.segment)):
             return Position(at.segment + 1, 0, at.seq, at.hash)
         return at
@@ -162,13 +159,13 @@ class Log:
         after: Position | None = None,
         before: Position | None = None,
     ) -> bool:
-        """Whether the live segment has any of these bytes, anywhere or between two places: faster than to parse it."""
+        """Tell whether the live segment has any of these bytes, anywhere or between two places: faster than to parse it."""
         data = memoryview(self._folder.read(LIVE) or b"")
         part = bytes(data[after.offset if after else 0 : before.offset if before else None])
         return any(needle in part for needle in needles)
 
     def find_by_id(self, event_id: str) -> BaseEvent | None:
-        """The event that was recorded under this id, found by its bytes: faster than to parse the whole log."""
+        # Found by its bytes: faster than to parse the whole log.
         needle = b'"id":"%s","run":' % event_id.encode()
         for name in [LIVE, *map(sealed_name, sorted(self._numbers(), reverse=True))]:
             data = self._folder.read(name) or b""
@@ -180,7 +177,7 @@ class Log:
         return None
 
     def torn_bytes(self, head: Position) -> int:
-        """How many bytes of a torn record follow the last good one."""
+        """Return how many bytes of a torn record follow the last good one."""
         try:
             descriptor = self._folder.open_file(LIVE)
         except FileNotFoundError:
@@ -233,7 +230,7 @@ class Log:
         self._size = offset + len(data)
 
     def _cut_to(self, head: Position) -> None:
-        """Drop what follows the last whole change; it was never acknowledged. Whole changes there are somebody else's."""
+        # What follows the last whole change was never acknowledged. Whole changes there are another process's.
         assert self._writer is not None
         size = os.fstat(self._writer).st_size
         if size < head.offset:
@@ -252,13 +249,12 @@ class Log:
         self._writer = self._open(LIVE, os.O_RDWR | os.O_APPEND)
 
     def close(self) -> None:
-        """Let go of the live segment."""
         if self._writer is not None:
             close(self._writer)
             self._writer, self._size = None, -1
 
     def sync(self) -> None:
-        """Make sure that what another process wrote, and may have died before syncing, is on the disk."""
+        # What another process wrote, and may have died before syncing, must be on the disk.
         if self._writer is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""Views made again from the log; and, when a person decides so, a log made sound again by giving up what is damaged."""
+"""Make views again from the log; salvage a damaged log, when the user decides so, by giving up what is damaged."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _DAMAGED = re.compile(r"events\..*jsonl\.damaged-\d+|events\.jsonl\.damaged-\d+"
 
 
 def rebuild(folder: Folder, lock: Lock) -> RebuildReport:
-    """Every view as the log has it; the caller has the lock."""
+    """Write every view as the log has it. The caller has the lock."""
     log = Log(folder)
     replay, kept = _replay_all(log)
     _refuse_if_ahead(folder, replay.position)
@@ -66,7 +66,6 @@ def _move_aside(folder: Folder, path: str) -> str:
 
 
 def _replay_all(log: Log) -> tuple[Replay, Checkpoint | None]:
-    """All views, and the checkpoint of the newest sealed segment."""
     replay, kept = Replay(), None
     for entry in log.entries():
         if type(entry.event) is SegmentOpened and entry.event.segment > 1:
@@ -117,7 +116,7 @@ def salvage(folder: Folder, lock: Lock, now: datetime, event_id: str) -> Rebuild
 
 
 def _end(log: Log) -> tuple[Position, set[str]]:
-    """Where the sound log ends, and which files it names as set aside: a salvage that was cut short has told of none."""
+    # A salvage that was cut short has named no file as set aside.
     end, told = START, set[str]()
     for entry in log.entries():
         end = entry.position
@@ -153,7 +152,7 @@ def _set_aside_damage(folder: Folder, log: Log) -> None:
 
 
 def _later_segments(folder: Folder, log: Log, broken: str) -> list[str]:
-    """The segments after the damaged or missing one, newest first."""
+    # Newest first.
     last = log.last_sealed()
     first = segment_number(broken) or last + 1
     later = [sealed_name(number) for number in range(first + 1, last + 1)]

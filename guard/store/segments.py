@@ -1,4 +1,4 @@
-"""The bytes of one segment of the log: lines into records, each checked against the one before."""
+"""Parse the bytes of one segment of the log into records, each checked against the one before."""
 
 import re
 from collections.abc import Iterator
@@ -44,7 +44,6 @@ def sealed_name(segment: int) -> str:
 
 
 def segment_number(name: str) -> int | None:
-    """The number of a sealed segment with this file name."""
     found = _SEALED.fullmatch(name)
     return int(found[1]) if found else None
 
@@ -60,7 +59,7 @@ class Chunk(NamedTuple):
 
 
 def read_chunk(descriptor: int, at: Position, size: int, name: str, *, sealed: bool) -> Chunk:
-    """The record before this place must still end in the hash by which the place was remembered."""
+    # The record before this place must still end in the hash by which the place was remembered.
     seal = b'"%s"}\n' % at.hash.encode() if at.offset else b""
     data, ends = read_from(descriptor, at.offset - len(seal), size)
     if len(data) < len(seal):
@@ -73,8 +72,8 @@ def read_chunk(descriptor: int, at: Position, size: int, name: str, *, sealed: b
 
 
 def parse_chunk(chunk: Chunk, at: Position) -> Iterator[LogEntry]:
-    """The records of whole changes; those of a change that is not whole yet are left for the next chunk, or are a torn
-    tail."""
+    # Only the records of whole changes; those of a change that is not whole yet are left for the next chunk, or are a
+    # torn tail.
     segment, offset, seq, prev = at
     name, more, sound = chunk.name, 0, offset
     unfinished: list[LogEntry] = []

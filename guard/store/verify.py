@@ -1,4 +1,4 @@
-"""The whole log, record by record, and each view against a fresh fold of it. Nothing is written."""
+"""Check the whole log, record by record, and each view against a fresh fold of it, without writing."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -27,8 +27,7 @@ _SALVAGE = "`guard rebuild --salvage` goes on with what the log still has"
 
 
 def verify(folder: Folder, anchors: Sequence[Anchor] = ()) -> VerifyReport:
-    """Everything that can be found out about a workspace. Views are read before the log, so that no writer can make
-    them look ahead of it."""
+    # Views are read before the log, so that no writer can make them look ahead of it.
     audit = _Audit(folder, anchors)
     audit.read_views()
     audit.read_log()
@@ -55,7 +54,6 @@ class _Audit:
         self._salvaged: datetime | None = None
 
     def read_views(self) -> None:
-        """Note what each view file says it has reached."""
         for path, document in self._files_on_disk():
             try:
                 data = self._files.read(path)
@@ -83,7 +81,7 @@ class _Audit:
         yield CHECKPOINT_PATH, Checkpoint
 
     def read_log(self) -> None:
-        """Fold the log from its first record on, comparing each view at the place that it claims."""
+        # Each view is compared at the place that it claims.
         replay = self._replay
         for stray in self._log.strays():
             self._find(stray, "", "is not a segment of this log", _SALVAGE)
@@ -114,7 +112,7 @@ class _Audit:
             self._salvaged = entry.event.at
 
     def compare_anchors(self) -> None:
-        """What the snapshots remember of another log; not from before a salvage, which made this one."""
+        # Not what snapshots remember from before a salvage, which made this log.
         beyond = [] if self._broken else [one for many in self._anchors.values() for one in many]
         for one in sorted((*self._contradicted, *beyond), key=lambda one: (one.seq, one.snapshot)):
             if self._salvaged is None or one.at > self._salvaged:
@@ -139,7 +137,7 @@ class _Audit:
                 )
 
     def compare_rest(self) -> None:
-        """What the views claim beyond the log, and what the log has beyond the views."""
+        """Find what the views claim beyond the log, and what the log has beyond the views."""
         end = self._replay.position.seq
         beyond = {path: seq for seq, paths in self._waiting.items() for path in paths}
         if self._mark and self._mark.seq > end:
@@ -184,7 +182,7 @@ class _Audit:
 
 
 def ahead_of_log(folder: Folder, end: Position) -> list[str]:
-    """State files that speak of records after this end."""
+    """List the state files that speak of records after this end."""
     log = Log(folder)
     files = ViewFiles(folder, log, lambda _message: None)
     mark = read_mark(folder)

@@ -1,4 +1,4 @@
-"""The view files of a workspace: read, caught up from the log, replaced.
+"""Read the view files of a workspace, catch them up from the log, and replace them.
 
 A view on disk is current up to the mark in the lock file, if there is one, or else up to its own place in the log. Where the
 file is missing, damaged or of an older format, the view is folded again from the whole log.
@@ -36,8 +36,6 @@ class Recent(NamedTuple):
 
 
 class ViewFiles:
-    """Views below one workspace folder."""
-
     def __init__(self, folder: Folder, log: Log, notice: Callable[[str], None]) -> None:
         self._folder = folder
         self._log = log
@@ -54,7 +52,7 @@ class ViewFiles:
         mark: Position | None,
         recent: Recent | None = None,
     ) -> Fold[D] | None:
-        """The view, caught up to the end of the log; None if no record ever touched it."""
+        """Return the view, caught up to the end of the log; None if no record ever touched it."""
         path = kind.path(key)
         document = self._own_document(kind, key)
         if document is None:
@@ -87,7 +85,7 @@ class ViewFiles:
     def _current_up_to(
         self, kind: ViewKind[D, Any], key: str, own: Position, mark: Position | None
     ) -> Position:
-        """From where on the log has to be read: the checkpoint spares what was sealed since the view was written."""
+        # From where on the log has to be read: the checkpoint spares what was sealed since the view was written.
         kept = self.checkpoint() if mark is None or own.segment < mark.segment else None
         if kept and own.segment <= kept.log.segment and kept.views.get(kind.path(key)) == own.seq:
             return Position(kept.log.segment + 1, 0, kept.seq, kept.log.hash)
@@ -96,8 +94,8 @@ class ViewFiles:
     def _spared_by(
         self, mark: Position | None, needles: tuple[bytes, ...], start: Position
     ) -> Position:
-        """The mark spares much of the rest. It is not believed where the log itself speaks of the view after the view's
-        own place: then the file is an old copy."""
+        # The mark spares much of the rest. It is not believed where the log itself speaks of the view after the
+        # view's own place: then the file is an old copy.
         if mark is None or mark <= start or start.segment != mark.segment:
             return start
         return start if self._log.mentions(needles, start, mark) else mark
@@ -105,7 +103,7 @@ class ViewFiles:
     def _lost(
         self, kind: ViewKind[D, Any], key: str, mark: Position | None, recent: Recent | None
     ) -> Fold[D] | None:
-        """A view without a usable file: none was written yet, or it was deleted or damaged."""
+        # A view without a usable file: none was written yet, or it was deleted or damaged.
         path = kind.path(key)
         if mark is not None:
             self._log.check_place(mark)
@@ -121,7 +119,7 @@ class ViewFiles:
     def fold_again(
         self, needles: dict[str, tuple[bytes, ...]], recent: Recent | None
     ) -> dict[str, Fold[Any]]:
-        """These views from their first record on, all in one reading; from the recent ones alone if all began there."""
+        """Fold these views from their first record on, all in one reading; from the recent ones alone if all began there."""
         replay = Replay(only=needles)
         is_new = recent is not None and not (
             any(path in self._damaged or self._in_older_segments(path) for path in needles)
@@ -132,12 +130,12 @@ class ViewFiles:
         return replay.folds
 
     def keys(self, kind: ViewKind[Any, Any], recent: Iterable[str]) -> list[str]:
-        """The keys that have a view of this kind: on disk, in the sealed segments, or among these paths."""
+        """List the keys that have a view of this kind: on disk, in the sealed segments, or among these paths."""
         paths = [*recent, *self.older_views(), *self.paths(kind)]
         return sorted({key for path in paths if (key := kind.key_in(path)) is not None})
 
     def older_views(self) -> dict[str, int]:
-        """Every view that the sealed segments touch, with the last record there that changed it."""
+        """Return every view that the sealed segments touch, with the last record there that changed it."""
         last = self._log.last_sealed()
         kept = self.checkpoint()
         if kept is not None or not last:
@@ -156,7 +154,7 @@ class ViewFiles:
         return kept is None or path in kept.views
 
     def checkpoint(self) -> Checkpoint | None:
-        """The checkpoint of the newest sealed segment, if it is there and sound."""
+        """Return the checkpoint of the newest sealed segment, if it is there and sound."""
         last, kept = self._log.last_sealed(), self._checkpoint
         if kept is None or kept.log.segment != last:
             kept = self._checkpoint = self._document(CHECKPOINT_PATH, Checkpoint)
@@ -185,12 +183,10 @@ class ViewFiles:
         return None
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a state file, None if there is none."""
         with self._folder.walk(path) as (folder, name):
             return folder.read(name) if folder else None
 
     def paths(self, kind: ViewKind[Any, Any]) -> Iterator[str]:
-        """The view files of a kind that are on disk."""
         with self._folder.walk(f"{kind.folder}x") as (parent, _):
             names = [name for name in parent.names() if parent.is_folder(name)] if parent else []
         for key in ["", *filter(is_id, names)]:
@@ -199,7 +195,7 @@ class ViewFiles:
                     yield kind.path(key)
 
     def seq(self, path: str, kind: ViewKind[Any, Any]) -> int | None:
-        """The record that the file on disk has reached; 0 if there is no usable one, None if it must not be touched."""
+        """Return the record that the file on disk has reached; 0 if there is no usable one, None if it must not be touched."""
         try:
             document = self._document(path, kind.document)
         except (OSError, GuardError):
@@ -221,7 +217,6 @@ class ViewFiles:
 
 
 def apply_to(fold: Fold[Any], entry: LogEntry) -> None:
-    """Take the entry into the fold unless it is in already."""
     if entry.position.seq > fold.reached.seq:
         fold.apply(entry.event)
         fold.reached = entry.position

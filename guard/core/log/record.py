@@ -1,8 +1,11 @@
-"""One event as one line of the log: numbered, chained to the line before, and hashed over its own bytes.
+"""Encode one event as one line of the log: numbered, chained to the line before, and hashed over its own bytes.
 
 A line is `{"v":1,"seq":N,"more":M,<the event>,"prev":"<64 hex>","hash":"<64 hex>"}`. The hash covers every byte before
 `,"hash"`, so `prev` is under it, and one changed bit anywhere breaks the line or the chain. It is compared before anything is
 parsed. `more` is how many records of the same change follow: a change of several events is there when its last one is.
+
+A record's version rises only when the meaning of a field changes. For each step write a function from the fields of version
+n to those of version n + 1 into `RECORD_STEPS`. Views need none: an older view is folded again from the log.
 """
 
 import json
@@ -26,7 +29,7 @@ RECORD_STEPS: Mapping[int, Step] = {}
 def migrate_record(
     fields: Fields, version: int, steps: Mapping[int, Step] = RECORD_STEPS, to: int = RECORD_VERSION
 ) -> Fields:
-    """The same record in the words of version `to`; LookupError where no step leads on."""
+    """Return the fields as version `to` means them; LookupError where no step leads on."""
     for step in range(version, to):
         fields = steps[step](dict(fields))
     return fields
@@ -72,7 +75,7 @@ class NewerRecord(ValueError):
 
 
 def encode(event: BaseEvent, seq: int, prev: str, more: int = 0) -> tuple[bytes, str]:
-    """The line with its newline, and its hash."""
+    """Return the line with its newline, and its hash."""
     body = event.__pydantic_serializer__.to_json(event)[1:-1]
     head = (RECORD_VERSION, seq, more, body, prev.encode())
     sealed = b'{"v":%d,"seq":%d,"more":%d,%s,"prev":"%s"' % head
@@ -81,8 +84,7 @@ def encode(event: BaseEvent, seq: int, prev: str, more: int = 0) -> tuple[bytes,
 
 
 def decode(line: bytes, seq: int, prev: str) -> tuple[BaseEvent, str, int]:
-    """The event of a line (without its newline) that should be number `seq` and follow `prev`; its hash; how many records
-    of the same change follow."""
+    """Return the event of a line that should be record `seq` after `prev`, its hash, and how many of its change follow."""
     sealed = line[:-_SEAL]
     digest = sha256(sealed).hexdigest()
     if not line.endswith(f',"hash":"{digest}"}}'.encode()):
@@ -109,7 +111,7 @@ def decode(line: bytes, seq: int, prev: str) -> tuple[BaseEvent, str, int]:
 
 
 def unseal_line(line: bytes) -> dict[str, Any]:
-    """The fields of a line whose own hash is right, whatever stood before it; its hash among them."""
+    """Return the fields of a line whose own hash is right, whatever stood before it; its hash among them."""
     sealed = line[:-_SEAL]
     digest = sha256(sealed).hexdigest()
     if not line.endswith(f',"hash":"{digest}"}}'.encode()):
@@ -118,7 +120,6 @@ def unseal_line(line: bytes) -> dict[str, Any]:
 
 
 def decode_alone(line: bytes) -> BaseEvent:
-    """The event of a line whose own hash is right, whatever stood before it."""
     fields = unseal_line(line)
     return decode(line, fields["seq"], fields["prev"])[0]
 
@@ -134,7 +135,7 @@ def _fields(sealed: bytes) -> dict[str, Any]:
 
 
 def _explain(sealed: bytes, seq: int, prev: str) -> tuple[BaseEvent, int]:
-    """Slow path: an older record that must be migrated, or the reason why the line may not stand here."""
+    # Slow path: an older record that must be migrated, or the reason why the line may not stand here.
     fields = _fields(sealed)
     version = fields.pop("v", None)
     if isinstance(version, int) and version > RECORD_VERSION:
@@ -154,14 +155,13 @@ def _explain(sealed: bytes, seq: int, prev: str) -> tuple[BaseEvent, int]:
 
 
 def _validate(body: bytes) -> BaseEvent:
-    """The event in this JSON, by the class that its tag names."""
     start = body.find(_TAG, 0, _TAG_WITHIN) + len(_TAG)
     validator = _validators.get(body[start : body.find(b'"', start)]) or _validator(body)
     return validator(body)
 
 
 def _validator(body: bytes) -> Callable[[bytes], BaseEvent]:
-    """Slow path: the first event of its type, or one whose tag does not stand where guard writes it."""
+    # Slow path: the first event of its type, or one whose tag does not stand where guard writes it.
     tag = _fields(body[:-1]).get("type")
     known = event_class(tag) if isinstance(tag, str) else None
     if known is None and isinstance(tag, str):

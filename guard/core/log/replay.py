@@ -39,14 +39,11 @@ class Checkpoint(ViewDocument):
 
 
 def make_checkpoint(views: dict[str, int], position: Position) -> Checkpoint:
-    """The checkpoint that stands at this place."""
     place = LogPosition(segment=position.segment, offset=position.offset, hash=position.hash)
     return Checkpoint(seq=position.seq, log=place, views=dict(sorted(views.items())))
 
 
 class Replay:
-    """Folds entries in order into every view, or into those asked for."""
-
     def __init__(self, only: Container[str] | None = None) -> None:
         self.folds: dict[str, Fold[Any]] = {}
         self.kinds: dict[str, ViewKind[Any, Any]] = {}
@@ -54,7 +51,6 @@ class Replay:
         self._only = only
 
     def feed(self, entry: LogEntry) -> None:
-        """Take in one entry."""
         event, position, _ = entry
         for kind, key_of, path_of in _ROUTES[type(event)]:
             key = key_of(event)
@@ -70,11 +66,10 @@ class Replay:
         self.position = position
 
     def checkpoint(self) -> Checkpoint:
-        """The checkpoint that belongs to this place."""
         seqs = {path: fold.reached.seq for path, fold in self.folds.items()}
         return make_checkpoint(seqs, self.position)
 
 
 def touched_paths(event: BaseEvent) -> list[str]:
-    """The files of all views that the event changes."""
+    """Return the paths of all views that the event changes."""
     return [path_of(key_of(event)) for _, key_of, path_of in _ROUTES[type(event)]]

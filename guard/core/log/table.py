@@ -1,4 +1,4 @@
-"""Which module knows an event type, and which views its events change.
+"""Map each event type to its module, and to the views that its events change.
 
 A module is imported when guard first meets one of its events, so that a command pays only for the rooms that it touches. To
 add an event type, write its class in its room's events module and name its tag here; a test holds this table against the code.
@@ -99,24 +99,23 @@ _BY_TAG = {tag: module for module in EVENT_MODULES for tag in module.tags.split(
 
 
 def event_class(tag: str) -> type[BaseEvent] | None:
-    """The class of the events with this tag; None for a tag that only a newer guard knows."""
+    """Return the class of the events with this tag; None for a tag that only a newer guard knows."""
     module = _BY_TAG.get(tag)
     return module and _classes(module.name)[tag]
 
 
 def event_types() -> dict[str, type[BaseEvent]]:
-    """Every event class by its tag; this loads every room."""
+    """Return every event class by its tag; this loads every room."""
     return {tag: _classes(module.name)[tag] for tag, module in _BY_TAG.items()}
 
 
 def view_kinds() -> "Iterator[ViewKind[Any, Any]]":
-    """Every kind of view; a room is loaded when its turn comes."""
+    """Yield every kind of view; a room is loaded when its turn comes."""
     for place in dict.fromkeys(place for module in EVENT_MODULES for place in module.views):
         yield _view_kind(place)
 
 
 def views_of(event: type[BaseEvent]) -> "tuple[ViewKind[Any, Any], ...]":
-    """The kinds of view that events of this class change."""
     kinds = map(_view_kind, _BY_TAG[event.model_fields["type"].default].views)
     return tuple(kind for kind in kinds if event in kind.events)
 

@@ -1,4 +1,4 @@
-"""What a view is: a state file that is a pure fold of the log, and says how far it has read.
+"""Define a view: a state file that is a pure fold of the log, and says how far it has read.
 
 A view's bytes are a function of the log alone: `seq` and `log` name the last record that changed the view, not the end of
 the log, so a view that nothing touches never has to be written again, and a rebuilt one is byte-identical. The last field is
@@ -41,7 +41,6 @@ class ViewDocument(Frozen):
     """Over the bytes of the file before this field."""
 
     def key(self) -> str:
-        """The key of the view that this document is of."""
         return ""
 
     def position(self) -> Position:
@@ -67,14 +66,14 @@ class Fold(ABC, Generic[D]):
 
     @abstractmethod
     def apply(self, event: Any) -> None:
-        """Take in one event of the family that this view folds."""
+        """Fold one event of the family that this view folds."""
 
     @abstractmethod
     def contents(self) -> dict[str, Any]:
-        """The document's own fields."""
+        """Return the document's own fields."""
 
     def document(self) -> D:
-        """The state so far, immutable; made once for each place in the log, and from values that are validated already."""
+        # Made once for each place in the log, and from values that are validated already.
         if self._document is None or self._document.seq != self.reached.seq:
             segment, offset, seq, digest = self.reached
             position = LogPosition.model_construct(segment=segment, offset=offset, hash=digest)
@@ -106,7 +105,7 @@ class ViewKind(Generic[D, F]):
         return self.folder + key + self.file
 
     def key_in(self, path: str) -> str | None:
-        """The key of the view that lies at this path, if one of this kind can."""
+        """Return the key of the view that lies at this path, if one of this kind can."""
         if not (path.startswith(self.folder) and path.endswith(self.file)):
             return None
         key = path[len(self.folder) : len(path) - len(self.file)]
@@ -114,7 +113,7 @@ class ViewKind(Generic[D, F]):
 
 
 def seal(document: ViewDocument) -> bytes:
-    """The bytes of a view file."""
+    """Return the bytes of a view file."""
     body = document.model_dump_json(indent=2, exclude={"hash"}).encode()[: -len(b"\n}")]
     return b'%s%s%s"\n}\n' % (body, _SEAL_KEY, sha256(body).hexdigest().encode())
 
@@ -132,7 +131,6 @@ class NewerView(ValueError):
 
 
 def unseal(data: bytes, document: type[D]) -> D:
-    """The document in the bytes of a view file."""
     body, tail = data[:-_SEAL], data[-_SEAL:]
     if tail != b'%s%s"\n}\n' % (_SEAL_KEY, sha256(body).hexdigest().encode()):
         raise DamagedView("its hash does not match its bytes")
