@@ -1,1 +1,1 @@
-"""The coordinator over the store: load, decide, record."""
+"""Load, decide and record the coordinator's state in the store."""

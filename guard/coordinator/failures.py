@@ -1,4 +1,4 @@
-"""Record failures by kind and cause, and warn the tasks that they concern."""
+"""Record failures of tasks, and warn later tasks of them."""
 
 from guard.context.invocation import Invocation
 from guard.coordinator.record import (
@@ -23,7 +23,7 @@ from guard.errors import Refused
 def record_failure(
     guard: Invocation, task_id: str, details: str, kind: str | None, event_id: str | None
 ) -> RequestResult:
-    """Record one failure of a task, of the kind that its report shows if none is named."""
+    """Record one failure of a task; without a kind, guard takes the kind from the details."""
     with reject_invalid():
         request = record_failure_pattern(
             failure_type=kind or failure_kind(details),
@@ -44,9 +44,9 @@ def add_prevention(
 def warn_task(
     guard: Invocation, task_id: str, *, issues: bool, event_id: str | None = None
 ) -> FailureWarningsReport:
-    """The warnings for a task; with `issues` it is recorded that the task was warned.
+    """Return the warnings for a task; with `issues`, also record that the task was warned.
 
-    Under an event id that was used before, they are the warnings of that time.
+    For an event id that was used before, return the warnings that were recorded then.
     """
     state = require_state(guard)
     task = state.task(task_id)

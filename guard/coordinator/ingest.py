@@ -1,8 +1,4 @@
-"""Record the signals in an agent's output.
-
-Signals are recorded one by one, in their order: one that the state does not allow is refused, and the next is still tried.
-Of an agent's event stream its last message counts; what it quotes in tool calls does not.
-"""
+"""Record the signals in an agent's output."""
 
 import sys
 from pathlib import Path
@@ -26,7 +22,10 @@ _BY_HAND = "`guard rollback TASK` takes it back; no agent can"
 def ingest(
     guard: Invocation, agent_id: str, file: Path, event_id: str | None = None
 ) -> PlanIngestReport:
-    """Record the signals of a file; with an event id, the id of each signal is made of it and of the signal's number."""
+    """Record the signals of a file one by one; a refused signal does not stop the next.
+
+    With an event id, the id of each signal is made of it and of the signal's number.
+    """
     require_state(guard)
     reports = [
         _record_signal(guard, agent_id, signal, numbered_id(event_id, number) if event_id else None)
@@ -37,7 +36,7 @@ def ingest(
 
 
 def last_message(guard: Invocation, data: bytes) -> str:
-    """The last message of an event stream; of plain text, all of it."""
+    """Return the last message of an event stream, without what tool calls quote; plain text is returned whole."""
     stream = make_reader(None)
     stream.feed(data)
     stream.finish(None, guard.clock.now().astimezone())

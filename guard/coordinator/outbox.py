@@ -1,4 +1,4 @@
-"""Take parcels from the outbox, and give the same ones again to a caller that was killed before it delivered them."""
+"""Take parcels from the outbox, or read again those that an earlier call took."""
 
 from typing import cast
 
@@ -26,7 +26,10 @@ def parcels_for(state: Coordinator, agent_id: str | None) -> Parcels:
 
 
 def take_parcels(guard: Invocation, agent_id: str | None, event_id: str | None) -> Parcels:
-    """Take the parcels of the outbox; under an event id that was used before, those that were taken then."""
+    """Take the parcels of the outbox; for an event id that was used before, return those that were taken then.
+
+    A caller that was killed before it delivered its parcels asks again with the same id.
+    """
     require_state(guard)
     terms = decision_terms(guard, event_id)
     found: Parcels = ()
@@ -54,7 +57,7 @@ def take_parcels(guard: Invocation, agent_id: str | None, event_id: str | None) 
 
 
 def replay_parcels(store: Store, taken: OutboxTaken) -> Parcels:
-    # The state has forgotten them: it is folded again from the log, up to the event.
+    # The state no longer has these parcels, so it is folded again from the log up to the event.
     fold = CoordinatorFold("")
     for entry in store.entries():
         event = entry.event

@@ -1,4 +1,4 @@
-"""Load a plan from its file, find a task by its name, and claim the next one for an agent."""
+"""Load a plan from its file, find tasks by name, and claim the next task for an agent."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ _CLAIM_ATTEMPTS = 5
 
 
 def load_file(guard: Invocation, file: Path | None, event_id: str | None) -> RequestResult:
-    """Load the plan from a file; by default the one that `coordinator.plan_file` names."""
+    """Load the plan from a file, by default from the file of `coordinator.plan_file`."""
     path = file or _default_file(guard)
     try:
         plan = read_plan(_read_text(path), path.name)
@@ -41,7 +41,7 @@ def load_file(guard: Invocation, file: Path | None, event_id: str | None) -> Req
 
 
 def _warn_ticked(guard: Invocation, state: Coordinator) -> None:
-    # A user who ticks a box may take the task for done.
+    # The user who ticked the box may think that the task is done.
     ticked = [one.name for one in state.tasks if one.ticked and one.id not in state.completed_tasks]
     if ticked:
         more = f" and {len(ticked) - _MOST_NAMED} more" if len(ticked) > _MOST_NAMED else ""
@@ -74,7 +74,6 @@ def _read_text(path: Path) -> str:
 
 
 def find_task_id(guard: Invocation, text: str) -> str:
-    """The id of the task with this name, in the plan's spelling or in guard's."""
     state = find_state(guard)
     tasks = state.tasks if state is not None else ()
     for task in tasks:
@@ -84,24 +83,23 @@ def find_task_id(guard: Invocation, text: str) -> str:
 
 
 def preview_task(guard: Invocation, agent: Agent | None = None) -> PlanTask | None:
-    """The task that the agent would get next; None without a plan, and while none is available."""
     state = find_state(guard)
     return next_task(state, agent) if state is not None else None
 
 
 def next_task(state: Coordinator, agent: Agent | None = None) -> PlanTask | None:
-    """The task in which the agent is registered, if that is available; otherwise the first that is."""
+    """Return the task in which the agent is registered if it is available, else the first available task."""
     if agent is not None and agent.task_id in state.available_tasks:
         return state.task(agent.task_id)
     return state.task(state.available_tasks[0]) if state.available_tasks else None
 
 
 def claim_task(guard: Invocation, agent: Agent) -> PlanTask | None:
-    """Give the next task to the agent and return it; None where the state does not allow it.
+    """Give the next task to the agent and return it; None if the state does not allow it.
 
-    The agent stays registered where it is: a second registration would be a second agent, which no message could reach.
+    The agent stays registered in its task: a second registration would be a second agent, which no message could reach.
     """
-    # Another process may take the task first: then the next one is tried.
+    # Another process may take the task first; then guard tries the next one.
     for _ in range(_CLAIM_ATTEMPTS):
         state = find_state(guard)
         task = next_task(state, agent) if state is not None else None

@@ -1,4 +1,4 @@
-"""Read the coordinator's state, and change it: decide under the lock, and record it together with the registries."""
+"""Read and change the coordinator's state: decide under the lock, and record events together with the registries."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -55,7 +55,6 @@ def coordinator_limits(guard: Invocation) -> CoordinatorLimits:
 def decision_terms(
     guard: Invocation, event_id: str | None, *, looks: bool = False
 ) -> DecisionTerms:
-    """The terms of a decision that is made now; `looks` asks git where the repository stands."""
     moment = guard.clock.moment()
     return DecisionTerms(
         moment.now,
@@ -86,7 +85,7 @@ def _head(guard: Invocation) -> str | None:
 
 
 def audited_commit(guard: Invocation, state: Coordinator, task_id: str) -> AuditedCommit | None:
-    """The commit, files and branch of a task that passes its audit now; None without a commit."""
+    """Return the commit, files and branch of a task that passes its audit now; None without a commit."""
     git, now = _reader(guard), _head(guard)
     if git is None or now is None:
         return None
@@ -104,21 +103,20 @@ def audited_commit(guard: Invocation, state: Coordinator, task_id: str) -> Audit
 
 @dataclass(frozen=True)
 class RequestResult:
-    """What was recorded for a request, and the state after it."""
+    """The events that were recorded for a request, and the state after them."""
 
     events: tuple[CoordinatorEvent, ...]
     state: Coordinator
     repeated: bool = False
-    """Whether the request had been recorded before under the same id; then nothing is recorded now."""
+    """Whether the request was recorded before under the same id; then nothing is recorded now."""
 
 
 def find_state(guard: Invocation) -> Coordinator | None:
-    """The coordinator's state; None if nothing was ever recorded."""
     return guard.store.view(COORDINATOR)
 
 
 def require_state(guard: Invocation) -> Coordinator:
-    """The coordinator's state; refused while no plan is loaded."""
+    """Return the coordinator's state; raise Refused if no plan is loaded."""
     return _require_plan(find_state(guard))
 
 
@@ -129,7 +127,6 @@ def _require_plan(state: Coordinator | None) -> Coordinator:
 
 
 def record(guard: Invocation, request: Request, event_id: str | None = None) -> RequestResult:
-    """Record what the request leads to; refused where the state does not allow it."""
     if event_id is not None:
         check_id("an event id", event_id)
     begins = request.kind is dispatch_developer
@@ -160,7 +157,7 @@ def change_state(
     decide_now: Callable[[Coordinator, Change], tuple[CoordinatorEvent, ...] | None],
     ground: Ground | None = None,
 ) -> RequestResult:
-    """Record the events that are decided under the lock; None means that they were recorded before."""
+    """Record the events that `decide_now` returns under the lock; it returns None if they were recorded before."""
     keep = guard.lenient_settings.registry.keep_finished
     with guard.writable_store.change() as change, reject_invalid():
         state = _recover_state(change, terms)
@@ -168,7 +165,7 @@ def change_state(
         if events is None:
             return RequestResult((), state, repeated=True)
         register = Register(change, terms.now, ground, keep)
-        # Appended in one, so that a crash leaves nothing of it or everything.
+        # One append, so that a crash leaves either all events or none.
         change.append(*_with_registry_events(state, events, register))
         return RequestResult(events, change.view(COORDINATOR) or state)
 
@@ -185,7 +182,7 @@ def _with_registry_events(
 
 
 def _recover_state(change: Change, terms: DecisionTerms) -> Coordinator:
-    """The state; that its file could not be used is recorded here, by the first command that may write."""
+    # The first command that may write records that the state file could not be used.
     state = change.view(COORDINATOR)
     if state is None:
         return empty_state()
@@ -209,7 +206,6 @@ def reused_id_error(known: BaseEvent, event_id: str) -> Refused:
 def unwrap_decision(
     decision: tuple[CoordinatorEvent, ...] | Refusal,
 ) -> tuple[CoordinatorEvent, ...]:
-    """The events of a decision; raises Refused for a refusal."""
     if isinstance(decision, Refusal):
         raise Refused(decision.message, decision.hint)
     return decision
@@ -217,7 +213,7 @@ def unwrap_decision(
 
 @contextmanager
 def reject_invalid() -> Iterator[None]:
-    """Report fields that cannot be recorded as a mistake of the caller."""
+    """Raise WrongUsage for fields that do not validate."""
     try:
         yield
     except ValidationError as error:
@@ -234,7 +230,7 @@ def run_tick(
     fills: bool = True,
     event_id: str | None = None,
 ) -> RequestResult:
-    """Time agents out, extend their time, and send agents out to the free places."""
+    """Record what is due: end or extend the time of agents, and with `fills` send agents to free places."""
     if not guard.workspace.path.exists():
         _require_plan(None)
     terms = decision_terms(guard, event_id, looks=fills)
@@ -255,7 +251,7 @@ def run_tick(
             () if unseen else tick(state, terms, lambda name: at_work.get(name, False), fills=fills)
         )
 
-    # Looking whether an agent is at work takes time: the lock is released for it, and taken again.
+    # It takes time to find out whether an agent is at work, so the lock is released meanwhile.
     while True:
         result = change_state(guard, terms, decide_now, ground)
         if not unseen:
@@ -264,7 +260,6 @@ def run_tick(
 
 
 def explain_origin(guard: Invocation, state: Coordinator) -> str:
-    """Say in one sentence whether the state comes from its file, from the records after it, or from the log alone."""
     stored = _stored_state(guard)
     if stored is None:
         count = plural(state.events_folded, "event")

@@ -1,4 +1,4 @@
-"""Keep the registries in step with the agents that the coordinator sends out and takes back."""
+"""Update the registries when the coordinator starts or ends an agent."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -34,11 +34,11 @@ from guard.core.coordinator.upkeep_events import TaskRolledBack
 from guard.store import Change
 
 INFRASTRUCTURE = "infrastructure"
-"""The task of agents that repair or audit the infrastructure, in the registries."""
+"""The registries list agents that repair or audit the infrastructure under this task id."""
 
 
 class Register:
-    """The registries during one change, with the counts that its events will lead to."""
+    """Makes the registry events of one change, and counts agents as they will be after it."""
 
     def __init__(self, change: Change, now: datetime, ground: Ground | None, keep: int) -> None:
         self._change, self._now, self._ground = change, now, ground
@@ -48,11 +48,10 @@ class Register:
     def events(
         self, before: Coordinator, event: CoordinatorEvent, after: Coordinator
     ) -> Iterator[AgentLogEvent]:
-        """The registry events that follow from an event of the coordinator."""
         for agent_id, task_id, status in _ended_agents(before, event, after):
             yield from self._end(agent_id, task_id, status)
         for agent_id, task_id, kind in _started_agents(before, event):
-            # A developer that claimed the task from another one is registered there, and never here.
+            # A developer that claimed this task is registered in its first task, and not in this one.
             if not isinstance(event, AuditorFail) or self._known(task_id, agent_id) is not None:
                 yield from self._start(agent_id, task_id, kind)
 
@@ -83,7 +82,7 @@ class Register:
 
 
 def _started_agents(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str, str, str]]:
-    """The agents that begin with the event: agent id, task id, type."""
+    # Each agent that begins with the event: agent id, task id, type.
     match event:
         case DeveloperDispatched() if event.registered_in is None:
             yield event.agent_id, event.task_id, "developer"
@@ -106,7 +105,7 @@ def _started_agents(before: Coordinator, event: CoordinatorEvent) -> Iterator[tu
 def _ended_agents(
     before: Coordinator, event: CoordinatorEvent, after: Coordinator
 ) -> Iterable[tuple[str, str, AgentStatus]]:
-    # A developer that calls its task ready may have to work on it again: it ends when the task does.
+    # A developer may have to work again on a task that it called ready, so it ends only with the task.
     if isinstance(event, DeveloperReadyForAudit):
         return
     status = _end_status(event)

@@ -1,4 +1,4 @@
-"""Ask the user's program how much of its limits the coordinator's session has used."""
+"""Run the user's program that prints how much of its limits the coordinator's session has used."""
 
 import shlex
 from typing import Any
@@ -21,7 +21,10 @@ _NAMES = ("session_utilisation", "session_remaining", "session_resets_at")
 
 
 def ask_usage(guard: Invocation, event_id: str | None = None) -> Request:
-    """The usage that `coordinator.usage_command` prints; under an event id that was used before, what was recorded then."""
+    """Return the usage that `coordinator.usage_command` prints as a request.
+
+    For an event id that was used before, return the usage that was recorded then.
+    """
     known = find_event(guard, event_id) if event_id is not None else None
     if isinstance(known, UsageChecked):
         return record_usage.parse({name: getattr(known, name) for name in _NAMES})
@@ -55,7 +58,7 @@ def _parse_usage(data: bytes) -> Request:
         ) from None
     if not isinstance(usage, dict):
         raise Refused("the usage command printed no JSON object", "see `docs/guide/coordinator.md`")
-    # The names may go without `session_`.
+    # The program may leave out `session_` in the names.
     found = {name: usage.get(name, usage.get(name.removeprefix("session_"))) for name in _NAMES}
     try:
         return record_usage.parse({k: v for k, v in found.items() if v is not None})
