@@ -51,7 +51,6 @@ class CommitList(NamedTuple):
 def list_commits(
     git: RepositoryReader, include: Iterable[str], exclude: Iterable[str], most: int, *order: str
 ) -> CommitList:
-    """List the commits that `include` leads to and `exclude` does not, at most `most` of them."""
     wanted = list(include)
     commits: dict[str, Commit] = {}
     around: dict[str, Commit] = {}

@@ -96,7 +96,7 @@ class ContentReader:
         return digest.hexdigest()
 
     def combined(self, paths: Iterable[bytes]) -> str:
-        """Return one identity for many files, by names, sizes and times alone."""
+        # By names, sizes and times alone.
         digest = sha256()
         for path in paths:
             try:

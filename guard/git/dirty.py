@@ -40,7 +40,6 @@ class Dirty:
     """The paths for which a folder stands that is listed as one."""
 
     def paths(self, files: Iterable[DirtyFile]) -> Iterator[bytes]:
-        """Yield every single path of these files."""
         for file in files:
             yield from self.members.get(file.path) or (unspell(file.path),)
 

@@ -70,7 +70,7 @@ class WorkTree(NamedTuple):
 
 
 def other_work_trees(repository: Repository) -> Iterator[WorkTree]:
-    """Yield the other work trees, as far as the git directory tells where they are."""
+    # As far as the git directory tells where they are.
     for name, path in heads(repository):
         if name == "HEAD":
             continue
@@ -98,7 +98,7 @@ def last_fetched(repository: Repository) -> set[str]:
 
 
 def has_reftable(repository: Repository) -> bool:
-    """Tell whether refs and reflogs are kept in git's own tables, which only git reads."""
+    # Then refs and reflogs are in git's own tables, which only git reads.
     return (repository.common_dir / "reftable").is_dir()
 
 

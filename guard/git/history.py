@@ -27,8 +27,31 @@ from guard.git.reflogs import Move, moves_after, read_moves, read_moves_of_heads
 from guard.git.refs import Refs, missing_commits, read_refs
 from guard.git.run import TIME_LIMIT_SECONDS
 
+MOST_COMMITS = 100_000
+_MOST_GONE = 10_000
+_BRANCHES = ("refs/heads/", "worktrees/", "main-worktree/")
+_LOCAL = (*_BRANCHES, "refs/tags/")
+_REMOTE = "refs/remotes/"
 _MOST_OLD = 20_000
 _MOST_COMPARED = 500
+
+
+def read_history(
+    repository: Repository,
+    baseline: Baseline,
+    environ: Mapping[str, str],
+    time_limit: float = TIME_LIMIT_SECONDS,
+    others: Container[str] = (),
+) -> History:
+    """Read all that counting needs to know of what happened since the baseline.
+
+    `others` are the HEADs and branches of work trees in which iterations of their own are under way: what they did is theirs.
+    """
+    git = RepositoryReader(repository, environ, time_limit)
+    since = _Since(git, baseline, read_refs(git), others)
+    facts = since.facts()
+    facts = compare_suspects(since.git, _with_own_rescues(facts, baseline), since.before)
+    return replace(facts, warnings=tuple(since.warnings))
 
 
 def compare_suspects(git: RepositoryReader, facts: History, before: Sequence[str]) -> History:
@@ -71,31 +94,6 @@ def _earlier(
 
 def _few(commits: Iterable[Commit]) -> Iterable[Commit]:
     return islice(commits, 2 * _MOST_COMPARED)
-
-
-MOST_COMMITS = 100_000
-_MOST_GONE = 10_000
-_BRANCHES = ("refs/heads/", "worktrees/", "main-worktree/")
-_LOCAL = (*_BRANCHES, "refs/tags/")
-_REMOTE = "refs/remotes/"
-
-
-def read_history(
-    repository: Repository,
-    baseline: Baseline,
-    environ: Mapping[str, str],
-    time_limit: float = TIME_LIMIT_SECONDS,
-    others: Container[str] = (),
-) -> History:
-    """Read all that counting needs to know of what happened since the baseline.
-
-    `others` are the HEADs and branches of work trees in which iterations of their own are under way: what they did is theirs.
-    """
-    git = RepositoryReader(repository, environ, time_limit)
-    since = _Since(git, baseline, read_refs(git), others)
-    facts = since.facts()
-    facts = compare_suspects(since.git, _with_own_rescues(facts, baseline), since.before)
-    return replace(facts, warnings=tuple(since.warnings))
 
 
 def _with_own_rescues(facts: History, baseline: Baseline) -> History:

@@ -92,7 +92,6 @@ def _found_by_end(git: RepositoryReader, top: int, names: dict[str, list[bytes]]
 
 
 def list_files(git: RepositoryReader) -> list[bytes]:
-    """List every file that the index has, and every other one that is not ignored."""
     return git.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard").split(b"\0")
 
 

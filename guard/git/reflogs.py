@@ -17,6 +17,8 @@ from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 from guard.git.run import TIME_LIMIT_SECONDS
 
+_MOST_ENTRIES = 50
+_NAMES = ("-r", "-z", "--name-only")
 _LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*(?:\t(.*))?")
 _MADE = re.compile(
     r"(?:commit(?: \([\w-]+\))?|cherry-pick|revert|am|rebase): "
@@ -50,7 +52,6 @@ class Move(NamedTuple):
 
     @property
     def is_made(self) -> bool:
-        """Whether the commit it moved to was made by this very command."""
         return _MADE.match(self.words) is not None
 
     @property
@@ -99,7 +100,7 @@ def _continues(moves: Sequence[Move], start: str | None) -> bool:
 
 
 def read_moves(git: RepositoryReader, name: str) -> list[Move]:
-    """Read all moves of a ref, oldest first."""
+    # Oldest first.
     if has_reftable(git.repository):
         return read_moves_by_git(git, name)
     repository, ref = git.repository, os.fsdecode(unspell(name))
@@ -149,10 +150,6 @@ def read_stash(repository: Repository, tip: str | None) -> tuple[str, ...]:
     found = read_portion(repository.common_dir / "logs" / "refs" / "stash")
     entries = [move.new for move in _parse(found.data)] if found else []
     return tuple(entries if tip in entries else [*entries, tip])
-
-
-_MOST_ENTRIES = 50
-_NAMES = ("-r", "-z", "--name-only")
 
 
 def paths_gone_from_stash(

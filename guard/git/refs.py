@@ -18,26 +18,16 @@ from guard.git.locate import Repository
 from guard.git.reader import RepositoryReader
 
 UNBORN = "empty"
-
-
-def read_head(git: RepositoryReader) -> str | None:
-    """Return the commit that is checked out; `empty` before the first one; None if HEAD leads nowhere."""
-    found = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    if found is not None:
-        return found
-    branch = git.line("symbolic-ref", "--quiet", "HEAD")
-    known = branch and git.line("rev-parse", "--verify", "--quiet", branch)
-    return UNBORN if branch and not known else None
-
-
-def has_new_commits(git: RepositoryReader, since: str, now: str) -> bool:
-    """Tell whether `now` leads to commits that `since` did not; going back to an old commit brings none."""
-    if UNBORN in (since, now):
-        return since == UNBORN != now
-    return git.line("rev-list", "--count", "--max-count=1", now, f"^{since}") == "1"
-
-
 OWN = "refs/guard/"
+_COMMIT = """\
+tree {tree}
+{parents}author guard <guard@localhost> {seconds} +0000
+committer guard <guard@localhost> {seconds} +0000
+
+{subject}
+
+Made by guard, which only keeps these commits from being deleted. It is on no branch.
+"""
 _FORMAT = "%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)"
 _OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -124,6 +114,23 @@ def _head(
     return git.line("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}"), branch_now
 
 
+def read_head(git: RepositoryReader) -> str | None:
+    """Return the commit that is checked out; `empty` before the first one; None if HEAD leads nowhere."""
+    found = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if found is not None:
+        return found
+    branch = git.line("symbolic-ref", "--quiet", "HEAD")
+    known = branch and git.line("rev-parse", "--verify", "--quiet", branch)
+    return UNBORN if branch and not known else None
+
+
+def has_new_commits(git: RepositoryReader, since: str, now: str) -> bool:
+    """Tell whether `now` leads to commits that `since` did not; going back to an old commit brings none."""
+    if UNBORN in (since, now):
+        return since == UNBORN != now
+    return git.line("rev-list", "--count", "--max-count=1", now, f"^{since}") == "1"
+
+
 def commit_of(git: RepositoryReader, revision: str) -> str:
     try:
         answer = git.ask("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
@@ -182,17 +189,6 @@ def _stat(path: Path) -> bytes:
     except OSError:
         return b"-;"
     return b"%d %d %d;" % (status.st_size, status.st_mtime_ns, status.st_ino)
-
-
-_COMMIT = """\
-tree {tree}
-{parents}author guard <guard@localhost> {seconds} +0000
-committer guard <guard@localhost> {seconds} +0000
-
-{subject}
-
-Made by guard, which only keeps these commits from being deleted. It is on no branch.
-"""
 
 
 def baseline_ref(worktree: str) -> str:

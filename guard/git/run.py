@@ -16,27 +16,6 @@ from guard.errors import RepositoryProblem
 from guard.system.dialogue import Dialogue, open_dialogue
 from guard.system.processes import FedProcess, Finished, feed, run
 
-
-def with_safe_path(environ: Mapping[str, str], root: Path | None = None) -> dict[str, str]:
-    """Return the environment with a search path that leads into no work tree, and not below `root`."""
-    path = environ.get("PATH", os.defpath)
-    return {**environ, "PATH": _safe_path(path, None if root is None else os.fspath(root))}
-
-
-@lru_cache(maxsize=64)
-def _safe_path(path: str, root: str | None) -> str:
-    # Relative entries go too: they depend on the current folder.
-    entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
-    kept = [entry for entry in entries if not _is_inside(Path(os.path.realpath(entry)), root)]
-    return os.pathsep.join(kept)
-
-
-def _is_inside(folder: Path, root: str | None) -> bool:
-    if root is not None and folder.is_relative_to(os.path.realpath(root)):
-        return True
-    return any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))
-
-
 TIME_LIMIT_SECONDS = 10.0
 _MOST_WORDS = 65536
 _OVERRIDES = {
@@ -81,6 +60,26 @@ def _plain(environ: Mapping[str, str]) -> dict[str, str]:
     )
 
 
+def with_safe_path(environ: Mapping[str, str], root: Path | None = None) -> dict[str, str]:
+    """Return the environment with a search path that leads into no work tree, and not below `root`."""
+    path = environ.get("PATH", os.defpath)
+    return {**environ, "PATH": _safe_path(path, None if root is None else os.fspath(root))}
+
+
+@lru_cache(maxsize=64)
+def _safe_path(path: str, root: str | None) -> str:
+    # Relative entries go too: they depend on the current folder.
+    entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
+    kept = [entry for entry in entries if not _is_inside(Path(os.path.realpath(entry)), root)]
+    return os.pathsep.join(kept)
+
+
+def _is_inside(folder: Path, root: str | None) -> bool:
+    if root is not None and folder.is_relative_to(os.path.realpath(root)):
+        return True
+    return any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))
+
+
 def run_git(
     *words: str,
     environ: Mapping[str, str],
@@ -105,7 +104,6 @@ def run_git(
 def git_command(
     *words: str, environ: Mapping[str, str], git_dir: Path, work_tree: Path
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the argv and the environment of a git call, for a caller that runs it itself."""
     return ["git", *_options(git_dir, work_tree), *words], git_environment(environ)
 
 
@@ -149,7 +147,7 @@ def read_config(key: str, git_dir: Path, environ: Mapping[str, str], kind: str =
 
 
 def read_users_config(key: str, environ: Mapping[str, str], kind: str = "") -> str | None:
-    """Read the user's own configuration, whatever a repository's says; None if not set."""
+    # Whatever a repository's configuration says.
     words = ["config", "--global", "--includes", *([f"--type={kind}"] if kind else [])]
     answer = _run([*words, "--get", key], _plain(environ), None, TIME_LIMIT_SECONDS)
     return os.fsdecode(answer.stdout).rstrip("\n") if answer.code == 0 else None

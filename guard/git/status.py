@@ -13,6 +13,8 @@ from guard.core.base.paths import unspell
 from guard.errors import RepositoryProblem
 from guard.git.reader import RepositoryReader
 
+_MOST_NAMES = 1000
+_NONE_IGNORED = 1
 _MOST_FILTERS = 200
 _STATUS = (
     "status",
@@ -61,7 +63,6 @@ def without_filters(git: RepositoryReader) -> RepositoryReader:
 
 
 def filter_overrides(git: RepositoryReader) -> dict[str, str]:
-    """Return settings by which every filter that the repository's settings name does nothing."""
     names = git.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
     drivers = sorted({name.rpartition(b".")[0] for name in names.split(b"\0") if name})
     if len(drivers) > _MOST_FILTERS:
@@ -100,17 +101,13 @@ def list_special(git: RepositoryReader) -> list[SpecialEntry]:
     return [SpecialEntry(one[3], one[2].decode(), one[1] is not None) for one in found if one]
 
 
-_MOST = 1000
-_NONE_IGNORED = 1
-
-
 def find_ignored(git: RepositoryReader, names: Iterable[str]) -> frozenset[str]:
     """Return the names that git ignores, which no diff ever has; names outside the work tree are not asked for."""
     # The command knows no literal pathspecs; no name that begins with a dot and a slash is anything else.
     asked = {b"./" + unspell(name): name for name in names if _is_below(name)}
     if not asked:
         return frozenset()
-    paths = b"".join(path + b"\0" for path in list(asked)[:_MOST])
+    paths = b"".join(path + b"\0" for path in list(asked)[:_MOST_NAMES])
     git = git.with_variable("GIT_LITERAL_PATHSPECS", "0")
     answer = git.ask("check-ignore", "-z", "--stdin", stdin=paths, codes=(0, _NONE_IGNORED))
     return frozenset(asked[path] for path in answer.split(b"\0") if path in asked)

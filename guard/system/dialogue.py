@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
 
-from guard.system.processes import end_group
+from guard.system.processes import end_group, start
 from guard.system.signals import defer_signals
 
 _PIECE = 1024**2
@@ -78,16 +78,7 @@ def open_dialogue(
     process: subprocess.Popen[bytes] | None = None
     try:
         with defer_signals():
-            process = subprocess.Popen(  # noqa: S603
-                list(argv),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                env=dict(environ),
-                cwd=cwd,
-                start_new_session=True,
-            )
+            process = start(argv, environ, cwd, stderr=subprocess.DEVNULL)
         yield Dialogue(process, time_limit)
     finally:
         if process is not None:

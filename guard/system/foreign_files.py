@@ -13,6 +13,8 @@ from time import monotonic
 
 from guard.system.private_files import close
 
+MOST_BYTES = 4 * 1024 * 1024
+_OPEN_NOT_A_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -23,10 +25,6 @@ def read_regular(path: Path, most: int) -> bytes:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         return file.read(most + 1)
-
-
-MOST_BYTES = 4 * 1024 * 1024
-_OPEN_NOT_A_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass

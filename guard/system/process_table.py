@@ -28,6 +28,9 @@ _PS = ("ps", "-axo", "pid=,ppid=,pgid=,stat=,time=,lstart=,comm=")
 _PS_LINE = re.compile(
     r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.*)"
 )
+_FIRST_LOOK_SECONDS = 0.02
+_LOOK_SECONDS = 0.25
+_DEATH_SECONDS = 10.0
 _PS_SECONDS = 5.0
 
 
@@ -50,7 +53,6 @@ class Stat:
 
     @cached_property
     def environment(self) -> frozenset[bytes]:
-        """Its environment when it began."""
         return frozenset(_read(self.pid, "environ").split(b"\0"))
 
     @cached_property
@@ -155,11 +157,6 @@ def _read(pid: int, name: str) -> bytes:
         return (_PROC / str(pid) / name).read_bytes()
     except OSError:
         return b""
-
-
-_FIRST_LOOK_SECONDS = 0.02
-_LOOK_SECONDS = 0.25
-_DEATH_SECONDS = 10.0
 
 
 class ProcessTree:

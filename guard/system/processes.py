@@ -36,6 +36,32 @@ class Finished:
     """Whether it printed more than was allowed."""
 
 
+def start(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: str | os.PathLike[str] | None = None,
+    *,
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+    stderr: int | None = subprocess.PIPE,
+    buffer: int = 0,
+    lends: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own; the caller ends it with `end_group`."""
+    # The caller calls it under `defer_signals`: a signal that came before the caller has the process would leave it running.
+    return subprocess.Popen(  # noqa: S603
+        list(argv),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        bufsize=buffer,
+        env=dict(environ),
+        cwd=cwd,
+        start_new_session=True,
+        pass_fds=lends,
+    )
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -57,18 +83,9 @@ def run(
     deadline = monotonic() + time_limit
     process: subprocess.Popen[bytes] | None = None
     try:
+        source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
         with defer_signals():
-            process = subprocess.Popen(  # noqa: S603
-                list(argv),
-                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                env=dict(environ),
-                cwd=cwd,
-                start_new_session=True,
-                pass_fds=lends,
-            )
+            process = start(argv, environ, cwd, stdin=source, lends=lends)
         with _Pipes(process, stdin or b"", most_stdout, most_stderr) as pipes:
             ended = _listen(process, pipes, deadline)
             if not ended or pipes.held or leaves_nothing:
@@ -88,13 +105,7 @@ def run_on_stderr(
     process: subprocess.Popen[bytes] | None = None
     try:
         with defer_signals():
-            process = subprocess.Popen(  # noqa: S603
-                list(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=2,
-                env=dict(environ),
-                start_new_session=True,
-            )
+            process = start(argv, environ, stdin=subprocess.DEVNULL, stdout=2, stderr=None)
         return process.wait(time_limit)
     except subprocess.TimeoutExpired:
         return None
@@ -266,16 +277,8 @@ def feed(
     program: FedProcess | None = None
     try:
         with defer_signals():
-            process = subprocess.Popen(  # noqa: S603
-                list(argv),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                bufsize=_PIPE_BYTES,
-                env=dict(environ),
-                cwd=cwd,
-                start_new_session=True,
-                pass_fds=lends,
+            process = start(
+                argv, environ, cwd, stdout=subprocess.DEVNULL, buffer=_PIPE_BYTES, lends=lends
             )
         assert process.stdin is not None
         with suppress(OSError, AttributeError):

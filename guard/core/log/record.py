@@ -24,17 +24,6 @@ Fields = dict[str, Any]
 Step = Callable[[Fields], Fields]
 RECORD_VERSION = 1
 RECORD_STEPS: Mapping[int, Step] = {}
-
-
-def migrate_record(
-    fields: Fields, version: int, steps: Mapping[int, Step] = RECORD_STEPS, to: int = RECORD_VERSION
-) -> Fields:
-    """Return the fields as version `to` means them; LookupError where no step leads on."""
-    for step in range(version, to):
-        fields = steps[step](dict(fields))
-    return fields
-
-
 NO_HASH = "0" * 64
 _SEAL = len(b',"hash":""}') + len(NO_HASH)
 _LINK = len(b',"prev":""') + len(NO_HASH)
@@ -131,6 +120,15 @@ def _fields(sealed: bytes) -> dict[str, Any]:
         raise BadRecord(f"it is not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise BadRecord("it is not an object")
+    return fields
+
+
+def migrate_record(
+    fields: Fields, version: int, steps: Mapping[int, Step] = RECORD_STEPS, to: int = RECORD_VERSION
+) -> Fields:
+    """Return the fields as version `to` means them; LookupError where no step leads on."""
+    for step in range(version, to):
+        fields = steps[step](dict(fields))
     return fields
 
 

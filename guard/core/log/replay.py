@@ -71,5 +71,4 @@ class Replay:
 
 
 def touched_paths(event: BaseEvent) -> list[str]:
-    """Return the paths of all views that the event changes."""
     return [path_of(key_of(event)) for _, key_of, path_of in _ROUTES[type(event)]]
