@@ -1,1 +1,1 @@
-"""The coordinator: who works on which task of the plan, what was audited, asked, delegated, and what comes next."""
+"""Decide which agent works on which task of the plan, and fold the events of the plan into its state."""

@@ -1,4 +1,4 @@
-"""Events of the agents that the coordinator sends out beside developers: analysts, supporting agents, and those of any kind."""
+"""Events of agents other than developers: auditors, analysts and supporting agents."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The coordinator's state while it is folded: mutable, and each step costs in proportion to what it changes."""
+"""Hold the coordinator's state while events are folded: mutable, so that a step costs only what it changes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -39,13 +39,12 @@ _TIME = ("timeout_at", "timeout_boot_seconds", "timeout_boot_id")
 
 
 def time_of(event: TimedEvent) -> dict[str, Any]:
-    """The end of the time that the event gives an agent, on both clocks."""
     return {name: getattr(event, name) for name in _TIME}
 
 
 @dataclass(slots=True)
 class Board:
-    """All that is under way. What is a list in the document is a map here, in its order."""
+    """The state under construction; lists of the document are ordered maps here."""
 
     saved_at: datetime = _START
     save_reason: str = "event"
@@ -90,15 +89,15 @@ class Board:
     tasks: dict[str, PlanTask] = field(default_factory=dict)
     dependents: dict[str, list[str]] = field(default_factory=dict)
     missing: dict[str, set[str]] = field(default_factory=dict)
-    """What each task waits for."""
+    """The dependencies of each task that are not complete."""
     rank: dict[str, int] | None = None
-    """The place of each task in the order of selection, once somebody has asked."""
+    """The place of each task in the order of selection; None until it is first needed."""
     own: set[tuple[str, str]] = field(default_factory=set)
-    """The entries that were made since the last document: no document has them."""
+    """Entries made since the last document: no document shares them, so they can be changed in place."""
 
     @staticmethod
     def of(document: ViewDocument, tasks: Iterable[PlanTask]) -> "Board":
-        """The board of a `Coordinator` document, of which this module knows only the names of the fields."""
+        # This module knows only the names of the document's fields, not its class.
         board = Board(**{name: getattr(document, name) for name in _PLAIN})
         for name in _MAPS:
             getattr(board, name).update(getattr(document, name))
@@ -119,7 +118,7 @@ class Board:
                 self.dependents.setdefault(wanted, []).append(task.id)
 
     def begins(self, event: PlanEvent) -> bool:
-        """Whether the event is new: one that was folded before is passed over."""
+        """Tell whether the event is new, and remember it; an event that was folded before changes nothing."""
         if event.id in self.recent_events:
             return False
         self.recent_events[event.id] = None
@@ -154,7 +153,7 @@ class Board:
         return task.title if task is not None else ""
 
     def enlist(self, event: Dispatched, kind: AgentType, task_id: str | None, text: str) -> None:
-        """Put the agent to work; one that has to be started also gets a parcel in the outbox."""
+        """Put the agent to work; an agent that must still be started also gets a parcel in the outbox."""
         self.names_given += 1
         self.work_begins(event, event.agent_id, kind, task_id)
         if event.to_start:
@@ -180,7 +179,7 @@ class Board:
     def send(
         self, kind: ParcelKind, agent_id: str, task_id: str | None, text: str, at: datetime
     ) -> None:
-        # The oldest parcels that no caller takes are dropped in the end.
+        # If no caller takes parcels, the oldest are dropped.
         self.outbox_count += 1
         item_id = f"item-{self.outbox_count}"
         parcel = {
@@ -286,8 +285,5 @@ Changes = dict[type[PlanEvent], Callable[[Board, Any], None]]
 def on(
     event: type[E], take: Callable[[Board, E], None]
 ) -> tuple[type[PlanEvent], Callable[[Board, Any], None]]:
-    """A row of a table that says what each event does to the board.
-
-    It is a table and no `match`, because a long log looks up a hundred thousand of them.
-    """
+    # A table and not a `match`, because a long log makes a hundred thousand lookups.
     return event, take

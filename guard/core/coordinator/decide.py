@@ -1,4 +1,4 @@
-"""Decide on requests; here also those about the plan itself, failure patterns and the coordinator's session."""
+"""Decide on any request; also on requests about the plan, failure patterns, the session and rollbacks."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,7 +45,6 @@ Decision = tuple[CoordinatorEvent, ...] | Refusal
 
 
 def decide(state: Coordinator, request: Request, terms: DecisionTerms) -> Decision:
-    """The events that the request leads to, or the refusal."""
     try:
         return terms.events(request.kind.decide(state, terms, **request.fields))
     except NotAllowed as error:
@@ -61,7 +60,7 @@ def load_plan(
     tasks: tuple[PlanTask, ...],
     supporting_agents: tuple[SupportingAgent, ...] = (),
 ) -> list[Draft]:
-    """Take these tasks for the plan. What was done stays done; what is under way must be in it."""
+    """Replace the plan; completed tasks stay completed, and the new plan must have every task in progress."""
     ids = {task.id for task in tasks}
     under_way = [*(work.task_id for work in state.in_progress_tasks), *state.pending_expansions]
     gone = [state.task_name(task_id) for task_id in under_way if task_id not in ids]
@@ -121,7 +120,6 @@ def record_usage(
     session_remaining: int | None = None,
     session_resets_at: datetime | None = None,
 ) -> list[Draft]:
-    """Record what the session has used; by default the rest of a hundred remains."""
     if session_remaining is None:
         session_remaining = 100 - session_utilisation
     checked = partial(
@@ -154,7 +152,7 @@ def record_failure_pattern(
 def add_failure_prevention(
     _state: Coordinator, _terms: DecisionTerms, *, failure_type: str, prevention: str
 ) -> list[Draft]:
-    # What helps against a kind of failure may be known before the first of them.
+    # A prevention may be known before the first failure of its kind.
     return [
         partial(FailurePatternPreventionAdded, failure_type=failure_type, prevention=prevention)
     ]
@@ -201,21 +199,21 @@ def _all_requests() -> dict[str, RequestKind[Any]]:
 
 
 REQUESTS = _all_requests()
-"""Every request by the tag of the event that it leads to."""
+"""Every kind of request, by the tag of the event that it leads to."""
 
 
 @dataclass(frozen=True)
 class RollbackOrder:
-    """The tasks to roll back, one after the other; if none may be, the event that says why."""
+    """The tasks to roll back, one after the other; if there are none, `refusal` says why."""
 
     tasks: tuple[str, ...]
     refusal: partial[RollbackBlocked] | partial[RollbackFailed] | None = None
 
 
 def rollback_order(state: Coordinator, task_id: str, *, cascade: bool) -> RollbackOrder:
-    """What rolling back a task takes.
+    """Return the tasks to roll back for a task, in order.
 
-    Completed dependents forbid it; with `cascade` they come first, the latest to be completed before all others.
+    Completed dependents forbid the rollback; with `cascade` they come first, the last completed one before all others.
     """
     if not _is_known(state, task_id):
         return _refuse_rollback(task_id, "unknown_task")
@@ -242,7 +240,7 @@ def _refuse_rollback(task_id: str, reason: str) -> RollbackOrder:
 
 
 def _completed_dependents(state: Coordinator, task_id: str) -> tuple[str, ...]:
-    """Completed tasks that wait for this one, directly or not; the latest to be completed first."""
+    # Direct and indirect dependents; the last completed one first.
     dependents: dict[str, list[str]] = {}
     for task in state.tasks:
         for needed in task.depends:

@@ -1,4 +1,4 @@
-"""Decisions on the infrastructure, on questions to a person, and on agents that end or are lost."""
+"""Decide on the infrastructure, on questions to a person, and on agents that end or are lost."""
 
 from functools import partial
 from typing import Literal
@@ -42,7 +42,7 @@ def dispatch_remediation(
     issue: str | None = None,
     to_start: bool = False,
 ) -> list[Draft]:
-    """Send one agent at a time to repair the infrastructure, as often as the limit allows."""
+    """Send an agent to repair the infrastructure: one at a time, within the limit of attempts."""
     issue = issue or state.infrastructure_issue
     if not issue:
         raise NotAllowed("no_issue", "nothing is known to be wrong", _ISSUE_HINT)
@@ -84,7 +84,7 @@ def dispatch_agent(
     task_id: str | None = None,
     to_start: bool = False,
 ) -> list[Draft]:
-    """Send an auditor to a task, or one to a blocked infrastructure."""
+    """Send an auditor to a task, or a health auditor to a blocked infrastructure."""
     if agent_type == "auditor":
         return dispatch_auditor(state, terms, task_id=task_id, agent_id=agent_id, to_start=to_start)
     _refuse_unless_blocked(state)
@@ -120,7 +120,7 @@ def pass_health_audit(state: Coordinator, _terms: DecisionTerms, *, agent_id: st
 def fail_health_audit(
     state: Coordinator, terms: DecisionTerms, *, agent_id: str, issue: str | None = None
 ) -> list[Draft]:
-    """Count one more attempt that failed; with the last one that is allowed, ask a person."""
+    """Count a failed attempt to repair the infrastructure; after the last permitted one, ask a person."""
     _refuse_unless_blocked(state)
     _refuse_spent(state, terms)
     drafts: list[Draft] = [partial(HealthAuditFail, agent_id=agent_id, issue=issue)]
@@ -165,7 +165,6 @@ def _active_agent(state: Coordinator, agent_id: str) -> ActiveAgent:
 def ask_question(
     state: Coordinator, _terms: DecisionTerms, *, question: str, agent_id: str | None = None
 ) -> list[Draft]:
-    """Ask a person, for an agent at work or for none."""
     if not question.strip():
         raise NotAllowed("no_question", "it asks nothing", "say what a person is to answer")
     agent = _active_agent(state, agent_id) if agent_id is not None else None
@@ -184,7 +183,7 @@ def ask_question(
 def answer_question(
     state: Coordinator, terms: DecisionTerms, *, question_id: str, response: str
 ) -> list[Draft]:
-    """Give the answer to the agent that waits for it; an analyst has left, and is sent again with it."""
+    """Give the answer to the agent that waits for it; an analyst that left is sent again with the answer."""
     question = state.question(question_id)
     if question is None:
         raise NotAllowed("unknown_question", f"no question {question_id} is open", SHOW)
@@ -215,7 +214,7 @@ def answer_question(
 
 @leads_to(AgentComplete)
 def complete_agent(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) -> list[Draft]:
-    """End an agent whose end has no event of its own: it repairs or audits the infrastructure."""
+    """End an agent that repairs or audits the infrastructure; other kinds end with events of their own."""
     agent = _active_agent(state, agent_id)
     if agent.type not in ON_THE_INFRASTRUCTURE:
         raise NotAllowed(
@@ -230,7 +229,7 @@ def complete_agent(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) 
 def time_out_agent(
     state: Coordinator, terms: DecisionTerms, *, agent_id: str, reason: Line = ""
 ) -> list[Draft]:
-    del reason  # A caller may give one, as for a crash; the event has no place for it.
+    del reason  # A caller may give a reason, as for a crash, but the event has no field for it.
     agent = _active_agent(state, agent_id)
     attempts = _losses(state, agent) + 1
     timed_out = partial(
@@ -261,7 +260,6 @@ def crash_agent(
 
 
 def _losses(state: Coordinator, agent: ActiveAgent) -> int:
-    """How often agents were lost before on what this one works on."""
     if agent.task_id is None:
         return state.infrastructure_setbacks
     setback = state.setbacks.get(agent.task_id)

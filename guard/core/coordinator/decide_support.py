@@ -1,4 +1,4 @@
-"""Decisions on vague tasks and their analysts, and on supporting agents with their queues."""
+"""Decide on vague tasks and their analysts, and on supporting agents and their queues."""
 
 from functools import partial
 from typing import Any, Literal, TypedDict
@@ -23,7 +23,7 @@ from guard.core.plan.model import RequestType
 
 _MOST_GUIDANCE = 60_000
 _OPEN = ("available", "blocked", "pending_expansion")
-"""The places of tasks on which no agent works."""
+"""A task in one of these places has no agent that works on it."""
 
 
 def _distinct(tasks: tuple[str, ...]) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def _distinct(tasks: tuple[str, ...]) -> tuple[str, ...]:
 def assess_tasks(
     state: Coordinator, _terms: DecisionTerms, *, needs_expansion: tuple[str, ...] = ()
 ) -> list[Draft]:
-    """Mark tasks as too vague; all other open tasks can be implemented as they are."""
+    """Mark tasks as too vague; all other open tasks count as implementable."""
     places = state.places()
     for task_id in needs_expansion:
         if places.get(task_id) not in _OPEN:
@@ -56,7 +56,7 @@ def assess_tasks(
 def dispatch_analyst(
     state: Coordinator, terms: DecisionTerms, *, task_id: str, agent_id: str, to_start: bool = False
 ) -> list[Draft]:
-    """Give an analyst a task on which no agent works, and that no other analyst has."""
+    """Give an analyst a task on which no agent works and which no other analyst has."""
     place = state.place(task_id)
     name = state.task_name(task_id)
     if place not in _OPEN:
@@ -112,7 +112,7 @@ def expand_task(
 def ask_clarification(
     state: Coordinator, _terms: DecisionTerms, *, task_id: str, agent_id: str, question: str
 ) -> list[Draft]:
-    """Ask a person what the analyst has to know; the analyst leaves."""
+    """Ask a person what the analyst needs to know; the analyst's work ends."""
     _refuse_other_analyst(state, task_id, agent_id)
     unclear = partial(
         ExpansionNeedsClarification,
@@ -125,7 +125,7 @@ def ask_clarification(
 
 
 class _Order(TypedDict):
-    """What a supporting agent is asked to do."""
+    """A request to a supporting agent."""
 
     agent_id: str
     delegating_agent: str
@@ -155,7 +155,7 @@ def delegate_request(
     request_summary: str,
     task_id: str | None = None,
 ) -> list[Draft]:
-    """Ask a supporting agent of the plan; the request is queued while the agent has enough to do."""
+    """Give a request to a supporting agent of the plan, or queue it while the agent has too many."""
     known = _known_support(state, agent_id)
     if known is None:
         names = ", ".join(one.agent_id for one in state.supporting_agents[:10]) or "none"
@@ -189,7 +189,6 @@ def _known_support(state: Coordinator, agent_id: str | None) -> KnownSupport | N
 def _place(
     state: Coordinator, order: _Order, terms: DecisionTerms, *, ended_run: str | None
 ) -> Draft:
-    """Give the order to the agent at once, or put it at the end of the agent's queue."""
     busy = _run_count(state, order["agent_id"], ended_run)
     queue = _queue(state, order["agent_id"])
     if busy < terms.limits.max_concurrent_per_agent and not queue:
@@ -225,7 +224,7 @@ def _stem(agent_id: str) -> str:
 
 
 def is_run_of(agent_id: str, run_id: str) -> bool:
-    """Tell whether the id is that of a run of the supporting agent, or the agent's own."""
+    """Tell whether the id is the supporting agent's own or that of one of its runs."""
     return agent_id == run_id or run_id.rpartition("-")[0] == _stem(agent_id)
 
 
@@ -239,7 +238,7 @@ def _run(state: Coordinator, run_id: str) -> SupportRun:
 def _start_queued(
     state: Coordinator, run_id: str, run: SupportRun, terms: DecisionTerms, offset: int = 0
 ) -> list[Draft]:
-    """Start the requests that waited longest for the agent whose run has ended."""
+    # The requests that have waited longest start first.
     busy = _run_count(state, run.agent_id, run_id)
     room = max(0, terms.limits.max_concurrent_per_agent - busy)
     return [
@@ -257,7 +256,6 @@ def complete_support(
     confidence: Confidence,
     result: str = "",
 ) -> list[Draft]:
-    """End a run with its result, which goes to the agent that asked."""
     run = _run(state, run_id)
     complete = partial(
         SupportingAgentComplete,
@@ -291,7 +289,7 @@ def decline_support(
     suggested: str | None = None,
     guidance: str = "",
 ) -> list[Draft]:
-    """Pass the request on to the agent that was suggested, if the plan has it and it takes such requests."""
+    """End a run as out of scope; the suggested agent gets the request if the plan has it and it takes such requests."""
     run = _run(state, run_id)
     other = _known_support(state, suggested) if suggested != run.agent_id else None
     if other is not None and run.request_type not in other.request_types:
@@ -311,7 +309,7 @@ def decline_support(
 
 
 def suggest_support(state: Coordinator, task_id: str) -> tuple[str, ...]:
-    """The supporting agents that the plan names for a task, then those whose keywords stand in its title."""
+    """Return the supporting agents that the plan names for a task, then those with a keyword in its title."""
     task = state.task(task_id)
     title = task.title.casefold() if task else ""
     known = state.supporting_agents

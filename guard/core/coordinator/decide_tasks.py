@@ -1,4 +1,4 @@
-"""Decisions on tasks: who may work on one, when it may be audited, and what a verdict leads to."""
+"""Decide who may work on a task, when it may be audited, and what follows from a verdict."""
 
 from functools import partial
 
@@ -29,7 +29,7 @@ def dispatch_developer(
     to_start: bool = False,
     registered_in: str | None = None,
 ) -> list[Draft]:
-    """Give a task to a developer, if it is free, there is a place, and nothing holds up all work."""
+    """Give a free task to a developer, if a place is free and nothing holds up all work."""
     _refuse_unless_free(state, task_id)
     refuse_while_held_up(state)
     refuse_beyond_redispatch(state, task_id, terms)
@@ -90,7 +90,7 @@ def is_idle(state: Coordinator, work: TaskInProgress | None) -> bool:
 
 
 def refuse_while_held_up(state: Coordinator) -> None:
-    """Refuse new work for every agent: during a rollback, with a blocked infrastructure, with an open question."""
+    """Refuse new work during a rollback, while the infrastructure is blocked, and while a question is open."""
     _refuse_during_rollback(state)
     if state.infrastructure_blocked:
         raise NotAllowed(
@@ -118,7 +118,7 @@ def _refuse_during_rollback(state: Coordinator) -> None:
 
 
 def refuse_beyond_redispatch(state: Coordinator, task_id: str, terms: DecisionTerms) -> None:
-    """Refuse a task on which agents were lost too often: it waits for a person."""
+    """Refuse a task on which too many agents were lost; it waits for a person."""
     setback = state.setbacks.get(task_id)
     if setback is not None and setback.attempts > terms.limits.redispatch_limit:
         raise NotAllowed(
@@ -150,7 +150,7 @@ def _refuse_without_slot(state: Coordinator, terms: DecisionTerms) -> None:
 def submit_for_audit(
     state: Coordinator, _terms: DecisionTerms, *, task_id: str, agent_id: str | None = None
 ) -> list[Draft]:
-    """Only the developer of a task that is being implemented can call it ready."""
+    """Call a task ready for its audit; only its developer may, while it implements the task."""
     work, name = state.work(task_id), state.task_name(task_id)
     if work is None:
         raise NotAllowed("task_not_in_progress", f"task {name} is not in progress", SHOW)
@@ -167,7 +167,7 @@ def submit_for_audit(
 def dispatch_auditor(
     state: Coordinator, terms: DecisionTerms, *, task_id: str | None, agent_id: str, to_start: bool
 ) -> list[Draft]:
-    """An auditor takes a place like a developer; each task has one at a time."""
+    """Send an auditor to a task; it takes a place like a developer, and each task has only one."""
     if task_id is None:
         raise NotAllowed("no_task", "an auditor has a task to audit", "name it")
     _refuse_unless_pending(state, task_id)
@@ -204,7 +204,7 @@ def _refuse_unless_pending(state: Coordinator, task_id: str) -> None:
 
 
 def _refuse_verdict(state: Coordinator, task_id: str, agent_id: str) -> None:
-    """Refuse a verdict of the task's own developer, and of an agent that was not sent to audit it."""
+    # A developer must not judge its own task, and an agent must not judge a task that another one audits.
     _refuse_unless_pending(state, task_id)
     _refuse_during_rollback(state)
     work = state.work(task_id)
@@ -231,7 +231,7 @@ def pass_audit(
     agent_id: str,
     evidence_summary: str = "",
 ) -> list[Draft]:
-    """Complete a task; with the last one the plan is complete."""
+    """Complete a task and record its commits; the plan is complete with its last task."""
     _refuse_verdict(state, task_id, agent_id)
     drafts: list[Draft] = [
         partial(TaskComplete, task_id=task_id, agent_id=agent_id, evidence_summary=evidence_summary)
@@ -253,7 +253,10 @@ def pass_audit(
 
 
 def base_of(state: Coordinator, task_id: str) -> str | None:
-    """The commit after which the task's own begin: where it was taken up, or where the last task ended that passed since."""
+    """Return the commit after which the task's own commits begin.
+
+    This is the commit of the last task that passed since this one was dispatched, else the commit at its dispatch.
+    """
     work = state.work(task_id)
     if work is None:
         return None
@@ -265,7 +268,7 @@ def base_of(state: Coordinator, task_id: str) -> str | None:
 def fail_audit(
     state: Coordinator, terms: DecisionTerms, *, task_id: str, agent_id: str, reason: str = ""
 ) -> list[Draft]:
-    """Send the task back to its developer, who goes on if it is free and there is a place."""
+    """Send the task back to its developer, which continues at once if it is free and a place is free."""
     _refuse_verdict(state, task_id, agent_id)
     work = state.work(task_id)
     assert work is not None
@@ -283,7 +286,6 @@ def fail_audit(
 
 
 def failure_draft(state: Coordinator, kind: str, task_id: str, cause: str | None) -> Draft:
-    """One more failure of its kind."""
     known = state.failure_patterns.get(kind)
     return partial(
         FailurePatternRecorded,
@@ -298,7 +300,7 @@ def failure_draft(state: Coordinator, kind: str, task_id: str, cause: str | None
 def block_audit(
     state: Coordinator, _terms: DecisionTerms, *, task_id: str, agent_id: str, issue: str
 ) -> list[Draft]:
-    """Block the infrastructure; the audit is still to be made when it is well again."""
+    """Block the infrastructure; the audit stays pending until the infrastructure is healthy again."""
     _refuse_verdict(state, task_id, agent_id)
     return [
         partial(AuditorBlocked, task_id=task_id, agent_id=agent_id, issue=issue),

@@ -1,4 +1,4 @@
-"""What the coordinator's state is made of, entry by entry."""
+"""The entries of the coordinator's state."""
 
 from typing import Annotated, Literal
 

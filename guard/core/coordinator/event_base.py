@@ -1,4 +1,4 @@
-"""What the events of the coordinator share."""
+"""Base classes of the coordinator's events."""
 
 from typing import Annotated, Literal
 

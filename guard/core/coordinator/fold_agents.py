@@ -1,4 +1,4 @@
-"""Fold the events of agents, of supporting agents and of the coordinator's own session into the board."""
+"""Fold events of agents, of supporting agents and of the coordinator's session into the board."""
 
 from typing import Any, assert_never
 
@@ -154,7 +154,7 @@ def _queued(board: Board, event: DelegationQueued) -> None:
 
 
 def _ended(board: Board, event: Ended) -> None:
-    """Count the end of a run, and tell the agent that asked."""
+    # Also tells the agent that made the request.
     run = board.active_supporting_agents.pop(event.run_id, None)
     if run is None:
         return
@@ -190,7 +190,7 @@ def _completed(
         "total_duration_seconds": seconds,
         "avg_duration_seconds": seconds / count,
         "total_confidence": weight,
-        # Half-way counts as the lower of the two.
+        # A mean half-way between two words counts as the lower one.
         "avg_confidence": _WORDS[max(1, (2 * weight + count - 1) // (2 * count))],
         "tasks_benefited": tasks,
     }
@@ -225,7 +225,7 @@ def _taken(board: Board, event: OutboxTaken) -> None:
 def _noted(
     board: Board, event: FailureWarningIssued | StateRecoveryNeeded | StateReconstructed
 ) -> None:
-    """Change nothing: the event only stands in the log."""
+    """Change nothing: the event is only for the log."""
 
 
 CHANGES: Changes = dict(

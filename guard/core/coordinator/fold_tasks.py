@@ -1,4 +1,4 @@
-"""Fold the events of tasks with their commits and failures, of the infrastructure and of questions into the board."""
+"""Fold events of tasks, commits, failures, the infrastructure and questions into the board."""
 
 from collections.abc import Mapping
 
@@ -155,7 +155,7 @@ def _unhealthy(board: Board, event: HealthAuditFail) -> None:
 
 
 def _relieve(board: Board) -> None:
-    # A verdict on the infrastructure ends the work of the agents that were at it.
+    # A verdict on the infrastructure ends the agents that repaired or audited it.
     board.health_audit_due = False
     agents = board.active_agents
     for agent_id in [one for one, agent in agents.items() if agent.type in ON_THE_INFRASTRUCTURE]:
@@ -187,7 +187,7 @@ def _answered(board: Board, event: DivineResponseReceived) -> None:
 
 
 def is_awaited(question: OpenQuestion, active: Mapping[str, ActiveAgent]) -> bool:
-    """Tell whether an agent goes on with the answer; an analyst has left, and is sent again."""
+    """Tell whether an agent needs the answer; an analyst has left, but is sent again with it."""
     return question.agent_id is not None and (
         question.about == "expansion" or question.agent_id in active
     )
@@ -241,7 +241,6 @@ def _rolled_back(board: Board, event: TaskRolledBack) -> None:
 
 
 def _abort_dependents(board: Board, event: TaskRolledBack) -> None:
-    """Stop the agents whose tasks depend on the one that was rolled back."""
     gone = board.downstream(event.task_id) & board.in_progress_tasks.keys()
     for task_id in gone:
         del board.in_progress_tasks[task_id]

@@ -1,4 +1,4 @@
-"""What a signal in an agent's output asks of the coordinator. An agent speaks for itself: by its own name, of its own task."""
+"""Turn a signal in an agent's output into a request; an agent can speak only for itself and its own task."""
 
 from guard.core.coordinator.decide_agents import (
     ask_question,
@@ -31,9 +31,10 @@ _MOST_LINE, _MOST_TEXT = 512, 65536
 def asked_by(
     state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None = None
 ) -> Request | None:
-    """The request that a signal of this agent makes; None for one that a person has to act on.
+    """Return the request that an agent's signal makes; None for a signal that a person has to act on.
 
-    What a signal leaves open is told by the state; for one that was recorded before, by the event: the state has gone on.
+    The state supplies what the signal leaves out. For a signal that was recorded before, the `known` event supplies it,
+    because the state has changed since.
     """
     if signal.kind in ("agent_complete", "out_of_scope"):
         return _support_ended(state, agent_id, signal, known)
@@ -88,7 +89,6 @@ def _expanded(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
 
 
 def _task(state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None) -> str:
-    """The task that the signal names, or else the agent's own."""
     recorded: str | None = getattr(known, "task_id", None)
     if signal.task:
         named = make_id(normalize_name(signal.task))
@@ -120,7 +120,7 @@ def _support_ended(
 
 
 def _run(state: Coordinator, agent_id: str) -> str:
-    """The run that is meant: by its own id, or by that of a supporting agent that has only one."""
+    # The agent may give the id of a run, or its own id if it has only one run.
     runs = state.active_supporting_agents
     if agent_id in runs:
         return agent_id

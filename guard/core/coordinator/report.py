@@ -1,4 +1,4 @@
-"""The reports of `guard plan` and `guard event`, and the same for people."""
+"""The reports of `guard plan` and `guard event`, and their text."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -109,13 +109,12 @@ def change_report(
 
 
 def _completed(state: Coordinator) -> int:
-    # A task that only an earlier plan had does not count.
+    # Completed tasks that only an earlier plan had do not count.
     done = set(state.completed_tasks)
     return sum(task.id in done for task in state.tasks)
 
 
 def held_up_by(state: Coordinator) -> str | None:
-    """The code of the refusal that keeps every agent from new work; None without one."""
     try:
         refuse_while_held_up(state)
     except NotAllowed as error:
@@ -169,9 +168,9 @@ def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
 
 
 def state_text(state: Coordinator, now: datetime) -> str:
-    """The state for people: the plan in a line, then who does what, what waits, and what is asked.
+    """Return the state as text: one line on the plan, then work, queues, and open questions.
 
-    Tasks are called as the plan spells them.
+    Tasks have the names that the plan gives them.
     """
     names = names_of(state)
     done = f"{_completed(state)} of {plural(state.total_tasks, 'task')} complete"
@@ -187,7 +186,7 @@ def state_text(state: Coordinator, now: datetime) -> str:
 
 
 def _age(waited: timedelta) -> str:
-    """In the two largest units that count; a clock that was set back makes nothing younger than new."""
+    # A clock that was set back gives no negative age.
     minutes = max(0, int(waited.total_seconds()) // 60)
     days, hours = divmod(minutes // 60, 24)
     if days:

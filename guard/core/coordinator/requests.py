@@ -1,4 +1,4 @@
-"""Requests to the coordinator: a decision and the fields it takes, the terms under which it is made, and the refusal."""
+"""Requests to the coordinator: the kinds of request, the terms of a decision, and the refusal."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,14 +19,14 @@ from guard.core.log.events import BaseEvent
 
 P = ParamSpec("P")
 Draft = Callable[..., CoordinatorEvent]
-"""An event without its id and its time: a `functools.partial` of its class."""
+"""An event that still lacks its id and time: a `functools.partial` of its class."""
 _DIGEST = 10
 SHOW = "`guard plan show` tells where every task stands"
 
 
 @dataclass(frozen=True)
 class CoordinatorLimits:
-    """The limits that the user's settings give the coordinator."""
+    """The coordinator's limits from the user's settings."""
 
     active_developers: int = 3
     remediation_attempts: int = 3
@@ -45,7 +45,7 @@ class AuditedCommit:
 
 
 class Timeout(TypedDict):
-    """The fields of an event that gives an agent its time."""
+    """The fields by which an event sets an agent's time limit."""
 
     timeout_at: datetime
     timeout_boot_seconds: float | None
@@ -54,23 +54,23 @@ class Timeout(TypedDict):
 
 @dataclass(frozen=True)
 class DecisionTerms:
-    """What a decision is given beside the state."""
+    """What a decision gets besides the state."""
 
     now: datetime
     event_id: str
-    """The id of the first event; those that follow are numbered after it."""
+    """The id of the first event; later ones get a number after it."""
     limits: CoordinatorLimits = field(default_factory=CoordinatorLimits)
     head: str | None = None
-    """Where the repository stands; None before the first commit, and without a repository."""
+    """The commit of HEAD; None before the first commit and without a repository."""
     commit: AuditedCommit | None = None
     boot_seconds: float = 0.0
     boot_id: str | None = None
-    """Now on the boot clock; without an id only the wall clock counts."""
+    """The boot that `boot_seconds` belongs to; without it only the wall clock counts."""
     made: int = 0
-    """How many events there are already under the same id."""
+    """How many events of this request were made before."""
 
     def timeout(self, given: timedelta | None = None) -> Timeout:
-        """The end of the time of an agent that begins now, on both clocks; by default the limit's."""
+        """Return the time limit of an agent that begins now, on both clocks; by default the configured one."""
         given = given or self.limits.agent_timeout
         return {
             "timeout_at": self.now + given,
@@ -87,7 +87,6 @@ class DecisionTerms:
         )
 
     def after(self, made: int) -> "DecisionTerms":
-        """The same terms for events that follow so many others."""
         return replace(self, made=made)
 
     def _id(self, number: int) -> str:
@@ -95,7 +94,10 @@ class DecisionTerms:
 
 
 def numbered_id(event_id: str, number: int) -> str:
-    """The id of the event that follows another; its digest keeps it apart from the ids of a script that counts its own."""
+    """Return the id of a later event of the same request.
+
+    Its digest keeps it apart from ids that a script numbers itself.
+    """
     digest = sha256(event_id.encode()).hexdigest()[:_DIGEST]
     return f"{event_id[:100]}-{number}-{digest}"
 
@@ -121,9 +123,9 @@ Decider = Callable[Concatenate[Coordinator, DecisionTerms, P], list[Draft]]
 
 
 class RequestKind(Generic[P]):
-    """A decision that callers can ask for. Called with the fields that the decision takes, it returns the request.
+    """A decision that callers can ask for; called with the decision's fields, it returns the request.
 
-    The fields are those of its event: what they may hold is said there, and only there.
+    The types and limits of the fields are those of the event.
     """
 
     def __init__(
@@ -138,7 +140,7 @@ class RequestKind(Generic[P]):
         return self._request(self.fields_class(**fields))
 
     def parse(self, values: Mapping[str, Any]) -> "Request":
-        """The request with fields that may be given as text."""
+        """Return the request with fields that may be given as text."""
         return self._request(self.fields_class.model_validate(values, strict=False))
 
     def _request(self, fields: Frozen) -> "Request":
@@ -150,7 +152,7 @@ class RequestKind(Generic[P]):
 
     @cached_property
     def fields_class(self) -> type[Frozen]:
-        """The model of the fields: those of the event that the decision takes by name."""
+        # The decision's keyword arguments, with the types that the event gives them.
         event = self.events[0].model_fields
         fields: dict[str, Any] = {
             name: _definition(parameter, event.get(name))
@@ -161,7 +163,7 @@ class RequestKind(Generic[P]):
 
 
 def _definition(parameter: Parameter, field: FieldInfo | None) -> tuple[Any, Any]:
-    """The type of a field, and its default; one that the event does not have is of the type that the decision names."""
+    # A field that the event does not have keeps the type that the decision gives it.
     kind: Any = parameter.annotation
     if field is not None:
         kind = (
@@ -180,7 +182,7 @@ class Request:
     fields: Mapping[str, Any]
 
     def is_recorded_as(self, event: BaseEvent) -> bool:
-        """Tell whether the event is what this request was recorded as; a field that was left to guard may be anything."""
+        """Tell whether the event records this request; a field that was left to guard may have any value."""
         return isinstance(event, self.kind.events) and all(
             value is None or value == getattr(event, name)
             for name, value in self.fields.items()
@@ -191,5 +193,5 @@ class Request:
 def leads_to(
     *events: type[PlanEvent], **cuts: Callable[[Any], Any]
 ) -> Callable[[Decider[P]], RequestKind[P]]:
-    """Make a request of a decision that leads to one of these events; `cuts` say how much of a field is recorded."""
+    """Make a decision a request kind that leads to one of these events; `cuts` shorten fields before recording."""
     return lambda decide: RequestKind(decide, events, cuts)

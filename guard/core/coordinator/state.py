@@ -1,4 +1,4 @@
-"""The coordinator's state as a view: `state.json`, in the names that its readers know, and the fold behind it."""
+"""The coordinator's state: the document `state.json` and its fold."""
 
 from shlex import quote
 from typing import Any, Literal, get_args
@@ -115,17 +115,17 @@ class Coordinator(ViewDocument):
         return next((one for one in questions if one.question_id == question_id), None)
 
     def task_name(self, task_id: str) -> str:
-        """The task as the plan spells it; its id if the plan no longer has it."""
+        """Return the task's name in the plan; its id if the plan no longer has it."""
         task = self.task(task_id)
         return task.name if task is not None else task_id
 
     def typed_task_name(self, task_id: str) -> str:
-        """The task as a word of a shell command; a name that looks like an option gives way to the id."""
+        """Return the task as a word for a shell command; a name that looks like an option is replaced by the id."""
         name = self.task_name(task_id)
         return task_id if name.startswith("-") else quote(name)
 
     def new_name(self, stem: str, offset: int = 0) -> str:
-        """A name that no agent has, numbered on from the last; the offset counts names of the same decision."""
+        """Return a numbered name that no agent has; `offset` counts the names given in the same decision."""
         number = self.names_given + 1 + offset
         while f"{stem}-{number}" in self.active_agents:
             number += 1
@@ -169,7 +169,6 @@ def empty_state() -> Coordinator:
 
 
 def fold_onto(state: Coordinator, *events: CoordinatorEvent) -> Coordinator:
-    """The state with these events on top, for callers that decide one thing after another."""
     fold = CoordinatorFold("")
     fold.restore(state)
     for event in events:
@@ -178,12 +177,12 @@ def fold_onto(state: Coordinator, *events: CoordinatorEvent) -> Coordinator:
 
 
 def task_statuses(state: Coordinator) -> dict[str, str]:
-    """The place of each task, by its id; a task that awaits its audit is called `pending_audit`."""
+    """Return the place of each task by its id; `pending_audit` replaces `in_progress` for tasks that await an audit."""
     return {**state.places(), **dict.fromkeys(state.pending_audit, "pending_audit")}
 
 
 def waiting_work(state: Coordinator | None) -> frozenset[tuple[str, str]]:
-    """The tasks, each with its developer, that cannot go on now: they await an audit, or an answer."""
+    """Return the tasks, with their developers, that wait for an audit or an answer."""
     work = state.in_progress_tasks if state is not None else ()
     return frozenset(
         (one.task_id, one.developer_id) for one in work if one.status != "implementing"

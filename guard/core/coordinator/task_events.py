@@ -1,4 +1,4 @@
-"""Events of the plan: its tasks from dispatch to audit, the infrastructure they stand on, and the questions they raise."""
+"""Events of the plan: tasks from dispatch to audit, the infrastructure, and questions to a person."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Find what is due: agents whose time is up, and places that are free."""
+"""Find what is due: agents whose time is up, and free places for new agents."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -40,7 +40,8 @@ def is_due(agent: ActiveAgent, terms: DecisionTerms) -> bool:
 
 
 def _is_over(timed: Timed, terms: DecisionTerms) -> bool:
-    """By the boot clock; by the wall clock where that is another one, and there a clock set far back ends it too."""
+    # The boot clock decides within the same boot. Otherwise the wall clock does, and one that was set far back also ends the
+    # time.
     if timed.timeout_boot_seconds is not None and timed.timeout_boot_id == terms.boot_id:
         return timed.timeout_boot_seconds <= terms.boot_seconds
     given = timed.timeout_at - timed.dispatched_at
@@ -54,9 +55,9 @@ def tick(
     *,
     fills: bool = True,
 ) -> tuple[CoordinatorEvent, ...]:
-    """What is to be recorded now. Whether an agent is provably at work is asked only of those whose time is up.
+    """Return the events to record now; `is_at_work` is called only for agents whose time is up.
 
-    The first event has the id that was given, so that whoever retries is known by it.
+    The first event has the id of the terms, so that a repeated tick is recognised by it.
     """
     events = list(_times_up(state, terms, is_at_work))
     if fills:
@@ -68,7 +69,7 @@ def tick(
 
 
 def is_of_a_tick(event: BaseEvent) -> bool:
-    """Tell whether a tick may have begun with this event."""
+    """Tell whether this event may be the first of a tick."""
     if isinstance(event, Dispatched):
         return event.to_start
     return isinstance(event, AgentTimeout | AgentTimeoutExtended) or (
@@ -132,8 +133,6 @@ def _filled(state: Coordinator, terms: DecisionTerms, first: list[str]) -> list[
 
 
 class _Names:
-    """Names for agents that are to be started."""
-
     def __init__(self, state: Coordinator) -> None:
         self._taken, self._number = state.active_agents, state.names_given
 
@@ -144,7 +143,7 @@ class _Names:
 
 
 def _repairs(state: Coordinator, terms: DecisionTerms, names: _Names) -> list[Draft]:
-    """One that repairs, then one that looks whether it is repaired, as often as the limit says."""
+    # An agent repairs, then an auditor looks at the result, until the limit of attempts.
     at_it = {agent.type for agent in state.active_agents.values()}
     spent = state.remediation_attempt_count >= terms.limits.remediation_attempts
     lost = state.infrastructure_setbacks > terms.limits.redispatch_limit
@@ -159,7 +158,7 @@ def _repairs(state: Coordinator, terms: DecisionTerms, names: _Names) -> list[Dr
 def _actors(
     state: Coordinator, terms: DecisionTerms, names: _Names, first: list[str]
 ) -> Iterator[Draft]:
-    """Audits, then what has to be done again, then what comes next, as long as there is a place."""
+    # Audits come first, then tasks to do again, then new tasks.
     free = terms.limits.active_developers - state.active_actor_count
     limit = terms.limits.redispatch_limit
     spent = {one for one, setback in state.setbacks.items() if setback.attempts > limit}

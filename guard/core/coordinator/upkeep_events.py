@@ -1,4 +1,4 @@
-"""Events around the plan: commits and rollback, failure patterns, the coordinator's own session, and recovery."""
+"""Events of commits, rollbacks, failure patterns, the coordinator's session, and recovery."""
 
 from typing import Annotated, Literal
 
