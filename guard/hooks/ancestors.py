@@ -1,4 +1,4 @@
-"""Find the git process or the agent's program that called a hook, among the processes above it."""
+"""Find the git process or the agent CLI that called a hook, among the processes above it."""
 
 import os
 
@@ -17,7 +17,7 @@ _STARTERS = frozenset(
 
 
 def ancestors() -> list[tuple[int, str, str]]:
-    """Pid, name and start of each process above this one, the nearest first; empty where `/proc` does not tell."""
+    """Return pid, name and start of each process above this one, nearest first; empty where `/proc` does not tell."""
     found: list[tuple[int, str, str]] = []
     pid = os.getppid()
     while pid > 1 and len(found) < _MOST_ANCESTORS:
@@ -31,12 +31,12 @@ def ancestors() -> list[tuple[int, str, str]]:
 
 
 def calling_git() -> str | None:
-    """Return a name for the git process that called this hook; all hooks of one commit get the same."""
+    """Return a name for the git process that called this hook; all hooks of one commit get the same name."""
     return next((f"{pid}-{start}" for pid, name, start in ancestors() if name == "git"), None)
 
 
 def calling_agent() -> "Process | None":
-    """Return the agent's program: the nearest process above this one that was not only there to start it."""
+    """Return the agent CLI: the nearest process above this one that is not in `_STARTERS`."""
     found = next(((pid, name) for pid, name, _ in ancestors() if name not in _STARTERS), None)
     if found is None or not found[1]:
         return None
@@ -49,7 +49,6 @@ def calling_agent() -> "Process | None":
 
 
 def has_ended(process: "Process | None") -> bool:
-    """Tell whether a recorded process is known to have ended."""
     from guard.system.process_identity import is_alive
 
     return process is not None and not is_alive(process.pid, process.start)

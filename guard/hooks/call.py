@@ -1,7 +1,7 @@
-"""Handle one hook call: spool it or answer it for an agent CLI, or pass it on to git's hooks.
+"""Handle one hook call: spool or answer the call of an agent CLI, or pass git's call on to git's hooks.
 
-For an agent the exit code is always 0. To some agent CLIs another one means that the session must go on, and a fault of
-guard must never trap a session: it is noted, and the session goes its way.
+For an agent the exit code is always 0. To some agent CLIs another one means that the session must go on, and a fault of guard
+must never trap a session: it is noted, and the session goes on or stops as it was about to.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Keep what went wrong in a hook in a file beside the workspaces: agent CLIs do not show a hook's stderr."""
+"""Keep the faults of hooks in a file beside the workspaces: agent CLIs do not show a hook's stderr."""
 
 import os
 import sys
@@ -25,7 +25,7 @@ def state_home(environ: "Mapping[str, str]") -> str | None:
 
 
 def note(environ: "Mapping[str, str]", text: str) -> None:
-    """Keep one line with the time. It never fails: there would be no place left to report that."""
+    """Append one line with the time to the faults file; never fail, because there would be no place to report that."""
     try:
         home = state_home(environ)
         if home is not None:
@@ -36,7 +36,7 @@ def note(environ: "Mapping[str, str]", text: str) -> None:
 
 
 def tell(environ: "Mapping[str, str]", text: str) -> None:
-    """Keep a line, and write it to stderr as well."""
+    """Append a line to the faults file, and write it to stderr as well."""
     note(environ, text)
     try:
         shown = text[:500].encode("unicode_escape").decode()
@@ -47,7 +47,6 @@ def tell(environ: "Mapping[str, str]", text: str) -> None:
 
 
 def read_lines(environ: "Mapping[str, str]") -> list[str]:
-    """Return the lines that were kept, the newest last; each begins with its time."""
     home = state_home(environ)
     try:
         descriptor = os.open(os.path.join(home or "", LOG), _READ)

@@ -1,4 +1,4 @@
-"""Record what the observing hooks, of agents and of git, have spooled since the last command in the work tree."""
+"""Record what the observing hooks of agents and of git have spooled since the last command in the work tree."""
 
 from guard.context.config import state_home
 from guard.context.invocation import Invocation
@@ -13,7 +13,7 @@ _warned: set[str] = set()
 
 
 def ingest_hooks(guard: Invocation, store: Store | None = None) -> None:
-    """Record the spools of the work tree in the log; warn of what cannot be recorded, and leave it to the next command."""
+    """Record the spools of the work tree in the log; warn of a file that cannot be recorded: the next command retries it."""
     try:
         if guard.repository_if_any is not None:
             _ingest(guard, store, spool.FOLDER)

@@ -24,7 +24,7 @@ class _Context:
 
 
 def parse(text: str) -> object:
-    """Return the value in a text; None if it is not JSON."""
+    """Return the value in a JSON text; None if it is not JSON."""
     try:
         return _scan(text.strip(_SPACE))
     except _FAULTS:

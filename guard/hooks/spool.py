@@ -1,7 +1,7 @@
-"""The spool: each call of an observing hook is a small file, until the next command records it in the log.
+"""Keep each call of an observing hook as a small file, until the next command records it in the log.
 
-It lies in the state home, one folder for each work tree, and is found without asking git. A sign of life has one file name for
-each session, helper and event, so that the newest replaces the one before: an agent at work fills no disk.
+The spool lies in the state home, one folder for each work tree, and is found without asking git. A sign of life has one file
+name for each session, helper and event, so that the newest replaces the one before: an agent at work fills no disk.
 """
 
 import os
@@ -45,7 +45,7 @@ def _digest(data: bytes) -> str:
 
 
 def put(environ: "Mapping[str, str]", call: Document) -> str | None:
-    """Put a hook call into the spool of its work tree and return the file's path; None outside of every work tree."""
+    """Write a hook call to the spool of its work tree and return the file's path; None outside of every work tree."""
     home = state_home(environ)
     if home is None:
         raise NotSpooled("neither XDG_STATE_HOME nor HOME is an absolute path")
@@ -56,7 +56,6 @@ def put(environ: "Mapping[str, str]", call: Document) -> str | None:
 
 
 def write_document(path: str, name: str, document: Document) -> str:
-    """Write a document into a folder that only this user may write to; return its path."""
     folder = _open_folder(path)
     try:
         _refuse_too_many(folder, path)
@@ -118,7 +117,7 @@ def _path_of_uri(uri: str) -> str:
 
 
 def _open_folder(path: str) -> int:
-    """Open a folder, and make it if need be; refuse a link, and a folder that others may write to."""
+    # A link, and a folder that others may write to, are refused.
     try:
         folder = os.open(path, _OPEN_FOLDER)
     except FileNotFoundError:
@@ -148,7 +147,7 @@ def _name(call: Document) -> str:
 
 
 def next_name() -> str:
-    """Return a file name that is unique, and that sorts after the earlier ones."""
+    # Unique, and sorted after the earlier names.
     return f"{time.time_ns():019d}-{os.getpid()}.json"
 
 

@@ -37,7 +37,7 @@ def read_document(folder: Folder, name: str, model: type[M], most_bytes: int) ->
 
 
 def remove_leftovers(folder: Folder, now: float, is_leftover: Callable[[str], bool]) -> None:
-    """Remove files that killed hooks left, once they are an hour old."""
+    # Killed hooks left them; a hook that still writes is younger than an hour.
     for name in filter(is_leftover, folder.names()):
         with suppress(OSError):
             status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)

@@ -1,6 +1,6 @@
-"""Limit how long a hook takes: after that guard's work is interrupted, and the programs that it started are ended.
+"""Limit how long a hook takes: then guard's work is interrupted, and the programs that it started are ended.
 
-Should even that take too long, the process exits and prints nothing: to every agent CLI that means to go on.
+If even that takes too long, the process exits and prints nothing: to every agent CLI that means to go on.
 """
 
 import os
@@ -35,7 +35,7 @@ class Watchdog:
         return self
 
     def set_limit(self, seconds: float) -> None:
-        """Set the limit, counted from the beginning."""
+        # Counted from the watchdog's beginning, not from now.
         self._seconds = seconds
         if self._works:
             signal.setitimer(signal.ITIMER_REAL, max(0.001, self.seconds_left()))

@@ -1,4 +1,4 @@
-"""The words of a stop decision: for the agent that is asked to go on, and for the user when it stops with work left."""
+"""Word a stop decision: for the agent that is asked to go on, and for the user when it stops with work left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ class OpenWork:
 
 
 def go_on_text(agent: str, left: OpenWork) -> str:
-    """Tell the agent what is left, and what to do about it."""
     parts = []
     if left.members:
         parts += [_describe_members(left.members, "\n- "), _how_to_wait(agent)]
@@ -33,13 +32,12 @@ def go_on_text(agent: str, left: OpenWork) -> str:
 
 
 def let_go_text(left: OpenWork, asked: int) -> str:
-    """Tell the user, in one line, that the session stops after it was asked often enough."""
+    """Tell the user in one line that the session stops, after it was `asked` so often to go on."""
     times = "once" if asked == 1 else f"{asked} times"
     return f"guard lets the session stop after asking it to go on {times}: {summary(left)}"
 
 
 def summary(left: OpenWork) -> str:
-    """Name what is left in one line."""
     parts = [_describe_members(left.members, " ")] if left.members else []
     parts += [_describe_files(left.files, " ")] if left.files else []
     line = "; ".join(parts)

@@ -14,7 +14,6 @@ def is_new_session(call: HookCall) -> bool:
 
 
 def has_begun_iteration(opened: OpenIteration | None, known: HookSession | None) -> bool:
-    """Tell whether the open iteration began with this very session."""
     return (
         opened is not None
         and opened.supervisor is None
@@ -28,9 +27,10 @@ def has_begun_iteration(opened: OpenIteration | None, known: HookSession | None)
 def session_end(
     opened: OpenIteration | None, hooks: HooksState | None, now: datetime, *, gone: bool = False
 ) -> datetime | None:
-    """Return when the session ended with which the open iteration began; None if it may still run.
+    """Return when the session that began the open iteration ended; None if it may still run.
 
-    It has ended if a hook told so, and also if its agent CLI is `gone`: not every CLI reports an end, and none that is killed.
+    It has ended if a hook reported so, and also if its agent CLI is `gone`: not every CLI reports an end, and none that is
+    killed.
     """
     for known in hooks.sessions if hooks is not None else ():
         if has_begun_iteration(opened, known) and (known.ended or gone):
@@ -39,7 +39,7 @@ def session_end(
 
 
 def _last_heard(hooks: HooksState | None, known: HookSession) -> datetime | None:
-    """Return when any session of the agent ended last, or was heard last: this one ended no later."""
+    # The session ended no later than the last call of any session of its agent.
     agent = known.agent
     calls = [call for call in (hooks.calls if hooks is not None else ()) if call.agent == agent]
     ends = [call.last_at for call in calls if KINDS[agent].get(call.event) == "session_ended"]

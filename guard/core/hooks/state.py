@@ -1,4 +1,4 @@
-"""The view of the agent hooks of one work tree: when each was last called, and how often each session was asked to go on."""
+"""Keep the view of the agent hooks of one work tree: each hook's last call, and how often each session was asked to go on."""
 
 from datetime import datetime
 from typing import Any, Literal, assert_never, get_args
@@ -203,7 +203,7 @@ def _single_call(event: HookSessionStarted | StopDecided) -> Calls:
 
 
 def _end_of_session(event: HooksFolded) -> datetime | None:
-    """Return when a session ended, if it is the only one that did."""
+    # Where several sessions ended, the event does not tell when each of them did.
     ends = [one for one in event.calls if KINDS[one.agent].get(one.event) == "session_ended"]
     return ends[0].last_at if sum(one.count for one in ends) == 1 else None
 

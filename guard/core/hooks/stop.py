@@ -46,7 +46,7 @@ _FAILURES: dict[str, Failure] = {
 
 @dataclass(frozen=True, slots=True)
 class StopFacts:
-    """What is known when a session wants to stop."""
+    """The facts about a session that wants to stop."""
 
     agent: str
     session: str | None
@@ -82,7 +82,7 @@ class StopAnswer:
 
     @property
     def is_held(self) -> bool:
-        """Whether the session is held back for its team."""
+        """Tell whether the session is held back for its team."""
         return self.reason in _HELD
 
 
@@ -120,7 +120,7 @@ def turn_failure(call: HookCall) -> Failure | None:
 
 
 def host_waits_for(call: HookCall, members: tuple[Member, ...]) -> tuple[str, ...]:
-    """Name what the agent CLI waits for by itself: all that runs in its list, but for idle teammates."""
+    """Name what the agent CLI waits for by itself: all that runs in its list, except idle teammates."""
     idle = [member.member for member in members if member.status == "idle"]
     # A teammate that is idle stays listed as running, perhaps by another name than its hooks gave it.
     nameless = _teammates_by_other_names(call, members)
@@ -167,7 +167,7 @@ def _listed_ids(call: HookCall) -> set[str]:
 
 
 def _teammates_by_other_names(call: HookCall, members: tuple[Member, ...]) -> list[str]:
-    """Return the listed teammates that are no members: their hooks named them otherwise than the list does."""
+    # Their hooks named them otherwise than the list does.
     names = {member.member for member in members}
     teammates = (task for task in call.tasks or () if task.kind == "teammate" and task.running)
     return [task.id for task in teammates if task.id not in names]
@@ -195,7 +195,6 @@ def _is_new_prompt(facts: StopFacts, before: HookSession) -> bool:
 
 
 def _is_twin(facts: StopFacts, before: HookSession | None, now: datetime) -> bool:
-    """Tell whether the same stop was blocked already, for another hook."""
     if before is None or before.decision != "blocked" or before.decided_at is None:
         return False
     if _was_called_before_decision(facts, before):

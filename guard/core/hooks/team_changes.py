@@ -30,7 +30,6 @@ def sort_calls(calls: Sequence[HookCall]) -> list[HookCall]:
 
 
 def team_changes(call: HookCall, state: TeamState | None) -> tuple[Change, ...]:
-    """Return what a call changes in the team of its session, as the team is known so far."""
     match call.kind:
         case "helper_started":
             return _start(call, state)
@@ -105,7 +104,7 @@ def _sign_of_life(call: HookCall, member: Member | None) -> tuple[Change, ...]:
 
 
 def _is_old(call: HookCall, member: Member) -> bool:
-    """Tell whether the call came before the last sign of life. A clock set back by more than the lease proves nothing."""
+    # A clock set back by more than the lease proves nothing.
     return -member.lease_seconds < quiet_seconds(member.seen, call_moment(call)) < 0
 
 
@@ -130,7 +129,7 @@ def _has_other_teammates(teammates: set[str], state: TeamState | None) -> bool:
 
 
 def _listed_kinds(call: HookCall) -> list[Kind]:
-    """Return the kinds of members that have ended unless they are in the lists."""
+    # Members of these kinds have ended unless they are in the lists.
     proven: list[Kind] = ["scheduled_wakeup"] if call.wakeups is not None else []
     if call.tasks is None or call.tasks_unclear:
         return proven

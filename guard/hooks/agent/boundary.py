@@ -1,6 +1,6 @@
-"""Answer an agent's hook call. Whatever goes wrong in guard is noted, and lets the session start or stop.
+"""Answer an agent's hook call; a fault in guard is noted, and lets the session start or stop.
 
-Guard's own modules are loaded inside of the boundary, because even that can fail.
+Guard's own modules are loaded inside of the boundary, because even loading them can fail.
 """
 
 import json
@@ -30,7 +30,7 @@ NOTHING = ""
 
 
 def answer(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> str:
-    """Return what to print for the agent CLI; nothing lets the session start, or stop."""
+    """Return what to print for the agent CLI; an empty text lets the session start or stop."""
     kind = KINDS.get(agent, {}).get(event, "")
     if kind not in ANSWERED:
         return NOTHING
@@ -43,12 +43,11 @@ def answer(agent: str, event: str, data: bytes, environ: Mapping[str, str]) -> s
 
 
 def render_block(agent: str, reason: str) -> str:
-    """Render the answer that has the agent go on; OpenCode cannot be told."""
+    # OpenCode has no answer that makes the agent go on.
     return NOTHING if agent == "opencode" else json.dumps({"decision": "block", "reason": reason})
 
 
 def render_message(agent: str, text: str) -> str:
-    """Render a message to the user of a session that stops, where the agent CLI shows one."""
     if not text or agent not in _SHOW_MESSAGES:
         return NOTHING
     return json.dumps({"systemMessage": text.replace("\n", " ")})
@@ -120,7 +119,7 @@ def _limit_seconds(call: "HookCall", settings: "HooksSettings") -> float:
 
 
 def _is_in_repository(guard: "Invocation", call: "HookCall") -> bool:
-    """Tell whether the session is in a repository; a broken repository is a fault."""
+    # Outside of every repository there is nothing to do; a broken repository is a fault.
     from guard.errors import RepositoryProblem
 
     try:
@@ -138,7 +137,7 @@ def _is_in_repository(guard: "Invocation", call: "HookCall") -> bool:
 def _let_go(
     agent: str, event: str, kind: str, error: BaseException, environ: Mapping[str, str]
 ) -> str:
-    """Note the fault; tell the user of it where a decision was wanted, and never the agent."""
+    # Where a decision was wanted, the user is told of the fault; the agent never is.
     reason = "guard could not describe the fault"
     with suppress(Exception):
         reason = _describe(error)
@@ -151,7 +150,7 @@ def _let_go(
 
 
 def _describe(error: BaseException) -> str:
-    """Describe an error in one line; one that guard did not expect with the file and line of its origin."""
+    # An error that guard did not expect is described with the file and line of its origin.
     from guard.core.base.text import visible
     from guard.errors import GuardError
 

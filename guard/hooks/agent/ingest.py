@@ -1,6 +1,6 @@
-"""Record the spooled calls of agents' hooks: the files and their names go into the log by one append, then they are deleted.
+"""Record the spooled calls of agents' hooks: files and file names go into the log by one append, then the files are deleted.
 
-A process that dies in between leaves files whose names the log has, and the next one does not record them again.
+A process that dies in between leaves files whose names the log has; the next process does not record them again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 def ingest_calls(guard: Invocation, store: Store | None, folder: Folder) -> Iterator[str]:
-    """Record all calls in a spool; yield complaints about files that were broken, and deleted."""
+    """Record all calls in a spool; yield a complaint about each broken file, which is deleted."""
     remove_leftovers(folder, guard.clock.now().timestamp(), is_temporary)
     more = True
     while more and document_names(folder):
@@ -41,7 +41,7 @@ def ingest_calls(guard: Invocation, store: Store | None, folder: Folder) -> Iter
 def team_events(
     guard: Invocation, change: Change, calls: Sequence[HookCall]
 ) -> tuple[TeamEvent, ...]:
-    """Return what these calls tell of the teams of their sessions, as events to be appended to this change."""
+    """Return what these calls report about the teams of their sessions, as events to append to `change`."""
     teams = _Teams(
         change, guard.worktree_key, lease_seconds=guard.users_config.settings.team.lease_seconds
     )
@@ -51,7 +51,7 @@ def team_events(
 
 
 def session_scope(worktree: str, run: Run | None, session: str | None) -> Scope:
-    """Return the scope of a session's team: in the open iteration, unless that is known to have another session."""
+    """Return the scope of a session's team: the open iteration, unless that is known to have another session."""
     opened = run.open_iteration if run is not None else None
     if run is None or opened is None or opened.session not in (None, session):
         return Scope(worktree, session)
@@ -70,7 +70,7 @@ def _record(guard: Invocation, store: Store, folder: Folder) -> "_Batch":
 
 
 def _delete(folder: Folder, batch: "_Batch") -> bool:
-    """Delete the files of a batch; tell whether any was: a folder in the place of a broken file stays."""
+    # A folder in the place of a broken file stays; False if nothing could be deleted.
     for name in (*batch.before, *batch.names):
         folder.remove(name)
     removed = [name for name in batch.broken if _is_removed(folder, name)]
@@ -124,7 +124,6 @@ class _Batch:
 
     @classmethod
     def read(cls, folder: Folder, folded: frozenset[str]) -> "_Batch":
-        """Read the files that came first."""
         batch = cls()
         for found in document_names(folder)[:MOST_AT_ONCE]:
             name = _own_name(folder, found)
@@ -148,7 +147,7 @@ def _own_name(folder: Folder, name: str) -> str:
 
 
 class _Teams:
-    """The teams as they become by each call, before anything of it is recorded."""
+    """The teams after each call, before any of the calls is recorded."""
 
     def __init__(self, change: Change, worktree: str, lease_seconds: float) -> None:
         self.events: list[TeamEvent] = []

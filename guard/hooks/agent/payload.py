@@ -1,7 +1,7 @@
 """Read the document that an agent CLI gives its hooks, into the fields of `guard.core.hooks.payload.HookCall`.
 
-Nothing in it is trusted: a value of the wrong type counts as absent, every text is shortened, and a document that cannot be
-read leaves what the command line and the environment tell. This imports only the standard library, and little of it.
+Nothing in the document is trusted: a value of the wrong type counts as absent, every text is shortened, and of a document that
+cannot be read only the command line and the environment count. This imports only the standard library, and little of it.
 """
 
 import os
@@ -43,7 +43,7 @@ def event_kind(agent: str, event: str) -> str | None:
 
 
 def read_payload(agent: str, event: str, data: bytes, environ: "Mapping[str, str]") -> Document:
-    """Return every field of a HookCall for a known event, as values of JSON."""
+    """Return every field of a HookCall for a known event, as JSON values."""
     fields = _document(data)
     tasks, unclear = _tasks(fields.get("background_tasks"))
     return {
@@ -72,7 +72,7 @@ def read_payload(agent: str, event: str, data: bytes, environ: "Mapping[str, str
 
 
 def read_stdin() -> bytes:
-    """Read standard input to its end; of a text that is too long only the beginning is kept."""
+    # A text that is too long is read to its end, but only its beginning is kept.
     import select
 
     chunks: list[bytes] = []
@@ -91,7 +91,6 @@ def read_stdin() -> bytes:
 
 
 def moment_fields() -> Document:
-    """Return the fields that tell the current time, by the wall clock and by the boot clock."""
     return {
         "seconds": time.time(),
         "boot_seconds": time.clock_gettime(_BOOT_CLOCK),
@@ -170,7 +169,7 @@ def _detail(fields: Document) -> str:
 
 
 def _tasks(listed: object) -> tuple[list[Document] | None, bool]:
-    """Return the tasks in the background, and whether some of them could not be understood."""
+    # The second value tells whether some of the listed tasks could not be understood.
     if not isinstance(listed, list):
         return None, listed is not None
     found = [_task(task) for task in listed[:MOST_LISTED]]

@@ -22,7 +22,6 @@ _MOST_DETAIL = 400
 
 
 def record_session_start(guard: Invocation, call: HookCall) -> None:
-    """Record the start of a session; an error that kept the baseline from being taken is recorded, and raised again."""
     if call.helper is not None:
         return  # A helper's: the session has started before.
     moment, hooks = guard.clock.moment(), guard.store.view(HOOKS, guard.worktree_key)
@@ -43,7 +42,7 @@ def record_session_start(guard: Invocation, call: HookCall) -> None:
 def _begin_iteration(
     guard: Invocation, call: HookCall, hooks: HooksState | None, at: datetime
 ) -> tuple[str, bool]:
-    """Begin an iteration if a session begins; return what was done, and whether one began."""
+    """Begin an iteration if a session begins; return a sentence about it, and whether one began."""
     if not is_new_session(call):
         return "no session begins with it", False
 

@@ -45,7 +45,7 @@ def decide_stop(
 ) -> StopAnswer | None:
     """Decide whether a session may stop, and record it; None for a helper's turn, which ends no session.
 
-    A block that could not be recorded is raised as an error: uncounted it could hold the session for ever.
+    A block that could not be recorded is raised as an error: uncounted, it could hold the session forever.
     """
     if call.helper is not None:
         return None
@@ -143,7 +143,7 @@ def _left_by_session(
 ) -> tuple[str, ...] | None:
     """Return the files that the session would leave uncommitted; None if no baseline can tell.
 
-    Each question to git may take so many seconds.
+    Each question to git may take `seconds`.
     """
     key = guard.worktree_key
     known = hooks.session(call.agent, call.session) if hooks is not None else None
@@ -174,7 +174,7 @@ def _left_by_session(
 def _has_baseline(
     run: Run | None, call: HookCall, hooks: HooksState | None, known: HookSession | None
 ) -> bool:
-    """Tell whether the newest baseline is this session's: not while another session works from it."""
+    # The newest baseline is not this session's while another session works from it.
     opened = run.open_iteration if run is not None else None
     last = run.last_iteration if run is not None else None
     is_started = known is not None and known.started_at is not None

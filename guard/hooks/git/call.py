@@ -1,4 +1,4 @@
-"""Handle one call of a hook by git. Only a finding refuses a commit or push; a fault of guard is noted, and refuses nothing."""
+"""Handle one hook call by git: only a finding refuses a commit or push; a fault of guard is noted, and refuses nothing."""
 
 from guard.core.hooks.event_kinds import GIT_HOOKS, REFUSAL, SKIP, is_skipped, refusal_code
 from guard.hooks import faults
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
-    """Handle the call that the words after `guard hook git` name; return the exit code."""
+    # They are the words after `guard hook git`.
     event, given = (words[0], words[1:]) if words else ("", words)
     if event not in GIT_HOOKS:
         known = f"this guard knows the hooks {', '.join(GIT_HOOKS)} of git"

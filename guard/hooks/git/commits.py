@@ -1,4 +1,4 @@
-"""Record the commits that git's hooks noted, and find the commits that came past them."""
+"""Record the commits that git's hooks noted, and find the commits that bypassed the hooks."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _NOTED_MOVE = re.compile(r"commit\b|cherry-pick\b|revert\b")
 
 
 def ingest_commits(guard: Invocation, store: Store | None, folder: Folder) -> Iterator[str]:
-    """Record all commits that hooks noted in a work tree; yield complaints about files that were broken, and deleted.
+    """Record all commits that hooks noted in a work tree; yield a complaint about each broken file, which is deleted.
 
     A process that dies before it deletes the files leaves names that the log has, and they are not recorded again.
     """
@@ -47,9 +47,9 @@ def ingest_commits(guard: Invocation, store: Store | None, folder: Folder) -> It
 
 
 def find_missed_commits(guard: Invocation, baseline: Baseline | None = None) -> MissedCommits:
-    """Find commits that came past the hooks since the baseline, or lately; none where no hook ever noted a commit.
+    """Find commits that bypassed the hooks since the baseline, or lately; none where no hook ever noted a commit.
 
-    The reflog tells what was made here from what was fetched.
+    The reflog tells commits made here from fetched ones.
     """
     view = guard.store.view(COMMITS, guard.worktree_key)
     if view is None or not guard.repository.git_dir_exists:
@@ -74,7 +74,7 @@ def _is_leftover(name: str) -> bool:
 
 
 def _record(guard: Invocation, store: Store, folder: Folder, names: list[str]) -> int:
-    """Record the notes in these files; return how many files are broken."""
+    # Returns how many files are broken.
     with store.change() as change:
         key = guard.worktree_key
         view, run = change.view(COMMITS, key), change.view(RUN, key)

@@ -1,7 +1,7 @@
 """Note commits for guard: git's observing hooks leave one small file for each, until the next command records it.
 
-The files lie in the state home, one folder for each work tree. That `pre-commit` has passed is a file there, too, named after
-the git process: the same process calls `post-commit`, unless the commit was made past its checks.
+The files lie in the state home, one folder for each work tree. A passed `pre-commit` is a file there, too, named after the git
+process: the same process calls `post-commit`, unless the commit skipped its checks.
 """
 
 import os
@@ -37,7 +37,6 @@ _BEGINNINGS = ("cherry-pick", "revert", "rebase", "pull", "am")
 
 
 def note_commit(environ: "Mapping[str, str]") -> None:
-    """Note the commit that HEAD points to."""
     home, work_tree = locate(environ)
     if home is None or work_tree is None:
         return
@@ -57,7 +56,7 @@ def note_commit(environ: "Mapping[str, str]") -> None:
 
 
 def note_rewrites(environ: "Mapping[str, str]", command: str, data: bytes) -> None:
-    """Note which commits were replaced by which, from the lines that git writes to standard input."""
+    # `data` is what git writes to the hook's standard input.
     home, work_tree = locate(environ)
     if home is None or work_tree is None:
         return
@@ -75,7 +74,6 @@ def note_rewrites(environ: "Mapping[str, str]", command: str, data: bytes) -> No
 
 
 def note_passed_checks(environ: "Mapping[str, str]") -> None:
-    """Note that the commit which is being made has passed guard's checks."""
     home, work_tree = locate(environ)
     if home is not None and work_tree is not None:
         expect_checks(home, work_tree.root)
@@ -86,7 +84,7 @@ def note_passed_checks(environ: "Mapping[str, str]") -> None:
 
 
 def expect_checks(home: str, root: str) -> None:
-    """Note that `pre-commit` is called here: from now on a commit without it was made past it."""
+    """Note that `pre-commit` is called here: from now on a commit without it has bypassed it."""
     spool.write_document(os.path.join(home, FOLDER, spool.work_tree_key(root)), SEEN, {})
 
 
@@ -114,7 +112,7 @@ def _how(words: str) -> str:
 
 
 def _is_verified(folder: str, how: str) -> bool | None:
-    """Tell whether `pre-commit` came first; None where git would not call it, or nothing tells."""
+    # None where git would not call `pre-commit` first, or nothing tells whether it did.
     git = calling_git()
     if git is not None:
         try:

@@ -1,4 +1,4 @@
-"""`pre-push`: refuse a push while work is uncommitted, held back, or left alone on a rescue branch."""
+"""`pre-push`: refuse a push while work is uncommitted, held back, or only on a rescue branch."""
 
 import os
 import sys
@@ -45,7 +45,7 @@ def check_push(lines: bytes, environ: Mapping[str, str]) -> int:
 
 
 def read_push_state(guard: Invocation, environ: Mapping[str, str]) -> PushState:
-    """Read the state of the work tree and of the run, and change nothing; `environ` is the hook's own."""
+    # It only reads; `environ` is the hook's own environment.
     hidden = _hidden(environ)
     seen = PushState(
         uncommitted=() if hidden else _uncommitted(guard),
@@ -63,7 +63,7 @@ def read_push_state(guard: Invocation, environ: Mapping[str, str]) -> PushState:
 def has_hidden_changes(environ: Mapping[str, str], now: float) -> bool:
     """Tell whether pre-commit or prek, calling this hook, has put unstaged changes aside.
 
-    Both keep them in a patch file that is named after their own process, which is one above the hook.
+    Both keep the changes in a patch file that is named after their own process, which is one above the hook.
     """
     if not environ.get("PRE_COMMIT"):
         return False
@@ -76,7 +76,7 @@ def has_hidden_changes(environ: Mapping[str, str], now: float) -> bool:
 
 
 def is_committing(environ: Mapping[str, str]) -> bool:
-    """Tell whether a commit is being made: then the staged changes are in it, and the others may be put aside."""
+    # During a commit the staged changes are in it, and the others may be put aside.
     stage = environ.get("PREK_HOOK_STAGE")
     return stage == "pre-commit" or (stage is None and "GIT_INDEX_FILE" in environ)
 
@@ -99,7 +99,7 @@ def _with_state(guard: Invocation, seen: PushState) -> PushState:
 
 
 def _is_deletion(text: bytes) -> bool:
-    """Tell whether the push only deletes refs; each line is `local-ref local-oid remote-ref remote-oid`."""
+    # Each line is `local-ref local-oid remote-ref remote-oid`.
     lines = [line.split(b" ") for line in text.splitlines() if line]
     return bool(lines) and all(len(line) > 1 and not line[1].strip(b"0") for line in lines)
 
@@ -135,7 +135,6 @@ def _uncommitted(guard: Invocation) -> tuple[str, ...]:
 
 
 def _rescues(git: RepositoryReader) -> tuple[str, ...]:
-    """Return the rescue branches with commits that no other branch has."""
     refs = git.ask("for-each-ref", "--format=%(refname)", _RESCUES).decode(errors="replace").split()
     return tuple(
         ref.removeprefix("refs/heads/") for ref in refs if ref.isprintable() and _is_alone(git, ref)

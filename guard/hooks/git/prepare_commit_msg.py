@@ -1,6 +1,6 @@
 """`prepare-commit-msg`: add a trailer that names the iteration in which a commit is made.
 
-Most commits are made outside of every iteration: plain files tell that, before the rest of guard is loaded.
+Most commits are made outside of every iteration: plain files tell that before the rest of guard is loaded.
 """
 
 import os
@@ -22,7 +22,6 @@ _MOST_BYTES = 1024 * 1024
 
 
 def prepare_message(given: "Sequence[str]", environ: "Mapping[str, str]") -> int:
-    """Add the trailer of the open iteration to the message file that git names; return the exit code."""
     path = given[0] if given else environ.get("PRE_COMMIT_COMMIT_MSG_FILENAME", "")
     source = given[1] if len(given) > 1 else environ.get("PRE_COMMIT_COMMIT_MSG_SOURCE", "")
     if path and source not in _LEFT_ALONE and _may_be_in_iteration(environ):
@@ -42,7 +41,7 @@ def _may_be_in_iteration(environ: "Mapping[str, str]") -> bool:
 
 
 def _has_open_iteration(workspace: str) -> bool:
-    """Tell whether the run of any work tree may have an open iteration, by the views that were written."""
+    # By the views on disk: the run of any work tree of the workspace counts.
     folder = os.path.join(workspace, "worktrees.d")
     try:
         for name in os.listdir(folder):

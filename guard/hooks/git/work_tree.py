@@ -28,7 +28,7 @@ class HookWorkTree:
         self.common_dir = os.path.realpath(os.path.join(git_dir, common)) if common else git_dir
 
     def head(self) -> tuple[str | None, str | None]:
-        """Return the commit that is checked out and its branch; None for what plain files do not tell."""
+        """Return the checked-out commit and its branch; None for each that plain files do not tell."""
         line = _read_line(os.path.join(self.git_dir, "HEAD"))
         if not line.startswith("ref: "):
             return (line if is_oid(line) else None), None
@@ -49,7 +49,7 @@ class HookWorkTree:
 
 
 def open_work_tree(environ: "Mapping[str, str]", root: str) -> HookWorkTree | None:
-    """Return the work tree at this folder; None if git called the hook for another repository."""
+    """Return the work tree at `root`; None if git called the hook for another repository."""
     dot_git = os.path.join(root, ".git")
     git_dir = dot_git
     if os.path.isfile(dot_git):
@@ -69,7 +69,7 @@ def is_oid(text: str) -> bool:
 
 
 def ask_git(environ: "Mapping[str, str]", *words: str) -> bytes | None:
-    """Return what git prints; None if it fails, or takes too long.
+    """Return what git prints; None if it fails or takes too long.
 
     The variables that git gives its hooks stay set, so that the index is the one that is about to be committed.
     """
@@ -101,7 +101,7 @@ def ask_git(environ: "Mapping[str, str]", *words: str) -> bytes | None:
 
 
 def _read_pipe(descriptor: int) -> tuple[bytes, bool]:
-    """Return all that was written, and whether the end was reached in time."""
+    # The second value tells whether the end was reached in time.
     import select
 
     chunks: list[bytes] = []
@@ -127,7 +127,7 @@ def _last_line(path: str) -> str:
 
 
 def _read(path: str, start: int) -> bytes:
-    """Read from `start` on, counted from the end if it is negative; empty if the file cannot be read."""
+    # A negative `start` counts from the end.
     try:
         descriptor = os.open(path, _READ)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A note that a git hook left in the spool, and the iteration that its commit belongs to."""
+"""Describe a note that a git hook left in the spool, and find the iteration that its commit belongs to."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""The view of the commits that git's hooks noted in one work tree, and which commits came past the hooks."""
+"""Keep the view of the commits that git's hooks noted in one work tree, and find commits that bypassed the hooks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ _SHOWN, _SHORT = 3, 10
 
 @dataclass(frozen=True, slots=True)
 class MissedCommits:
-    """Commits that did not come the usual way."""
+    """Commits that bypassed guard's hooks."""
 
     unverified: tuple[str, ...] = ()
     """Made past guard's `pre-commit` hook, as with `--no-verify`."""
@@ -131,7 +131,7 @@ class MissedCommits:
 def find_missed(
     view: Commits | None, made: Sequence[str], *, recorded_before: bool
 ) -> MissedCommits:
-    """Find the missed ones among commits that were made here, oldest first."""
+    """Find the missed ones among `made`, the commits that were made here, oldest first."""
     # Only a commit after the first that a hook noted can have been missed, unless hooks were installed before all of them.
     known = view.known_oids() if view is not None else frozenset()
     unverified = (
