@@ -1,4 +1,4 @@
-"""Record what a stream tells of helpers in the accounting of teams, and ask there which other helpers count.
+"""Record what a stream reports about helpers in the accounting of teams, and ask there which other helpers count.
 
 A store that does not answer must not hold up or end a session's stream: the gate goes on without it, and warns.
 """
@@ -49,7 +49,7 @@ class Accounts:
         """The scope in which the first change was recorded; the members end there, too, if the session becomes known later."""
 
     def record(self, changes: tuple[Change, ...]) -> None:
-        """Record changes, signs of life only now and then; what cannot be recorded now is kept for the next time."""
+        """Record changes, signs of life only now and then; changes that cannot be recorded now are kept for the next time."""
         self._told.update(name for change in changes for name in _member_names(change))
         news = [one for one in changes if not isinstance(one, Alive) or self._is_due(one)]
         if news:
@@ -58,7 +58,6 @@ class Accounts:
 
     @property
     def is_behind(self) -> bool:
-        """Whether changes are still to be recorded."""
         return bool(self._unsent)
 
     def send(self) -> None:
@@ -66,7 +65,7 @@ class Accounts:
             self._ask(self._send, None)
 
     def end_host(self, changes: tuple[Change, ...], members: tuple[str, ...]) -> None:
-        """Record the last changes, and that these members, and all that the agent CLI told of, ended with it."""
+        """Record the last changes, and that these members, and all that the agent CLI reported, ended with it."""
         self._unsent += changes
         if self._unsent or members or self._ask(self._has_told_members, False):
             self._ask(lambda: self._end(members), None)
@@ -77,11 +76,10 @@ class Accounts:
         return any(one.told_by == "host" for one in counting)
 
     def others(self) -> tuple[str, int] | None:
-        """Return the team of the session, and how many of its members count that the stream does not know."""
+        """Return the session's team, and how many of its members count that the stream does not know."""
         return self._ask(self._others, None)
 
     def log(self, news: StreamHeld | LetGo) -> None:
-        """Record that a completion was held back, or let go."""
         held = isinstance(news, StreamHeld)
         reason = "team_active" if isinstance(news, StreamHeld) else news.why
         self._ask(

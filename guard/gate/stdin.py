@@ -1,7 +1,8 @@
-"""Read a stream to its end, though guard may be told to stop before.
+"""Read a stream to its end, even if guard is told to stop before.
 
-Ctrl-C goes to every process at the terminal: the agent CLI that writes the stream ends too, and has last lines to write. So the
-first one is only noted, and the second ends guard. SIGTERM and SIGHUP are for guard alone: what was written by then is read.
+Ctrl-C goes to every process at the terminal: the agent CLI that writes the stream ends too, and has last lines to write. So
+the first one is only noted, and the second ends guard. SIGTERM and SIGHUP are for guard alone: what was written by then is
+read.
 """
 
 import os
@@ -18,7 +19,7 @@ _SECONDS_AFTER = 2.0
 
 
 class Intake:
-    """One descriptor: `with Intake(0) as intake:` wait, read, until a read gives nothing."""
+    """One descriptor to read: `with Intake(0) as intake:`, then wait and read until a read returns no bytes."""
 
     def __init__(self, source: int) -> None:
         self._source = source
@@ -44,11 +45,10 @@ class Intake:
         self._held.close()
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait until there is something to read, or the stream has ended; return False if the time is over first."""
         return bool(select.select([self._source, self._bell[0]], [], [], seconds)[0])
 
     def read(self) -> bytes:
-        """Return what there is to read; nothing at the end, or once guard has to stop and all that was there is read."""
+        """Return the bytes that are there; none at the end, or once guard has to stop and all that was there is read."""
         while True:
             readable = select.select([self._source, self._bell[0]], [], [])[0]
             if self._source in readable and self._left != 0:

@@ -21,7 +21,6 @@ AGENTS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 
 
 def stream_reader(agent: str) -> StreamReader:
-    """Return a new reader for the event stream of this agent."""
     from guard.core.gate.claude import ClaudeStream
     from guard.core.gate.codex import CodexStream
     from guard.core.gate.copilot import CopilotStream

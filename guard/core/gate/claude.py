@@ -2,7 +2,7 @@
 
 A helper shows up to four times: in the call that starts it, in the list of all that run, in its own beginning, and in the
 result of the call. One of them is enough, so that a lost line does not open the gate. It counts from the call on, under the
-call's id, until its own id is known. What runs in the foreground is no helper: the turn cannot end before it.
+call's id, until its own id is known. A task in the foreground is no helper: the turn cannot end before it.
 """
 
 from collections.abc import Iterator
@@ -222,7 +222,7 @@ def _team_in(about: Event) -> str | None:
 
 
 def _launched_id(event: Event) -> str | None:
-    """Return the id of the task that a call left in the background, if its result has it."""
+    # None unless the call left a task in the background, and its result has the id of that task.
     value = part_of(event, "tool_use_result")
     if value.get("isAsync") is True or value.get("status") in _LAUNCHED:
         return member_in(value.get("agentId"))

@@ -1,4 +1,4 @@
-"""The gate: it passes the lines of an event stream on, and holds the end of a turn back while a team has a member that counts.
+"""Pass the lines of an event stream on, and hold the end of a turn back while a team has a member that counts.
 
 Everything else passes byte for byte. A completion that was held goes out when the agent ends a turn again and no member counts
 any more: an agent that started helpers has to learn of their ends before it is done. If only members that the stream does not
@@ -31,7 +31,7 @@ _EXIT_CODES: dict[Status, int] = {"complete": 0, "waiting": 11, "interrupted": 1
 
 @dataclass(frozen=True)
 class StreamOutcome:
-    """How a stream ended: its agent is done, its helpers may live, or work was cut off."""
+    """The end of a stream: its agent is done, its helpers may live, or work was cut off."""
 
     reasons: tuple[Reason, ...]
     """The most important first."""
@@ -92,7 +92,7 @@ class _Completion:
 class Gate:
     """The gate of one stream: call `feed` for its bytes and `end` once at its end. Times are seconds of a steady clock.
 
-    `on_change` is called with what the stream tells of helpers. `also_holds` returns a team that is known from elsewhere.
+    `on_change` is called with what the stream reports about helpers. `also_holds` returns a team that is known from elsewhere.
     """
 
     def __init__(
@@ -129,18 +129,18 @@ class Gate:
 
     @property
     def deadline(self) -> float | None:
-        """When the caller has to call `tick`, if nothing else happens."""
+        """Return when the caller has to call `tick`, if nothing else happens."""
         return None if self._since is None or self._in_turn else self._since + self._max_hold
 
     def feed(self, data: bytes, now: float) -> bytes:
-        """Return what goes out for these bytes."""
+        """Return the bytes that go out for these bytes."""
         out = [self.tick(now)]
         for piece in self._cutter.feed(data):
             out += self._pass_lines(piece.data, now) if piece.readable else [piece.data]
         return b"".join(out)
 
     def tick(self, now: float) -> bytes:
-        """Return what goes out because time has passed."""
+        """Return the bytes that go out because time has passed."""
         due = self.deadline
         if due is None or now < due or self._held is None or self._cutter.in_line:
             return b""
@@ -152,11 +152,11 @@ class Gate:
         self._since = None
 
     def cut(self) -> bytes:
-        """Return what goes out of an unfinished line, if the stream is left before its end."""
+        """Return the bytes that go out of an unfinished line, if the stream is left before its end."""
         return self._cutter.end()
 
     def end(self, now: float) -> tuple[bytes, StreamOutcome]:
-        """Return what goes out at the end of the stream, and how the stream ended."""
+        """Return the bytes that go out at the end of the stream, and the outcome."""
         cut = self._cutter.in_line
         rest = self._cutter.end()
         out = rest if cut else b"".join(self._pass_lines(rest, now))

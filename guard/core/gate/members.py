@@ -1,4 +1,4 @@
-"""The team that one event stream tells of: which helpers count, under which name, and which were killed."""
+"""Track the team that one event stream reports: which helpers count, under which name, and which were killed."""
 
 from dataclasses import dataclass
 from typing import assert_never, get_args
@@ -18,7 +18,7 @@ class _Member:
 
 
 class Members:
-    """The members of a team. The first member gives it its name; it holds a completion back while a member counts."""
+    """The members of a team, named after the first of them; the team holds a completion back while a member counts."""
 
     def __init__(self, team: str | None = None) -> None:
         self.team = team
@@ -53,12 +53,12 @@ class Members:
 
     @property
     def killed(self) -> tuple[str, ...]:
-        """The names of the members that were killed since the agent last ended a turn."""
+        """Return the names of the members that were killed since the agent last ended a turn."""
         return tuple(self._killed.values())
 
     @property
     def holder(self) -> tuple[str, int] | None:
-        """The team that holds a completion back, and how many of its members count."""
+        """Return the team that holds a completion back, and how many of its members count."""
         return (self.team, self.count) if self.team and self.count else None
 
     def apply(self, change: Change, session: str | None) -> None:
@@ -75,7 +75,7 @@ class Members:
                 assert_never(change)
 
     def forget_killed(self) -> None:
-        """Forget the killed members: the agent ended a turn since, and so knows of them."""
+        """Forget the killed members: the agent has ended a turn since, and so knows of them."""
         self._killed.clear()
 
     def clear(self) -> None:
@@ -83,7 +83,7 @@ class Members:
         self._members.clear()
 
     def give_up(self) -> None:
-        """Have the members that count now count no longer, whatever becomes of them."""
+        """Count the present members no longer, whatever becomes of them."""
         self._surplus = 0
         self._members.clear()
 
@@ -128,7 +128,7 @@ _MOST_NEWS = 1000
 
 
 class StreamTeam:
-    """Reads the events of a session, one after the other, in bounded memory whether or not the caller asks for the news."""
+    """Reads the events of a session one after the other, in bounded memory even if the caller never takes the news."""
 
     def __init__(self, reader: StreamReader) -> None:
         self._reader = reader
@@ -136,7 +136,7 @@ class StreamTeam:
         self._news: list[Change] = []
 
     def may_tell(self, line: bytes) -> bool:
-        """Whether a line may tell something of the team; most do not, and need not be parsed for it."""
+        """Tell whether a line may report on the team; most do not, and need not be parsed for it."""
         return any_of(self._reader.words).search(line) is not None
 
     def take(self, event: Event) -> None:
@@ -162,6 +162,6 @@ class StreamTeam:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The helpers whose work is lost if the session is over: those that were killed, and those that have not ended."""
+        """Return the helpers whose work is lost if the session is over: those killed, and those that have not ended."""
         # An idle teammate looks like one that works, and stays until it is shut down: it is no lost work.
         return (*self._members.killed, *self._members.names_except("teammate"))

@@ -1,4 +1,4 @@
-"""The interface of the stream readers: what one line of an agent's event stream means for its helpers and its turn."""
+"""Define the interface of the stream readers: what one line of an agent's event stream means for its helpers and its turn."""
 
 import re
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class TurnUsage:
-    """The tokens of a turn, as far as the agent CLI tells them."""
+    """The tokens of a turn, as far as the agent CLI reports them."""
 
     input_tokens: int = 0
     """Input tokens, with those from a cache; 0 if the agent CLI does not say."""
@@ -23,7 +23,7 @@ class TurnUsage:
 
 
 class LineMeaning(NamedTuple):
-    """What a line means; most lines mean nothing to the gate."""
+    """The meaning of a line; most lines mean nothing to the gate."""
 
     changes: tuple[Change, ...] = ()
     end_of_turn: bool = False
@@ -53,14 +53,13 @@ class StreamReader(ABC):
     @property
     @abstractmethod
     def words(self) -> tuple[bytes, ...]:
-        """A line without any of these words means nothing at this point of the stream."""
+        """Return words that the next line must have one of; a line without any means nothing at this point of the stream."""
 
     @abstractmethod
     def read(self, event: Event) -> LineMeaning:
         """Return what the event of the next line means; the line has one of the words."""
 
     def note_session(self, session: object) -> None:
-        """Keep the first valid id of a session."""
         if self.session is None and isinstance(session, str) and is_id(session):
             self.session = session
 

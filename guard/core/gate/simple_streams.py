@@ -6,7 +6,7 @@ from guard.core.gate.reader import NOTHING, LineMeaning, StreamReader, TurnUsage
 
 
 class GeminiStream(StreamReader):
-    """One result ends the stream; it tells nothing of helpers in the background."""
+    """One result ends the stream; it reports nothing about helpers in the background."""
 
     name = "gemini"
     words = (b'"init"', b'"result"')
@@ -26,7 +26,7 @@ class GeminiStream(StreamReader):
 
 
 class QwenStream(ClaudeStream):
-    """Claude's events with its own tool names; it tells nothing of shells in the background."""
+    """Claude's events with other tool names; the stream reports nothing about shells in the background."""
 
     name = "qwen"
     spawning = ("agent", "task")
