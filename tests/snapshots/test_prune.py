@@ -173,7 +173,7 @@ import os, sys
 from pathlib import Path
 from guard.snapshots.prune import KeepPolicy, prune
 from tests.support.rescuing import NOW
-prune(Path(sys.argv[1]), os.environ, Keeping(2, 0), now=NOW, time_limit=60)
+prune(Path(sys.argv[1]), os.environ, KeepPolicy(2, 0), now=NOW, time_limit=60)
 """
 
 
