@@ -190,13 +190,13 @@ import os, sys
 from guard.core.agents.whereabouts import Whereabouts
 from guard.agents.kill import end_agent
 from guard.errors import Refused
-from guard.system.host import here
+from guard.system.host import read_host
 where = Whereabouts.model_validate_json(sys.argv[1])
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 try:
-    end_agent(where, here=here())
+    end_agent(where, here=read_host())
 except Refused as error:
     print(error.message)
 """
@@ -227,12 +227,12 @@ def test_guard_does_not_end_where_it_comes_from() -> None:
 IN_PIPELINE = """
 import os, sys, time
 from guard.agents.kill import end_agent
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.agents.liveness import locate
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
 where, _ = locate(None, None, os.getpgrp())
-print(where.pid != os.getpid(), end_agent(where, here=here(), grace_seconds=1).how, flush=True)
+print(where.pid != os.getpid(), end_agent(where, here=read_host(), grace_seconds=1).how, flush=True)
 """
 
 
@@ -465,11 +465,11 @@ def test_the_callers_own_session_is_refused(server: TmuxServer, tmp_path: Path) 
     code = f"""
 from guard.agents.kill import end_agent
 from guard.errors import Refused
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.agents.liveness import locate
 where, _ = locate("own", {server.socket!r}, None)
 try:
-    end_agent(where, here=here(), environ={{}})
+    end_agent(where, here=read_host(), environ={{}})
 except Refused as error:
     open({str(tmp_path / "said")!r}, "w").write(error.message)
 import time; time.sleep(600)

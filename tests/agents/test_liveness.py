@@ -82,19 +82,19 @@ def test_starts_told_by_different_sources_are_not_compared() -> None:
 
 REUSE = """
 import subprocess
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.agents.liveness import locate, look
 
 first = subprocess.Popen(["sleep", "600"])
 where, warnings = locate(None, None, first.pid)
 assert not warnings
-print(look(where, age_seconds=0, here=here()).state)
+print(look(where, age_seconds=0, here=read_host()).state)
 first.kill()
 first.wait()
 with open("/proc/sys/kernel/ns_last_pid", "w") as file:
     file.write(str(first.pid - 1))
 second = subprocess.Popen(["sleep", "600"])
-found = look(where, age_seconds=0, here=here())
+found = look(where, age_seconds=0, here=read_host())
 second.kill()
 second.wait()
 print(second.pid == first.pid, found.state, found.detail.replace(str(first.pid), "N"))
@@ -116,11 +116,11 @@ HIDDEN = """
 import os, subprocess
 from guard.system.process_identity import start_time
 from guard.core.agents.whereabouts import Whereabouts
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.agents.liveness import look
 
 {hide}
-at = here()
+at = read_host()
 Whereabouts(host=at)
 process = subprocess.Popen(["sleep", "600"])
 start = start_time(process.pid)
@@ -130,7 +130,7 @@ os.setresuid(65534, 65534, 65534)
 print(start_time(process.pid) is None)
 for pid, known in ((process.pid, start), (process.pid, None), (4000000, start)):
     where = Whereabouts(host=at, pid=pid, pid_start=known)
-    print(look(where, age_seconds=0, here=here()).state)
+    print(look(where, age_seconds=0, here=read_host()).state)
 """
 
 
@@ -150,11 +150,11 @@ def test_a_process_that_is_hidden_from_us_has_not_ended(option: str) -> None:
 FOREIGN = """
 import subprocess
 from guard.core.agents.whereabouts import Whereabouts
-from guard.system.host import here
+from guard.system.host import read_host
 from guard.agents.liveness import look
 
 process = subprocess.Popen(["sleep", "600"])
-print(look(Whereabouts(host=here(), pid=process.pid, pid_start="1@x"), age_seconds=0, here=here()).state)
+print(look(Whereabouts(host=read_host(), pid=process.pid, pid_start="1@x"), age_seconds=0, here=read_host()).state)
 process.kill()
 process.wait()
 """
