@@ -1,4 +1,4 @@
-"""The agent CLIs that guard can put hooks into: their settings files, their events, and the shape of their hooks."""
+"""Describe the agent CLIs that guard can put hooks into: their settings files, their events, and the shape of their hooks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ ANSWERING_SECONDS, OBSERVING_SECONDS = 60, 10
 
 @dataclass(frozen=True)
 class AgentCli:
-    """An agent's own program: where its settings lie, which hooks it gets, and in what shape."""
+    """An agent CLI: where its settings lie, which hooks it gets, and in what shape."""
 
     agent: HookAgent
     events: tuple[str, ...]
@@ -56,11 +56,9 @@ class AgentCli:
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """Where the program looks for hooks."""
         return ("project", "local", "user") if self.local_file else ("project", "user")
 
     def settings_path(self, scope: Scope, root: Path | None, environ: Environ) -> Path:
-        """Return the file that holds the hooks of a scope."""
         if scope == "user":
             return self.user_folder(environ) / self.user_file
         file = self.local_file if scope == "local" else self.project_file
@@ -69,12 +67,11 @@ class AgentCli:
         return root / file
 
     def seconds(self, event: str) -> int:
-        """How long the program waits for a hook."""
+        """Return how long the agent CLI waits for a hook."""
         is_answered = KINDS[self.agent][event] in ANSWERED
         return self.shortest.get(event, ANSWERING_SECONDS if is_answered else OBSERVING_SECONDS)
 
     def handler(self, event: str, command: str) -> dict[str, Any]:
-        """One hook as it is written."""
         return {
             "type": "command",
             self.command_key: hook_command(command, self.agent, event, forgiving=self.forgiving),
@@ -82,7 +79,7 @@ class AgentCli:
         }
 
     def item(self, event: str, command: str) -> dict[str, Any]:
-        """One item in the list of an event: a hook, or a group with the one hook."""
+        """Return one item for the list of an event: a hook, or a group with the one hook."""
         handler = self.handler(event, command)
         if not self.grouped:
             return handler
@@ -100,7 +97,7 @@ class AgentCli:
             yield from item["hooks"]
 
     def is_ours(self, handler: Any) -> bool:
-        """Whether a hook is guard's, of any version and installed anywhere."""
+        """Tell whether a hook is guard's, of any version and installed anywhere."""
         return self.program(handler) is not None
 
     def program(self, handler: Any) -> str | None:
@@ -117,8 +114,7 @@ class AgentCli:
 
 
 def _folder(variable: str, below: str) -> Callable[[Environ], Path]:
-    """Find a settings folder: named by a variable, or below the home folder."""
-
+    # Named by the variable, or else below the home folder.
     def find(environ: Environ) -> Path:
         named = environ.get(variable, "")
         return Path(named).absolute() if named else _home(environ) / below

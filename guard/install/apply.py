@@ -1,7 +1,8 @@
-"""Put guard's part into files, or take it out: each file as it is then, under a lock, in one write.
+"""Put guard's part into files, or take it out: each file is read under a lock and changed in one write.
 
-What a file was before is kept among guard's own state, outside the project. It only serves to leave things as they were. Where
-it is missing (another machine, another user) or cannot be read, what is empty without guard's hooks is taken for guard's.
+The origin of a file, its state before guard's part came in, is kept among guard's own state, outside the project. It only
+serves to leave things as they were. Where it is missing (another machine, another user) or cannot be read, everything that is
+empty without guard's hooks is taken for guard's.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ class DoesNotFit(ConfigProblem):
 
 @dataclass(frozen=True)
 class SettingsFileChange:
-    """What became of one file, or would become of it."""
+    """The change of one file, made or planned."""
 
     path: Path
     before: str | None
@@ -51,7 +52,6 @@ class SettingsFileChange:
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff; empty if nothing changes."""
         if not self.is_change:
             return ""
         name, texts = valid(self.path), (self.before, self.after)
@@ -103,7 +103,6 @@ def put_piece(
 def take_piece(
     piece: SettingsPiece, root: Path | None, environ: Environ, *, dry_run: bool
 ) -> SettingsFileChange:
-    """Take guard's part out of a file."""
     path = settings_file.resolve(piece.path, root)
     if dry_run or settings_file.read_text(path) is None:
         return _plan_take(piece, path, _recall(environ, path))

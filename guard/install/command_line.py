@@ -1,4 +1,4 @@
-"""The command lines by which hooks call guard: how they are written, and found among others."""
+"""Write the command lines by which hooks call guard, and find them among others."""
 
 import os
 import re
@@ -31,7 +31,6 @@ _SHELL_OPTION = re.compile(r"-[a-z]*c")
 
 
 def hook_command(command: str, agent: str, event: str, *, forgiving: bool = True) -> str:
-    """Return the line that calls guard for an event."""
     line = f"{command} hook {agent} {event}"
     mark = "" if program_in(line, agent) is not None else MARK
     return " ".join(filter(None, [line, "" if forgiving else FORGIVEN, mark]))
@@ -88,7 +87,7 @@ def check_command(command: str) -> str:
 
 
 def _split_commands(line: str) -> list[str]:
-    """Cut a line at every operator that is not quoted, and leave comments out."""
+    # Cut at every operator that is not quoted; comments are left out.
     found = [""]
     for part in _PART.finditer(line):
         if part.lastgroup == "operator":
@@ -110,7 +109,7 @@ def _is_guard(word: str) -> bool:
 
 
 def _find(name: str, environ: Environ) -> str | None:
-    """Return where the search path leads for this name, if that is this installation."""
+    # None if the search path leads to another installation.
     path = shutil.which(name, path=environ.get("PATH", ""))
     if path is None:
         return None
@@ -119,7 +118,7 @@ def _find(name: str, environ: Environ) -> str | None:
 
 
 def _own_scripts() -> Iterator[str]:
-    """Yield the programs that were installed with the code that runs here."""
+    # They were installed with the code that runs here.
     called = Path(sys.argv[0])
     if called.name in OWN_NAMES and called.is_absolute() and os.access(called, os.X_OK):
         yield str(called)

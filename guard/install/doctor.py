@@ -1,4 +1,4 @@
-"""For `guard doctor`: check whether each agent's hooks are installed, trusted and called, and which faults they noted."""
+"""Check for `guard doctor` whether each agent's hooks are installed, trusted and called, and which faults they noted."""
 
 import os
 import shlex
@@ -48,7 +48,7 @@ def _check_scopes(guard: Invocation, cli: AgentCli, root: Path | None) -> Iterat
 
 
 def _check_scope(guard: Invocation, cli: AgentCli, scope: Scope, root: Path | None) -> DoctorCheck:
-    """Check one scope; raise a FileNotFoundError if it has no hooks of guard's."""
+    # Raises a FileNotFoundError if the scope has no hooks of guard's.
     path = cli.settings_path(scope, root, guard.environ)
     try:
         real = settings_file.resolve(path, None if scope == "user" else root)
@@ -70,7 +70,6 @@ def _check_scope(guard: Invocation, cli: AgentCli, scope: Scope, root: Path | No
 
 
 def _program(cli: AgentCli, text: str) -> str | None:
-    """Return the command that the hooks in a file call; None if none of them is guard's."""
     if cli is OPENCODE:
         return plugins.opencode_command(text) if plugins.is_opencode_plugin(text) else None
     if not text.strip():
@@ -118,7 +117,7 @@ def _last_call(guard: Invocation, cli: AgentCli) -> HookFinding:
 
 
 def _silent_hooks(guard: Invocation, cli: AgentCli) -> Iterator[DoctorCheck]:
-    """Name the hooks that every session calls, and that were never called here, though others were."""
+    # Every session calls these hooks; here they were never called, though others were.
     counts = {call.event: call.count for call in _calls(guard, cli)}
     kinds = KINDS[cli.agent]
     due = [event for event in cli.events if kinds[event] in ANSWERED]

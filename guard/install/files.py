@@ -1,4 +1,4 @@
-"""The files that an installation consists of: how guard's part comes into each of them, and out of it again."""
+"""List the files of an installation: how guard's part comes into each of them, and out of it again."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from guard.install.merge import Origin
 
 @dataclass(frozen=True)
 class SettingsPiece:
-    """One file with a part of guard's in it. A text that does not fit raises a ValueError."""
+    """One file with a part of guard's in it; its functions raise a ValueError for a text that does not fit."""
 
     path: Path
     put: Callable[[str | None], str]

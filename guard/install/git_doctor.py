@@ -1,4 +1,4 @@
-"""For `guard doctor`: check which of git's hooks are guard's and current, and which commits came past them."""
+"""Check for `guard doctor` which of git's hooks are guard's and current, and which commits bypassed them."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _PROBLEMS = {
 
 
 def git_hooks_health(guard: Invocation) -> Iterator[DoctorCheck]:
-    """Yield one line for all hooks, and one for each kind of commits that came past them."""
+    """Yield one line for all hooks, and one for each kind of commits that bypassed them."""
     repository = guard.repository_if_any
     if repository is None or not repository.git_dir_exists:
         return

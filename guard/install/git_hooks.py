@@ -1,4 +1,4 @@
-"""Put guard's scripts where git looks for its hooks, and take them away again.
+"""Put guard's scripts where git looks for its hooks, and remove them again.
 
 A hook that was there is kept beside guard's, and called first. Each change is planned before anything is written.
 """
@@ -26,7 +26,7 @@ Step = Literal["install", "upgrade", "unchanged", "remove", "restore", "absent",
 
 @dataclass(frozen=True)
 class HookStep:
-    """What to do about one hook."""
+    """The plan for one hook."""
 
     event: str
     step: Step
@@ -144,7 +144,6 @@ def _plan_removal_step(folder: Path, event: str) -> HookStep:
 
 
 def uninstall(folder: Path, events: Sequence[str]) -> tuple[HookStep, ...]:
-    """Remove the scripts, and restore the hooks from before."""
     if not folder.is_dir():
         return tuple(HookStep(event, "absent", chained=False) for event in events)
     with settings_file.lock_folder(folder):
@@ -162,7 +161,7 @@ def uninstall(folder: Path, events: Sequence[str]) -> tuple[HookStep, ...]:
 
 
 def _read_script(path: Path, event: str) -> git_scripts.Script:
-    """Read the script at a path; a link is foreign, wherever it leads."""
+    # A link is foreign, wherever it leads.
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         return git_scripts.Script("other")

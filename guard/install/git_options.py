@@ -33,7 +33,6 @@ _DONE = {
 def install_git_hooks(
     guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool, command: str | None
 ) -> GitHooksReport:
-    """Install the hooks, or with `dry_run` report what that would do."""
     events = [event for event in GIT_HOOKS if event in named or not named]
     folder = git_hooks.writable_folder(guard.repository, guard.environ, shared=shared)
     called = _program(guard, command)
@@ -48,7 +47,6 @@ def install_git_hooks(
 def uninstall_git_hooks(
     guard: Invocation, named: Sequence[str], *, shared: bool, dry_run: bool
 ) -> GitHooksReport:
-    """Remove the hooks, or with `dry_run` report what that would do."""
     events = [event for event in GIT_HOOKS if event in named or not named]
     folder = git_hooks.writable_folder(guard.repository, guard.environ, shared=shared)
     if dry_run:

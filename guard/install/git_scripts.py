@@ -1,4 +1,4 @@
-"""The scripts for git's hooks: render guard's, and tell them from foreign, older and changed ones.
+"""Render guard's scripts for git's hooks, and tell them from foreign, older and changed ones.
 
 The second line names guard, the hook, the version and, once installed, a digest of all other lines: a script that the user has
 changed since is not guard's to overwrite.
@@ -32,7 +32,7 @@ Kind = Literal["current", "older", "newer", "changed", "other"]
 
 @dataclass(frozen=True)
 class Script:
-    """What a file in the place of a hook is."""
+    """A file in the place of a hook, classified."""
 
     kind: Kind
     program: str | None = None
@@ -40,7 +40,7 @@ class Script:
 
 
 def render_script(event: str, program: str) -> bytes:
-    """Return the script for a hook, calling guard by this path."""
+    """Return the script for a hook; it calls guard by the path `program`."""
     template = _template(event)
     line = b"program=" + shlex.quote(program).encode("utf-8", "surrogateescape")
     text = _PROGRAM.sub(lambda _found: line, template, count=1)
@@ -50,7 +50,6 @@ def render_script(event: str, program: str) -> bytes:
 
 
 def read_script(event: str, data: bytes) -> Script:
-    """Tell what the bytes of a hook's file are."""
     found = _LINE.search(data[:1024])
     if found is None or found["name"].decode() != event:
         return Script("other")

@@ -1,7 +1,7 @@
 """Make small changes to the text of a JSON document: everything else stays as it is, byte for byte.
 
-What is added and then removed again leaves the text as it was. Only what stood between the brackets of an object or a list that
-was empty before is not in the text: a caller that wants that back has to remember it.
+An entry that is added and then removed again leaves the text as it was. Only the blanks between the brackets of an object or a
+list that was empty before are lost: a caller that wants them back has to remember them.
 """
 
 import json

@@ -13,7 +13,7 @@ HOOKS = "hooks"
 
 @dataclass(frozen=True)
 class Origin:
-    """What a file was before guard added its hooks, as far as the file itself does not tell."""
+    """The state of a file before guard added its hooks, as far as the file itself does not tell."""
 
     created: bool = False
     """Whether there was no file."""
@@ -60,7 +60,7 @@ def remove_hooks(text: str, cli: AgentCli, origin: Origin | None) -> str | None:
 
 
 def read_origin(text: str | None, cli: AgentCli) -> Origin:
-    """Return what has to be remembered of a file before guard adds its hooks."""
+    """Return what guard has to remember of a file before it adds its hooks."""
     if text is None:
         return Origin(created=True)
     if not text.strip("\ufeff \t\r\n"):
@@ -82,7 +82,6 @@ def read_origin(text: str | None, cli: AgentCli) -> Origin:
 
 
 def own_hooks(text: str, cli: AgentCli) -> dict[str, list[Any]]:
-    """Return the hooks of guard's in a text, by event."""
     document = _check(parse(text), cli)
     hooks = document.root.data.get(HOOKS, {})
     return {
@@ -118,7 +117,7 @@ def _is_covered(cli: AgentCli, event: str, items: list[Any]) -> bool:
 
 
 def _check(document: Document, cli: AgentCli) -> Document:
-    """Return the document; raise a ValueError if an object or list on the way to the hooks is something else."""
+    # A ValueError if an object or list on the way to the hooks is something else.
     root = document.root.data
     if not isinstance(root, dict):
         raise ValueError("it should be an object")
@@ -135,7 +134,6 @@ def _check(document: Document, cli: AgentCli) -> Document:
 
 
 def _events(document: Document, cli: AgentCli) -> Iterator[str]:
-    """Yield the events that have a hook of guard's."""
     for event, items in document.root.data.get(HOOKS, {}).items():
         if isinstance(items, list) and any(
             cli.is_ours(one) for item in items for one in cli.handlers_in(item)
@@ -222,7 +220,7 @@ def _without_hooks(document: Document, origin: Origin) -> Document:
 
 
 def _remainder(document: Document, cli: AgentCli, origin: Origin) -> str | None:
-    """Return the text that is left without guard's hooks; None if the file should go."""
+    # None if the file should go.
     if origin.bare and document.root.data == dict(cli.skeleton):
         for key in cli.skeleton:
             entry = next(one for one in document.root.entries if one.key == key)

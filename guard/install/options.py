@@ -1,4 +1,4 @@
-"""The options that `guard install` and `guard uninstall` share, and what they ask for together."""
+"""Define the options that `guard install` and `guard uninstall` share, and resolve what they ask for together."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +34,6 @@ class InstallTarget:
 
 
 def where_options(function: F) -> F:
-    """Add the options that `guard install` and `guard uninstall` share."""
     for option in reversed(
         (
             click.argument("agent", metavar="AGENT|git", type=click.Choice([*AGENT_CLIS, "git"])),
@@ -118,7 +117,7 @@ def _scope(agent: str, scopes: dict[str, bool], plugin: Path | None) -> Scope:
 
 
 def _command(guard: Invocation, scope: Scope, named: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return the command by which the hooks call guard, and notes on it."""
+    # The second value holds notes for the user.
     if named is not None:
         return check_command(named), ()
     if scope in ("user", "local"):
@@ -153,7 +152,6 @@ def report(
 
 
 def text(report: InstallReport) -> str:
-    """Render a report for people, the difference first."""
     lines = [visible(line.replace("\t", "    ")) for line in report.diff.split("\n") if line]
     done = {True: "written", False: "removed from it"}[report.action == "install"]
     if not report.changed:

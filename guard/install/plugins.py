@@ -1,4 +1,4 @@
-"""The plugins with guard's hooks, as they ship with guard: a folder for Claude Code, a file for OpenCode."""
+"""Render the plugins with guard's hooks: a folder for Claude Code, a file for OpenCode."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def is_claude_manifest(text: str) -> bool:
 
 
 def is_claude_hooks(text: str) -> bool:
-    """Whether all hooks of a plugin are guard's, of any version."""
+    """Tell whether all hooks of a plugin are guard's, of any version."""
     events = _parse_object(text).get("hooks")
     if not isinstance(events, dict) or not events:
         return False
@@ -37,18 +37,16 @@ def is_claude_hooks(text: str) -> bool:
 
 
 def opencode_plugin(command: str) -> str:
-    """Return the text of OpenCode's plugin, calling guard by this command."""
     template = (folder("hooks") / "opencode" / "guard.js").read_text(encoding="utf-8")
     return _OPENCODE_COMMAND.sub(lambda _: f"const COMMAND = {json.dumps(command)};", template)
 
 
 def is_opencode_plugin(text: str) -> bool:
-    """Whether a file is guard's plugin, of any version."""
+    # True for the plugin of any version.
     return text.startswith(_OPENCODE_FIRST_LINE)
 
 
 def opencode_command(text: str) -> str | None:
-    """Return the command by which OpenCode's plugin calls guard."""
     found = _OPENCODE_COMMAND.search(text)
     try:
         command = json.loads(found[1]) if found else None

@@ -1,4 +1,4 @@
-"""The hooks that guard offers to pre-commit, and to programs that read the same file, such as prek.
+"""Render the hooks that guard offers to pre-commit, and to programs that read the same file, such as prek.
 
 `python -m guard.install.pre_commit_yaml` writes `.pre-commit-hooks.yaml`; with `--check` it says whether the file is current.
 """

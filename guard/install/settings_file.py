@@ -32,7 +32,6 @@ def resolve(path: Path, root: Path | None) -> Path:
 
 
 def read_text(path: Path) -> str | None:
-    """Return the text of a settings file; None if there is no file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -67,7 +66,7 @@ def make_folders(folders: tuple[Path, ...]) -> None:
 
 
 def remove_folders(folders: tuple[Path, ...]) -> None:
-    """Remove the empty ones among these folders, the innermost first."""
+    # The innermost first; a folder that is not empty stays.
     for folder in reversed(folders):
         with suppress(OSError):
             folder.rmdir()

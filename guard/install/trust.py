@@ -1,4 +1,4 @@
-"""Read whether an agent CLI trusts the hooks in a file, from its own files. Guard never writes those."""
+"""Read from an agent CLI's own files whether it trusts the hooks in a settings file; guard never writes those files."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def _codex(
 
 
 def _codex_hooks(cli: AgentCli, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield guard's hooks in a file: the key that Codex gives each, and the hash by which it knows it."""
+    # Codex gives each hook a key, and knows it by a hash.
     text = settings_file.read_text(path)
     hooks = jsonc.parse(text).root.data.get("hooks", {}) if text else {}
     for event, groups in hooks.items():
