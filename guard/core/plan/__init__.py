@@ -1,1 +1,1 @@
-"""Plans: read, checked and ordered; and the signals of the agents that work on them."""
+"""Read, check and order plans, and read the signals of the agents that work on them."""

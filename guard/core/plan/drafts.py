@@ -1,4 +1,4 @@
-"""A plan as it was read, before it is known whether it holds together."""
+"""Hold a plan as it was read, before it is checked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _MOST_PRIORITY = 1_000_000
 
 
 class PlanProblem(ValueError):
-    """A plan that cannot be loaded; `problems` names everything that is wrong with it, each with its line."""
+    """Raised for a plan that cannot be loaded; `problems` lists all its errors, each with its line."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
@@ -22,7 +22,7 @@ class PlanProblem(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TaskDraft:
-    """A task as it stands in the document, with names in place of ids."""
+    """A task as the document has it, with names instead of ids."""
 
     line: int
     name: str
@@ -36,7 +36,7 @@ class TaskDraft:
 
 @dataclass(frozen=True, slots=True)
 class SupportDraft:
-    """A supporting agent: the fields of its model, not validated yet."""
+    """The fields of a supporting agent, not validated yet."""
 
     line: int
     fields: Mapping[str, Any]
@@ -44,8 +44,6 @@ class SupportDraft:
 
 @dataclass(slots=True)
 class PlanDraft:
-    """A plan that is being read, and the problems found in it."""
-
     tasks: list[TaskDraft] = field(default_factory=list)
     supporting: list[SupportDraft] = field(default_factory=list)
     _problems: list[tuple[int, str]] = field(default_factory=list)
@@ -55,7 +53,7 @@ class PlanDraft:
         self._problems.append((line, problem))
 
     def check_priority(self, line: int, value: object) -> int:
-        """The value if it is a priority; otherwise 0, and the problem is noted."""
+        """Return the value if it is a valid priority; otherwise record a problem and return 0."""
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MOST_PRIORITY:
             return value
         bounds = f"a whole number from -{_MOST_PRIORITY} to {_MOST_PRIORITY}"
@@ -67,7 +65,7 @@ class PlanDraft:
         return bool(self._problems)
 
     def raise_problems(self) -> None:
-        """Raise PlanProblem with the problems in the order of their lines; of very many, the first ones."""
+        """Raise PlanProblem if there are problems, in the order of their lines and at most the first 100."""
         if not self._problems:
             return
         found = sorted(self._problems, key=lambda problem: problem[0])

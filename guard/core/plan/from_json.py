@@ -15,7 +15,7 @@ _SPACE = re.compile(r"[ \t\r\n]*+")
 _ROOT = ("tasks", "supporting_agents")
 _TASK = ("id", "title", "depends", "priority", "ticked")
 _NO_FIELD = ("created_at",)
-"""A field of the coordinator's state file, from which a list of agents may have been copied."""
+"""Fields to ignore: the user may have copied the list of agents from the coordinator's state file."""
 
 
 def read_json(text: str) -> PlanDraft:
@@ -106,7 +106,7 @@ def _read_agent(draft: PlanDraft, line: int, one: Mapping[str, Any]) -> None:
 
 
 def _lines_of_elements(text: str) -> dict[tuple[str, int], int]:
-    """The line in which each element of a list in the outermost object begins, by key and number."""
+    # The line where each element of a list in the outermost object begins, by key and number.
     lines: dict[tuple[str, int], int] = {}
     line, counted = 1, 0
     for key, at, place in _elements(text):
@@ -117,7 +117,7 @@ def _lines_of_elements(text: str) -> dict[tuple[str, int], int]:
 
 
 def _elements(text: str) -> Iterator[tuple[str, int, int]]:
-    """For each element of a list in the outermost object: its key, its number, and the offset where it begins."""
+    # For each element of a list in the outermost object: its key, its number, and the offset where it begins.
     key, depth, at = "", 0, 0
     for token in _TOKEN.finditer(text):
         sign = token[0][0]

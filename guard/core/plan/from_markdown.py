@@ -1,4 +1,4 @@
-"""Read a plan in markdown: each box with an id is a task, and a section describes the supporting agents."""
+"""Read a plan in markdown: boxes with an id are tasks, and one section lists the supporting agents."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _PRIORITY = re.compile(r"[+-]?[0-9]{1,7}")
 
 def read_markdown(text: str) -> PlanDraft:
     draft = PlanDraft()
-    # For the line of each box, the line of the task that it is, or is a step of.
+    # Maps the line of each box to the line of the task that it is, or that it is a step of.
     tasks: dict[int, int] = {}
     for box in boxes(text):
         within = tasks.get(box.parent) if box.parent is not None else None
@@ -39,7 +39,7 @@ def read_markdown(text: str) -> PlanDraft:
             draft.tasks.append(_task(draft, box, name, title, within))
             tasks[box.line] = box.line
         elif within is not None:
-            # A box without an id inside a task is a step of it.
+            # A box without an id inside a task is a step of that task.
             tasks[box.line] = within
         else:
             draft.complain(
@@ -50,7 +50,7 @@ def read_markdown(text: str) -> PlanDraft:
 
 
 def _name_and_title(text: str) -> tuple[str, str]:
-    """Split at the first colon; without one the name is a number such as `1.1` or `T001`."""
+    # The first colon ends the name; without a colon the name is a number such as `1.1` or `T001`.
     details = _DETAILS.search(text)
     colon = _COLON.search(text, 0, details.start() if details else len(text))
     if colon is not None and colon.start() <= MOST_NAME:
@@ -79,7 +79,7 @@ def _task(draft: PlanDraft, box: Box, name: str, title: str, within: int | None)
 def _details(
     draft: PlanDraft, line: int, title: str, bracket: re.Match[str]
 ) -> tuple[str, dict[str, str]]:
-    """The title without its last bracket, and the details in it; what cannot be read there is a problem."""
+    # Only the last bracket of the title holds details.
     if not title.endswith(")"):
         draft.complain(line, "the bracket with depends or priority does not end the line")
         return title, {}
@@ -99,7 +99,7 @@ def _priority(draft: PlanDraft, line: int, text: str) -> int:
 
 
 def _read_supporting(draft: PlanDraft, text: str) -> None:
-    """Add the agents of the section "Supporting agents": a list item for each, and in it one for each property."""
+    # In the section "Supporting agents" each list item is an agent, and each item nested in it a property.
     agent: dict[str, object] = {}
     for number, indent, item in _items(text):
         key, colon, value = (part.strip() for part in item.partition(":"))
@@ -133,7 +133,7 @@ def _read_property(
 
 
 def _items(text: str) -> Iterator[tuple[int, bool, str]]:
-    """Each list item of the section without a box: its line, whether it is nested, its text."""
+    # Each list item of the section without a box: its line, whether it is nested, its text.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     level = 0
     for number, (line, counts) in enumerate(zip(lines, plain_lines(lines), strict=True), 1):

@@ -1,7 +1,4 @@
-"""Draw the plan as a graph, for Mermaid and for Graphviz. An arrow leads from a task to those that wait for it.
-
-Titles come from outside: a sign that could end a label, begin another statement or be taken for markup is written as a code.
-"""
+"""Draw the plan as a graph for Mermaid and Graphviz."""
 
 import re
 from collections.abc import Mapping
@@ -18,12 +15,13 @@ _COLOURS = {
     "available": "#ffffff",
     "blocked": "#eeeeee",
 }
+# Titles come from outside: a character that could end a label, begin another statement or act as markup becomes a code.
 _MERMAID_UNSAFE = re.compile(r"[^\w .,:/+()?!=-]|_|--+|\.\.+|==+")
 _SPACE = re.compile(r"\s+")
 
 
 def mermaid(plan: Plan, marks: Mapping[str, str]) -> str:
-    """A flowchart; the mark of a task is its status, and is shown after the title."""
+    """Return a flowchart with an arrow from each task to those that wait for it; `marks` are the tasks' statuses."""
     nodes = {task.id: f"t{number}" for number, task in enumerate(plan.tasks)}
     lines = ["flowchart TD"]
     for task in plan.tasks:
@@ -58,7 +56,7 @@ def dot(plan: Plan, marks: Mapping[str, str]) -> str:
 
 
 def _escape_dot(label: str) -> str:
-    # Graphviz reads a backslash as the beginning of an escape, and an ampersand as that of an entity.
+    # In Graphviz a backslash begins an escape, and an ampersand an entity.
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
 
 

@@ -1,4 +1,4 @@
-"""Read a plan and check that it holds together: names are unique, dependencies are known and form no circle."""
+"""Read a plan and check it: names are unique, dependencies are known and have no cycle."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -15,7 +15,7 @@ from guard.core.plan.task_ids import make_id, normalize_name
 
 _MOST_TITLE = 512
 _MOST_NAMED = 12
-"""How many tasks of a cycle are named."""
+"""At most so many tasks of a cycle are named in a message."""
 
 _MOST_CYCLES = 50
 
@@ -27,9 +27,9 @@ _NOT_READ = (".yaml", ".yml", ".toml")
 
 
 def read_plan(text: str, name: str) -> Plan:
-    """The plan in a text: markdown or JSON, by the suffix of the file's name, or by the first sign of the text.
+    """Return the plan in a text; raise PlanProblem with every problem and its line.
 
-    Raises PlanProblem with every problem and its line.
+    The suffix of the file's name, or else the first character of the text, tells markdown from JSON.
     """
     if len(text) > MOST_BYTES or len(text.encode(errors="surrogatepass")) > MOST_BYTES:
         raise PlanProblem((f"the plan is larger than {MOST_BYTES // 2**20} MB",))
@@ -73,7 +73,7 @@ def _task(draft: TaskDraft, depends: tuple[str, ...]) -> PlanTask:
 
 
 def _ids_by_name(draft: PlanDraft) -> dict[str, str]:
-    """The id of each task, by its name and by the id itself."""
+    # A task is found by its name and by its id.
     first: dict[str, TaskDraft] = {}
     for task in draft.tasks:
         earlier = first.setdefault(make_id(task.name), task)
@@ -89,7 +89,7 @@ def _ids_by_name(draft: PlanDraft) -> dict[str, str]:
 
 
 def _dependencies(draft: PlanDraft, known: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """The ids that each task waits for: those it names, and the tasks that are a part of it."""
+    # A task waits for the tasks that it names, and for the tasks nested in it.
     found: dict[str, dict[str, None]] = {make_id(task.name): {} for task in draft.tasks}
     for task in draft.tasks:
         own = found[make_id(task.name)]
@@ -121,8 +121,8 @@ def _refuse_cycles(draft: PlanDraft, depends: Mapping[str, tuple[str, ...]]) -> 
 
 
 def cycles(depends: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """Circles of dependencies, each from its first task on; none if and only if there is no circle."""
-    # Depth first, with a stack of its own: a chain may be as long as the plan.
+    """Yield cycles of dependencies; none if and only if there is no cycle."""
+    # Depth first with an explicit stack, because a chain may be as long as the plan.
     done: set[str] = set()
     for start in depends:
         path: dict[str, Iterator[str]] = {}

@@ -1,15 +1,15 @@
-"""Order tasks: the one that unblocks most first, then the one of highest priority, then the first of the document."""
+"""Order tasks: first by how many others they unblock, then by priority, then as in the document."""
 
 from collections.abc import Collection, Sequence
 
 from guard.core.plan.model import PlanTask
 
 _BLOCK = 8192
-"""How many tasks are counted in one pass; without a bound, memory would grow with their square."""
+"""At most so many tasks are counted in one pass; without a bound, memory would grow with their square."""
 
 
 def selection_order(tasks: Sequence[PlanTask], among: Collection[str]) -> tuple[str, ...]:
-    """The ids of those tasks, in the order in which they are to be taken."""
+    """Return the ids of the tasks `among` these, in the order in which agents should take them."""
     wanted = among if isinstance(among, set | frozenset | dict) else frozenset(among)
     counts = downstream_counts(tasks)
     chosen = [task for task in tasks if task.id in wanted]
@@ -18,7 +18,7 @@ def selection_order(tasks: Sequence[PlanTask], among: Collection[str]) -> tuple[
 
 
 def downstream_counts(tasks: Sequence[PlanTask]) -> dict[str, int]:
-    """For each task how many others wait for it, directly or through others."""
+    """Return for each task how many others wait for it, directly or indirectly."""
     order, dependents = _dependents_first(tasks)
     counts = [0] * len(tasks)
     for begin in range(0, len(order), _BLOCK):
@@ -29,8 +29,9 @@ def downstream_counts(tasks: Sequence[PlanTask]) -> dict[str, int]:
 def _add_downstream(
     order: Sequence[int], dependents: Sequence[Sequence[int]], counts: list[int], begin: int
 ) -> None:
-    """Count for each task those of one block of the order that are downstream of it, as a set of bits."""
-    # What is downstream of a task stands before it in the order, so the tasks before the block are left out.
+    # Counts, for each task, the downstream tasks in one block of the order, as a set of bits.
+    #
+    # Everything downstream of a task comes before it in the order, so the tasks before the block are skipped.
     bits = {task: 1 << place for place, task in enumerate(order[begin : begin + _BLOCK])}
     downstream = [0] * len(counts)
     for task in order[begin:]:
@@ -42,7 +43,7 @@ def _add_downstream(
 
 
 def _dependents_first(tasks: Sequence[PlanTask]) -> tuple[list[int], list[list[int]]]:
-    """The numbers of the tasks, each after all that wait for it; and for each task those that wait for it directly."""
+    # Returns the positions of the tasks, each after all that wait for it, and for each task its direct dependents.
     places = {task.id: place for place, task in enumerate(tasks)}
     depends = [
         [places[one] for one in dict.fromkeys(task.depends) if one in places] for task in tasks

@@ -1,8 +1,4 @@
-"""Read the signals of the protocol in an agent's output; `docs/reference/signals.md` has the grammar.
-
-A signal begins in the first column of a line of its own. It does not count in fenced or indented code, in a quotation, in code
-or a comment that spans lines, or in a block of HTML; where markdown leaves doubt about that, it does not count either.
-"""
+"""Read the signals in an agent's output; `docs/reference/signals.md` has the grammar."""
 
 import re
 from collections import deque
@@ -43,7 +39,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "expansion": {**_SURE, **_ASKED, "specification": "text"},
     "rollback_required": {**_WHY, **_FILES, "commit": "commit"},
 }
-"""For each kind of signal the names of its fields, in small letters, and what they stand for."""
+"""For each kind of signal: its field names in lower case, and the attribute that each one fills."""
 MOST_CHARACTERS = 8 * 1024 * 1024
 MOST_LINES = 200_000
 MOST_SIGNALS = 1000
@@ -94,18 +90,18 @@ _SPAN = re.compile(r"`++|<!--|-->")
 
 @dataclass(frozen=True, slots=True)
 class AgentSignal:
-    """One signal. What its protocol has no place for stays empty."""
+    """One signal; fields that its kind does not have stay empty."""
 
     kind: SignalKind
     line: int
     """Counted from 1."""
     task: str = ""
-    """As the agent spelled it."""
+    """In the agent's spelling."""
     text: str = ""
     """The summary, the reason, the evidence, the checkpoint or the specification."""
     confidence: Confidence | None = None
     alternative: str = ""
-    """The agent that is suggested for what was out of scope."""
+    """The agent that the signal suggests for a request out of scope."""
     questions: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     commit: str = ""
@@ -113,8 +109,6 @@ class AgentSignal:
 
 @dataclass(slots=True)
 class SignalFields:
-    """The fields of one signal."""
-
     values: dict[str, list[str]] = field(default_factory=dict)
 
     def values_of(self, name: str) -> tuple[str, ...]:
@@ -129,7 +123,7 @@ class SignalFields:
         return next((one for one in known if one == word.upper()), None)
 
     def add(self, name: str, value: str) -> None:
-        # The names of files stand beside each other, with commas.
+        # Only a list of files has commas between its values.
         values = self.values.setdefault(name, [])
         parts = _LISTED.split(value[:_MOST_VALUE]) if name == "file" else [value[:_MOST_VALUE]]
         values.extend(parts[: _MOST_VALUES - len(values)])
@@ -141,11 +135,13 @@ class SignalFields:
 
 
 def read_signals(text: str) -> tuple[AgentSignal, ...]:
-    """In the order of their lines; of more than MOST_SIGNALS the last ones.
+    """Return the last MOST_SIGNALS signals of a text, in the order of their lines.
 
-    Of a long text only the end is read for signals; of what is before it, what may have begun a fence or a block. Where that is
-    too much to tell, a signal counts only if it would whether or not a fence was open at the cut.
+    A signal begins in the first column of its own line. It does not count in fenced or indented code, in a quotation, in a
+    code span or comment over several lines, in a block of HTML, or where markdown leaves doubt about that.
     """
+    # Only the end of a long text is read for signals; from the part before it only lines that may begin or end a fence or a
+    # block. If there are too many of those, a signal counts only if it would count with and without an open fence at the cut.
     tail = text[-MOST_CHARACTERS:]
     if _ANY.search(tail) is None:
         return ()
@@ -166,14 +162,14 @@ def read_signals(text: str) -> tuple[AgentSignal, ...]:
 
 
 def _outside_code(lines: Sequence[str], *, is_sure: bool) -> bytearray:
-    """The lines outside code, whichever way an indented fence is read: as a fence, as code, or as part of a list."""
+    # An indented fence may be a fence, code, or part of a list; a line counts only if it is outside code in each reading.
     views = [plain_lines(lines, up_to=indent) for indent in (0, 3, EVERYWHERE)]
     if not is_sure:
         views += [plain_lines(lines, up_to=indent, fenced=True) for indent in (0, 3, EVERYWHERE)]
     outside = bytearray(map(min, *views))
     is_quoted = False
     for place, line in enumerate(lines):
-        # A line right under a quotation is part of it, also without the sign.
+        # A line directly under a quotation is part of it, even without `>`.
         is_quoted = bool(line.strip()) and (is_quoted or line.lstrip().startswith(">"))
         if is_quoted:
             outside[place] = 0
@@ -181,7 +177,6 @@ def _outside_code(lines: Sequence[str], *, is_sure: bool) -> bytearray:
 
 
 def _signal_starts(lines: Sequence[str], outside: bytearray) -> Iterator[int]:
-    """The numbers of the lines that begin a signal."""
     spanned: set[int] = set()
     end = 0
     for place, line in enumerate(lines):
@@ -200,7 +195,7 @@ def _signal_starts(lines: Sequence[str], outside: bytearray) -> Iterator[int]:
 
 
 def _inside_spans(paragraph: Sequence[str], begin: int) -> set[int]:
-    """The numbers of the lines that begin inside a code span or a comment."""
+    # The numbers of the lines that begin inside a code span or a comment.
     text = "\n".join(paragraph)
     marks = list(_SPAN.finditer(text))
     next_end: dict[str, int] = {}
@@ -225,7 +220,7 @@ def _inside_spans(paragraph: Sequence[str], begin: int) -> set[int]:
 def _read_signal(
     lines: Sequence[str], outside: bytearray, place: int, first: int
 ) -> AgentSignal | None:
-    """The signal that begins at this line; None if it lacks what the protocol asks for."""
+    # None if the signal lacks a required field.
     match = _SIGNAL.fullmatch(lines[place].rstrip())
     assert match is not None
     kind, rest = _KINDS[match[1]], (match[2] or "").strip()
@@ -265,7 +260,7 @@ def _build_signal(kind: SignalKind, line: int, rest: str, block: SignalFields) -
 
 
 def _read_fields(names: Mapping[str, str], lines: Iterable[str]) -> SignalFields:
-    """The fields at the beginning of these lines, up to the first line that is not part of one."""
+    # The fields end at the first line that is not part of one.
     block = SignalFields()
     current = ""
     after_blank = False

@@ -1,4 +1,4 @@
-"""Turn the name of a task into an id that can be part of a path or of a ref name."""
+"""Turn the name of a task into an id that is safe in a path and in a ref name."""
 
 import re
 from hashlib import sha256
@@ -11,7 +11,7 @@ _DIGEST = 10
 
 
 def make_id(name: str) -> str:
-    """The id for a name: `1.1` gives `1-1`. It depends on the name alone, so it is the same in every plan.
+    """Return the id for a name, such as `1-1` for `1.1`; it depends on the name alone.
 
     A name that would lose letters, is too long or is reserved gets a digest, so that two names never share an id.
     """
@@ -27,5 +27,5 @@ def _loses_letters(name: str) -> bool:
 
 
 def normalize_name(name: str) -> str:
-    """The name without emphasis around it, and with single spaces."""
+    """Return the name without emphasis around it and with single spaces."""
     return " ".join(name.strip(" \t*`").split())
