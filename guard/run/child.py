@@ -26,7 +26,6 @@ from guard.errors import WrongUsage
 from guard.system.pipes import Outlet
 from guard.system.process_identity import start_time
 from guard.system.signals import handle_signals
-from guard.system.terminal import Terminal
 
 T = TypeVar("T")
 _CHUNK = 65536
@@ -35,6 +34,40 @@ _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 10.0
 _DRAIN_SECONDS = 1.0
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class Terminal:
+    """The terminal that guard was started on: its own, and lent to an agent that wants to read keys."""
+
+    def __init__(self) -> None:
+        self.lent = False
+
+    @property
+    def is_there(self) -> bool:
+        return os.isatty(0)
+
+    def lend_to_reader(self, pid: int) -> bool:
+        """Lend it to a child that read from the background and was stopped for it; return whether it was lent just now."""
+        if not self.is_there or not hasattr(os, "waitid"):
+            return False
+        with suppress(ChildProcessError):
+            news = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
+            if news is not None and news.si_status in (signal.SIGTTIN, signal.SIGTTOU):
+                _give_terminal(pid)
+                self.lent = True
+                return True
+        return False
+
+    def take_back(self) -> None:
+        if self.lent:
+            _give_terminal(os.getpgrp())
+
+
+def _give_terminal(group: int) -> None:
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    with suppress(OSError):
+        os.tcsetpgrp(0, group)
+    signal.signal(signal.SIGTTOU, before)
 
 
 @dataclass(frozen=True)
