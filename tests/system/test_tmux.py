@@ -192,7 +192,7 @@ os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 try:
-    print(tmux.find("a", {server.socket!r}))
+    print(tmux.find_session("a", {server.socket!r}))
 except tmux.TmuxUnknown as unknown:
     print("unknown:", unknown)
 """
