@@ -1,1 +1,1 @@
-"""The registries of agents: who is active, who has ended, and how guard knows."""
+"""Keep the registries of agents: which agents are active, which have ended, and how guard knows."""

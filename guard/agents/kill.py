@@ -67,7 +67,7 @@ def end_agent(
 
 
 def _find_processes(place: Whereabouts) -> ProcessTree | None:
-    """Return the process tree of the agent, or of the guard that runs it; None if it has ended."""
+    # The guard that runs the agent, if one does, is the root of the tree; None if it has ended.
     pid, start = place.pid, place.pid_start
     if (
         place.keeper_pid is not None
@@ -102,7 +102,7 @@ def _may_signal(pid: int) -> bool:
 def _find_session(
     place: Whereabouts, environ: Mapping[str, str]
 ) -> tuple[tmux.Session, ProcessTree] | None:
-    """Return the recorded session with the processes of its own panes; None if it has ended."""
+    # Only the processes of the session's own panes are the agent's; None if the session has ended.
     name, identity = place.tmux_session, place.tmux_identity
     if name is None:
         return None
@@ -215,7 +215,7 @@ def kill_agent(
 
 
 def _record_earlier_end(guard: Invocation, agent: Agent, reason: str, detail: str) -> AgentReport:
-    """Record the end as detected, because guard killed nothing; the request to kill is logged too."""
+    # The end counts as detected, because guard killed nothing; the request to kill is logged too.
     now = guard.clock.now()
     guard.output.warn(f"it was not killed: {detail}")
     validation = validate_claim(guard, agent, "", now, silent=True)

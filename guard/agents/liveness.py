@@ -218,7 +218,6 @@ def look_at_session(
 
 
 def explain_elsewhere(host: Host | None, here: Host) -> str:
-    """Say why this machine cannot look for an agent of that host."""
     if host is None:
         return "it is not recorded on which host"
     same_boot = host.boot_id is not None and host.boot_id == here.boot_id
@@ -247,7 +246,7 @@ def _look_at_found(session: tmux.Session) -> LivenessLook:
 
 
 def _first_look(place: Whereabouts, session: tmux.Session | None, young: bool) -> LivenessLook:
-    """Look at a session that did not exist yet when the agent was registered."""
+    # The session did not exist yet when the agent was registered.
     if session is None:
         detail = f"tmux session {place.tmux_session} was never seen"
         return LivenessLook("unknown", f"{detail} yet") if young else LivenessLook("ended", detail)

@@ -109,7 +109,7 @@ def _with_liveness(agent: Agent, seen: LivenessLook | None) -> ListedAgent:
 def _look_and_record(
     guard: Invocation, found: Iterable[Agent]
 ) -> dict[tuple[str, str, int], LivenessLook]:
-    """Look at every active agent; record ends, and sessions seen for the first time."""
+    # Ends are recorded, and sessions that are seen for the first time.
     active = [agent for agent in found if agent.status in ACTIVE]
     now = guard.clock.now()
     places = [(agent.whereabouts, seconds_since_placed(agent, guard.clock)) for agent in active]
@@ -196,7 +196,7 @@ def agent_news(guard: Invocation, task_id: str | None, files: Iterable[Path] = (
 
 
 def active_agents(report: AgentsReport) -> list[ListedAgent]:
-    """Return the agents that have not ended, whether or not the other ends could be recorded."""
+    # An end that could not be recorded is an end all the same.
     return [
         agent for agent in report.agents if agent.status in ACTIVE and agent.liveness != "ended"
     ]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AgentUpdate:
-    """What an agent reports of itself, or what is reported of it."""
+    """A report by an agent, or about it."""
 
     task_id: str
     agent_id: str
@@ -67,7 +67,6 @@ def spawn(
     place: Placing | None = None,
     ground: Ground | None = None,
 ) -> "AgentReport":
-    """Register an agent that has been started; refused while an agent of that name is active."""
     with store.change() as change, refuse_invalid_fields():
         before = find_agent(change, task_id, agent_id)
         if before is not None and before.status in ACTIVE:
@@ -147,7 +146,7 @@ def resume_work(store: Store, now: datetime, agent: Agent, place: Placing) -> "A
 
 
 def give_up(store: Store, now: datetime, agent: Agent, why: str) -> None:
-    """Record an error for an active agent that may or may not live; does nothing if the agent changed since."""
+    """Record an error for an active agent that may or may not live; do nothing if the agent changed since."""
     with store.change() as change, refuse_invalid_fields():
         if _is_unchanged(change, agent):
             event = AgentUpdated(**stamp_of(agent, now), status="error", message=why)
@@ -157,7 +156,6 @@ def give_up(store: Store, now: datetime, agent: Agent, why: str) -> None:
 def settle_iteration(
     change: Change, now: datetime, run: str, iteration: int, status: AgentStatus, message: str
 ) -> None:
-    """Record the outcome of a waiting iteration for the agents that wait in it."""
     overall = change.view(GLOBAL_REGISTRY)
     for agent in overall.agents if overall else ():
         if agent.status in ACTIVE and (agent.run, agent.iteration) == (run, iteration):
@@ -173,7 +171,7 @@ def settle_iteration(
 
 
 def record_place(store: Store, now: datetime, agent: Agent, place: Placing) -> None:
-    """Record where an agent runs, unless the agent changed since the caller read it."""
+    # The agent may have changed since the caller read it: then the place is not recorded.
     with store.change() as change, refuse_invalid_fields():
         if _is_unchanged(change, agent):
             change.append(_placed(stamp_of(agent, now), place))
@@ -211,7 +209,7 @@ def record_kill(
 
 
 class AgentStamp(TypedDict):
-    """What every event about an agent has: its time and id, and the incarnation of the agent."""
+    """The fields of every event about an agent: its time and id, and the incarnation of the agent."""
 
     at: datetime
     id: str
@@ -269,7 +267,7 @@ def unknown_agent(task_id: str, agent_id: str) -> Refused:
 
 
 def check_incarnation(agent: Agent, incarnation: int | None) -> int:
-    """Return which incarnation of the agent reports: the newest if None is given."""
+    # Without one, the newest incarnation reports.
     if incarnation is None:
         return agent.incarnation
     if 1 <= incarnation <= agent.incarnation:
@@ -290,7 +288,6 @@ class PendingCounts:
         self._overall = change.fold(GLOBAL_REGISTRY).counts()
 
     def transitions(self, event: StatusEvent, before: Agent | None) -> Iterator[AgentTransitioned]:
-        """Yield the change of status that the event makes, if it makes one."""
         task_id = event.task_id
         task = self._tasks.get(task_id) or self._change.fold(AGENT_REGISTRY, task_id).counts()
         moved = transition(event, new_id(), before, task, self._overall)
@@ -340,7 +337,7 @@ def _claim(
 
 
 def _is_unchanged(change: Change, agent: Agent) -> bool:
-    """Tell whether the agent is still active, in the same incarnation and in the same place."""
+    # Still active, in the same incarnation and in the same place.
     now = find_agent(change, agent.task_id, agent.agent_id)
     return (
         now is not None
@@ -357,7 +354,6 @@ def make_report(
     before: Agent | None,
     validation: CompletionValidation | None = None,
 ) -> "AgentReport":
-    """Return the agent after a change, with all counts."""
     from guard.core.agents.report import AgentReport
 
     registry, overall = change.fold(AGENT_REGISTRY, task_id), change.fold(GLOBAL_REGISTRY)

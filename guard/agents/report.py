@@ -27,7 +27,7 @@ _LONGEST_MESSAGE = 65000
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    """Where an agent runs, as the caller names it; all None if the caller does not."""
+    """The place where an agent runs, as the caller names it; all None if the caller does not."""
 
     tmux_session: str | None = None
     tmux_socket: str | None = None
@@ -42,7 +42,6 @@ _NO_PLACE = PlaceOptions()
 
 
 def require_agent(guard: Invocation, task_id: str, agent_id: str) -> Agent:
-    """Return the agent as the registry has it; refused if there is none."""
     check_id("an agent id", agent_id)
     view = guard.store.view(AGENT_REGISTRY, check_id("a task id", task_id))
     agent = view.agent(agent_id) if view else None
@@ -59,7 +58,6 @@ def spawn_agent(
     message: str = "",
     place: PlaceOptions = _NO_PLACE,
 ) -> AgentReport:
-    """Register an agent, with its place and the state of the repository."""
     from guard.claims.changes import current_ground
 
     message = recordable_message(guard, message)
@@ -83,7 +81,7 @@ def update_agent(
     *,
     strict: bool = False,
 ) -> AgentReport:
-    """Record a report; a claim of completion is validated first."""
+    # A claim of completion is validated first.
     now, validation = guard.clock.now(), None
     task_id, agent_id = update.task_id, update.agent_id
     message = recordable_message(guard, update.message)
@@ -138,7 +136,6 @@ def run_tests(
     timeout: float | None = None,
     incarnation: int | None = None,
 ) -> AgentReport:
-    """Run a test command and record how it ended."""
     newest = require_agent(guard, task_id, agent_id).incarnation
     given = _reporting_incarnation(guard, task_id, agent_id, incarnation)
     begun = time.monotonic()
@@ -165,7 +162,6 @@ def run_tests(
 def _change_of(
     guard: Invocation, task_id: str, agent_id: str, incarnation: int | None
 ) -> Iterator[tuple[Change, Agent, registry.AgentStamp]]:
-    """Open a change about one agent; yields it with the agent and the stamp for one event."""
     now = guard.clock.now()
     with guard.writable_store.change() as change, registry.refuse_invalid_fields():
         before = registry.require_agent(change, task_id, agent_id)
@@ -174,14 +170,14 @@ def _change_of(
 
 
 def _is_new(guard: Invocation) -> bool:
-    """Tell whether there is no workspace yet; a report of an unregistered agent must not create one."""
+    # A report of an unregistered agent must not create a workspace.
     return not guard.workspace.path.exists()
 
 
 def _reporting_incarnation(
     guard: Invocation, task_id: str, agent_id: str, incarnation: int | None
 ) -> int | None:
-    """Return the given incarnation, or the one that the agent's starter put into the environment; None for the newest."""
+    # The agent's starter put its incarnation into the environment; None stands for the newest.
     if incarnation is not None:
         return incarnation
     text = guard.environ.get("GUARD_AGENT_INCARNATION", "")
@@ -206,7 +202,7 @@ def recordable_message(guard: Invocation, message: str) -> str:
 
 
 def _find_place(guard: Invocation, place: PlaceOptions, agent: Agent | None) -> Placing | None:
-    """Locate the agent; what the caller does not name stays as recorded on this host."""
+    # An option that the caller does not give stays as recorded on this host.
     if not place.is_given:
         if place.tmux_socket is not None:
             raise WrongUsage(
