@@ -67,7 +67,7 @@ def end_agent(
 
 
 def _find_processes(place: Whereabouts) -> ProcessTree | None:
-    # The guard that runs the agent, if one does, is the root of the tree; None if it has ended.
+    # The root is the guard that runs the agent, if that lives, or else the agent; None if it has ended.
     pid, start = place.pid, place.pid_start
     if (
         place.keeper_pid is not None

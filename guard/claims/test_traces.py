@@ -39,7 +39,7 @@ class CacheFile(NamedTuple):
 
 
 def read_pytest_cache(folder: Path, since: float) -> CacheFile | None:
-    """Return the last pytest run. Each run writes the list of known tests, but the failures only if they changed."""
+    # Each run writes the list of known tests, but the failures only if they changed.
     cache = folder / PYTEST / "v" / "cache"
     found = None if _leads_elsewhere(folder, cache) else list_folder(cache, _MOST_ENTRIES)
     files = found.files if found else {}
@@ -64,7 +64,7 @@ def _leads_elsewhere(folder: Path, inner: Path) -> bool:
 
 
 def find_cargo_tests(folder: Path) -> Iterator[CacheFile]:
-    """Find the test programs that cargo built in a folder; cargo does not record whether they were run."""
+    # Cargo builds the test programs, but does not record whether they were run.
     # `cargo check` builds no program, and a second run of the same code writes nothing.
     programs = list_folder(folder / "deps", _MOST_ENTRIES)
     built = {
@@ -85,7 +85,7 @@ def _is_test_unit(unit: Path) -> bool:
 
 
 def find_jest_caches(temporary: Path, root: Path) -> Iterator[CacheFile]:
-    """Find jest's runs of tests below `root` in its default cache folder."""
+    # Jest's default cache folder lies in the temporary folder.
     found = list_folder(temporary / f"jest_{_in_base_36(os.getuid())}", _MOST_ENTRIES)
     below = os.path.realpath(root) + os.sep
     for name, status in found.files.items() if found else ():
@@ -158,7 +158,6 @@ def _folders_to_enter(listing: FolderListing) -> Iterable[str]:
 
 
 def _combine(traces: list[_Trace]) -> TestRun:
-    """Combine the files of one tool in one folder into one run."""
     first, said = traces[0], {trace.seen.result.passed for trace in traces}
     passed = False if False in said else None if None in said else True
     details = dict.fromkeys(
@@ -182,7 +181,7 @@ class _TraceSearch:
         return self.since <= trace.seen.at <= self.until
 
     def traces(self, listing: FolderListing) -> Iterator[_Trace]:
-        """Yield the traces in one folder; older files are not read."""
+        # Older files are not read.
         folder = listing.folder
         for name, status in listing.files.items():
             source = self._source(folder, name) if status.st_mtime >= self.since else None
@@ -196,7 +195,7 @@ class _TraceSearch:
             yield self._trace("cargo", folder, seen)
 
     def _source(self, folder: Path, name: str) -> TestSource | None:
-        """Return the tool that writes files of this name, or None if the file is tracked."""
+        # None if the file is tracked, or no tool writes files of this name.
         is_report = name.endswith(".xml") and not _REPORTS.isdisjoint(self._relative(folder).parts)
         found: TestSource | None = (
             "coverage"

@@ -51,7 +51,7 @@ def validate_claim(
 
 @dataclass(frozen=True)
 class _Measurement:
-    """What the work tree and git show; `unmeasured` is the reason if they could not be asked."""
+    """The measurements of the work tree and of git; `unmeasured` is the reason if they could not be asked."""
 
     changes: WorkSinceBaseline | None = None
     unmeasured: str | None = None
@@ -100,7 +100,7 @@ def _find_repository(guard: Invocation, baseline: AgentBaseline) -> Repository:
 
 
 def _known_tests(agent: Agent, traces: tuple[TestRun, ...] | None) -> tuple[TestRun, ...] | None:
-    """Return all known test runs; a run under guard counts even if guard could not look for traces."""
+    # A run under guard counts even if guard could not look for traces.
     last = agent.last_test
     if last is None:
         return traces
