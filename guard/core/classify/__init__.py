@@ -1,4 +1,4 @@
-"""Classify an agent's output and exit status; the readers of the formats are loaded when they are first used."""
+"""Classify an agent's output and exit status; the readers of the formats are loaded on first use."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 def make_reader(agent: str | None) -> "OutputReader":
-    """A reader for an agent's output; with None the first lines show which agent it is."""
+    """Return a reader for an agent's output; with None, the reader recognises the agent by its first events."""
     from guard.core.classify.stream_reader import choose_reader
 
     return choose_reader(agent)

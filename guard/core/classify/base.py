@@ -1,4 +1,4 @@
-"""The base of the readers of agents' JSON events."""
+"""The base class of the readers of agents' JSON events."""
 
 import re
 from abc import ABC, abstractmethod
@@ -18,14 +18,14 @@ class StreamEnd:
     """How a stream of events ended."""
 
     finished: bool
-    """Whether the last turn came to its end, well or badly."""
+    """Whether the last turn ended, well or badly."""
     trouble: ReportedError | None = None
     message: str = ""
-    """The agent's last own words."""
+    """The agent's last message."""
     asked: bool = False
-    """Whether the last thing that it did was to put a question to a person."""
+    """Whether the agent's last action was to ask a person a question."""
     helpless: bool = False
-    """Whether every tool that it tried was denied."""
+    """Whether every tool that the agent tried was denied."""
     killed: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     cost: float | None = None
@@ -33,32 +33,32 @@ class StreamEnd:
 
 @dataclass(frozen=True)
 class StderrEnd:
-    """The end of standard error, and how the program ended."""
+    """The end of standard error, and the exit code."""
 
     data: bytes
     exit_code: int | None
     announced: bool
-    """Whether a session was named there."""
+    """Whether standard error names a session."""
     latest: bytes
-    """What of it came after the last of standard output."""
+    """The part of `data` that came after the last standard output."""
 
 
 class Format(ABC):
-    """Reads the events of one agent, one after the other."""
+    """Reads the events of one agent in their order."""
 
     name: ClassVar[str]
     wanted: ClassVar[re.Pattern[bytes]]
-    """What a line has to contain to be worth parsing."""
+    """Only lines that match this are parsed."""
     exit_codes: ClassVar[Mapping[int, ErrorMeaning]] = {}
-    """Exit codes that have a meaning with this agent."""
+    """The meaning of exit codes that this agent defines."""
     announced: ClassVar[re.Pattern[bytes] | None] = None
-    """The line at the beginning of standard error that names the session, for programs that print one."""
+    """The line at the beginning of standard error that names the session, if the program prints one."""
     signed: ClassVar[re.Pattern[bytes] | None] = None
-    """The line at the end of standard error that names the session, for programs that print one."""
+    """The line at the end of standard error that names the session, if the program prints one."""
     last_words: ClassVar[Mapping[str, ErrorMeaning]] = {}
-    """Last lines of plain text by which the program says that it failed, whatever its exit code."""
+    """Last lines of plain text that report a failure, whatever the exit code is."""
     fails_on_stderr: ClassVar[bool] = False
-    """Whether a failure is a document at the end of standard error."""
+    """Whether the program reports a failure as a JSON document at the end of standard error."""
 
     def __init__(self) -> None:
         self.session: str | None = None
@@ -86,19 +86,18 @@ class Format(ABC):
 
     @abstractmethod
     def ending(self) -> StreamEnd:
-        """The end of the stream, when there are no more events."""
+        """Return how the stream ended; called after the last event."""
 
     @staticmethod
     def own_errors(errors: StderrEnd) -> list[str]:
-        """The last lines of standard error that are the program's own."""
+        """Return the last lines of standard error that the program itself wrote, not a command that it ran."""
         return error_lines(errors.data)
 
     def remember_session(self, session: object) -> None:
-        """Keep the session's id if it is a valid one: it becomes an argument of a command."""
+        """Keep a valid session id; others are dropped, because the id becomes an argument of a command."""
         if isinstance(session, str) and is_id(session):
             self.session = session
 
 
 def type_pattern(*types: str) -> re.Pattern[bytes]:
-    """A pattern for lines that contain an object of one of these types."""
     return re.compile(rb'"type"\s*:\s*"(?:%s)"' % "|".join(types).encode())

@@ -1,8 +1,4 @@
-"""Read the events of Claude Code and Qwen Code: `json` and `stream-json`.
-
-`subtype: success` proves nothing: an API error has it too. There can be several results, of which the last decides, and a
-result that is followed by more of the agent's own words is not the last. Events of subagents do not count for the session.
-"""
+"""Read the events of Claude Code and Qwen Code: `json` and `stream-json`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,20 +25,23 @@ _QUESTION_TOOLS = ("AskUserQuestion", "ask_user_question")
 _MOST_TOOLS = 10_000
 
 
+# `subtype: success` proves nothing, because an API error has it too. A stream can have several results; the last one decides,
+# and a result that is followed by another message of the agent is not the last. Events of subagents do not count for the
+# session.
 class ClaudeFormat(Format):
     name = "claude"
     wanted = type_pattern("result", "assistant", "system", "rate_limit_event")
     last_words = {"Execution error": ErrorMeaning("crash", "error_during_execution")}
     stream: ClassVar[type[ClaudeStream]] = ClaudeStream
-    """Reads what its events tell of helpers."""
+    """Reads from the events which helpers the agent has."""
 
     def __init__(self) -> None:
         super().__init__()
         self._result: Event | None = None
         self._synthetic: ReportedError | None = None
-        """What the program itself said in the agent's place, last."""
+        """The last error that the program reported as a message of the agent."""
         self._retry: ReportedError | None = None
-        """Why the program is about to try again, since the agent spoke last."""
+        """Why the program retries; None after a message of the agent."""
         self._message = ""
         self._last_tool: str | None = None
         self._tools: set[str] = set()
@@ -95,10 +94,8 @@ class ClaudeFormat(Format):
                     self._tools.add(word_in(block.get("id")))
 
     def _take_limit(self, info: Event) -> None:
-        """Overage that is refused while none is used is the normal state of things, so only the main status counts.
-
-        Where overage is used, the main limit is refused all the time, and the work goes on.
-        """
+        # Only the main status counts: overage is normally refused while none is used. While overage is used, the main limit
+        # is refused all the time and the work continues.
         is_paid = info.get("isUsingOverage") is True or info.get("overageInUse") is True
         self._is_refused = info.get("status") in _REFUSED and not is_paid
         windows = part_of(info, "unifiedWindows").values()
@@ -150,7 +147,7 @@ class ClaudeFormat(Format):
         return made_up and replace(made_up, resets=(*self._resets, *made_up.resets))
 
     def _waited(self) -> ReportedError | None:
-        """It was ended while it waited for a limit to end, or for the service to answer."""
+        # The program was ended while it waited for the end of a limit or for the service.
         if self._is_refused:
             return ReportedError("limited", "usage_limit", resets=self._resets)
         return self._retry if self._retry and self._retry.outcome != "crash" else None
@@ -178,7 +175,7 @@ def _is_envelope(event: Event) -> bool:
 
 
 def _said_instead(event: Event, message: Event, text: str) -> ReportedError | None:
-    """The error for which the program made up this message, if it did."""
+    # The program made up this message to report an error.
     marked = event.get("is_api_error_message") or event.get("isApiErrorMessage")
     if not (marked or event.get("error") or (_is_free(message) and _is_known(text))):
         return None
@@ -189,13 +186,13 @@ def _said_instead(event: Event, message: Event, text: str) -> ReportedError | No
 
 
 def _disguised(result: Event, text: str) -> ReportedError | None:
-    """A limit that came as a success which cost nothing."""
+    # A limit can be reported as a success that cost nothing.
     meaning = error_meaning(text) if _is_free(result) and _is_known(text) else None
     return ReportedError(*meaning, text) if meaning else None
 
 
 def _is_known(text: str) -> bool:
-    """Whether its first line is a known sentence; below it may stand what a person can do."""
+    # The first line is the known sentence; lines below it may say what a person can do.
     return is_known_failure(text.partition("\n")[0])
 
 
@@ -220,7 +217,6 @@ def _error_text(result: Event) -> str:
 
 
 def _word(result: Event) -> str:
-    """What the program calls the failure, if it is a word."""
     for name in ("terminal_reason", "subtype"):
         word = word_in(result.get(name))
         if word.isidentifier() and word not in ("success", "completed"):

@@ -1,12 +1,4 @@
-"""Read the events of `codex exec --json`.
-
-An `error` event is a notice (`Reconnecting...`) and an item of type `error` a warning; only the end of a turn decides. When the
-main turn ends, Codex kills the subagents and terminals that still run.
-
-Without `--json` the prompt, the commands and their output go to standard error, below a head that names the session. Nothing
-marks where a command's output ends, so of all that only the line with which Codex itself gives up is its own: `ERROR: ...`,
-mostly twice, at the very end of a run that was not killed.
-"""
+"""Read the events of `codex exec --json`."""
 
 import re
 
@@ -22,6 +14,8 @@ _TOKENS = re.compile(rb"tokens used\r?\n[\d,.]+\s*\Z")
 _ERROR = b"\nERROR: "
 
 
+# An `error` event is a notice (`Reconnecting...`) and an item of type `error` a warning; only the end of a turn decides. When
+# the main turn ends, Codex kills the subagents and terminals that still run.
 class CodexFormat(Format):
     name = "codex"
     wanted = type_pattern(
@@ -87,7 +81,7 @@ class CodexFormat(Format):
         )
 
     def _cut_off(self) -> ReportedError | None:
-        """The last notice of a turn that never ended, if it says something."""
+        # The last notice explains a turn that never ended, if its meaning is known.
         found = make_error(self._notice) if self._notice and not self._is_over else None
         return found if found and found.outcome != "crash" else None
 
@@ -97,7 +91,9 @@ def _message_in(event: Event) -> str:
 
 
 def _closing_error(data: bytes) -> list[str]:
-    """The error at the end of standard error: one line, or several if they stand there twice."""
+    # Without `--json` the prompt, the commands and their output go to standard error, below a head that names the session.
+    # Nothing marks where a command's output ends, so only the line with which Codex gives up counts as its own: `ERROR: ...`,
+    # mostly twice, at the very end of a run that was not killed. An error of several lines counts only if it is there twice.
     text = b"\n" + _TOKENS.sub(b"", data).strip()
     before, mark, said = text.rpartition(_ERROR)
     if not mark or (b"\n" in said and not before.endswith(mark + said)):

@@ -1,9 +1,4 @@
-"""Decide the outcome of a session from its last events, its last lines and its exit status.
-
-An error that has a name comes first, then denied tools, then failures without a name; any other session ended well, perhaps
-with a question. Background work that was killed outweighs an end that has no remedy of its own: the agent still has to wait
-for a limit, the user still has to log in, and the work that was killed is listed beside it.
-"""
+"""Decide the outcome of a session from its last events, its last lines and its exit status."""
 
 import re
 from dataclasses import replace
@@ -35,8 +30,8 @@ _OUTWEIGHED: frozenset[Outcome] = frozenset({"ok", "question", "denied", "crash"
 _DROPPED = re.compile(r"[\d/\\]")
 _WORD = re.compile(r"[^\W\d]+(?:['_-][^\W\d]+)*")
 
-# A question that is not one stops a run, one that is missed costs a probe: in doubt it is none. Courtesies and offers at the
-# end of finished work are none, and neither is an offer to commit: guard saves work without being asked.
+# A false question stops a run, and a missed one costs only a probe, so a doubtful sentence is no question. Courtesies and
+# offers at the end of finished work are no questions, nor is an offer to commit: guard saves work without being asked.
 _TAIL = 3000
 _ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)]|\(?[a-zA-Z][.)])\s+\S")
 _SENTENCES = re.compile(r"(?<=[.!?])[\"'*_)\]]*\s+")
@@ -75,13 +70,16 @@ _PERMISSION = re.compile(
 )
 
 
+# An error that has a name comes first, then denied tools, then failures without a name; any other session ended well, perhaps
+# with a question. Killed background work outweighs an outcome without a remedy of its own. It does not outweigh a limit that
+# the agent must wait for or a login that the user must repeat; then the killed work is listed beside it.
 def decide_outcome(
     ending: StreamEnd,
     written: ReportedError | None,
     exit_code: int | None,
     exit_meaning: ErrorMeaning | None,
 ) -> ReportedError:
-    """The outcome with its reason and the text that it rests on."""
+    """Return the outcome with its reason and the text that proves it."""
     found = _decide_outcome(ending, written, exit_code, exit_meaning)
     if ending.killed and found.outcome in _OUTWEIGHED:
         return ReportedError("interrupted", "background_work", " ".join(ending.killed[:3]))
@@ -130,7 +128,7 @@ def _crash_reason(reported: ReportedError | None, exit_code: int | None) -> str:
 
 
 def _signal(exit_code: int) -> str | None:
-    """The name of the signal that ended the process, or the shell around it."""
+    # A shell reports the signal that ended its child as 128 plus the number.
     if exit_code < 0:
         return _SIGNALS.get(-exit_code, f"signal_{-exit_code}")
     return _SIGNALS.get(exit_code - 128)
@@ -160,7 +158,7 @@ def make_classification(
 
 
 def _retry_at(found: ReportedError, now: datetime) -> datetime | None:
-    # Fields count before text, and of several limits the one that ends last.
+    # Fields count before text; of several limits, the one that ends last counts.
     if found.outcome not in ("limited", "transient"):
         return None
     limited = found.outcome == "limited"
@@ -172,7 +170,7 @@ def _retry_at(found: ReportedError, now: datetime) -> datetime | None:
 
 
 def fingerprint(found: ReportedError) -> str:
-    """The words of an error without numbers, paths and ids: the same for the same error."""
+    """Return the words of an error without numbers, paths and ids, so that the same error gives the same text."""
     kept = [token for token in found.text[:4000].split() if not _DROPPED.search(token)]
     words = [word.lower() for word in _WORD.findall(" ".join(kept)) if len(word) <= 30]
     return shorten_line(f"{found.outcome}: {' '.join(words) or found.reason}", 200)
@@ -189,12 +187,12 @@ def is_question(message: str) -> bool:
 
 
 def is_permission_request(message: str) -> bool:
-    """Tell whether the end of the message speaks of permissions that are missing."""
+    """Tell whether the end of the message says that permissions are missing."""
     return _PERMISSION.search(message[-_TAIL:]) is not None
 
 
 def _last_sentence(message: str) -> str:
-    """The last sentence in the agent's own words, before a list of choices; none if the end is code or a quotation."""
+    # The sentence before a list of choices counts; there is none if the message ends with code or a quotation.
     lines = [line for line in message[-_TAIL:].splitlines() if line.strip()]
     choices = 0
     while lines and choices < 12 and _ITEM.match(lines[-1]):

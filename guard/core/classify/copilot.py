@@ -1,7 +1,4 @@
-"""Read the events of `copilot --output-format json`; its closing line has an exit code and no text.
-
-Without JSON a summary on standard error closes the run, and names the session.
-"""
+"""Read the events of `copilot --output-format json`; its closing line has an exit code and no text."""
 
 import re
 
@@ -33,7 +30,7 @@ class CopilotFormat(Format):
         self._result: Event | None = None
         self._trouble: ReportedError | None = None
         self._notice: ReportedError | None = None
-        """Why the program is about to try again, since the agent spoke last."""
+        """Why the program retries; None after a message of the agent."""
         self._message = ""
         self._tools: dict[str, str] = {}
         self._denied: list[str] = []
@@ -56,6 +53,7 @@ class CopilotFormat(Format):
 
     @staticmethod
     def own_errors(errors: StderrEnd) -> list[str]:
+        # Without JSON, a summary on standard error closes the run and names the session.
         return error_lines(_SUMMARY.split(errors.data)[0])
 
     def take(self, event: Event) -> None:
@@ -94,7 +92,7 @@ class CopilotFormat(Format):
             self._denied.append(name)
 
     def ending(self) -> StreamEnd:
-        """A subagent that was under way when the turn was cut off is not background work; one that outlived it is."""
+        # A subagent that ran when the turn was cut off is no background work; one that outlived its turn is.
         code = (self._result or {}).get("exitCode")
         failed = isinstance(code, int) and code != 0
         notice = self._notice if failed or self._result is None else None

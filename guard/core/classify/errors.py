@@ -1,10 +1,4 @@
-"""Tell what an error means, by its HTTP status, its code word or its text.
-
-Only what the agent's own program said is judged here: a result, an error event, an error line; never a tool's output.
-
-An account without credit is `auth`, not `limited`: waiting brings no money, a person does. A plain 500 is `crash`, not
-`transient`: it may happen every time, and then its fingerprint has to count.
-"""
+"""Find the meaning of an error by its HTTP status, its code word or its text."""
 
 import re
 from dataclasses import dataclass
@@ -28,9 +22,9 @@ class ReportedError:
     reason: str
     text: str = ""
     resets: tuple[float, ...] = ()
-    """When the limit ends, in seconds since the epoch, where a field says so."""
+    """When the limit ends, in seconds since the epoch, if a field of the event has it."""
     delay: float | None = None
-    """In how many seconds to try again, where a field says so."""
+    """In how many seconds to try again, if a field of the event has it."""
 
 
 _AUTH = ErrorMeaning("auth", "not_logged_in")
@@ -93,7 +87,7 @@ CODES: dict[str, ErrorMeaning] = {
     "usage_limit_reached": _LIMIT,
     "verification_required": _AUTH,
 }
-"""Words by which the programs name their own errors, in lower case."""
+"""The programs' own code words for errors, in lower case."""
 
 
 def _make_rule(meaning: ErrorMeaning, *patterns: str) -> tuple[ErrorMeaning, re.Pattern[str]]:
@@ -190,8 +184,12 @@ _STATUS = re.compile(
 )
 
 
+# Callers pass only what the agent's program itself reported (a result, an error event, an error line), never a tool's output.
+#
+# An account without credit is `auth` and not `limited`, because waiting does not help: a person has to pay. A plain 500 is
+# `crash` and not `transient`: it may happen every time, and then its fingerprint has to count.
 def error_meaning(text: str, status: int | None = None, *codes: object) -> ErrorMeaning | None:
-    """The meaning of an error by its code words, then its status, then its text; None if nothing is recognised."""
+    """Return the meaning of an error; None if neither status, code words nor text is known."""
     text = text[:LONGEST_TEXT]
     status = status or _find_status(text)
     if status in _SURE_STATUSES:
@@ -230,6 +228,6 @@ def make_error(
     resets: tuple[float, ...] = (),
     delay: float | None = None,
 ) -> ReportedError:
-    """The error with its meaning; a crash if nothing in it is recognised."""
+    """Return the error with its meaning; a crash if nothing in it is known."""
     outcome, reason = error_meaning(text, status, *codes) or ErrorMeaning("crash", otherwise)
     return ReportedError(outcome, reason, text[:LONGEST_TEXT], resets, delay)

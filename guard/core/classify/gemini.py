@@ -1,8 +1,4 @@
-"""Read the events of Gemini CLI: `json` and `stream-json`.
-
-Its exit code is the HTTP status modulo 256. With `-o json` an error is an object on standard error, and standard output is
-empty.
-"""
+"""Read the events of Gemini CLI: `json` and `stream-json`."""
 
 import re
 from collections.abc import Mapping
@@ -19,6 +15,7 @@ _HTTP = (401, 403, 429, 500, 502, 503, 504, 529)
 
 
 def _exit_codes() -> dict[int, ErrorMeaning]:
+    # The exit code is the HTTP status modulo 256.
     meanings = {status % 256: error_meaning("", status) for status in _HTTP}
     return {
         41: ErrorMeaning("auth", "not_logged_in"),
@@ -43,7 +40,7 @@ class GeminiFormat(Format):
         self._notice: ReportedError | None = None
         self._message = ""
         self._goes_on = False
-        """Whether the next piece of a message continues the last."""
+        """Whether the next piece belongs to the same message."""
 
     @staticmethod
     def is_recognised(event: Event) -> bool:
@@ -57,10 +54,8 @@ class GeminiFormat(Format):
 
     @staticmethod
     def own_errors(errors: StderrEnd) -> list[str]:
-        """Without JSON the status of a failure stands in a stack trace, and the last line says nothing.
-
-        An attempt that failed is of no interest if there was output after it.
-        """
+        # Without JSON the status of a failure is in a stack trace, and the last line has no information. A failed attempt
+        # does not count if output followed it.
         latest = error_lines(errors.latest)
         known = error_lines(errors.data)
         own = [line for line in known if line in latest or not _ATTEMPT.match(line)]
@@ -112,7 +107,7 @@ class GeminiFormat(Format):
 
 
 def _is_document(event: Event) -> bool:
-    """What `-o json` prints: an answer, or an error with its type."""
+    # `-o json` prints one document: an answer, or on standard error an error with its type; standard output is then empty.
     if "type" in event or "session_id" not in event:
         return False
     error = part_of(event, "error")

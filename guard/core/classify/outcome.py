@@ -1,4 +1,4 @@
-"""The outcomes of a session, what each means, which status follows; and the report of `guard classify`."""
+"""The outcomes of a session, their meaning and status, and the report of `guard classify`."""
 
 from typing import Annotated, Literal
 
@@ -82,12 +82,12 @@ class Classification(Frozen):
 
 
 def status_of(outcome: Outcome) -> Status | None:
-    """The status that follows from an outcome alone; None where the check has to look further."""
+    """Return the status that follows from the outcome alone; None if the check has to look further."""
     return _STATUSES.get(outcome)
 
 
 def shorten_line(text: str, length: int = _LINE_LENGTH) -> str:
-    """The beginning of a text from outside, as one line without control characters."""
+    """Return the beginning of a text from outside as one line without control characters."""
     flat = visible(" ".join(text[: 4 * length].split()))
     return flat if len(flat) <= length else f"{flat[: length - 1]}…"
 

@@ -1,9 +1,4 @@
-"""Find errors in plain text: the sentences by which agents end when they print no JSON, and error lines near the end.
-
-Prose that speaks of limits and errors is no error, so a line counts only if it begins as one: a sentence that the programs are
-known to print, or an error prefix. After a good exit only the very last line counts, and only a known sentence that is
-whole. Indented, quoted, listed and fenced lines never count.
-"""
+"""Find errors in plain text: known closing sentences of agents, and error lines near the end."""
 
 import re
 from collections import deque
@@ -23,7 +18,7 @@ _RESET = (
 )
 _MORE = r"(?:\s+[·∙•]\s.*|[.!]?)"
 _HINT = re.compile(r"/[a-z-]+(?: or /[a-z-]+)? to \w")
-"""What a person can do, below the sentence that says why."""
+"""A line that says what a person can do, below the sentence with the error."""
 _KNOWN = re.compile(
     rf"you've (?:hit|reached) your (?:[\w'-]+ ){{0,4}}limit{_RESET}"
     rf"|(?:claude (?:ai )?)?(?:[\w-]+ ){{0,2}}(?:usage|session|weekly|opus|sonnet|hour)(?: \w+)? limit reached{_RESET}"
@@ -55,7 +50,7 @@ _ERROR = re.compile(
 
 
 class Tail:
-    """The last lines of a text, and which of them stood in a fenced block."""
+    """The last lines of a text, and which of them are in a fenced block."""
 
     def __init__(self) -> None:
         self._lines: deque[tuple[bytes, int]] = deque(maxlen=_KEPT_LINES)
@@ -77,12 +72,12 @@ class Tail:
 
     @property
     def is_announcing(self) -> bool:
-        # After a colon the next line may be quoted.
+        # After a colon the next line may be a quotation.
         return bool(self._lines) and self._lines[-1][0].rstrip().endswith(b":")
 
     @property
     def last(self) -> str:
-        """The last line; empty if it stands in a fenced block."""
+        """Return the last line; empty if it is in a fenced block."""
         return "" if self.is_empty or self.is_fenced else _visible_text(self._lines[-1][0])
 
     @property
@@ -90,7 +85,7 @@ class Tail:
         return "\n".join(_visible_text(line) for line, _ in self._lines)
 
     def own_lines(self, *, cut_off: bool) -> list[str]:
-        """The lines that are the program's own. If the text was cut off, a fence that was never closed hides none."""
+        """Return the lines that the program itself wrote; if the text was cut off, an unclosed fence hides none."""
         unclosed = self._fences if cut_off and self._fences % 2 else -1
         shown = [
             _visible_text(line)
@@ -101,21 +96,24 @@ class Tail:
 
 
 def _visible_text(line: bytes) -> str:
-    """The line as a terminal would show it: without escapes, and without what a carriage return overwrites."""
+    # The line as a terminal shows it: without escapes, and without text that a carriage return overwrites.
     text = _ESCAPES.sub("", line.decode(errors="replace")).replace("\x00", "").rstrip()
     return text.rpartition("\r")[2][:LONGEST_TEXT]
 
 
 def error_lines(data: bytes) -> list[str]:
-    """The last lines of standard error that are the program's own."""
+    """Return the last lines of standard error that the program itself wrote."""
     tail = Tail()
     for line in data.split(b"\n"):
         tail.add(line)
     return tail.own_lines(cut_off=True)[-_LAST_ERRORS:]
 
 
+# Prose about limits and errors is no error. So a line counts only if it begins as one: with a sentence that the programs are
+# known to print, or with an error prefix. After a good exit only the very last line counts, and only if it is a whole known
+# sentence. Indented, quoted, listed and fenced lines never count.
 def find_error(tail: Tail, errors: list[str], exit_code: int | None) -> ReportedError | None:
-    """The error that the last lines of both outputs report; None without one."""
+    """Return the error that the last lines of both outputs report, or None."""
     last = tail.own_lines(cut_off=bool(exit_code))[-_LAST_LINES:]
     while last and _HINT.match(last[-1]):
         last.pop()
@@ -132,7 +130,7 @@ def find_error(tail: Tail, errors: list[str], exit_code: int | None) -> Reported
 
 
 def is_known_failure(line: str) -> bool:
-    """Tell whether the line is a whole sentence by which a program says that it cannot go on."""
+    """Tell whether the line is a whole sentence with which a program reports that it cannot continue."""
     return _KNOWN.fullmatch(_straighten_quotes(line)) is not None
 
 

@@ -1,11 +1,4 @@
-"""Read from the text of a message when a limit ends.
-
-A time never comes out earlier than the one that was meant. A time of day is its next occurrence, a day without a time is
-that day's end, and of several times the latest counts. A time without a zone is read in the zone of `now`: programs print
-local time, so the caller gives `now` in the zone of this machine. A zone that cannot be looked up, and an offset or a day
-that follows the time, give no time at all: a loop that backs off by itself does less harm than one that trusts a time that
-may be half a day wrong. The same holds for times more than eight days away: no limit lasts that long.
-"""
+"""Read from the text of a message when a limit ends."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +6,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 _FARTHEST = timedelta(days=8)
 _GRACE = timedelta(minutes=2)
-"""A time of day that has just passed is not tomorrow's: messages leave out the seconds, and reading takes some."""
+"""A time of day that has just passed is not tomorrow's: messages omit seconds, and reading takes a moment."""
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -34,7 +27,7 @@ _UNREAD = re.compile(
     rf"|,?\s+(?:on\s+)?(?:(?:{_MONTH})[a-z]*\.?\s+\d|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:{_MONTH}))",
     re.IGNORECASE,
 )
-"""What changes the meaning of the time before it: a zone, an offset, a day."""
+"""Text that changes the meaning of the time before it: a zone, an offset, a day."""
 _MOMENT = re.compile(rf"{_LEAD}{_DATE}(?:,?\s*(?:at\s+)?{_CLOCK})?{_ZONE}", re.IGNORECASE)
 _ISO = re.compile(
     r"(?:reset|again|retry|until)\D{0,40}(20\d\d-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?"
@@ -54,15 +47,22 @@ _AMOUNT = re.compile(
 _ZONE_NAME = re.compile(r"[A-Za-z]{1,14}(?:/[A-Za-z0-9_+-]{1,30}){0,2}")
 
 
+# The result is never earlier than the time that was meant. A time of day is its next occurrence, a day without a time is that
+# day's end, and of several times the latest counts. A time without a zone is read in the zone of `now`: programs print local
+# time, so the caller gives `now` in the zone of this machine.
+#
+# An unknown zone, and an offset or a day after the time, give no time at all: a loop that backs off by itself does less harm
+# than one that trusts a time that may be half a day wrong. For the same reason times more than eight days away are dropped:
+# no limit lasts that long.
 def reset_time(text: str, now: datetime) -> datetime | None:
-    """The latest time, in UTC, that the message names for the end of the limit."""
+    """Return the latest time, in UTC, that the message gives for the end of the limit."""
     text = " ".join(text[:4000].split())
     found = [*_epochs(text), *_iso_times(text, now), *_durations(text, now), *_moments(text, now)]
     return max((moment for moment in found if _is_likely(moment, now)), default=None)
 
 
 def time_from_epoch(seconds: float, now: datetime) -> datetime | None:
-    """The time for seconds or milliseconds since 1970."""
+    """Return the time of seconds or milliseconds since 1970; None if it is more than eight days away."""
     seconds = seconds / 1000 if seconds > 1e11 else seconds
     if not 0 < seconds < 1e11:
         return None
@@ -77,7 +77,7 @@ def time_after(seconds: float, now: datetime) -> datetime | None:
 
 
 def duration_seconds(text: str) -> float | None:
-    """The length of a duration such as `2 hours 5 minutes`, `12h34m16s` or `34.07s`."""
+    """Return the seconds of a duration such as `2 hours 5 minutes`, `12h34m16s` or `34.07s`."""
     amounts = list(_AMOUNT.finditer(text))
     if not amounts:
         return None
@@ -127,7 +127,6 @@ def _moments(text: str, now: datetime) -> Iterator[datetime]:
 
 
 def _moment(found: re.Match[str], now: datetime) -> datetime | None:
-    """The time in a match, in the zone of `now`."""
     clock, recent = _clock(found), now - _GRACE
     try:
         day = _day(found, now)
@@ -142,7 +141,7 @@ def _moment(found: re.Match[str], now: datetime) -> datetime | None:
 
 
 def _clock(found: re.Match[str]) -> tuple[int, int] | None:
-    """Hour and minute; a bare number is no time."""
+    # A bare number is no time.
     if found["hour"] is None or (found["half"] is None and found["minute"] is None):
         return None
     hour, minute, half = (
@@ -156,7 +155,7 @@ def _clock(found: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _day(found: re.Match[str], now: datetime) -> datetime | None:
-    """The first moment of the day that is named; without a year, of the nearest such day."""
+    # The beginning of the named day; without a year, of the nearest such day.
     midnight = _midnight(now)
     if found["month"]:
         month, day = _MONTHS.index(found["month"].lower()) + 1, int(found["day"])
@@ -175,7 +174,7 @@ def _midnight(now: datetime) -> datetime:
 
 
 def _zone(name: str) -> tzinfo | None:
-    # The name comes from outside, and becomes part of a path.
+    # The name comes from outside and becomes part of a path.
     if name.upper() in ("UTC", "GMT", "Z"):
         return UTC
     if not _ZONE_NAME.fullmatch(name) or name.startswith(("posix", "right")):

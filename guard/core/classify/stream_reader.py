@@ -1,14 +1,4 @@
-"""Read an agent's output while it is printed, in bounded memory, and classify it at the end.
-
-The format is the named agent's, or the first that recognises an event. Until then, and for lines that are no events, the rules
-for plain text hold: every one of these programs can be run without JSON. A session that a program names on standard error is
-the one that counts: what looks like an event beside it was quoted.
-
-Plain text may quote events, so not every object is one. An event begins its line and stands in no fence. Where nothing comes
-before it, it may be any event of the format. After other lines, the noise of a shell or of a package manager, it has to be
-one with which a stream opens, or the last line of all, as the only document of an agent is. After a colon, which announces a
-quotation as well as an output, neither is believed: then a good exit proves nothing.
-"""
+"""Read an agent's output while it is printed, in bounded memory, and classify it at the end."""
 
 import re
 from collections.abc import Sequence
@@ -36,31 +26,34 @@ _OBJECT = re.compile(rb"^\{", re.MULTILINE)
 _MOST_DOCUMENTS = 20
 
 
+# The format is that of the named agent, or the first that recognises an event. Until then, and for lines that are no events,
+# the rules for plain text apply, because each of these programs can be run without JSON. If a program names a session on
+# standard error, that session counts, and objects that look like events are quotations.
 class OutputReader:
     """Reads the output of one session: feed it, then finish it once."""
 
     def __init__(self, candidates: Sequence[type[Format]], silence: ReportedError) -> None:
         self._candidates = candidates
         self._silence = silence
-        """The outcome of a program that exits with 0 and has printed nothing."""
+        """The outcome if the program prints nothing and exits with 0."""
         self._format: Format | None = None
         self._lines = Lines(documents=bool(candidates))
         self._tail = Tail()
         self._errors = bytearray()
         self._latest = 0
-        """How much of standard error came after the last of standard output."""
+        """How many bytes of standard error came after the last standard output."""
         self._head = bytearray()
         self._announced: str | None = None
         self._announcer: type[Format] | None = None
         self._unreadable = 0
         self.error_text = ""
-        """After `finish`, the error in the program's own words, if it reported one."""
+        """After `finish`: the text of the error that the program reported, if any."""
         self.last_message = ""
-        """After `finish`, the agent's last message, if its events have one."""
+        """After `finish`: the agent's last message, if its events have one."""
         self._last: tuple[type[Format], Event] | None = None
-        """The event in the last line, if it is one with which no stream opens."""
+        """The event in the last line, if it was not taken for the start of a stream."""
         self._is_announced = False
-        """Whether a colon came before it, or before the events that it follows."""
+        """Whether a colon came before `_last`, or before the events directly before it."""
 
     @property
     def session(self) -> str | None:
@@ -70,7 +63,7 @@ class OutputReader:
 
     @property
     def format(self) -> str | None:
-        """The agent whose events these are; None for plain text."""
+        """Return the name of the agent whose events were recognised; None for plain text."""
         return self._format.name if self._format else None
 
     @property
@@ -79,7 +72,7 @@ class OutputReader:
 
     @property
     def skipped(self) -> int:
-        """The number of lines that were too long, or looked like events and could not be read."""
+        """Return how many lines were too long, or looked like events but could not be read."""
         return self._lines.passed_over + self._unreadable
 
     def feed(self, data: bytes) -> None:
@@ -95,7 +88,7 @@ class OutputReader:
             del self._errors[:-_ERRORS_KEPT]
 
     def finish(self, exit_code: int | None, now: datetime) -> Classification:
-        """Classify the output. A negative exit code is a signal, None is unknown; `now` is in the machine's own zone."""
+        """Classify the output; a negative exit code is a signal, None is unknown, `now` is in the machine's zone."""
         for line in self._lines.end():
             self._take(line)
         if self._last and not self._is_announced:
@@ -134,7 +127,7 @@ class OutputReader:
         return ReportedError(*said, self._tail.last) if said else found
 
     def _doubt(self, found: ReportedError, exit_code: int | None) -> ReportedError:
-        # Plain text by itself proves nothing: it needs an exit code, and something to read.
+        # Plain text alone proves nothing: guard also needs an exit code and something to read.
         if exit_code is None and found.outcome == "crash":
             return ReportedError("unknown", "no_exit_code", found.text)
         if found.outcome == "ok" and (self._unreadable or self._last):
@@ -157,7 +150,7 @@ class OutputReader:
                 self._announced, self._announcer = found[-1].decode(), one
 
     def _take_document(self, errors: bytes) -> None:
-        """The object with which standard error ends, where a program puts its failure there."""
+        # Some programs end standard error with an object that reports the failure.
         errors = errors.rstrip()
         likely = [one for one in self._candidates if one.fails_on_stderr]
         if not likely or not errors.endswith(b"}"):
@@ -193,7 +186,10 @@ class OutputReader:
             self._tail.add(piece)
 
     def _is_start(self, line: bytes) -> bool:
-        """Whether the stream of events begins with this line."""
+        # Plain text may quote events, so not every object is an event. An event begins its line and is not in a fence. As the
+        # first line of all it may be any event of the format. After other lines (noise of a shell or of a package manager) it
+        # must be one that opens a stream, or the last line of all, where an agent prints its only document. After a colon,
+        # which may announce a quotation as well as output, neither counts: then a good exit proves nothing.
         follows, self._last = self._last is not None, None
         if self._tail.is_fenced or not self._candidates or not _TELLING.search(line):
             return False
@@ -215,7 +211,7 @@ _FORMATS: dict[str, type[Format]] = {
     one.name: one
     for one in (ClaudeFormat, QwenFormat, CodexFormat, GeminiFormat, OpenCodeFormat, CopilotFormat)
 }
-"""In the order in which they are tried. Qwen's events are Claude's, but its first one has a field by which it is told apart."""
+"""In the order in which they are tried. Qwen prints Claude's events, but a field of its first event tells them apart."""
 
 
 def choose_reader(agent: str | None) -> OutputReader:
