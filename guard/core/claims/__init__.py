@@ -1,1 +1,1 @@
-"""Claims of completion: what an agent says of its own work, held against what git and the log say."""
+"""Compare an agent's claim of completion with what git and the log say."""

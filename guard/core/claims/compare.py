@@ -24,7 +24,7 @@ def unsupported_files(claimed: Sequence[str], evidence: ClaimEvidence) -> tuple[
 
 
 def _is_visible_to_git(path: str, evidence: ClaimEvidence) -> bool:
-    """Tell whether git would show a change to the file: it is neither ignored nor outside the work tree."""
+    # Git shows no change to a file that is ignored or outside the work tree.
     ends = path_tails(path)
     if not evidence.ignored.isdisjoint((path, *ends)):
         return False

@@ -89,7 +89,6 @@ class CompletionValidation(Frozen):
     validated_at: Instant
 
     def score(self) -> tuple[ScoreLine, ...]:
-        """The arithmetic, line by line, over all layers."""
         found = self.evidence_summary
         layers: tuple[Layer, ...] = (
             found.workspace_evidence,

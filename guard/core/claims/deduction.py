@@ -1,4 +1,4 @@
-"""A deduction from the confidence in a claim: points and the sentence that gives the reason."""
+"""Define a deduction from the confidence in a claim: points and the sentence that gives the reason."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The evidence for a claim, gathered from git, the log and traces of test runs, never from the claim itself."""
+"""Hold the evidence for a claim, gathered from git, the log and traces of test runs, never from the claim itself."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,7 @@ class TestRun:
 
 @dataclass(frozen=True)
 class WorkSinceBaseline:
-    """What git says was done since the agent's baseline."""
+    """The work since the agent's baseline, as git shows it."""
 
     files: frozenset[str]
     """Every path that was changed, created or deleted since, committed or not; relative to the root, with slashes."""
@@ -31,7 +31,7 @@ class WorkSinceBaseline:
 
 @dataclass(frozen=True)
 class ClaimEvidence:
-    """Everything known about an agent when it claims completion."""
+    """The facts about an agent when it claims completion."""
 
     agent_type: str
     message: str

@@ -50,7 +50,7 @@ def find_paths(word: str) -> list[str]:
 
 
 def _expand_braces(word: str) -> Iterator[str]:
-    """Yield the paths in a word; `src/{a,b}.py` is two."""
+    # `src/{a,b}.py` is two paths.
     before, opened, rest = word.partition("{")
     inside, closed, after = rest.partition("}")
     if opened and closed and "," in inside and "{" not in after:

@@ -45,7 +45,7 @@ def claimed_files(message: str) -> NamedFiles:
 
 
 def named_paths(message: str) -> tuple[str, ...]:
-    """Return every path that a message names, in each spelling to look for in the work tree."""
+    # Each spelling counts, because any may be the one in the work tree.
     said = dict.fromkeys(path for path, _ in _find_stances(message))
     return tuple(dict.fromkeys(one for path in said for one in (path, *path_tails(path))))
 
@@ -71,7 +71,7 @@ def _find_stances(message: str) -> Iterator[tuple[str, Stance]]:
 def _stances_of_label(
     found: list[tuple[str, Stance]], statement: Statement
 ) -> list[tuple[str, Stance]]:
-    """Read `Files: a.py (the loop), b.md (how to use it)`: the note after each path says what was done there."""
+    # `Files: a.py (the loop), b.md (how to use it)`: the note after each path says what was done there.
     if not _are_described(statement.text):
         return found
     return [(path, "changed" if stance == "named" else stance) for path, stance in found]
@@ -103,7 +103,7 @@ def _read(
 
 
 def _inherits(statement: Statement, said: list[Word]) -> bool:
-    """Tell whether a statement continues the one above: an item does, and a line that begins with a path."""
+    # An item continues the statement above, and so does a line that begins with a path.
     if not statement.begins or statement.form == "heading":
         return False
     if statement.form == "item":
@@ -112,7 +112,7 @@ def _inherits(statement: Statement, said: list[Word]) -> bool:
 
 
 def _stands_alone(text: str, said: list[Word]) -> bool:
-    """Tell whether a line is a path, or a path with a note after it."""
+    # The line is a path, or a path with a note after it.
     if not said or not said[0].paths:
         return False
     after = text.split()[1:2]
@@ -122,7 +122,7 @@ def _stands_alone(text: str, said: list[Word]) -> bool:
 def _lead_after(
     statement: Statement, said: list[Word], reader: StatementReader, lead: Stance | None
 ) -> Stance | None:
-    """Return the stance that holds for a list or block that may follow."""
+    # The stance holds for a list or block that may follow.
     plain = {word.plain for word in said}
     if statement.form == "item" and not statement.introduces:
         return "changed" if plain & _FILES and plain & _CHANGES else lead
@@ -134,7 +134,7 @@ def _lead_after(
 def _stances_of_code(
     text: str, said: list[Word], lead: Stance | None
 ) -> Iterator[tuple[str, Stance]]:
-    """Read a line of a code block: git's output shows changes; a listed path has the stance of the sentence above."""
+    # Git's output shows changes; a listed path has the stance of the sentence above.
     paths = [path for word in said for path in word.paths]
     if _STATUS.match(text):
         yield from ((path, "changed") for path in paths[-1:])

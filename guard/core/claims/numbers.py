@@ -111,7 +111,7 @@ def parse_number(hit: re.Match[str]) -> int:
 
 
 def _bare_commits(text: str) -> int:
-    """Return a number that stands alone, as in `; 3 commits, each builds`."""
+    # A number that stands alone, as in `; 3 commits, each builds`.
     if _PLANNED.search(text):
         return 0
     return max(_find_numbers(_BARE_COMMITS, text), default=0)

@@ -114,12 +114,12 @@ _EVIDENCE_PATTERN = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(EVIDENCE_WORDS))
 
 
 def judged_texts(message: str) -> list[str]:
-    """Return the statements whose wording counts, in lower case: all but code blocks."""
+    # The wording of code blocks does not count.
     return [one.text.lower() for one in split_statements(message) if one.form != "code"]
 
 
 def evidence_words(texts: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of evidence that are not denied, each once, in the order of the message."""
+    # Each once, in the order of the message; a denied word does not count.
     pattern = (
         _EVIDENCE_PATTERN
         if not more

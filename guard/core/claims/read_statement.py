@@ -141,7 +141,7 @@ class StatementReader:
             self._recent, self._auxiliary, self._relative = [], False, False
 
     def _tells(self, kind: Kind, following: Word | None) -> bool:
-        """Tell whether this form of a verb, at this place, says what was done."""
+        # Not every form of a verb, nor at every place, says what was done.
         passive = self._auxiliary and not self._relative
         if passive and following is not None and following.plain in _ORIGINS:
             return False

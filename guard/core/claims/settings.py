@@ -88,7 +88,7 @@ class ClaimPolicy:
     suspicious_phrases: tuple[str, ...] = ()
 
     def requirement(self, agent_type: str) -> Requirement:
-        """Return what an agent of this type must have; unlisted types need nothing."""
+        # Unlisted types need nothing.
         return self.requirements.get(agent_type.casefold(), Requirement())
 
 

@@ -65,7 +65,6 @@ def _split_sentences(text: str) -> Iterator[str]:
 
 
 def is_denied(text: str, hit: re.Match[str], denial: re.Pattern[str]) -> bool:
-    """Tell whether the words right before a hit deny it."""
     return denial.search(text[max(0, hit.start() - _REACH) : hit.start()]) is not None
 
 
@@ -76,8 +75,6 @@ _CALLED = re.compile(r"[\w.]{1,80}\(\)")
 
 
 class Word(NamedTuple):
-    """One word."""
-
     plain: str
     """The word in lower case, without punctuation."""
     paths: tuple[str, ...]

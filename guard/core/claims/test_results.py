@@ -34,7 +34,7 @@ def read_junit(data: bytes, *, whole: bool = True) -> Result | None:
 
 
 def read_pytest_failures(data: bytes) -> Result:
-    """Read pytest's `lastfailed` file, which pytest writes only when the failures change."""
+    # Pytest writes its `lastfailed` file only when the failures change.
     told = _load_object(data)
     return Result(None, "unreadable") if told is None else _from_failures(len(told))
 

@@ -151,7 +151,7 @@ class _Clause:
             self._denied = self._supposed = 0
 
     def _count(self, text: str) -> None:
-        """Read the totals that a test runner prints at its end, and `42/42`."""
+        # The totals that a test runner prints at its end, and `42/42`.
         if re.search(
             r"(?<![\w.-])[1-9]\d{0,5} (?:tests? )?(?:failed|failures?|failing)(?![\w-])", text
         ):

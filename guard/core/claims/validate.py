@@ -101,7 +101,7 @@ def refusals(validation: CompletionValidation, *, strict: bool) -> tuple[str, ..
 
 
 def workspace_layer(evidence: ClaimEvidence) -> tuple[WorkspaceEvidence, list[Deduction]]:
-    """Layer 1: what git and the log have of the work; a failed measurement costs little."""
+    """Return layer 1: what git and the log have of the work; a failed measurement costs little."""
     deductions = list(_of_workspace(evidence))
     changes, tests = evidence.changes, evidence.tests
     layer = WorkspaceEvidence(
@@ -142,7 +142,7 @@ def _unmeasured_reason(evidence: ClaimEvidence) -> str:
 def type_layer(
     evidence: ClaimEvidence, policy: ClaimPolicy
 ) -> tuple[TypeSpecific, list[Deduction]]:
-    """Layer 2: whether the agent has what its type requires; None where nothing is required or known."""
+    """Return layer 2: whether the agent has what its type requires; None where nothing is required or known."""
     required = policy.requirement(evidence.agent_type)
     files = None if evidence.changes is None else len(evidence.changes.files)
     tests = None if evidence.tests is None else len(evidence.tests)
@@ -206,7 +206,7 @@ class MessageFacts(NamedTuple):
 def message_layer(
     evidence: ClaimEvidence, policy: ClaimPolicy
 ) -> tuple[MessageValidation, list[Deduction]]:
-    """Layer 3: the wording of the message, and its claims that the evidence contradicts or does not support."""
+    """Return layer 3: the wording of the message, and its claims that the evidence contradicts or does not support."""
     said = MessageFacts() if evidence.silent else _read_message(evidence.message, policy)
     missing = unsupported_files(said.files.changed, evidence)
     deductions = list(
@@ -284,7 +284,7 @@ def _suspicion(phrase: Phrase) -> str:
 def progress_layer(
     evidence: ClaimEvidence, policy: ClaimPolicy
 ) -> tuple[ProgressPattern, list[Deduction]]:
-    """Layer 4: how long the agent took, and how often it reported."""
+    """Return layer 4: how long the agent took, and how often it reported."""
     elapsed = (evidence.at - evidence.spawned_at).total_seconds()
     speed = _judge_speed(elapsed, evidence, policy)
     deductions = [*_of_time(speed, elapsed, policy), *_of_updates(evidence, policy)]

@@ -1,4 +1,4 @@
-"""The words by which a sentence is read: changes, mentions, denials, plans."""
+"""List the words by which a sentence is read: changes, mentions, denials, plans."""
 
 from typing import Literal
 
