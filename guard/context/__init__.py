@@ -1,1 +1,1 @@
-"""What every command gets: the configuration, the workspace, the output and ids."""
+"""Give every command its configuration, workspace, output and ids."""

@@ -19,12 +19,11 @@ def user_folder(environ: Mapping[str, str]) -> Path:
 
 
 def state_home(environ: Mapping[str, str]) -> Path:
-    """Return the folder of guard's workspaces."""
     return _base(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
 
 
 def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
-    # A relative path counts as unset, as the XDG specification says: it would depend on the current folder.
+    # A relative path would depend on the current folder, so it counts as unset, as the XDG specification says.
     told = environ.get(variable, "")
     home = environ.get("HOME") or os.path.expanduser("~")
     if not os.path.isabs(told) and not os.path.isabs(home):
@@ -35,7 +34,7 @@ def _base(environ: Mapping[str, str], variable: str, below_home: str) -> Path:
 
 
 class ConfigSources:
-    """The configuration of one call: every file is read once, and the variables once."""
+    """Reads each configuration file and the variables once per call of guard."""
 
     def __init__(self, environ: Mapping[str, str], explicit: Path | None = None) -> None:
         self._environ = environ
@@ -50,7 +49,7 @@ class ConfigSources:
     ) -> Resolved:
         """Return the settings in force for a work tree.
 
-        `frozen` is what the project's files said when an iteration began; it replaces what they say now.
+        `frozen` holds the project's settings from the start of an iteration; it replaces the project's files.
         """
         sources = [*self._of_user, SettingSource("command line", dict(flags or {}))]
         if self._explicit is None:
@@ -110,7 +109,7 @@ def _read(path: Path, *, required: bool = False) -> dict[str, Any] | None:
 
 
 def own_section(path: Path, document: dict[str, Any]) -> Any:
-    """Return the part of a file that is guard's: all of it, or `[tool.guard]` of a pyproject.toml."""
+    """Return guard's part of a file: the whole file, or `[tool.guard]` of a pyproject.toml."""
     if path.name != PYPROJECT:
         return document
     tool = document.get("tool")
@@ -131,7 +130,7 @@ def _bounded(path: Path) -> bytes:
 
 
 def _environment(environ: Mapping[str, str]) -> list[SettingSource]:
-    # One source per variable, so that each is shown as the origin of its value.
+    # One source per variable, so that `guard config` can name the variable as the origin of the value.
     variables = {knob.variable: knob.key for knob in knobs()}
     sources = []
     for name, text in environ.items():

@@ -1,4 +1,4 @@
-"""Make ids for events, runs and baselines, and check ids that people and agents give."""
+"""Make ids for events, runs and baselines, and check ids from users and agents."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ def new_id() -> str:
 
 
 def check_id(what: str, text: str) -> str:
-    """Return the text if it may become part of a path; raise WrongUsage, with the rule, otherwise."""
+    """Return the text if it is safe in a path; otherwise raise WrongUsage with the rule."""
     if is_id(text):
         return text
     shown = text if len(text) <= 40 else text[:40] + "…"
@@ -25,8 +25,6 @@ def check_id(what: str, text: str) -> str:
 
 
 def id_callback(what: str) -> Callable[[Any, Any, str | None], str | None]:
-    """Return a click callback that checks an id before the command runs."""
-
     def check(_context: Any, _parameter: Any, value: str | None) -> str | None:
         return None if value is None else check_id(what, value)
 

@@ -1,4 +1,4 @@
-"""One call of guard: its global options, and what follows from them, worked out when first needed."""
+"""Hold the global options of one call of guard, and work out what follows from them on first use."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from guard.system.clock import Clock
 
 @dataclass
 class Invocation:
-    """What a command gets: the global options, the clock and the output."""
+    """What a command gets: the global options, the clock, the output, the settings and the state."""
 
     repo: Path | None = None
     workspace_option: str | None = None
@@ -37,7 +37,7 @@ class Invocation:
 
     @cached_property
     def repository_if_any(self) -> Repository | None:
-        """The repository, or None if there is none and --repo was not given."""
+        """Return the repository, or None if there is none and --repo was not given."""
         try:
             return self.repository
         except RepositoryProblem:
@@ -51,7 +51,7 @@ class Invocation:
 
     @cached_property
     def config(self) -> Resolved:
-        """The settings in force; settings that are ignored are warned of once."""
+        """Return the settings in force; warn once of settings that are ignored."""
         known = self.repository_if_any
         resolved = self._sources.resolve(known.root if known else None)
         for warning in resolved.warnings:
@@ -59,13 +59,13 @@ class Invocation:
         return resolved
 
     def check_config(self) -> None:
-        """Read the whole configuration now: warn of settings that are ignored, fail on wrong ones."""
+        """Read the whole configuration now: warn of ignored settings, and raise for wrong ones."""
         assert self.config
 
     def settings(
         self, frozen: Mapping[str, Any] | None, flags: Mapping[str, Any] | None = None
     ) -> Settings:
-        """Return the settings of an iteration: with the project's settings of its beginning, and with these flags."""
+        """Return the settings of an iteration: the project's settings from its start (`frozen`), and these flags."""
         if frozen is None and not flags:
             return self.config.settings
         root = self.repository.root
@@ -77,12 +77,12 @@ class Invocation:
 
     @cached_property
     def users_config(self) -> Resolved:
-        """The settings without the project's files: enough to find the state, even if those files are broken."""
+        """Return the settings without the project's files, so that broken files cannot hide the state."""
         return self._sources.resolve(None)
 
     @property
     def lenient_settings(self) -> Settings:
-        """The settings; with a warning those without the project's, if a file of the project is broken.
+        """Return the settings; if a file of the project is broken, warn and leave out the project's settings.
 
         For reports of agents, which a broken file must not stop: the agent itself may have broken it.
         """
@@ -100,7 +100,6 @@ class Invocation:
 
     @property
     def worktree_key(self) -> str:
-        """The name of the work tree in the log."""
         return workspace.worktree_key(self.repository.root)
 
     @cached_property
@@ -119,7 +118,6 @@ class Invocation:
         return self.store
 
     def prepare_workspace(self) -> None:
-        """Create the workspace with its README and its entry in the index, as far as they are missing."""
         if self._is_prepared:
             return
         place = self.workspace
@@ -131,6 +129,6 @@ class Invocation:
         self._is_prepared = True
 
     def forget_store(self) -> None:
-        """Open and prepare the state again when it is next needed, because its folder was moved."""
+        """Open and prepare the state again on next use, because its folder was moved."""
         self.__dict__.pop("store", None)
         self._is_prepared = False

@@ -28,7 +28,7 @@ format_option = click.option(
 
 
 class Output:
-    """Writes at a verbosity: -1 quiet, 0 normal, 1 and more verbose."""
+    """Writes results, warnings and notes; verbosity -1 is quiet, 0 normal, 1 and more verbose."""
 
     def __init__(self, verbosity: int = 0) -> None:
         self.verbosity = verbosity
@@ -54,7 +54,7 @@ class Output:
             )
 
     def verdict(self, document: Any, form: str, text: Callable[[Any], str]) -> None:
-        """Print a report whose verdict is also the exit code; if it cannot be printed, the exit code stays."""
+        """Print a report whose verdict is also the exit code; a failure to print does not change that code."""
         try:
             self.document(document, form, text)
         except StoreUnavailable as error:
@@ -65,7 +65,6 @@ class Output:
             say(f"guard: warning: {visible(message)}")
 
     def note(self, message: str) -> None:
-        """Print a line only with --verbose."""
         if self.verbosity > 0:
             say(f"guard: {visible(message)}")
 
@@ -74,7 +73,6 @@ class Output:
 
     @property
     def is_drawn_on(self) -> bool:
-        """Whether results go to a terminal that can be redrawn."""
         dumb = os.environ.get("TERM", "dumb") == "dumb"
         return sys.stdout is not None and sys.stdout.isatty() and not dumb
 
@@ -85,7 +83,7 @@ class Output:
 
 
 class Live:
-    """A progress line: redrawn on a terminal, elsewhere printed again when the activity changes."""
+    """A progress line: redrawn on a terminal, otherwise printed again when the activity changes."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -106,7 +104,7 @@ class Live:
         self._last = text
 
     def far(self, message: str) -> None:
-        """Show progress that changes quickly: only on a terminal, and only as often as people can read it."""
+        """Show progress that changes quickly: only on a terminal, and at most ten times a second."""
         if not self._terminal:
             return
         now = monotonic()
@@ -122,13 +120,13 @@ class Live:
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Write to stderr; ignore that it is closed."""
+    """Write to stderr, and ignore a closed stderr."""
     with suppress(OSError, ValueError):
         click.echo(f"{text}{end}", err=True, nl=False)
 
 
 def discard_unprintable() -> None:
-    """Drop output that could not be printed: Python would try again at its end and change the exit code."""
+    """Drop output that could not be printed: Python would retry at exit and change the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not _flushed(stream):
             with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:

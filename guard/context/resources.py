@@ -1,4 +1,4 @@
-"""Find files that come with guard: schemas and hook scripts, in the installed package or in the checkout."""
+"""Find schemas and hook scripts in the installed package or in the checkout."""
 
 from pathlib import Path
 

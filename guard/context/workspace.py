@@ -1,9 +1,4 @@
-"""Choose the folder for a repository's state, and find it again.
-
-The state lies outside the work tree and outside `.git`, because agents run `git clean -fdx` and sometimes `rm -rf .git`. An
-index in the state home maps each work tree to its workspace. Guard asks the index before git, so it finds the workspace even
-if `.git` is gone.
-"""
+"""Choose the folder for a repository's state, and find it again."""
 
 import os
 from collections.abc import Mapping
@@ -60,7 +55,7 @@ class WorktreeEntry(Frozen):
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder of state, and why guard chose it."""
+    """The folder of the state, and why guard chose it."""
 
     path: Path
     origin: str
@@ -77,8 +72,10 @@ def worktree_key(root: Path) -> str:
     return _named(root, root)
 
 
+# The state lies outside the work tree and outside `.git`, because agents run `git clean -fdx` and sometimes `rm -rf .git`. An
+# index in the state home maps each work tree to its workspace. Guard asks the index before git, so it finds the workspace
+# even if `.git` is gone.
 def find_repository(start: Path, environ: Mapping[str, str]) -> Repository:
-    """Find the repository around a folder; the index is asked first."""
     home = state_home(environ)
     try:
         start = start.absolute()
@@ -135,9 +132,9 @@ def _told_path(told: str) -> Path:
 
 
 def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
-    """Create the folder, its README and its entry in the index, as far as they are missing.
+    """Create the folder, its README and its entry in the index where they are missing.
 
-    Only the folder is required: a full disk without room for the other two may still have room for a record.
+    Only the folder is required: a full disk may have room for a record but not for the other two.
     """
     try:
         if not workspace.explicit:
@@ -160,7 +157,7 @@ def ensure(workspace: Workspace, environ: Mapping[str, str]) -> None:
 
 def _refuse_others(folder: Folder) -> None:
     names = folder.names()
-    # Another guard may be about to put the README in its place.
+    # Another guard process may be writing the README now.
     ours = any(name == LOCK or name.startswith(("events.", ".README.md.")) for name in names)
     if names and not ours and not (folder.read("README.md") or b"").startswith(_TITLE):
         folder.close()
@@ -193,7 +190,7 @@ def _remember(home: Path, workspace: Workspace, repository: Repository) -> None:
 
 
 def _remembered(home: Path, folder: Path) -> Repository | None:
-    """Return a known work tree that is still the same folder, although its `.git` is gone."""
+    # The index knows the work tree even if its `.git` is gone; device and inode tell whether it is still the same folder.
     entry = _entry(home, folder)
     if entry is None:
         return None
@@ -223,7 +220,7 @@ def _entry(home: Path, folder: Path) -> WorktreeEntry | None:
 
 
 def _path(uri: str) -> Path:
-    # A `file:` URI can hold every path in JSON, whatever its bytes.
+    # A `file:` URI can hold any path in JSON, whatever its bytes.
     return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))))
 
 
@@ -232,7 +229,7 @@ def _entry_name(folder: Path) -> str:
 
 
 def _named(label: Path, subject: Path) -> str:
-    """Return a readable id: the last part of the label, and a hash of the subject's whole path."""
+    # A readable id: the last part of the label, and a hash of the subject's whole path.
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in label.name)
     return f"{plain.lstrip('-_')[:64] or 'repository'}-{_digest(subject)[:12]}"
 
