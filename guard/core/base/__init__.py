@@ -1,1 +1,1 @@
-"""Field types, text, paths, JSON and time for every room of the core; imports nothing else of guard."""
+"""Field types, text, paths, JSON and time for the whole core; imports nothing else of guard."""

@@ -1,8 +1,4 @@
-"""Read the docstrings below model fields from the source, when they are needed.
-
-Pydantic can do this for every model as it is loaded. That parses the source of all models, and every command would pay for
-what only schemas, `guard config` and the docs show.
-"""
+"""Read the docstrings below model fields from the source, when they are needed."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -11,9 +7,10 @@ from itertools import pairwise
 from guard.core.base.fields import Frozen
 
 
+# Pydantic can do this for every model when it is loaded. But that parses the source of all models, and every command would
+# pay for what only schemas, `guard config` and the docs show.
 @cache
 def field_descriptions(model: type[Frozen]) -> dict[str, str]:
-    """Return the docstring of each field of a model, including inherited fields."""
     found: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if issubclass(cls, Frozen) and cls is not Frozen:
@@ -29,7 +26,7 @@ def _in_source(cls: type[Frozen]) -> Iterator[tuple[str, str]]:
     try:
         tree = ast.parse(dedent(inspect.getsource(cls)))
     except OSError:
-        return  # Installed without its source: it works all the same, and says less.
+        return  # Guard was installed without its source: only the descriptions are missing.
     definition = tree.body[0]
     assert isinstance(definition, ast.ClassDef)
     for statement, after in pairwise(definition.body):
@@ -42,7 +39,7 @@ def _in_source(cls: type[Frozen]) -> Iterator[tuple[str, str]]:
 
 
 def describe_all() -> None:
-    """Set the descriptions of all loaded models, for schemas made after this."""
+    """Set the field descriptions of all loaded models, for schemas that are generated later."""
     models = list(_below(Frozen))
     for model in models:
         for name, text in field_descriptions(model).items():

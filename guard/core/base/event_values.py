@@ -8,7 +8,7 @@ LONGEST_MESSAGE = 64 * 1024
 
 
 def text_of(value: object) -> str:
-    """Return a text of bounded length, or an empty one if the value is no text."""
+    """Return a text of bounded length; an empty one if the value is no text."""
     return value[:LONGEST_MESSAGE] if isinstance(value, str) else ""
 
 
@@ -17,7 +17,7 @@ def word_in(value: object) -> str:
 
 
 def part_of(event: Event, *names: str) -> Event:
-    """Return the object at this path of an event, or an empty one."""
+    """Return the object at this path of an event; an empty one if there is none."""
     for name in names:
         inner = event.get(name)
         event = inner if isinstance(inner, Mapping) else {}
@@ -30,7 +30,7 @@ def parts_of(event: Event, name: str) -> list[Event]:
 
 
 def number_in(value: object) -> float | None:
-    """Return a number of ordinary size; a bool is not a number."""
+    """Return a number of ordinary size, or None; a bool is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e18:
         return None
     return float(value)

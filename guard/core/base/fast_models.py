@@ -1,4 +1,4 @@
-"""Make models from values that were checked before, without pydantic's cost per model."""
+"""Make models from values that were checked before, without the cost of pydantic's validation."""
 
 from functools import cache
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ _put = object.__setattr__
 
 
 def make_model(kind: type[M], values: dict[str, Any]) -> M:
-    """Make a model of these values without checking them; they must be all fields of the model."""
+    """Make a model without checking the values; they must include every field."""
     names, given = _fields(kind)
     if tuple(values) != names:
         values = {name: values[name] for name in names}

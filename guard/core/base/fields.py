@@ -1,4 +1,4 @@
-"""Field types and base models that events, state files and outputs share."""
+"""Field types and base models of events, state files and outputs."""
 
 import re
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from pydantic_core import core_schema
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$"
 _ID = re.compile(ID_PATTERN)
 RESERVED_IDS = frozenset({"registry"})
-"""Guard's own entries in a workspace have a dot in their name, so no id can meet them; this one has not."""
+"""Names of guard's own entries in a workspace that an id could equal, because they have no dot."""
 
 _INSTANT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z$"
 _AWARE = core_schema.datetime_schema(tz_constraint="aware")
@@ -28,7 +28,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _instant() -> GetPydanticSchema:
-    # Checked in Rust, because a replay does it a million times.
+    # Pydantic checks this in Rust, because a replay does it a million times.
     on_disk = core_schema.chain_schema(
         [core_schema.str_schema(pattern=_INSTANT_PATTERN), {**_AWARE, "strict": False}]
     )
@@ -47,11 +47,11 @@ def _instant() -> GetPydanticSchema:
 
 Instant = Annotated[datetime, _instant()]
 BootSeconds = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
-"""A reading of the boot clock; negative where `GUARD_NOW` stands in for it."""
+"""A reading of the boot clock; may be negative if `GUARD_NOW` replaces the clock."""
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Oid = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
-"""The id of an object of git: SHA-1, or SHA-256 in repositories of that format."""
+"""The id of a git object: SHA-1, or SHA-256 in repositories of that format."""
 Seq = Annotated[int, Field(ge=1, le=2**53)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Percent = Annotated[int, Field(ge=0, le=100)]
@@ -60,7 +60,7 @@ Text = Annotated[str, StringConstraints(max_length=65536)]
 
 
 def is_id(text: str) -> bool:
-    """Tell whether the text may become part of a path or of a ref name."""
+    """Tell whether the text is safe in a path and in a ref name."""
     return _ID.fullmatch(text) is not None and text.casefold() not in RESERVED_IDS
 
 
@@ -113,7 +113,7 @@ class Report(Frozen):
 
 
 USERS = {"user_only": True}
-"""For a knob that the project's file cannot set: it is the agent's to edit."""
+"""Marks a setting that the project's file cannot set, because the agent can edit that file."""
 
 
 class Section(Frozen):

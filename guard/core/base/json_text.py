@@ -20,7 +20,7 @@ def loads(data: bytes) -> Any:
 
 
 def _refuse_depth(data: bytes) -> None:
-    # Counted before parsing, because the parser itself recurses.
+    # The depth is counted before parsing, because the parser is recursive.
     depth = 0
     for token in _BRACKETS.finditer(data):
         depth += _STEPS.get(token[0], 0)
@@ -51,7 +51,7 @@ Span = tuple[int, int]
 
 
 def objects_in(text: str) -> list[str]:
-    """The outermost things that look like JSON objects, in their order; ValueError beyond all need of depth or brackets."""
+    """Return the outermost pieces of a text that look like JSON objects; raise ValueError for too many brackets."""
     if text.count("{") + text.count("[") > MOST_BRACKETS:
         raise ValueError(f"more than {MOST_BRACKETS} brackets")
     found: list[Span] = []
@@ -62,7 +62,7 @@ def objects_in(text: str) -> list[str]:
 
 
 def _scan(text: str, at: int, found: list[Span]) -> int:
-    """Look from a brace to where it is closed, or can no longer be; the position after that."""
+    # Goes from a brace to where it is closed or can no longer be closed, and returns the position after that.
     opened: list[int] = []
     for token in _TOKEN.finditer(text, at):
         match token.lastindex:

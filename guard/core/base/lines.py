@@ -1,8 +1,4 @@
-"""A byte stream cut into lines, or into the parts of one large JSON document, in bounded memory.
-
-Agents print one JSON object per line, or a single document at the end: an array on one line, or an object over many lines.
-Each element of such an array, and such an object as a whole, comes out as if it had been a line.
-"""
+"""Cut a byte stream into lines, or into the parts of one large JSON document, in bounded memory."""
 
 import re
 from collections.abc import Generator, Iterator
@@ -25,8 +21,8 @@ _SURROGATES = re.compile(
 def object_in(data: bytes) -> dict[str, Any] | None:
     """Return the JSON object in these bytes, or None.
 
-    Half an emoji, which JavaScript leaves when it shortens a text, and bytes that are not UTF-8 are replaced, so that a result
-    is not lost because of them.
+    Half an emoji, which JavaScript leaves when it shortens a text, and bytes that are not UTF-8 are replaced, so that a
+    result is not lost because of them.
     """
     text = data.decode(errors="replace").encode()
     if b"\\u" in text:
@@ -38,6 +34,8 @@ def object_in(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+# Agents print one JSON object per line, or a single document at the end: an array on one line, or an object over many lines.
+# Each element of such an array, and such an object as a whole, is returned as if it were a line.
 class Lines:
     """Cuts a byte stream at newlines; a line that is too long is skipped and counted."""
 
@@ -45,13 +43,12 @@ class Lines:
         self.passed_over = 0
         self._longest = longest
         self._documents = _MOST_DOCUMENTS if documents else 0
-        """How many documents may still begin: none after the first line that is an object by itself."""
+        """How many more documents may begin; none after the first line that is a whole object."""
         self._document: _Document | None = None
         self._pending = bytearray()
         self._too_long = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the lines that these bytes complete."""
         while data:
             data = yield from (self._in_document if self._document else self._in_lines)(data)
 
@@ -94,7 +91,7 @@ class Lines:
             yield whole
 
     def _opening(self, end: bytes) -> bytes:
-        """The pending bytes, if a document begins with them: they are read again as such."""
+        # If the pending bytes begin a document, they are read again as a document.
         if not self._documents or not self._pending.startswith(_OPENERS):
             return b""
         if not _OPENS.match(bytes(self._pending[:64]) + end):
@@ -125,7 +122,7 @@ class Lines:
 
 
 class _Document:
-    """One JSON array or object, followed by its brackets."""
+    """One JSON array or object, whose end is found by counting brackets."""
 
     def __init__(self, longest: int, *, is_array: bool) -> None:
         self.closed = False

@@ -32,7 +32,8 @@ def plain_lines(
 ) -> bytearray:
     """Return for each line whether it is outside all fences and blocks.
 
-    `up_to` is the greatest indent of a fence. With `fenced`, a fence is open before the first line, and any bare fence ends it.
+    `up_to` is the greatest indent of a fence. With `fenced`, a fence is open before the first line, and any bare fence ends
+    it.
     """
     ends: re.Pattern[str] | None = _ANY_FENCE if fenced else None
     is_fence, deepest = fenced, up_to
@@ -45,7 +46,7 @@ def plain_lines(
         indent = len(line) - len(line.lstrip())
         if ends is None:
             ends, is_fence = _opened(text, counts=indent <= up_to, marked=up_to > 0)
-            # Whatever list item a fence is in, an end at its own indent is one, and so is one that is not indented as code.
+            # In any list item, a fence ends at its own indent or at an indent that is too small for code.
             deepest = min(up_to, max(indent, _CODE_INDENT - 1))
             outside[number] = ends is None
         elif ends.fullmatch(text) and indent <= deepest if is_fence else ends.search(text):

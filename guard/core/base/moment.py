@@ -1,4 +1,4 @@
-"""The present moment by two clocks, and the fields that events of one decision share."""
+"""The present moment on two clocks, and the fields that the events of one decision share."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,7 +16,7 @@ class Reading(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Now, by both clocks; without a boot id only the wall clock counts."""
+    """The present moment on both clocks; without a boot id only the wall clock counts."""
 
     now: datetime
     boot_seconds: float

@@ -1,7 +1,4 @@
-"""Write names of files and refs, which are bytes, as text for JSON.
-
-A spelling stands for exactly one name: a backslash is doubled, and bytes that are not UTF-8 become `\\xNN`.
-"""
+"""Write names of files and refs, which are bytes, as text for JSON."""
 
 import re
 from typing import Annotated
@@ -11,11 +8,12 @@ from pydantic import StringConstraints
 from guard.core.base.text import fit_line, visible
 
 Spelled = Annotated[str, StringConstraints(max_length=16384)]
-"""A name in its spelling; the longest path that Linux takes has 4096 bytes, each at most four characters here."""
+"""A spelled name; the longest path on Linux has 4096 bytes, and each is spelled with at most four characters."""
 
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 
 
+# A spelling stands for exactly one name: a backslash is doubled, and bytes that are not UTF-8 become `\xNN`.
 def spell(name: bytes) -> str:
     return name.replace(b"\\", b"\\\\").decode(errors="backslashreplace")
 

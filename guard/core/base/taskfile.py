@@ -1,9 +1,4 @@
-"""The boxes of a task file: the task list items of a markdown text, as GitHub shows them.
-
-A line counts where markdown makes a list item of it: not in fenced or indented code, not in an HTML comment or a `<pre>`, not
-in front matter, a table or a quotation. Boxes under a heading that has the word "Optional" in it are marked so, until the next
-heading of the same or a higher level. One pass over the lines, whatever is in them.
-"""
+"""Find the boxes of a task file: the task list items of a markdown text, as GitHub shows them."""
 
 import re
 from bisect import bisect_right
@@ -32,35 +27,37 @@ class Box:
     done: bool
     optional: bool
     mark: int
-    """Where in the line the sign between its brackets stands."""
+    """The offset in the line of the character between the brackets."""
     parent: int | None
-    """The line of the box in whose list item this one is."""
+    """The line of the box around this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Verbatim:
-    """Lines that are shown as they stand, until one ends them or the list item that they are in ends."""
+    """Lines without markup (a fence or raw HTML), up to their end or to the end of their list item."""
 
     end: re.Pattern[str]
     column: int
-    """Where that list item begins, 0 outside of any."""
+    """The column where the list item begins; 0 outside a list."""
     is_fence: bool = False
 
     def ends_before(self, text: str, column: int) -> bool:
         return bool(text) and column < self.column
 
     def ends_with(self, text: str, column: int) -> bool:
-        """A fence ends with a fence, on a line of its own; HTML ends wherever its end stands."""
+        # A fence ends with a fence on its own line; HTML ends anywhere in a line.
         if self.is_fence:
             return column - self.column < _CODE_INDENT and bool(self.end.fullmatch(text))
         return bool(self.end.search(text))
 
 
 def open_boxes(markdown: str) -> tuple[Box, ...]:
-    """What is left to do: every box that is neither ticked nor optional."""
     return tuple(box for box in boxes(markdown) if not box.done and not box.optional)
 
 
+# A line counts if markdown makes it a list item: not in fenced or indented code, an HTML comment, a `<pre>`, front matter, a
+# table or a quotation. Boxes under a heading with the word "Optional" are optional, until the next heading of the same or a
+# higher level. The scan is one pass over the lines, whatever they contain.
 def boxes(markdown: str) -> tuple[Box, ...]:
     lines = markdown.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     scanner = _Scanner()
@@ -71,7 +68,7 @@ def boxes(markdown: str) -> tuple[Box, ...]:
 
 
 def _after_front_matter(lines: list[str]) -> int:
-    """The first line behind the YAML or TOML that a file may begin with."""
+    # A file may begin with YAML or TOML.
     opening = lines[0].rstrip()
     if opening not in ("---", "+++"):
         return 0
@@ -81,12 +78,12 @@ def _after_front_matter(lines: list[str]) -> int:
 
 
 class _Scanner:
-    """What is open at a line: list items, a paragraph, a fence, raw HTML, an optional section."""
+    """Reads line by line, and knows the open list items, paragraph, fence, raw HTML and optional section."""
 
     def __init__(self) -> None:
         self.found: list[Box] = []
         self._items: list[int] = []
-        """The columns at which the contents of the open list items begin."""
+        """The columns where the contents of the open list items begin."""
         self._boxes: list[int | None] = []
         """For each open list item, the line of the innermost box around its contents."""
         self._paragraph = False
@@ -111,7 +108,6 @@ class _Scanner:
             self._began_empty = False
 
     def _is_verbatim(self, text: str, column: int) -> bool:
-        """Whether the line is inside of something that is shown as it stands."""
         verbatim = self._verbatim
         if verbatim is None:
             return False
@@ -123,7 +119,7 @@ class _Scanner:
         return True
 
     def _read_block(self, line: str, at: int, column: int, number: int) -> None:
-        """The line from this place on, with its list markers taken off one by one."""
+        # Each round takes one list marker off the line.
         for _ in range(_MOST_DEPTH):
             if self._continues_paragraph(line, at, column):
                 return
@@ -147,7 +143,7 @@ class _Scanner:
         self._paragraph = True
 
     def _continues_paragraph(self, line: str, at: int, column: int) -> bool:
-        """Whether the line goes on with a paragraph of a list item though it lacks the indent."""
+        # A line may continue a paragraph of a list item without its indent.
         if not self._paragraph or not self._items or column >= self._items[-1]:
             return False
         outer = bisect_right(self._items, column)
@@ -163,7 +159,7 @@ class _Scanner:
         )
 
     def _leave_items(self, column: int) -> bool:
-        """Close the list items that a line in this column is not part of; whether there were any."""
+        # Closes the list items that a line in this column is not part of, and tells whether there were any.
         left = bool(self._items) and column < self._items[-1]
         while self._items and column < self._items[-1]:
             self._items.pop()
@@ -171,7 +167,7 @@ class _Scanner:
         return left
 
     def _marker(self, line: str, at: int, *, continues: bool) -> re.Match[str] | None:
-        """The list marker at this place. Within a paragraph only an item with text begins a list, and only number 1."""
+        # Inside a paragraph only an item with text begins a list, and of numbers only 1.
         marker = _MARKER.match(line, at)
         if marker is None or _is_rule(line, at):
             return None
@@ -181,7 +177,7 @@ class _Scanner:
     def _enter_item(
         self, line: str, at: int, column: int, marker: re.Match[str]
     ) -> tuple[int, int]:
-        """Where the contents of the item begin, as a place in the line and as a column."""
+        # Returns where the contents of the item begin, as an offset in the line and as a column.
         end = marker.end()
         width = end - at
         rest = len(line) - len(line[end:].lstrip(" \t"))
@@ -203,7 +199,7 @@ class _Scanner:
             self._paragraph = True
 
     def _read_heading(self, text: str) -> bool:
-        """Whether the line is a heading, or the line under one. Headings inside of list items begin no section."""
+        # Also true for the line under a heading. Headings inside list items begin no section.
         heading = _HEADING.match(text)
         if heading:
             self._begin_section(len(heading[1]), bool(_OPTIONAL.search(text)))
@@ -235,7 +231,7 @@ class _Scanner:
 
 
 def _verbatim(text: str, column: int) -> _Verbatim | None:
-    """What begins with this text, if it is shown as it stands and goes on behind this line."""
+    # None if the block ends in the same line.
     fence = _FENCE.match(text)
     if fence:
         end = re.compile(rf"{re.escape(fence[0][0])}{{{len(fence[0])},}}")
@@ -248,7 +244,7 @@ def _verbatim(text: str, column: int) -> _Verbatim | None:
 
 
 def _columns(line: str, end: int) -> int:
-    """The width of the line up to this place, tabs counted as markdown does."""
+    # Tabs count as in markdown.
     if "\t" not in line[:end]:
         return end
     column = 0
@@ -258,7 +254,7 @@ def _columns(line: str, end: int) -> int:
 
 
 def _is_rule(line: str, at: int) -> bool:
-    """Whether the line is a thematic break: three or more of the same mark, and nothing else."""
+    # A thematic break is three or more of the same mark, and nothing else.
     if line[at] not in "-*_":
         return False
     marks = line[at:].replace(" ", "").replace("\t", "")

@@ -32,7 +32,7 @@ def harmless_json(text: str) -> str:
 
 
 def valid(text: object) -> str:
-    """Spell out lone surrogates, which stand for bytes of file names that are not UTF-8 and cannot be in JSON."""
+    """Spell out lone surrogates: they stand for bytes of file names that are not UTF-8, and JSON cannot hold them."""
     return str(text).encode(errors="backslashreplace").decode()
 
 
