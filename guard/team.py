@@ -36,8 +36,6 @@ _MOST_LIVING_NAME = 200
 
 @dataclass(frozen=True)
 class TeamChangeResult:
-    """The result of a change."""
-
     state: TeamState | None
     """The team after the change; None if it never had a member."""
     events: tuple[TeamEvent, ...]
@@ -51,7 +49,6 @@ def record(
     *,
     lease_seconds: float,
 ) -> TeamChangeResult:
-    """Record news of the session's helpers, in one change."""
     terms = TeamTerms(scope, moment, new_id(), lease_seconds)
     with store.change() as change, _refuse_invalid_fields():
         events = decide(_view(change, scope), changes, terms)
@@ -104,7 +101,6 @@ def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamS
 def record_completion(
     store: Store, scope: Scope, moment: Moment, *, held: bool, reason: str
 ) -> None:
-    """Log that a completion was held back for the team, or released, and why."""
     with store.change() as change, _refuse_invalid_fields():
         state = _read_at(_view(change, scope), moment)
         terms = TeamTerms(scope, moment, new_id(), 0)
@@ -145,7 +141,7 @@ def _in_iteration(store: Store, scope: Scope, moment: Moment) -> TeamState | Non
 def record_change(
     guard: Invocation, scope: Scope, change: Change, lease_seconds: float | None = None
 ) -> TeamChangeResult:
-    """Record what a caller reports of one helper; without a lease, under the configured one."""
+    # Without a lease of its own, the helper gets the configured one.
     lease = lease_seconds or guard.users_config.settings.team.lease_seconds
     return record(guard.writable_store, scope, guard.clock.moment(), [change], lease_seconds=lease)
 
@@ -153,18 +149,15 @@ def record_change(
 def clear_session(
     guard: Invocation, session: str | None, reason: str
 ) -> tuple[Scope, TeamState | None]:
-    """Count no helper of the session any more; return the team after that."""
     scope = team_scope(guard, session)
     return scope, clear(guard.writable_store, scope, guard.clock.moment(), reason)
 
 
 def team_of(guard: Invocation, session: str | None) -> tuple[Scope, TeamState | None]:
-    """Return the team of the session as it stands now."""
     return find_holding_team(guard.store, team_scope(guard, session), guard.clock.moment())
 
 
 def scope_of_member(guard: Invocation, session: str | None, member: str) -> Scope:
-    """Return the scope in which the member was counted."""
     return find_scope(guard.store, team_scope(guard, session), member)
 
 

@@ -42,7 +42,7 @@ class Accounts:
         self._is_late = False
         """Whether the store did not answer the last time."""
         self._told: set[str] = set()
-        """Members that the stream itself tells of: it knows better when they end."""
+        """Members that the stream itself reports: it knows better when they end."""
         self._signs: dict[str, float] = {}
         self._unsent: list[Change] = []
         self._scope: Scope | None = None
@@ -71,7 +71,7 @@ class Accounts:
             self._ask(lambda: self._end(members), None)
 
     def _has_told_members(self) -> bool:
-        # Members that the agent CLI told of otherwise than by its stream.
+        # Members that the agent CLI reported otherwise than by its stream.
         _, counting = teams.counting_members(self._store, self._current(), self._moment())
         return any(one.told_by == "host" for one in counting)
 

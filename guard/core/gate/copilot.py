@@ -1,4 +1,4 @@
-"""Read Copilot CLI's `--output-format json`: one result ends it; it tells of subagents, but not of shells in the background.
+"""Read Copilot CLI's `--output-format json`: one result ends it; it reports subagents, but no shells in the background.
 
 `session.background_tasks_changed` has no content, so it says nothing. The size of the context stands beside a tool's result.
 """

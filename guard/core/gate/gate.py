@@ -39,7 +39,7 @@ class StreamOutcome:
     """The team that held the completion back, if one did."""
     count: int = 0
     members: tuple[str, ...] = ()
-    """The members that the stream told of, and that may live."""
+    """The members that the stream reported, and that may live."""
     killed: tuple[str, ...] = ()
     unreadable: int = 0
     """How many lines that may have meant something were too long or broken."""
@@ -86,7 +86,7 @@ class _Completion:
     usage: TurnUsage
     team: str
     told: bool
-    """Whether a member that the stream tells of held it back."""
+    """Whether a member that the stream reported held it back."""
 
 
 class Gate:
@@ -229,7 +229,7 @@ class Gate:
             self._since = None
 
     def _holder(self) -> Holder | None:
-        # The members that the stream tells of, and with them those that are known from elsewhere only.
+        # The members that the stream reported, and with them those that are known from elsewhere only.
         own, others = self._members.holder, self._also_holds()
         if others is None or not (others[0] and others[1] > 0):
             self._passes_others = False

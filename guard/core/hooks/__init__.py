@@ -1,1 +1,1 @@
-"""Decide about hook calls: what each event means, which helpers it tells of, and whether a session may stop."""
+"""Decide about hook calls: what each event means, which helpers it reports, and whether a session may stop."""

@@ -1,1 +1,1 @@
-"""An agent's own helpers: who counts, until when, and whether a completion is held back for them."""
+"""Count an agent's own helpers, and decide whether a completion is held back for them."""

@@ -1,11 +1,11 @@
-"""What can become known of an agent's helpers, whoever tells it: a command, an event stream, a hook."""
+"""Define the changes that a command, an event stream or a hook can report about an agent's helpers."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["teammate", "subagent", "background_shell", "scheduled_wakeup"]
 Teller = Literal["host", "command"]
-"""Who counted a helper: the agent's own program, by its stream or its hooks, or somebody who ran a command."""
+"""Who counted a helper: the agent CLI, by its stream or its hooks, or the caller of a command."""
 LeftBecause = Literal[
     "ended", "failed", "spawn_failed", "shutdown", "killed", "cleared", "lease_expired"
 ]
@@ -48,8 +48,10 @@ class Alive:
 
 @dataclass(frozen=True)
 class Running:
-    """All helpers of some kinds that run now, as their host lists them: what the host had told of and is not in \
-the list has ended."""
+    """All helpers of some kinds that run now, as their host lists them.
+
+    A helper that the host reported before and that is not in the list has ended.
+    """
 
     members: tuple[Joined, ...]
     kinds: frozenset[Kind]

@@ -80,7 +80,7 @@ def _expire_member(member: Member, moment: Moment) -> Member:
 
 
 def _is_fresh(member: Member, moment: Moment) -> bool:
-    """Tell whether the last sign of life is so recent that another adds nothing: hosts list all members at every change."""
+    # Hosts list all members at every change: a sign of life soon after another adds nothing.
     return 0 <= quiet_seconds(member.seen, moment) < min(_FRESH_SECONDS, member.lease_seconds / 10)
 
 
@@ -93,7 +93,7 @@ def _describe_silence(member: Member, moment: Moment) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TeamTerms:
-    """What all events of one change share."""
+    """The fields that all events of one change share."""
 
     scope: Scope
     moment: Moment
@@ -103,7 +103,7 @@ class TeamTerms:
 
 
 class _TeamStamp(TypedDict):
-    """What every event of a team has."""
+    """The fields of every event of a team."""
 
     at: datetime
     id: str
@@ -233,7 +233,7 @@ class _Ledger:
 
 
 def default_team_name(scope: Scope) -> str:
-    """Return the name for a team whose host gives none."""
+    # The host gives the team no name.
     return f"session:{scope.session or 'unknown'}"[:_MOST_NAME]
 
 

@@ -52,7 +52,6 @@ def team_report(
 
 
 def team_text(report: TeamReport) -> str:
-    """Return the team in one line, then a line per member that counts."""
     if report.active_team_name is None:
         head = "no team"
     else:

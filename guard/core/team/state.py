@@ -1,4 +1,4 @@
-"""The view of a team: the helpers of one session in one work tree."""
+"""Keep the view of a team: the helpers of one session in one work tree."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,11 +30,11 @@ MemberStatus = Literal["active", "idle", "left"]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose team it is: one session in one work tree. Teams of other sessions in the same folder are not meant."""
+    """The owner of a team: one session in one work tree. Teams of other sessions in the same folder are not meant."""
 
     worktree: str
     session: str | None = None
-    """None while nobody knows it."""
+    """None while the session is not known."""
     run: str | None = None
     iteration: int | None = None
     """The iteration that is open in the work tree, if one is."""

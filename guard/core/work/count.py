@@ -128,11 +128,8 @@ def _patch_ids(history: History, oids: Iterable[str]) -> frozenset[str]:
 
 
 def _find_lost(history: History, own: Sequence[Commit]) -> tuple[int, list[Commit]]:
-    """Return how many earlier commits were replaced, and which commits are lost.
-
-    A commit is replaced if another commit makes the same change, or if new commits changed all of its files again. An empty
-    commit cannot be lost.
-    """
+    # A commit is replaced if another commit makes the same change, or if new commits changed all of its files again. An empty
+    # commit cannot be lost.
     made = [commit.oid for commit in own]
     removed = {commit.oid for commit in history.removed}
     patches = _patch_ids(history, (*made, *(history.earlier - removed)))
@@ -157,7 +154,7 @@ def _find_tips(commits: Sequence[Commit]) -> tuple[str, ...]:
 
 
 def _has_net_change(history: History, new: dict[str, Commit]) -> bool:
-    """Tell whether a ref has a tree that no commit without new work has."""
+    # A ref has a tree that no commit without new work has.
     holding = descendants_of(new, history.commits)
     without = [commit for oid, commit in history.commits.items() if oid not in holding]
     known = {commit.tree for commit in (*without, *history.around.values(), *history.removed)}
@@ -174,7 +171,7 @@ class _Branch(NamedTuple):
 
 
 class _Branches:
-    """The branches of the repository, and their commits: the one of the start first, then HEAD's, then the others."""
+    """The branches of the repository and their commits: the branch of the start first, then HEAD's, then the others."""
 
     def __init__(self, history: History) -> None:
         names = dict(history.names)

@@ -1,4 +1,4 @@
-"""The commits since a baseline, as git reports them, and the relations between them."""
+"""Hold the commits since a baseline, as git reports them, and find the relations between them."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -113,6 +113,6 @@ def foreign_commits(history: History) -> set[str]:
 
 
 def _on_own_branches(history: History) -> set[str]:
-    """Return the commits on HEAD and on the branch on which the iteration began."""
+    # HEAD, and the branch on which the iteration began.
     ends = (history.head, history.names.get(history.before_branch or ""))
     return reachable_from([oid for oid in ends if oid is not None], history.commits)

@@ -59,7 +59,6 @@ def find_leftovers(
 def files_changed_since(
     before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]
 ) -> tuple[DirtyFile, ...]:
-    """Return the files that are dirty now and not as the user had left them."""
     earlier = {file.path: file for file in before if file.left_by == "user"}
     return tuple(file for file in now if not _is_unchanged(earlier.get(file.path), file))
 
@@ -92,7 +91,7 @@ def count_replaced(before: tuple[DirtyFile, ...], now: tuple[DirtyFile, ...]) ->
 
 
 def _is_unchanged(before: DirtyFile | None, now: DirtyFile) -> bool:
-    """Tell whether a file is as the user left it: same content on disk, and nothing new staged beside it."""
+    # Same content on disk as the user left, and nothing new staged beside it.
     if before is None or not has_same_content(before, now):
         return False
     return now.index == before.index or not now.staged or not now.unstaged
