@@ -37,7 +37,7 @@ class Accounts:
         self._current = scope
         """Returns the scope of the team, as far as it is known by now."""
         self._otherwise = otherwise
-        """How a warning says what happens while the store cannot be used."""
+        """The words of a warning for what happens while the store cannot be used."""
         self._answers = True
         self._is_late = False
         """Whether the store did not answer the last time."""

@@ -131,7 +131,7 @@ def _open_folder(path: str) -> int:
 
 
 def _refuse_too_many(folder: int, path: str) -> None:
-    # A spool that no command records must not grow for ever. A folder that was large once stays so on some file systems.
+    # A spool that no command records must not grow forever. A folder that was large once stays so on some file systems.
     is_small = os.fstat(folder).st_size <= _MANY_BYTES
     if is_small and time.time_ns() // 1000 % _COUNTED_ANYWAY:
         return

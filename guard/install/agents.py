@@ -42,13 +42,13 @@ class AgentCli:
     """By event, the tools that it is wanted for; all tools without one."""
     local_file: str | None = None
     skeleton: Mapping[str, Any] = field(default_factory=dict)
-    """What its file has to hold besides the hooks."""
+    """The entries that its file must have besides the hooks."""
     grouped: bool = True
     """Whether an event has groups of hooks, each with a matcher, or the hooks themselves."""
     command_key: str = "command"
     timeout_key: str = "timeout"
     timeout_unit: float = 1
-    """How many of its units of time a second has."""
+    """How many units of the CLI's timeouts make one second."""
     shortest: Mapping[str, int] = field(default_factory=dict)
     """By event, the most seconds that the program gives it."""
     forgiving: bool = True

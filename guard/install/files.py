@@ -20,7 +20,7 @@ class SettingsPiece:
     take: Callable[[str, Origin | None], str | None]
     """The file's text without it; None if there should be no file."""
     origin: Callable[[str | None], Origin]
-    """What has to be remembered before guard's part comes into it."""
+    """What guard has to remember before its part comes into the file."""
     events: Callable[[str], tuple[str, ...]]
     """The events that guard's part of it is for; empty if it has no such part."""
     others: Callable[[str], tuple[str, ...]] = lambda _text: ()

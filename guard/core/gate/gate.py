@@ -74,7 +74,7 @@ class LetGo:
 
     team: str
     count: int
-    """How many still counted."""
+    """How many members still counted."""
     why: Literal["ended", "hold_limit"]
 
 

@@ -13,7 +13,7 @@ _LONGEST_DETAIL = 500
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """What a session still has to do: helpers to wait for, files to commit."""
+    """The work that a session still has to do: helpers to wait for, files to commit."""
 
     members: tuple[Member, ...] = ()
     files: tuple[str, ...] = ()

@@ -22,7 +22,10 @@ from guard.core.log.view import Fold, ViewDocument, ViewKind
 
 MOST_SESSIONS = 50
 MOST_HELD = 150
-"""How many more sessions that were asked to go on and have not ended: without its count one could be held back for ever."""
+"""How many more sessions are kept that were asked to go on and have not ended.
+
+Without its count such a session could be held back forever.
+"""
 MOST_ABSENCES = 8
 
 

@@ -16,7 +16,7 @@ class Joined:
     """A helper was started, or is about to be: it counts from now on."""
 
     member: str
-    """What its host calls it; an id that is used again is another incarnation."""
+    """The host's name for the helper; an id that is used again is another incarnation."""
     kind: Kind
     description: str = ""
     team: str | None = None
@@ -41,7 +41,7 @@ class Alive:
 
     member: str
     idle: bool = False
-    """Whether it says that it has nothing to do; it is a member all the same."""
+    """Whether the helper says that it has nothing to do; it is a member all the same."""
     incarnation: int | None = None
     """Which life of it; None for the newest."""
 

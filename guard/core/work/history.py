@@ -42,7 +42,7 @@ Commits = Mapping[str, Commit]
 
 @dataclass(frozen=True)
 class History:
-    """What git reports. A commit is new if a local ref leads to it now, and none did at the baseline."""
+    """The history as git reports it. A commit is new if a local ref leads to it now, and none did at the baseline."""
 
     before_head: str | None = None
     before_branch: str | None = None

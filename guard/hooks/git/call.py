@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def call(words: "Sequence[str]", environ: "Mapping[str, str]") -> int:
-    # They are the words after `guard hook git`.
+    # `words` are those after `guard hook git`.
     event, given = (words[0], words[1:]) if words else ("", words)
     if event not in GIT_HOOKS:
         known = f"this guard knows the hooks {', '.join(GIT_HOOKS)} of git"
