@@ -1,1 +1,1 @@
-"""Work on GitHub: from inside a runner, and through the API."""
+"""Run as a step of a workflow on GitHub, and report through its API."""

@@ -1,4 +1,4 @@
-"""Call GitHub's API: one retry policy, one time limit, and a token that goes to no other server."""
+"""Call GitHub's API with one retry policy and one time limit, and send the token to no other server."""
 
 import re
 import time
@@ -26,7 +26,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 
 
 class TryAgain(Exception):
-    """GitHub could not answer now and asks to wait `after` seconds."""
+    """Raised if GitHub cannot answer now; `after` is the wait in seconds that it asks for, if any."""
 
     def __init__(self, why: str, after: float | None = None) -> None:
         super().__init__(why)
@@ -34,7 +34,7 @@ class TryAgain(Exception):
 
 
 class _Bearer(AuthBase):
-    """Sends the token; set as authentication, so that a `.netrc` does not replace it."""
+    """Sends the token; as authentication and not as a header, so that a `.netrc` does not replace it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -45,7 +45,7 @@ class _Bearer(AuthBase):
 
 
 def find_token(environ: Mapping[str, str]) -> str:
-    """Return the token from the environment, which is its only source."""
+    # The environment is the only source of the token.
     token = environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or ""
     if not _TOKEN.fullmatch(token):
         what = "is not one" if token else "is missing"
@@ -64,7 +64,7 @@ def check_repository_name(told: str | None) -> str:
 
 @dataclass
 class Client:
-    """Calls one server within one time limit for all calls together."""
+    """Calls one server; all calls together have one time limit."""
 
     server: str
     token: str = field(repr=False)
@@ -91,7 +91,7 @@ class Client:
         )
 
     def persist(self, operation: Callable[[], T]) -> T:
-        """Repeat the operation until it succeeds, is refused, or the time is over."""
+        """Repeat the operation until it succeeds, GitHub refuses it, or the time is over."""
         retrying = Retrying(
             retry=retry_if_exception_type(TryAgain),
             wait=_pause,
@@ -182,7 +182,7 @@ def _pause(state: RetryCallState) -> float:
 
 
 def _is_limited(answer: requests.Response) -> bool:
-    # A 403 may be a rate limit; a refusal has neither header.
+    # A 403 may be a rate limit or a refusal; a refusal has neither of these headers.
     return "Retry-After" in answer.headers or answer.headers.get("X-RateLimit-Remaining") == "0"
 
 

@@ -1,4 +1,4 @@
-"""Read what a runner says about the job, and write the files by which a step answers."""
+"""Read a job's variables and event, and write the files with which a step answers the runner."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Surroundings:
 
     @property
     def state(self) -> Path:
-        """The workspace, which a cache may bring from an earlier run."""
+        # A cache may bring this folder, guard's workspace, from an earlier run.
         return self.folder / "state"
 
     @property
@@ -41,7 +41,7 @@ class Surroundings:
 
     @cached_property
     def event(self) -> Mapping[str, Any]:
-        """The document of the event; empty if it cannot be read."""
+        """Return the document of the event; empty if it cannot be read."""
         try:
             with open(self.environ.get("GITHUB_EVENT_PATH") or os.devnull, "rb") as file:
                 found = json.loads(file.read(_MOST_EVENT_BYTES))
@@ -56,13 +56,13 @@ class Surroundings:
 
     @property
     def sha(self) -> str | None:
-        """The commit that people see: the head of a pull request, not the merge that is checked out."""
+        """Return the commit that people see: the head of a pull request, not the merge that is checked out."""
         head = _at(self.event, "pull_request", "head", "sha")
         return head if isinstance(head, str) else self.environ.get("GITHUB_SHA") or None
 
     @property
     def from_fork(self) -> bool:
-        """Whether the commits come from another repository, so that the job may not write to this one."""
+        """Tell whether the commits come from another repository, so that the job may not write to this one."""
         if self.pull_request is None:
             return False
         return _at(self.event, "pull_request", "head", "repo", "full_name") != self.repository
@@ -75,7 +75,7 @@ class Surroundings:
         return f"{server}/{self.repository}/actions/runs/{run}"
 
     def cache_key(self, told: str, work_tree: str) -> str:
-        """Return the name of this job's state in every run; a digest, because its parts may hold any character."""
+        """Return the name of this job's state in the cache; a digest, because its parts may hold any character."""
         named = ("RUNNER_OS", "GITHUB_WORKFLOW", "GITHUB_JOB")
         parts = [*(self.environ.get(name, "") for name in named), told, work_tree]
         digest = sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
@@ -91,7 +91,7 @@ class Surroundings:
         return tuple(Path(self.environ[name]) for name in _STEP_FILES if self.environ.get(name))
 
     def for_the_agent(self) -> dict[str, str]:
-        """Return the variables for the agent, without the action's inputs and the files of its own step."""
+        """Return the variables for the agent, without the action's inputs and the files of its step."""
         return {
             name: text
             for name, text in self.environ.items()
@@ -132,7 +132,7 @@ def _write(job: Surroundings, name: str, text: str) -> None:
 
 
 def _put(path: Path, data: bytes) -> None:
-    # A new file replaces the old one: a process that has the old one open, or made it a link, writes elsewhere.
+    # A new file replaces the old one, so that a process that has the old file open, or made it a link, writes elsewhere.
     other = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with other.open("xb") as file:
         file.write(data)

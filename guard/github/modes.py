@@ -1,4 +1,4 @@
-"""The three modes of a step: run the agent, or record a baseline before and check after another step that runs it."""
+"""The three modes of a step: run the agent, record a baseline, or check after another step ran the agent."""
 
 import json
 import re
@@ -28,7 +28,7 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class WorkflowStep:
-    """One step of the action: where it runs, and in which mode."""
+    """One step of the action, in one of its modes."""
 
     guard: Invocation
     job: Surroundings
@@ -37,7 +37,7 @@ class WorkflowStep:
     order: RunOrder | None = None
 
     def made(self) -> StepReport:
-        """What became of it, without secrets; trouble is a result too, because somebody has to be told."""
+        """Run the step and return its report without secrets; an error becomes a report too, so that it is published."""
         try:
             self.job.folder.mkdir(parents=True, exist_ok=True)
             report = {"run": self._run, "baseline": self._begin, "check": self._check}[self.mode]()
@@ -75,7 +75,7 @@ class WorkflowStep:
 
     def _check(self) -> StepReport:
         if self.terms.baseline is None and not self._begun.is_file():
-            # A baseline that the cache brought is that of another run.
+            # A baseline from the cache belongs to another run.
             raise RepositoryProblem(
                 "this job has recorded no baseline for this work tree",
                 "put a step with `mode: baseline` before the agent's, or name a revision: `baseline`",
@@ -84,7 +84,7 @@ class WorkflowStep:
         place = breaker.BreakerKey.of(self.guard)
         outcome = breaker.Outcome(made.status, made.reason, rescued=made.rescued, head=place.head())
         if self._begun.is_file():
-            # Once: a check may be repeated, an iteration may not count twice.
+            # Only once: a check may be repeated, but its iteration must not count twice.
             with self.guard.writable_store.change() as change:
                 breaker.record(change, place, replace(outcome, run=made.run))
             self._begun.write_text("")

@@ -1,4 +1,4 @@
-"""Publish what a step found: outputs, summary and annotations first, and then whether it fails."""
+"""Publish the result of a step: outputs, summary and annotations, then the exit code."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def keep(report: StepReport, job: Surroundings) -> Path:
 
 
 def kept(job: Surroundings, mode: Mode) -> StepReport:
-    """What the step left; one that left nothing that can be read was cut short, which is a fault and no verdict."""
+    """Return the report that the step left; if there is no readable one, the step was cut short, which is a fault."""
     path = job.folder / _REPORT
     try:
         with path.open("rb") as file:
@@ -46,14 +46,16 @@ def kept(job: Surroundings, mode: Mode) -> StepReport:
 
 
 def forget(job: Surroundings) -> None:
-    """Delete the result of an earlier step, which is not this step's."""
     (job.folder / _REPORT).unlink(missing_ok=True)
 
 
 def publish(
     report: StepReport, push: Push, job: Surroundings, fail_on: frozenset[str], folder: str
 ) -> tuple[int, list[str]]:
-    """Write outputs and page; the exit code, and the lines for the runner. `folder` is the work tree's in the checkout."""
+    """Write the outputs and the summary; return the exit code and the lines for the runner.
+
+    `folder` is the path of the work tree in the checkout.
+    """
     code = exit_code(report, fail_on)
     path = job.folder / _REPORT
     save = report.mode != "baseline" and report.settled and report.status != "fault"
@@ -64,7 +66,6 @@ def publish(
 
 
 def place_in_checkout(repository: Repository | None, job: Surroundings) -> str:
-    """Return the path of the work tree in the checkout, as annotations need it."""
     checkout = job.environ.get("GITHUB_WORKSPACE")
     if repository is None or not checkout:
         return ""

@@ -1,8 +1,4 @@
-"""Push rescued commits to a branch of their own, from a repository that no agent has configured.
-
-The agent can edit the project's configuration, the user's and the hooks, and could send the token elsewhere. So guard pushes
-from an empty repository that borrows the project's objects.
-"""
+"""Push rescued commits to their own branch, from a repository that no agent has configured."""
 
 import re
 import shutil
@@ -42,7 +38,7 @@ def push_rescue(
     asked: bool,
     token: str,
 ) -> Push:
-    """Push the rescued commits if that is asked for and permitted; otherwise return why not."""
+    """Push the rescued commits if the user asked for it and it is permitted; otherwise return why not."""
     place = rescue_place(check)
     if place is None:
         return Push(ref=None, pushed=False, why="nothing_rescued", detail="")
@@ -60,7 +56,7 @@ def push_rescue(
     if not token or job.repository is None or repository is None:
         return kept("no_token", "there is no token or no repository to push to")
     if not _OWN.fullmatch(place[1]):
-        # The report lies where an agent can write, and the token must not open another branch to it.
+        # The agent can write to the report, and must not reach another branch with the token.
         return kept("refused", "the report names a branch that is no rescue's")
     try:
         said = _pushed(repository, job, *place, token)
@@ -74,7 +70,9 @@ def push_rescue(
 def _pushed(
     repository: Repository, job: Surroundings, commit: str, name: str, token: str
 ) -> str | None:
-    """Push one commit as a new branch; what git said if it could not."""
+    # Returns git's message if the push failed. The agent can edit the project's configuration, the user's configuration and
+    # the hooks, and could send the token elsewhere. So guard pushes from an empty repository that borrows the project's
+    # objects.
     server = job.environ.get("GITHUB_SERVER_URL") or "https://github.com"
     folder = Path(tempfile.mkdtemp(prefix="guard-push-"))
     try:
@@ -108,7 +106,7 @@ def _borrowing(repository: Repository, folder: Path, environ: Mapping[str, str])
 
 
 def _surroundings(server: str, token: str) -> dict[str, str]:
-    # The token goes into git's configuration in the environment: every process can read command lines.
+    # The token is passed as git configuration in the environment, because every process can read command lines.
     user = b64encode(f"x-access-token:{token}".encode()).decode()
     settings = {"http.followRedirects": "false", "push.gpgSign": "false"}
     if urlsplit(server).scheme in ("https", "http"):

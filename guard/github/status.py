@@ -31,7 +31,7 @@ class Told:
     page: str | None
     pull_request: int | None = None
     author: str = BOT
-    """Who writes the comments: somebody else's is never changed, whatever stands in it."""
+    """The login that writes the comments; guard never changes a comment of another author."""
 
     @property
     def marker(self) -> str:
@@ -49,7 +49,7 @@ def state_of(status: str, kind: Kind) -> str:
 
 
 def tell(client: Client, told: Told, kind: Kind, *, if_permitted: bool) -> ToldReport:
-    """Report the verdict; with `if_permitted` a refusal is noted instead of raised, as on forks."""
+    """Report the verdict; with `if_permitted` a refusal, as on forks, is listed in the report instead of raised."""
     refused: list[str] = []
 
     def attempt(what: Any) -> Any:
@@ -105,7 +105,7 @@ def _check_run(told: Told, state: str) -> tuple[str, dict[str, Any]]:
 
 
 def _comment(client: Client, told: Told) -> tuple[Any, How]:
-    # Searched before each attempt, so that a lost answer does not lead to a second comment.
+    # Every attempt first looks for an earlier comment, so that a lost answer does not lead to a second one.
     link = f"\n[The run]({told.page})\n" if told.page else ""
     body = {"body": f"{told.marker}\n{summary(told.report, _NO_PUSH, _MOST_IN_A_COMMENT)}{link}"}
     base = f"/repos/{told.repository}/issues"

@@ -1,1 +1,1 @@
-"""What a step of a workflow reports to GitHub: outcome, outputs, summary and annotations."""
+"""Make what a step reports to GitHub: outcome, outputs, summary and annotations."""

@@ -1,4 +1,4 @@
-"""Annotations of a step: at most ten per level, because GitHub drops the rest."""
+"""Make the annotations of a step: at most ten per level, because GitHub drops the rest."""
 
 from typing import Literal, NamedTuple
 
@@ -21,7 +21,10 @@ class Annotation(NamedTuple):
 
 
 def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[Annotation]:
-    """Return the verdict first, then what a person should look at; `folder` is the work tree's path in the checkout."""
+    """Return the verdict, then the files that a person should look at.
+
+    `folder` is the path of the work tree in the checkout.
+    """
     said = f"{report.status}: {report.reason}" + (f" ({report.detail})" if report.detail else "")
     level: Level = "error" if fails else "notice" if report.complete else "warning"
     if report.status == "begun" and not fails:
@@ -40,7 +43,7 @@ def annotations(report: StepReport, *, fails: bool, folder: str = "") -> list[An
 
 
 def lines(found: list[Annotation]) -> list[str]:
-    """Return the annotations as workflow commands; if a level has too many, its last one counts the rest."""
+    """Return the annotations as workflow commands; the last one of a level with too many counts the rest."""
     shown: list[str] = []
     for level in ("error", "warning", "notice"):
         these = [one for one in found if one.level == level]

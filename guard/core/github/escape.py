@@ -1,4 +1,4 @@
-"""Make text from outside safe for GitHub: workflow commands, output files and pages, without secrets."""
+"""Make text from outside safe for GitHub's workflow commands, output files and pages, and remove secrets."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ MOST_IN_A_PIECE = 300
 
 
 def command(name: str, message: str, **properties: str | int) -> str:
-    """Return a workflow command in which neither message nor property can begin another one."""
+    """Return a workflow command in which neither message nor property can begin another command."""
     told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
     return f"::{name}{' ' if told else ''}{told}::{_data(message)}"
 
@@ -32,7 +32,7 @@ def stop_commands(token: str) -> str:
 
 
 def resume_commands(token: str) -> str:
-    # On a line of its own, whatever the output before it.
+    # The command needs its own line, and the output before it may not end with a newline.
     return f"\n::{token}::"
 
 
@@ -48,7 +48,8 @@ def output_file(values: Mapping[str, str], delimiter: str) -> str:
 def piece(text: str, most: int = MOST_IN_A_PIECE) -> str:
     """Return the text as code on a page, without tags, links, mentions, pictures or other markup.
 
-    Punctuation as character references is never markup in markdown, and GitHub looks for mentions and links only outside code.
+    Punctuation as character references is never markup in markdown, and GitHub looks for mentions and links only outside
+    code.
     """
     shown = visible(text)
     if len(shown) > most:
@@ -66,7 +67,7 @@ def block(text: str) -> str:
 
 
 def fit_lines(lines: list[str], most_bytes: int, more: str) -> str:
-    """Return as many whole lines as fit, with `more` as the last one if some do not."""
+    """Return as many whole lines as fit; if some do not, `more` is the last line."""
     room = most_bytes - len(more.encode()) - 1
     left = [room]
 
@@ -80,12 +81,12 @@ def fit_lines(lines: list[str], most_bytes: int, more: str) -> str:
 
 REDACTED = "[redacted]"
 _LEAST = 12
-"""A shorter value is too common a word to be taken out everywhere."""
+"""A shorter value may be a common word, which must not be removed everywhere."""
 _SECRET_NAME = re.compile(
     r"(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIALS?)$", re.I
 )
 _OWN = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
-"""Ids of git and moments are no secrets, and a document is not valid without them."""
+"""Ids of git and times are no secrets, and a document without them is invalid."""
 
 
 def known_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:

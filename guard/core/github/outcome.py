@@ -1,15 +1,15 @@
-"""The outputs of a step, and whether it fails."""
+"""Decide the outputs of a step, and whether it fails."""
 
 from guard.core.base.text import harmless_json, visible
 from guard.core.github.report import STATUSES, Push, StepReport
 
 MOST_IN_JSON = 200_000
-"""Characters. A job may have a mebibyte of outputs, counted in UTF-16."""
+"""In characters. GitHub allows a job one mebibyte of outputs, counted in UTF-16."""
 NONE = "none"
 
 
 def statuses_to_fail_on(told: str) -> frozenset[str]:
-    """Parse a list of statuses with commas or blanks; raise ValueError for an unknown word."""
+    """Parse statuses separated by commas or blanks; raise ValueError for an unknown word."""
     words = set(told.replace(",", " ").split())
     for word in sorted(words - {NONE}):
         if word not in STATUSES:
@@ -20,7 +20,6 @@ def statuses_to_fail_on(told: str) -> frozenset[str]:
 
 
 def exit_code(report: StepReport, fail_on: frozenset[str]) -> int:
-    """Return the verdict's exit code, or 1, if the step is to fail; else 0."""
     return (report.exit_code or 1) if report.status in fail_on else 0
 
 
@@ -47,7 +46,7 @@ def _bool(value: bool) -> str:
 
 
 def _json(report: StepReport) -> str:
-    # One line; if it is too long, the check is only in the report's file.
+    # One line; if it is too long, the check is left out and stands only in the report's file.
     whole = harmless_json(report.model_dump_json())
     if len(whole) <= MOST_IN_JSON:
         return whole

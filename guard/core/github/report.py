@@ -1,4 +1,4 @@
-"""The result of one step of a workflow, and the report on what GitHub was told."""
+"""The report of one step of a workflow, and the report on what GitHub was told."""
 
 from typing import Literal, get_args
 

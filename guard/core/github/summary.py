@@ -1,4 +1,4 @@
-"""The summary of a step and the comment on a pull request, in markdown."""
+"""Write the summary of a step and the comment on a pull request, in markdown."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from guard.core.github.escape import block, fit_lines, piece
 from guard.core.github.report import Push, StepReport
 
 MOST_BYTES = 1024 * 1024
-"""More than this GitHub throws away whole."""
+"""GitHub drops a larger summary as a whole."""
 _MOST_LISTED = 25
 _MORE = "\n_The rest is left out here; the report has all of it._"
 
