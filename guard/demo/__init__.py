@@ -1,1 +1,1 @@
-"""The demo: guard's own commands, run for real in a scratch repository, with every outcome checked."""
+"""Run guard's own commands in a scratch repository as a demo, and check every outcome."""

@@ -1,7 +1,4 @@
-"""The demo's scripted agent, which ends sessions as real agents do, without a model.
-
-`python -m guard.demo.agent PART` plays one part in the current folder; `answer STATUS` in place of PART answers a probe.
-"""
+"""The demo's scripted agent, which ends sessions as real agents do, without a model."""
 
 import json
 import subprocess
@@ -81,6 +78,7 @@ PARTS: dict[str, Callable[[], None]] = {
 }
 
 
+# `python -m guard.demo.agent PART` plays one part in the current folder; `answer STATUS` in place of PART answers a probe.
 if __name__ == "__main__":
     if sys.argv[1] == "answer":
         _answer(sys.argv[2])

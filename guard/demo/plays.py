@@ -1,4 +1,4 @@
-"""The two plays of the demo: state that is damaged, and iterations that end in every way."""
+"""The two plays of the demo: damaged state, and iterations that end in every way."""
 
 import shlex
 import signal

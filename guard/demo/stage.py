@@ -1,4 +1,4 @@
-"""A scratch repository with a clean environment, in which commands are shown as they run."""
+"""Give the demo a scratch repository with a clean environment, and show commands as they run."""
 
 import os
 import shlex
@@ -46,7 +46,7 @@ class Stage:
     def _guard(
         self, *words: str, code: int = 0, shown: str | None = None, quiet: bool = False
     ) -> str:
-        """Run guard and show what it says; `shown` is how the command is written for people."""
+        # `shown` is the command as people would type it.
         self._tell(f"$ guard {shown or shlex.join(words)}")
         done = self._call(*words)
         for line in (

@@ -12,7 +12,7 @@ from guard.install.git_doctor import git_hooks_health
 
 
 def examine(guard: Invocation) -> Iterator[DoctorCheck]:
-    """Yield all checks in order; a check that fails itself is reported as a problem."""
+    """Yield all checks in order; an error inside a check is reported as a problem."""
     checks: dict[str, Callable[[Invocation], Iterator[DoctorCheck]]] = {
         "python": machine.python,
         "git": machine.git_version,

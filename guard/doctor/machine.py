@@ -1,4 +1,4 @@
-"""Check what guard runs on, and the programs that it works with."""
+"""Check the system that guard runs on, and the programs that it uses."""
 
 import re
 import shutil
@@ -69,7 +69,7 @@ def _version(guard: Invocation, name: str) -> str | None:
 
 
 def collectors(guard: Invocation) -> Iterator[DoctorCheck]:
-    """Load the collectors of other packages, because a broken one is otherwise silent."""
+    """Load the collectors of other packages, because otherwise a broken one goes unnoticed."""
     from guard.activity.plugins import find_plugins, plugin_troubles
 
     repository = guard.repository_if_any

@@ -1,4 +1,4 @@
-"""Check what guard works on: the repository, the settings, and the workspace with the state."""
+"""Check the repository, the settings, and the workspace with the state."""
 
 import os
 import re
@@ -84,7 +84,7 @@ def _could_be_made(path: Path) -> DoctorCheck:
 
 
 def _usable(folder: Folder) -> DoctorCheck:
-    # Really written and really locked, because permissions alone do not tell.
+    # The check writes and locks a real file, because permissions alone prove nothing.
     name = f"doctor.{os.getpid()}.tmp"
     try:
         with hold_lock(folder, _LOCK_SECONDS):
@@ -99,7 +99,6 @@ def _usable(folder: Folder) -> DoctorCheck:
 
 
 def _file_system(path: Path) -> str | None:
-    """Return the type of the file system that holds a path, if the machine tells."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
             rows = [line.split(" ") for line in file]

@@ -1,7 +1,4 @@
-"""JSON Schemas (Draft 2020-12), one per state file and per output document, generated from the models.
-
-`python -m guard.schemas` writes them; `python -m guard.schemas --check` says whether they are current.
-"""
+"""Generate JSON Schemas (Draft 2020-12) from the models, one per state file and output document."""
 
 import json
 from functools import reduce
@@ -115,7 +112,7 @@ OUTPUTS: tuple[type[Report], ...] = (
 """Every document that a command prints."""
 _SUFFIX = ".schema.json"
 _WRITTEN_BY_PEOPLE = frozenset({"evidence", "settings"})
-"""They may leave out what has a default; what guard itself writes is whole."""
+"""People may leave out fields with a default in these documents; guard writes every field."""
 
 
 def record_adapter() -> TypeAdapter[Any]:
@@ -150,8 +147,9 @@ def _kind(document: type[BaseModel]) -> str:
     return str(document.model_fields["schema_"].default).split("/")[1]
 
 
+# `python -m guard.schemas` writes the schemas; `python -m guard.schemas --check` tells whether they are current.
 def generate() -> dict[str, str]:
-    # Views and events are loaded on first use; only loaded models get their descriptions.
+    # Views and events are loaded on first use, and only loaded models get descriptions.
     event_types()
     list(view_kinds())
     describe_all()
@@ -193,7 +191,7 @@ def load(kind: str) -> dict[str, Any]:
 
 
 def stale(target: Path) -> list[str]:
-    """Return the names of files that differ from the models."""
+    """Return the names of schema files that differ from the models."""
     wanted = generate()
     present = {path.name for path in target.glob(f"*{_SUFFIX}")}
     differing = {

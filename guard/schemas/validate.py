@@ -48,7 +48,7 @@ def check(path: Path) -> Iterator[Finding]:
 
 
 def problems(name: str, data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of each problem in these bytes, which belong to no file."""
+    """Yield the place and the text of each problem in these bytes; `name` decides the format, no file is read."""
     path = Path(name)
     if len(data) > MOST_BYTES:
         yield "", f"it has more than {plural(MOST_BYTES, 'byte')}"
@@ -91,7 +91,7 @@ def _check_json(path: Path, data: bytes) -> Iterator[Problem]:
 
 
 def _check_log(_path: Path, data: bytes) -> Iterator[Problem]:
-    """Each line by itself; the chain through them is for `guard verify`."""
+    # Each line is checked by itself; `guard verify` checks the chain of lines.
     *lines, _torn = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         try:
@@ -139,7 +139,7 @@ def _against(kind: str, document: Any) -> Iterator[Problem]:
 
 
 def _causes(error: Any) -> Iterator[Any]:
-    """Yield the errors of the variant that the document most likely is, if several are allowed."""
+    # If several variants are allowed, only the errors of the most likely one are shown.
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
@@ -162,8 +162,10 @@ def _shortened(message: str) -> str:
 
 @cache
 def validator(kind: str) -> Any:
-    """The validator of a kind: Draft 2020-12, with `1.0` not an integer, times checked, and patterns that end where the
-    text ends."""
+    """Return the Draft 2020-12 validator of a kind, stricter in three ways.
+
+    `1.0` is not an integer, times are checked, and `$` in a pattern matches only at the end of the text.
+    """
     from jsonschema import Draft202012Validator, FormatChecker, validators
 
     def whole(_checker: Any, value: Any) -> bool:
@@ -191,7 +193,7 @@ def _is_instant(value: object) -> bool:
 
 
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
-    # Python's `$` also matches before a last newline; the standard's does not.
+    # Python's `$` also matches before a final newline; the `$` of the standard does not.
     from jsonschema import ValidationError
 
     ended = re.sub(r"\$\Z", r"\\Z", pattern)
