@@ -1,8 +1,4 @@
-"""Guard for runners written in Python: the same operations as the commands, as functions.
-
-`workspace` and `repo` are what `--workspace` and `--repo` are on the command line. A process that calls often keeps what it
-has read, and reads only what is new.
-"""
+"""Call guard from runners written in Python: the same operations as the commands, as functions."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,6 +18,7 @@ if TYPE_CHECKING:
     from guard.iteration.baseline import Baseline
 
 Where = str | Path | None
+"""The type of `workspace` and `repo`, which have the meaning of `--workspace` and `--repo` on the command line."""
 
 
 def spawn_agent(
@@ -36,7 +33,10 @@ def spawn_agent(
     workspace: Where = None,
     repo: Where = None,
 ) -> "AgentReport":
-    """Register an agent that has been started; with a tmux session or a process, its end is noticed without a report."""
+    """Register a started agent and return the report.
+
+    With a tmux session or a process, guard notices the agent's end without a report.
+    """
     from guard.agents import report
 
     place = report.PlaceOptions(tmux_session, tmux_socket, pid)
@@ -56,8 +56,10 @@ def update_agent_progress(
     workspace: Where = None,
     repo: Where = None,
 ) -> "AgentReport":
-    """Report how an agent fares; the answer tells the counts of its task and of all tasks, and how far a completion is
-    to be believed. A `strict` completion with blocking issues is refused: `recorded_as` says so, and the agent stays active.
+    """Record an agent's status and return the counts of its task and of all tasks.
+
+    For a completion, the report also says how credible it is. A `strict` completion with blocking issues is refused:
+    `recorded_as` says so, and the agent stays active.
     """
     from guard.agents.registry import AgentUpdate
     from guard.agents.report import update_agent
@@ -77,7 +79,7 @@ def record_finding(
     workspace: Where = None,
     repo: Where = None,
 ) -> "AgentReport":
-    """Record something that an agent has found out."""
+    """Record a finding of an agent and return the report."""
     from guard.agents import report
 
     return report.record_finding(
@@ -94,7 +96,7 @@ def record_finding(
 def get_real_task_status(
     task_id: str, *, workspace: Where = None, repo: Where = None
 ) -> "TaskStatus":
-    """The agents of a task by their counts and one by one; those whose session or process is gone are marked first."""
+    """Return a task's agents and their counts, after marking agents whose session or process is gone."""
     from guard.agents.monitor import task_status
 
     return task_status(_invocation(workspace, repo), task_id)
@@ -109,7 +111,7 @@ def kill_real_agent(
     workspace: Where = None,
     repo: Where = None,
 ) -> "AgentReport":
-    """End an agent's session or process, see its end, and record the reason."""
+    """End an agent's session or process, wait until it has ended, and record the reason."""
     from guard.agents.kill import kill_agent
 
     return kill_agent(_invocation(workspace, repo), task_id, agent_id, reason, grace)
@@ -118,7 +120,7 @@ def kill_real_agent(
 def agents_of(
     task_id: str | None = None, *, workspace: Where = None, repo: Where = None
 ) -> "AgentsReport":
-    """The agents of a task, or of all tasks; those whose session or process is gone are marked first."""
+    """Return the agents of a task or of all tasks, after marking agents whose session or process is gone."""
     from guard.agents.monitor import list_agents
 
     return list_agents(_invocation(workspace, repo), task_id)
@@ -133,7 +135,7 @@ def assess_agent_activity(
     workspace: Where = None,
     repo: Where = None,
 ) -> "ActivityReport":
-    """Whether an agent is at work, how surely, and why."""
+    """Return whether an agent is at work, with the confidence and the reasons."""
     from guard.activity.assess import assess_activity
 
     return assess_activity(
@@ -153,7 +155,10 @@ def should_send_resume(
     workspace: Where = None,
     repo: Where = None,
 ) -> tuple[bool, str]:
-    """Whether an agent needs a prompt to go on, and why; where nobody can tell, it gets one, and the reason says so."""
+    """Return whether an agent needs a prompt to continue, and why.
+
+    If guard cannot tell, the answer is yes, and the reason says so.
+    """
     from guard.activity.assess import decide_resume
 
     guard = _invocation(workspace, repo)
@@ -171,7 +176,7 @@ def generate_resume_prompt(
     workspace: Where = None,
     repo: Where = None,
 ) -> str | None:
-    """The prompt that brings a stalled agent back; None if it is at work, or has ended. Nothing is sent."""
+    """Return the prompt that wakes a stalled agent, and send nothing; None if the agent is at work or has ended."""
     from guard.resume.send import ResumeRequest, resume
 
     request = ResumeRequest(task_id, lookback_minutes, claim_task, check_activity=validate_activity)
@@ -179,21 +184,21 @@ def generate_resume_prompt(
 
 
 def is_resumer_prompt(message: str) -> bool:
-    """Whether a message is a prompt that tries to wake a stalled agent; one that only quotes it is not."""
+    """Tell whether a message is a prompt that tries to wake a stalled agent; a message that only quotes one is not."""
     from guard.core.activity.noise import is_resumer_prompt as is_prompt
 
     return isinstance(message, str) and is_prompt(message)
 
 
 def is_meaningful_progress(event: Mapping[str, Any]) -> bool:
-    """Whether an event is work of an agent's own: not a heartbeat, a prompt to wake it, or its acknowledgement."""
+    """Tell whether an event is an agent's own work: not a heartbeat, a prompt to wake it, or its acknowledgement."""
     from guard.core.activity.noise import is_meaningful_progress as is_progress
 
     return isinstance(event, Mapping) and is_progress(event)
 
 
 def baseline(*, workspace: Where = None, repo: Where = None) -> "Baseline":
-    """Record where the repository stands: an iteration begins."""
+    """Record the state of the repository at the start of an iteration, and return it."""
     from guard.iteration.begin import begin
 
     return begin(_invocation(workspace, repo)).baseline
@@ -212,7 +217,10 @@ def check(
     workspace: Where = None,
     repo: Where = None,
 ) -> "CheckReport":
-    """The completion check; `settings` are settings by their dotted keys, stronger than all others."""
+    """Run the completion check and return its report.
+
+    `settings` maps dotted keys to values, which override all other settings.
+    """
     from guard.check.verdict import check as check_now
     from guard.iteration.current import CheckTerms
 
@@ -231,9 +239,10 @@ def run(
     repo: Where = None,
     **terms: Any,
 ) -> "CheckReport":
-    """One iteration of an agent, ended after `max_time` seconds; `terms` are those of `check`.
+    """Run one iteration of an agent and return the report of its check.
 
-    `BreakerOpen` is raised where nothing may be run.
+    The agent is ended after `max_time` seconds; `terms` are the arguments of `check`. Raises `BreakerOpen` if the breaker
+    allows no iteration.
     """
     from guard.iteration.current import CheckTerms
     from guard.run.order import RunOrder
@@ -254,7 +263,7 @@ def run(
 def classify(
     stdout: bytes, stderr: bytes = b"", *, agent: str | None = None, exit_code: int | None = None
 ) -> "Classification":
-    """What an agent's output and exit status mean."""
+    """Return the meaning of an agent's output and exit status."""
     from guard.core.classify import classify as classified
 
     return classified(stdout, stderr, agent, exit_code, make_clock().now())
@@ -266,12 +275,13 @@ def _invocation(workspace: Where, repo: Where) -> Invocation:
     try:
         folder = os.getcwd()
     except FileNotFoundError:
-        folder = ""  # Whoever names a repository or a workspace needs no folder to stand in.
+        folder = ""  # A caller that names a repository or a workspace needs no current folder.
     return _remembered(told, place, folder, os.environ.get("GUARD_WORKSPACE"), os.getpid())
 
 
 @cache
 def _remembered(workspace: str | None, repo: str | None, *_around: object) -> Invocation:
-    """One per process, folder and environment: a forked child begins with nothing that its parent remembered."""
+    # A process that calls often keeps what it has read, and reads only what is new. There is one invocation per process, folder
+    # and environment, so that a forked child does not use what its parent has read.
     place = Path(repo) if repo is not None else None
     return Invocation(repo=place, workspace_option=workspace, clock=make_clock())

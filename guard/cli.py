@@ -1,8 +1,4 @@
-"""The command group, the error boundary, and the only place that makes a clock.
-
-A command's module is loaded when the command is called. The names and first help lines stand here, so that `guard --help`
-loads no command; a test compares them with the commands' own help.
-"""
+"""The command group, the error boundary, and the only place that makes a clock."""
 
 import os
 import sys
@@ -61,6 +57,8 @@ COMMANDS = {
 }
 
 
+# A command's module is loaded when the command is called. The names and first help lines are here, so that `guard --help`
+# loads no command; a test compares them with the commands' own help.
 class LazyGroup(click.Group):
     """Knows its commands by name, and loads a command when it is called."""
 
@@ -129,7 +127,7 @@ def guard(
 
 
 def main() -> None:
-    """Run guard and leave with its exit code."""
+    """Run guard and exit with its exit code."""
     prepare()
     verbose = any(word.startswith("-v") or word == "--verbose" for word in sys.argv[1:])
     with interrupt_on_termination():
@@ -158,7 +156,9 @@ def _guarded(verbose: bool) -> int:
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         return _failed(f"{place}{error.strerror or error}", "`guard doctor` checks the machine", 6)
-    except Exception as error:  # The boundary: whatever nobody expected is a bug, and says so.
+    except (
+        Exception
+    ) as error:  # The boundary: any other exception is a bug, and is reported as one.
         return _bug(error, verbose)
 
 
@@ -169,7 +169,7 @@ def _failed(message: str, hint: str | None, code: int) -> int:
 
 def _misused(error: click.UsageError) -> int:
     where = error.ctx.command_path if error.ctx else "guard"
-    # Choices stand on lines of their own there.
+    # Click puts choices on separate lines.
     message = " ".join(error.format_message().split())
     return _failed(message, f"`{where} --help` shows the usage", 2)
 

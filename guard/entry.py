@@ -1,19 +1,19 @@
-"""The entry point of guard. Agents call a hook for every use of a tool, so hooks take a fast path."""
+"""The entry point of guard, with a fast path for hooks, which agents call for every use of a tool."""
 
 import os
 import sys
 
 _HELP = ("-h", "--help", "--version")
 _WITH_VALUE = {"--repo": None, "--workspace": "GUARD_WORKSPACE", "--config": "GUARD_CONFIG"}
-"""The options before a command that have a value, and the variable that says the same.
+"""The options before a command that have a value, and the variable with the same meaning.
 
-A hook passes over the repository: that is where the session is.
+A hook ignores --repo, because the session already runs in its repository.
 """
 _WITHOUT_VALUE = ("--verbose", "--quiet", "--")
 
 
 def main() -> None:
-    """Run guard and leave with its exit code."""
+    """Run guard and exit with its exit code; a hook call does not go through `guard.cli`."""
     words = sys.argv[1:]
     place = _hook_at(words)
     if place is None:
@@ -26,12 +26,11 @@ def main() -> None:
         from guard.hooks.call import call
 
         told, unknown = _options(words[:place])
-        # At once: a stream that nobody reads any more would change the exit code of an orderly end.
+        # No orderly shutdown: a stream without a reader would change its exit code.
         os._exit(call([*unknown, *words[place + 1 :]], {**os.environ, **told}))
 
 
 def _hook_at(words: list[str]) -> int | None:
-    """Return the position of `hook`, if that is the command."""
     place = 0
     while place < len(words) and words[place].startswith("-"):
         place += 2 if words[place] in _WITH_VALUE else 1
@@ -39,7 +38,7 @@ def _hook_at(words: list[str]) -> int | None:
 
 
 def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the options before `hook` as variables, and the options that guard does not know."""
+    # Known options become variables; the others are returned as they are.
     told: dict[str, str] = {}
     unknown: list[str] = []
     rest = iter(words)
@@ -56,7 +55,7 @@ def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _help() -> None:
-    # For people; but if an agent CLI ever calls this, it must not get another exit code.
+    # The help is for people, but an agent CLI that calls it must not get an exit code other than 0.
     from guard.cli import main as command_line
 
     try:

@@ -23,7 +23,7 @@ EXIT_CODES: dict[int, str] = {
 
 
 class GuardError(Exception):
-    """A sentence that says what happened, and a hint with the next thing to do."""
+    """An error with a sentence on what happened, and a hint on what to do next."""
 
     exit_code: ClassVar[int] = 3
 
@@ -34,17 +34,17 @@ class GuardError(Exception):
 
 
 class ReaderGone(Exception):
-    """The reader of our output has closed the pipe, as `head` does; click would exit with code 1."""
+    """The reader of guard's output closed the pipe, as `head` does; click would exit with code 1."""
 
 
 class Refused(GuardError):
-    """A negative answer, which the caller gets as an exit code."""
+    """A negative answer to the request, given as an exit code."""
 
     exit_code = 1
 
 
 class WrongUsage(GuardError):
-    """The command line cannot be used as it is."""
+    """The command line or an argument is wrong."""
 
     exit_code = 2
 
@@ -56,13 +56,13 @@ class RepositoryProblem(GuardError):
 
 
 class ConfigProblem(GuardError):
-    """A configuration file or variable cannot be used."""
+    """A configuration file or variable is wrong."""
 
     exit_code = 4
 
 
 class StateProblem(GuardError):
-    """The state is unreadable, tampered with, or from a newer guard."""
+    """The state is unreadable, was tampered with, or comes from a newer guard."""
 
     exit_code = 5
 
@@ -74,6 +74,6 @@ class StoreUnavailable(GuardError):
 
 
 class BreakerOpen(GuardError):
-    """No iteration may begin now."""
+    """The breaker is open, so no iteration may begin."""
 
     exit_code = 20

@@ -1,4 +1,4 @@
-"""Read, check and rebuild the log and the views that are made from it."""
+"""Read, check and rebuild the log and its views."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from guard.errors import GuardError, Refused, WrongUsage
 
 
 class LogReader:
-    """Reads the records of wanted events; the next call goes on where the last one stopped."""
+    """Reads the records of wanted events; the next call continues where the last one stopped."""
 
     def __init__(self, guard: Invocation, is_wanted: Callable[[BaseEvent], bool]) -> None:
         self._guard = guard
@@ -23,7 +23,6 @@ class LogReader:
         self._position = START
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Yield the fields of each record as they stand in the log."""
         for event, position, more in self._guard.store.entries(self._position):
             prev, self._position = self._position.hash, position
             if self._is_wanted(event):
@@ -69,7 +68,7 @@ def count_metrics(guard: Invocation) -> MetricsReport:
 
 
 def find_check(guard: Invocation, iteration: int, run_id: str | None) -> CheckMade:
-    """Return the newest recorded check of this iteration in this work tree."""
+    # The newest check of this iteration counts.
     key, newest = guard.workspace.worktree_key, None
     for event, _, _ in guard.store.entries():
         if isinstance(event, CheckMade) and event.iteration == iteration:
