@@ -1,1 +1,1 @@
-"""One file per verb: load, decide, record, report."""
+"""One module per command: load, decide, record, report."""

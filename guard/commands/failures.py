@@ -1,4 +1,4 @@
-"""`guard failures`: what went wrong in audits, and what others are warned of."""
+"""`guard failures`: record failed audits, and warn later tasks of them."""
 
 from pathlib import Path
 

@@ -58,7 +58,7 @@ def command(guard: Invocation, agent: str, max_hold: float | None) -> int:
             rest, ended = gate.end(guard.clock.boot())
             _write(rest)
         except BrokenPipeError:
-            # Whoever read has had enough; what was said until now decides.
+            # The reader closed the pipe; the lines until now decide.
             return gate.end(guard.clock.boot())[1].exit_code
         finally:
             settle()
@@ -69,14 +69,14 @@ def command(guard: Invocation, agent: str, max_hold: float | None) -> int:
 
 
 def _gate(guard: Invocation, agent: str, max_hold: float | None) -> tuple[Gate, Callable[[], None]]:
-    """The gate, and what settles its accounts at the end."""
+    # Returns the gate, and a function to call at the end.
     reader, output = stream_reader(agent), guard.output
     try:
         settings = guard.users_config.settings.team
         longest = settings.max_hold_seconds if max_hold is None else max_hold
         in_repository = guard.repository_if_any is not None
     except GuardError as error:
-        # The stream is the agent's, and must not be lost for a fault of guard's own.
+        # The stream belongs to the agent, and must not be lost because of an error in guard.
         output.warn(f"the gate goes by the stream alone: {error.message}")
         longest, in_repository = MAX_HOLD_SECONDS if max_hold is None else max_hold, False
     if not in_repository:
@@ -108,7 +108,7 @@ def _pass_on(guard: Invocation, gate: Gate, intake: Intake) -> None:
 
 
 def _await(guard: Invocation, gate: Gate, intake: Intake) -> None:
-    """Until there is something to read; what is due meanwhile goes out."""
+    # Waits for input, and writes lines that become due meanwhile.
     while (deadline := gate.deadline) is not None:
         left = max(0.0, deadline - guard.clock.boot())
         if intake.wait(left):

@@ -1,4 +1,4 @@
-"""`guard github`: the steps of guard's action, and the verdict on GitHub."""
+"""`guard github`: run the steps of guard's action, and report the verdict on GitHub."""
 
 import re
 import secrets
@@ -124,7 +124,7 @@ def step(
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Nothing that is printed meanwhile is a command; the word that ends it is known to nobody before it is said."""
+    # The runner ignores workflow commands in the output until it reads the token, which no one can know before.
     from guard.core.github.escape import resume_commands, stop_commands
 
     token = f"guard-{secrets.token_hex(16)}"
@@ -165,7 +165,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     try:
         words = statuses_to_fail_on(fail_on)
     except ValueError as error:
-        # The verdict is told all the same: the agent's work is done by now.
+        # The verdict is published anyway, because the agent's work is already done.
         words, wrong = frozenset(), WrongUsage(f"fail-on: {error}")
     job = Surroundings(guard.environ)
     report = kept(job, mode)

@@ -61,7 +61,7 @@ def command(
             put_piece(piece, wanted.root, guard.environ, dry_run=True) for piece in wanted.pieces
         ]
         if not dry_run:
-            # Only once each of them is known to fit.
+            # The dry run has shown that each piece fits.
             changes = [
                 put_piece(piece, wanted.root, guard.environ, dry_run=False)
                 for piece in wanted.pieces

@@ -104,7 +104,7 @@ def _line(record: dict[str, Any], form: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value in a few words: how much is in a long one, of which `--format json` has the whole."""
+    # A long object or list is only counted; `--format json` shows it whole.
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > _LONGEST and isinstance(value, dict | list):
         return f"({plural(len(value), 'field' if isinstance(value, dict) else 'item')})"

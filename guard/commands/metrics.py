@@ -44,7 +44,7 @@ def _text(report: MetricsReport) -> str:
 
 
 def _figures(report: MetricsReport) -> list[tuple[str, str, str, str]]:
-    """Name, title, value and origin of each figure."""
+    # Name, title, value and origin of each figure.
     ended = plural(report.iterations_ended, "iteration")
     asked = f"{plural(report.probes, 'probe')} in {plural(report.iterations_checked, 'iteration')}"
     aborts = f"{report.false_aborts} of {plural(report.aborts, 'abort')}"

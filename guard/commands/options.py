@@ -1,4 +1,4 @@
-"""Options that several commands share, and the values that they stand for."""
+"""Options that several commands share, and the values made from them."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -49,7 +49,7 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
 
 
 def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Return one decorator for several options, which the help lists in this order."""
+    """Return one decorator for several options; the help lists them in this order."""
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -92,7 +92,7 @@ registered_agent_options = stack(
         envvar="GUARD_AGENT_ID",
     ),
 )
-"""The options that name one agent of one task."""
+"""The options that select one agent of one task."""
 
 plan_agent_option = agent_id_option("--agent", "agent_id", required=True, text="The agent's id.")
 
@@ -112,9 +112,9 @@ def incarnation_option(text: str) -> Callable[[F], F]:
 
 
 def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> Callable[..., R]:
-    """Finish or undo a killed rollback before the command runs, but not when its help is printed.
+    """Finish or undo the rollback of a killed process before the command runs, but not before its help.
 
-    For commands that look at the work tree or change it: half-reverted files are not the agent's work.
+    For commands that read or change the work tree: half-reverted files are not the agent's work.
     """
 
     @wraps(function)
@@ -129,7 +129,7 @@ def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> C
 
 
 def settles_plan_rollbacks(function: Callable[..., R]) -> Callable[..., R]:
-    """Settle a killed rollback first, also one that lacks only the record of its end."""
+    """Settle the rollback of a killed process first, even if only the record of its end is missing."""
     return settles_rollbacks(function, of_plan=True)
 
 
@@ -152,7 +152,7 @@ check_options = stack(
     click.option("--no-rescue", is_flag=True, help="Commit nothing; still take a snapshot."),
     click.option("--no-wait", is_flag=True, help="Look once, wait for nothing, commit nothing."),
 )
-"""The options of a completion check, passed on as keyword arguments."""
+"""The options of a completion check; `check_terms` reads them."""
 
 run_options = stack(
     task_id_option(text="The task of the agent in the registries."),
@@ -166,7 +166,7 @@ run_options = stack(
         help="Also write the JSON document to this file.",
     ),
 )
-"""The options of the commands that run the agent themselves."""
+"""The options of the commands that run the agent: `run`, `loop` and `github step`."""
 
 activity_options = stack(
     click.option(
@@ -195,7 +195,7 @@ def max_time_option(text: str) -> Callable[[F], F]:
 def run_order(
     words: tuple[str, ...], form: str, options: dict[str, Any]
 ) -> "tuple[RunOrder, Path | None]":
-    """Take out of the options what to run, and the file for the report."""
+    """Take out of the options what to run, and return it with the file for the report."""
     from guard.run.order import RunOrder
 
     report = options.pop("report")
@@ -209,7 +209,6 @@ def run_order(
 
 
 def check_terms(options: dict[str, Any]) -> CheckTerms:
-    """Take the terms of a check out of the options; the others stay in."""
     command = options.pop("probe_command")
     agent = options.pop("agent") or ("command" if command else None)
     return CheckTerms(
@@ -230,7 +229,7 @@ def check_terms(options: dict[str, Any]) -> CheckTerms:
 
 
 def write_report(report: Report, file: Path | None, warn: Callable[[str], None]) -> None:
-    """Write the document to the file of --report; a failure is a warning and leaves the verdict as it is."""
+    """Write the document to the file of --report; a failure is only a warning and does not change the verdict."""
     if file is None:
         return
     try:
@@ -240,7 +239,7 @@ def write_report(report: Report, file: Path | None, warn: Callable[[str], None])
 
 
 def records_plan(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb that records an event of the plan its options; a value that cannot be recorded is wrong usage."""
+    """Add the options of a verb that records an event of the plan; a value that cannot be recorded is wrong usage."""
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> None:
@@ -254,14 +253,12 @@ def records_plan(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def record_request(guard: Invocation, request: "Request", event_id: str | None, form: str) -> None:
-    """Record what was asked for, and print what changed."""
     from guard.coordinator.record import record
 
     print_change(guard, record(guard, request, event_id), form)
 
 
 def print_change(guard: Invocation, done: Any, form: str) -> None:
-    """Print the events that were recorded and the state of the plan after them."""
     from guard.core.coordinator.report import change_report, change_text
 
     report = change_report(done.events, done.state, repeated=done.repeated)

@@ -60,7 +60,7 @@ def command(
 
 
 def _commits(report: RescueReport) -> list[str]:
-    """Each commit in a line; of those that a rescue command made only the ids are known."""
+    # Of commits that a rescue command made only the ids are known.
     said = [f"{one.subject} ({plural(one.files, 'file')})" for one in report.plan]
     if report.dry_run:
         return [visible(f"planned {line}") for line in said]

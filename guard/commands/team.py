@@ -27,11 +27,11 @@ from guard.iteration.current import team_scope
 F = TypeVar("F", bound=Callable[..., Any])
 
 _BECAUSE = tuple(one for one in get_args(LeftBecause) if one not in ("cleared", "lease_expired"))
-"""What can be told of a member: the others are for guard itself to find out."""
+"""The reasons that a user may give; only guard itself sets the others."""
 
 
 class _Name(click.ParamType):  # type: ignore[type-arg]
-    """A name, which is not empty."""
+    """A name that is not empty."""
 
     name = "name"
 

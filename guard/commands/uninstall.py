@@ -45,7 +45,7 @@ def command(
         guard.output.document(done, form, git_asked.text)
         return 1 if any(one.step == "left" for one in done.hooks) else 0
     wanted = install_target(guard, agent, scopes, plugin)
-    # The last that came goes first: the folders that were made for the first held the others too.
+    # The last piece goes first, because the folders made for the first piece may hold the others.
     pieces = reversed(wanted.pieces)
     changes = [take_piece(piece, wanted.root, guard.environ, dry_run=dry_run) for piece in pieces]
     guard.output.document(report(wanted, changes, "uninstall", dry_run=dry_run), form, text)

@@ -13,7 +13,7 @@ from guard.core.log.reports import WhereReport
 @click.pass_obj
 def command(guard: Invocation, form: str) -> None:
     """Print where guard keeps the state of this repository."""
-    # For the warnings, such as that of a workspace in the project's file.
+    # This prints warnings, such as that of a workspace in the project's file.
     guard.check_config()
     workspace = guard.workspace
     repository = workspace.repository

@@ -1,4 +1,4 @@
-"""`guard agent`: one module for the verbs that record, one for those that look."""
+"""`guard agent`: one module for the verbs that record, one for the verbs that show."""
 
 import click
 

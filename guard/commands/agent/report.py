@@ -46,7 +46,6 @@ _process_options = stack(
 
 
 def _take_place(given: dict[str, Any]) -> "PlaceOptions":
-    """Take the values of the process options out of the given ones."""
     from guard.agents.report import PlaceOptions
 
     names = ("tmux_session", "tmux_socket", "pid")

@@ -1,4 +1,4 @@
-"""`guard agent list`, `show`, `wait`: who is there, and whether they still are."""
+"""`guard agent list`, `show`, `wait`: list the agents, and tell whether they are still active."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`guard plan load`, `show`, `next`, `graph`: the plan, and how it stands."""
+"""`guard plan load`, `show`, `next`, `graph`: load and show the plan."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`guard plan assess`, `analyst`, `expand`, `delegate`, `support`: tasks made implementable, and agents that help."""
+"""`guard plan assess`, `analyst`, `expand`, `delegate`, `support`, `remediate`, `health`, `ask`, `answer`: help for tasks."""
 
 from pathlib import Path
 from typing import Any, cast, get_args

@@ -1,4 +1,4 @@
-"""`guard plan dispatch`, `ready`, `audit`, `checkpoint`, `lost`, `done`: tasks and those who work on them."""
+"""`guard plan dispatch`, `ready`, `audit`, `checkpoint`, `lost`, `done`: record the work on tasks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`guard plan outbox`, `usage`, `tick`: what is to be delivered, what is used up, and what is due."""
+"""`guard plan outbox`, `usage`, `tick`, `ingest`: deliver messages, and record usage, time limits and signals."""
 
 from datetime import datetime
 from pathlib import Path
@@ -113,7 +113,7 @@ def tick(guard: Invocation, no_fill: bool, event_id: str | None, form: str) -> N
 
 
 def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
-    """Whom nobody can assess is not provably at work, nor is one of whom nothing was seen since it got its task."""
+    # An agent that guard cannot assess is not provably at work, nor is one that showed no activity since it got its task.
     from guard.activity.assess import assess_activity
     from guard.activity.known_agents import is_registered
     from guard.coordinator.register_agents import INFRASTRUCTURE
