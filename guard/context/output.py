@@ -104,7 +104,7 @@ class Live:
         self._last = text
 
     def far(self, message: str) -> None:
-        """Show progress that changes quickly: only on a terminal, and at most ten times a second."""
+        """Show progress that changes quickly: only on a terminal, and at most ten times a second for one activity."""
         if not self._terminal:
             return
         now = monotonic()

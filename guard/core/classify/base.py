@@ -48,7 +48,7 @@ class Format(ABC):
 
     name: ClassVar[str]
     wanted: ClassVar[re.Pattern[bytes]]
-    """Only lines that match this are parsed."""
+    """Lines that match this are parsed; others only if they may report helpers."""
     exit_codes: ClassVar[Mapping[int, ErrorMeaning]] = {}
     """The meaning of exit codes that this agent defines."""
     announced: ClassVar[re.Pattern[bytes] | None] = None

@@ -94,7 +94,7 @@ class DecisionTerms:
 
 
 def numbered_id(event_id: str, number: int) -> str:
-    """Return the id of a later event of the same request.
+    """Return the id of one of several events under one given id.
 
     Its digest keeps it apart from ids that a script numbers itself.
     """
