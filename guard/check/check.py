@@ -170,7 +170,7 @@ class Check:
         if baseline.at is None:
             yield _NOTHING_BEFORE
         if found.aside:
-            yield f"{plural(len(found.aside), 'file')} changed while no guard was watching, and count as the user's"
+            yield f"{plural(len(found.aside), 'file')} changed while no guard was watching: taken for the user's"
         if count_replaced(baseline.dirty, found.dirty.files) and baseline.kept:
             yield f"the user's work from before the iteration is safe: {baseline.kept}"[:512]
 

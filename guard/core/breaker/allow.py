@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.base.moment import Moment, Stamp, elapsed_seconds
+from guard.core.base.moment import Moment, Stamp, clock_fields, elapsed_seconds
 from guard.core.breaker.events import CooldownRestarted, TrialClaimed
 from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
-from guard.core.breaker.state import Breaker, Trial, add_seconds
+from guard.core.breaker.state import Breaker, Trial, add_seconds, event_fields
 from guard.core.iteration.events import Process
 
 
@@ -69,13 +69,8 @@ def claim(
     stamp: Stamp,
 ) -> TrialClaimed:
     return TrialClaimed(
-        at=moment.now,
-        id=stamp.id,
-        run=stamp.run,
-        iteration=stamp.iteration,
-        worktree=state.worktree,
-        boot_seconds=moment.boot_seconds,
-        boot_id=moment.boot_id,
+        **event_fields(state, moment, stamp),
+        **clock_fields(moment),
         reason=reason,
         holder=holder,
         lease_seconds=policy.trial_lease_seconds,
@@ -90,11 +85,6 @@ def is_clock_set_back(state: Breaker, moment: Moment) -> bool:
 
 def restart(state: Breaker, *, moment: Moment, stamp: Stamp) -> CooldownRestarted:
     return CooldownRestarted(
-        at=moment.now,
-        id=stamp.id,
-        run=stamp.run,
-        iteration=stamp.iteration,
-        worktree=state.worktree,
-        boot_seconds=moment.boot_seconds,
-        boot_id=moment.boot_id,
+        **event_fields(state, moment, stamp),
+        **clock_fields(moment),
     )

@@ -1,6 +1,6 @@
 """Decide what the end of an iteration, or the user, does to the breaker."""
 
-from guard.core.base.moment import Moment, Stamp
+from guard.core.base.moment import Moment, Stamp, clock_fields
 from guard.core.breaker.events import (
     BreakerClosed,
     BreakerEvent,
@@ -9,7 +9,7 @@ from guard.core.breaker.events import (
     TrialReturned,
 )
 from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
-from guard.core.breaker.state import Breaker, BreakerCounts, has_brought_work, tally
+from guard.core.breaker.state import Breaker, BreakerCounts, event_fields, has_brought_work, tally
 from guard.core.iteration.events import Status
 
 CAUSES = ("no_commits", "same_error", "denied", "always_rescued")
@@ -30,11 +30,7 @@ def after_iteration(
     head: str | None = None,
 ) -> tuple[BreakerEvent, ...]:
     recorded = BreakerRecorded(
-        at=moment.now,
-        id=stamp.id,
-        run=stamp.run,
-        iteration=stamp.iteration,
-        worktree=state.worktree,
+        **event_fields(state, moment, stamp),
         status=status,
         reason=reason,
         fingerprint=fingerprint,
@@ -93,11 +89,7 @@ def _settle_trial(
     if has_brought_work(recorded):
         return reset(state, reason=recorded.reason or "complete", moment=moment, stamp=stamp)
     return TrialReturned(
-        at=moment.now,
-        id=stamp.id,
-        run=stamp.run,
-        iteration=stamp.iteration,
-        worktree=state.worktree,
+        **event_fields(state, moment, stamp),
         reason=recorded.status,
     )
 
@@ -113,13 +105,8 @@ def _open(
 ) -> BreakerOpened:
     cooldown = min(max(cooldown, policy.cooldown_seconds), policy.cooldown_max_seconds)
     return BreakerOpened(
-        at=moment.now,
-        id=stamp.id,
-        run=stamp.run,
-        iteration=stamp.iteration,
-        worktree=state.worktree,
-        boot_seconds=moment.boot_seconds,
-        boot_id=moment.boot_id,
+        **event_fields(state, moment, stamp),
+        **clock_fields(moment),
         reason=reason,
         cooldown_seconds=cooldown,
         head=head,
@@ -141,10 +128,6 @@ def trip(
 
 def reset(state: Breaker, *, reason: str, moment: Moment, stamp: Stamp) -> BreakerClosed:
     return BreakerClosed(
-        at=moment.now,
-        id=stamp.id,
-        run=stamp.run,
-        iteration=stamp.iteration,
-        worktree=state.worktree,
+        **event_fields(state, moment, stamp),
         reason=reason,
     )

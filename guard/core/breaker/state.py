@@ -5,12 +5,12 @@ What an iteration does to the counts stands here once, in `tally`: the fold appl
 
 from collections import deque
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple, assert_never, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, assert_never, get_args
 
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line
-from guard.core.base.moment import Reading
+from guard.core.base.moment import Moment, Reading, Stamp
 from guard.core.breaker.events import (
     BreakerClosed,
     BreakerEvent,
@@ -243,3 +243,22 @@ BREAKER: ViewKind[Breaker, BreakerFold] = ViewKind(
     file="/breaker.json",
     needles=lambda _key: (b'"type":"breaker_',),
 )
+
+
+class EventFields(TypedDict):
+    at: datetime
+    id: str
+    run: str | None
+    iteration: int | None
+    worktree: str
+
+
+def event_fields(state: Breaker, moment: Moment, stamp: Stamp) -> EventFields:
+    """Return the fields that every event of the breaker has."""
+    return {
+        "at": moment.now,
+        "id": stamp.id,
+        "run": stamp.run,
+        "iteration": stamp.iteration,
+        "worktree": state.worktree,
+    }
