@@ -11,44 +11,32 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from guard.core.base.json_text import loads
-from guard.probe.base import (
-    UUID,
-    Call,
-    Cli,
-    ProbeCall,
-    ProbeOutput,
-    encode_text,
-    fixed_program,
-    inner_object,
-    last_event,
-    read_events,
-    sum_counts,
-)
+from guard.probe import base
 
 _MODEL = "sonnet"
 _MOST_SESSION_BYTES = 65536
 
 
-def _call(probe: ProbeCall) -> Call:
+def _call(probe: base.ProbeCall) -> base.Call:
     argv = [probe.program, "-p", probe.text, "--resume", probe.session]
     argv += ["--fork-session", "--no-session-persistence", "--tools", "", "--strict-mcp-config"]
     argv += ["--json-schema", json.dumps(probe.schema), "--output-format", "json"]
     argv += ["--settings", '{"disableAllHooks":true}', *probe.model("--model", _MODEL)]
-    return Call(argv, probe.question.cwd, {**probe.environ, "DISABLE_AUTOUPDATER": "1"})
+    return base.Call(argv, probe.question.cwd, {**probe.environ, "DISABLE_AUTOUPDATER": "1"})
 
 
-def _read_output(output: bytes) -> ProbeOutput:
-    result = last_event(read_events(output), "result")
-    usage = inner_object(result, "usage")
-    tokens = sum_counts(*(value for name, value in usage.items() if name.endswith("_tokens")))
+def _read_output(output: bytes) -> base.ProbeOutput:
+    result = base.last_event(base.read_events(output), "result")
+    usage = base.inner_object(result, "usage")
+    tokens = base.sum_counts(*(value for name, value in usage.items() if name.endswith("_tokens")))
     if result.get("subtype") != "success" or result.get("is_error") is not False:
-        return ProbeOutput(None, tokens)
+        return base.ProbeOutput(None, tokens)
     structured = result.get("structured_output")
     text = json.dumps(structured) if structured is not None else result.get("result")
-    return ProbeOutput(encode_text(text), tokens)
+    return base.ProbeOutput(base.encode_text(text), tokens)
 
 
-CLI = Cli(fixed_program("claude"), _call, _read_output)
+CLI = base.Cli(base.fixed_program("claude"), _call, _read_output)
 
 
 def find_session(group: int, environ: Mapping[str, str]) -> str | None:
@@ -85,4 +73,4 @@ def _sessions_in(path: Path) -> list[str]:
     except (OSError, ValueError):
         return []
     session = document.get("sessionId") if isinstance(document, dict) else None
-    return [session] if isinstance(session, str) and UUID.fullmatch(session) else []
+    return [session] if isinstance(session, str) and base.UUID.fullmatch(session) else []

@@ -11,30 +11,21 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from guard.probe.base import (
-    Call,
-    CannotAsk,
-    Cli,
-    ProbeCall,
-    ProbeOutput,
-    encode_text,
-    fixed_program,
-    inner_object,
-    last_event,
-    read_events,
-)
+from guard.probe import base
 
 _MOST_BYTES = 4 * 1024 * 1024
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def _servers(probe: ProbeCall) -> Iterator[str]:
+def _servers(probe: base.ProbeCall) -> Iterator[str]:
     # The tool servers of the user's settings and the project's; one that cannot be switched off is refused.
     homes = (probe.home("CODEX_HOME", ".codex"), probe.question.cwd / ".codex")
     for file in (home / "config.toml" for home in homes):
         for name in _named_in(file):
             if not _PLAIN.fullmatch(name):
-                raise CannotAsk("no_cli", f"{file}: the server {name!r} cannot be switched off")
+                raise base.CannotAsk(
+                    "no_cli", f"{file}: the server {name!r} cannot be switched off"
+                )
             yield name
 
 
@@ -47,7 +38,7 @@ def _named_in(file: Path) -> list[str]:
     return list(servers) if isinstance(servers, dict) else []
 
 
-def _call(probe: ProbeCall) -> Call:
+def _call(probe: base.ProbeCall) -> base.Call:
     schema = probe.scratch / "schema.json"
     schema.write_text(json.dumps(probe.schema))
     argv = [probe.program, "exec", "--sandbox", "read-only", "fork", probe.session, "--json"]
@@ -55,18 +46,18 @@ def _call(probe: ProbeCall) -> Call:
     for server in sorted(set(_servers(probe))):
         argv += ["-c", f"mcp_servers.{server}.enabled=false"]
     argv += ["--output-schema", str(schema), *probe.model("--model"), probe.text]
-    return Call(argv, probe.question.cwd, probe.environ)
+    return base.Call(argv, probe.question.cwd, probe.environ)
 
 
-def _read_output(output: bytes) -> ProbeOutput:
-    found = read_events(output)
+def _read_output(output: bytes) -> base.ProbeOutput:
+    found = base.read_events(output)
     ends = [event["type"] for event in found if str(event.get("type")).startswith("turn.")]
     if ends[-1:] != ["turn.completed"]:
-        return ProbeOutput(None)
+        return base.ProbeOutput(None)
     items = [
-        inner_object(event, "item") for event in found if event.get("type") == "item.completed"
+        base.inner_object(event, "item") for event in found if event.get("type") == "item.completed"
     ]
-    return ProbeOutput(encode_text(last_event(items, "agent_message").get("text")))
+    return base.ProbeOutput(base.encode_text(base.last_event(items, "agent_message").get("text")))
 
 
-CLI = Cli(fixed_program("codex"), _call, _read_output)
+CLI = base.Cli(base.fixed_program("codex"), _call, _read_output)

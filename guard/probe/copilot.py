@@ -5,42 +5,33 @@ The login is linked; hooks are off, and only tools that read are on offer (it ta
 
 import json
 
-from guard.probe.base import (
-    Call,
-    CannotAsk,
-    Cli,
-    ProbeCall,
-    ProbeOutput,
-    encode_text,
-    fixed_program,
-    inner_object,
-    last_event,
-    read_events,
-)
+from guard.probe import base
 from guard.probe.scratch import copy_session, link_files, make_folder
 
 
-def _call(probe: ProbeCall) -> Call:
+def _call(probe: base.ProbeCall) -> base.Call:
     real, home = probe.home("COPILOT_HOME", ".copilot"), make_folder(probe.scratch / "home")
     session = real / "session-state" / probe.session
     if not session.is_dir():
-        raise CannotAsk("no_session", f"there is no session {probe.session} in {real}")
+        raise base.CannotAsk("no_session", f"there is no session {probe.session} in {real}")
     copy_session(session, home / "session-state" / probe.session)
     (home / "settings.json").write_text(json.dumps({"disableAllHooks": True}))
     link_files(real, home, "config.json")
     argv = [probe.program, "-p", probe.text, f"--resume={probe.session}", "--output-format", "json"]
     argv += ["--available-tools=view,grep", "--disable-builtin-mcps", *probe.model("--model")]
     environ = {**probe.environ, "COPILOT_HOME": str(home), "COPILOT_AUTO_UPDATE": "false"}
-    return Call(argv, make_folder(probe.scratch / "folder"), environ)
+    return base.Call(argv, make_folder(probe.scratch / "folder"), environ)
 
 
-def _read_output(output: bytes) -> ProbeOutput:
-    found = read_events(output)
-    if last_event(found, "result").get("exitCode") != 0:
-        return ProbeOutput(None)
-    return ProbeOutput(
-        encode_text(inner_object(last_event(found, "assistant.message"), "data").get("content"))
+def _read_output(output: bytes) -> base.ProbeOutput:
+    found = base.read_events(output)
+    if base.last_event(found, "result").get("exitCode") != 0:
+        return base.ProbeOutput(None)
+    return base.ProbeOutput(
+        base.encode_text(
+            base.inner_object(base.last_event(found, "assistant.message"), "data").get("content")
+        )
     )
 
 
-CLI = Cli(fixed_program("copilot"), _call, _read_output)
+CLI = base.Cli(base.fixed_program("copilot"), _call, _read_output)

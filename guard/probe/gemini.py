@@ -10,18 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from guard.probe.base import (
-    Call,
-    CannotAsk,
-    Cli,
-    ProbeCall,
-    ProbeOutput,
-    encode_text,
-    fixed_program,
-    inner_object,
-    read_events,
-    sum_counts,
-)
+from guard.probe import base
 from guard.probe.scratch import link_files, make_folder
 
 _LOGIN = ("oauth_creds.json", "google_accounts.json", "gemini-credentials.json", ".env")
@@ -29,7 +18,7 @@ _AUTH_TYPE = re.compile(rb'"selected(?:Auth)?Type"\s*:\s*"([a-z0-9-]{1,64})"')
 _SETTINGS_BYTES, _HEAD_BYTES = 1024 * 1024, 64 * 1024
 
 
-def _call(probe: ProbeCall) -> Call:
+def _call(probe: base.ProbeCall) -> base.Call:
     real = probe.home("GEMINI_CLI_HOME", "") / ".gemini"
     chat = _chat(real, probe.session)
     home = probe.scratch / "home"
@@ -39,7 +28,7 @@ def _call(probe: ProbeCall) -> Call:
     argv = [probe.program, "--session-file", str(chat), "--approval-mode", "plan", "-o", "json"]
     argv += [*probe.model("-m"), "-p", probe.text]
     environ = {"GEMINI_CLI_HOME": str(home), "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-    return Call(argv, make_folder(probe.scratch / "folder"), {**probe.environ, **environ})
+    return base.Call(argv, make_folder(probe.scratch / "folder"), {**probe.environ, **environ})
 
 
 def _chat(home: Path, session: str) -> Path:
@@ -52,7 +41,7 @@ def _chat(home: Path, session: str) -> Path:
     )
     chosen = max(chats, key=lambda path: path.stat().st_size, default=None)
     if chosen is None:
-        raise CannotAsk("no_session", f"there is no session {session} in {home}")
+        raise base.CannotAsk("no_session", f"there is no session {session} in {home}")
     return chosen
 
 
@@ -75,13 +64,15 @@ def _head(path: Path, length: int) -> bytes:
         return file.read(length)
 
 
-def _read_output(output: bytes) -> ProbeOutput:
-    document = next(iter(read_events(output)), {})
-    models = inner_object(document, "stats", "models")
-    tokens = sum_counts(*(inner_object(models, name, "tokens").get("total") for name in models))
-    return ProbeOutput(
-        None if "error" in document else encode_text(document.get("response")), tokens
+def _read_output(output: bytes) -> base.ProbeOutput:
+    document = next(iter(base.read_events(output)), {})
+    models = base.inner_object(document, "stats", "models")
+    tokens = base.sum_counts(
+        *(base.inner_object(models, name, "tokens").get("total") for name in models)
+    )
+    return base.ProbeOutput(
+        None if "error" in document else base.encode_text(document.get("response")), tokens
     )
 
 
-CLI = Cli(fixed_program("gemini"), _call, _read_output)
+CLI = base.Cli(base.fixed_program("gemini"), _call, _read_output)

@@ -6,22 +6,10 @@ sessions: there is no way to have one that is not. Plugins stay on, because some
 
 import re
 
-from guard.probe.base import (
-    Call,
-    Cli,
-    ProbeCall,
-    ProbeOutput,
-    encode_text,
-    fixed_program,
-    inner_object,
-    last_event,
-    read_events,
-    sum_counts,
-    sum_dollars,
-)
+from guard.probe import base
 
 
-def _call(probe: ProbeCall) -> Call:
+def _call(probe: base.ProbeCall) -> base.Call:
     argv = [probe.program, "run", "--format", "json", "-s", probe.session, "--fork"]
     argv += ["--agent", "plan", *probe.model("-m")]
     environ = {
@@ -29,20 +17,25 @@ def _call(probe: ProbeCall) -> Call:
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
         "OPENCODE_PERMISSION": '{"*":"deny"}',
     }
-    return Call(argv, probe.question.cwd, environ, probe.text.encode())
+    return base.Call(argv, probe.question.cwd, environ, probe.text.encode())
 
 
-def _read_output(output: bytes) -> ProbeOutput:
-    found = read_events(output)
-    steps = [inner_object(event, "part") for event in found if event.get("type") == "step_finish"]
-    tokens = sum_counts(*(inner_object(step, "tokens").get("total") for step in steps))
-    cost = sum_dollars(step.get("cost") for step in steps)
+def _read_output(output: bytes) -> base.ProbeOutput:
+    found = base.read_events(output)
+    steps = [
+        base.inner_object(event, "part") for event in found if event.get("type") == "step_finish"
+    ]
+    tokens = base.sum_counts(*(base.inner_object(step, "tokens").get("total") for step in steps))
+    cost = base.sum_dollars(step.get("cost") for step in steps)
     stopped = bool(steps) and steps[-1].get("reason") == "stop"
     failed = any(event.get("type") == "error" for event in found)
-    text = encode_text(inner_object(last_event(found, "text"), "part").get("text"))
-    return ProbeOutput(text if stopped and not failed else None, tokens, cost)
+    text = base.encode_text(base.inner_object(base.last_event(found, "text"), "part").get("text"))
+    return base.ProbeOutput(text if stopped and not failed else None, tokens, cost)
 
 
-CLI = Cli(
-    fixed_program("opencode"), _call, _read_output, sessions=re.compile(r"ses_[A-Za-z0-9]{1,64}")
+CLI = base.Cli(
+    base.fixed_program("opencode"),
+    _call,
+    _read_output,
+    sessions=re.compile(r"ses_[A-Za-z0-9]{1,64}"),
 )

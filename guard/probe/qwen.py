@@ -6,29 +6,18 @@ Where the session is not found (a runtime folder that a settings file names), th
 
 import json
 
-from guard.probe.base import (
-    Call,
-    Cli,
-    ProbeCall,
-    ProbeOutput,
-    encode_text,
-    fixed_program,
-    inner_object,
-    last_event,
-    read_events,
-    sum_counts,
-)
+from guard.probe import base
 from guard.probe.scratch import copy_session
 
 
-def _call(probe: ProbeCall) -> Call:
+def _call(probe: base.ProbeCall) -> base.Call:
     argv = [probe.program, probe.text, "-r", probe.session, "--fork-session", "--safe-mode"]
     argv += ["--approval-mode", "plan", "--json-schema", json.dumps(probe.schema), "-o", "json"]
     argv += probe.model("-m")
-    return Call(argv, probe.question.cwd, {**probe.environ, **_runtime_folder(probe)})
+    return base.Call(argv, probe.question.cwd, {**probe.environ, **_runtime_folder(probe)})
 
 
-def _runtime_folder(probe: ProbeCall) -> dict[str, str]:
+def _runtime_folder(probe: base.ProbeCall) -> dict[str, str]:
     real = probe.home("QWEN_RUNTIME_DIR", ".qwen")
     for chat in real.glob(f"projects/*/chats/{probe.session}.jsonl"):
         copy_session(chat, probe.scratch / chat.relative_to(real))
@@ -36,20 +25,20 @@ def _runtime_folder(probe: ProbeCall) -> dict[str, str]:
     return {}
 
 
-def _read_output(output: bytes) -> ProbeOutput:
-    found = read_events(output)
-    result = last_event(found, "result")
+def _read_output(output: bytes) -> base.ProbeOutput:
+    found = base.read_events(output)
+    result = base.last_event(found, "result")
     messages = [
-        inner_object(event, "message", "usage")
+        base.inner_object(event, "message", "usage")
         for event in found
         if event.get("type") == "assistant"
     ]
-    tokens = sum_counts(*(usage.get("total_tokens") for usage in messages))
+    tokens = base.sum_counts(*(usage.get("total_tokens") for usage in messages))
     if result.get("subtype") != "success" or result.get("is_error") is not False:
-        return ProbeOutput(None, tokens)
+        return base.ProbeOutput(None, tokens)
     structured = result.get("structured_result")
     text = json.dumps(structured) if structured is not None else result.get("result")
-    return ProbeOutput(encode_text(text), tokens)
+    return base.ProbeOutput(base.encode_text(text), tokens)
 
 
-CLI = Cli(fixed_program("qwen"), _call, _read_output)
+CLI = base.Cli(base.fixed_program("qwen"), _call, _read_output)
