@@ -119,7 +119,7 @@ def settles_rollbacks(function: Callable[..., R], *, of_plan: bool = False) -> C
 
     @wraps(function)
     def settled(guard: Invocation, /, *args: Any, **options: Any) -> R:
-        from guard.rollback.settle_first import settle_killed, settle_unrecorded
+        from guard.rollback import settle_killed, settle_unrecorded
 
         settle = settle_unrecorded if of_plan else settle_killed
         settle(guard)

@@ -11,7 +11,7 @@ from pathlib import Path
 from guard.errors import StoreUnavailable
 from guard.git.locate import Repository
 from guard.git.run import with_safe_path
-from guard.rollback.settle_first import JOURNALS
+from guard.rollback.journals import JOURNALS
 from guard.snapshots.project import Project
 from guard.snapshots.shadow import SHADOW_FOLDER
 from guard.system.clock import Deadline

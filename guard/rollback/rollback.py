@@ -36,10 +36,10 @@ from guard.errors import GuardError, Refused
 from guard.git.reader import RepositoryReader
 from guard.rollback.carry_out import RolledBack, roll_back
 from guard.rollback.history import commits_of_task, end_event, find_attempts, outcome
+from guard.rollback.journals import find_announced
 from guard.rollback.place import RollbackPlace, lock_rollbacks
 from guard.rollback.prepare import RevertOrder, RollbackStopped, prepare_revert
 from guard.rollback.recover import settle_all
-from guard.rollback.settle_first import find_announced
 from guard.snapshots.take import keep
 from guard.store import Change
 
@@ -84,7 +84,7 @@ def rollback(
 
 
 def finish_or_undo(guard: Invocation) -> None:
-    """Settle a rollback that was killed; `settle_first` knows whether there is one."""
+    """Settle a rollback that was killed; `journals` knows whether there is one."""
     place = rollback_place(guard)
     with lock_rollbacks(place.workspace):
         _settle(guard, place)

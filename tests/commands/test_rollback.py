@@ -10,8 +10,8 @@ from guard.context.ids import new_id
 from guard.core.coordinator.upkeep_events import RollbackStarted
 from guard.core.rollback.report import RollbackReport
 from guard.errors import Refused
+from guard.rollback import settle_unrecorded
 from guard.rollback.rollback import rollback
-from guard.rollback.settle_first import settle_unrecorded
 from tests.support import commit, git, run, write
 from tests.support.planned import Planned
 from tests.support.rolling_back import state
