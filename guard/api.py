@@ -37,7 +37,7 @@ def spawn_agent(
 
     With a tmux session or a process, guard notices the agent's end without a report.
     """
-    from guard.agents import report
+    from guard.agents import update as report
 
     place = report.PlaceOptions(tmux_session, tmux_socket, pid)
     guard = _invocation(workspace, repo)
@@ -62,7 +62,7 @@ def update_agent_progress(
     `recorded_as` says so, and the agent stays active.
     """
     from guard.agents.registry import AgentUpdate
-    from guard.agents.report import update_agent
+    from guard.agents.update import update_agent
 
     update = AgentUpdate(task_id, agent_id, status, message, progress, incarnation)
     return update_agent(_invocation(workspace, repo), update, strict=strict)
@@ -80,7 +80,7 @@ def record_finding(
     repo: Where = None,
 ) -> "AgentReport":
     """Record a finding of an agent and return the report."""
-    from guard.agents import report
+    from guard.agents import update as report
 
     return report.record_finding(
         _invocation(workspace, repo),

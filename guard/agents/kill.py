@@ -12,7 +12,7 @@ from typing import Literal
 
 from guard.agents import registry
 from guard.agents.liveness import explain_elsewhere, look_at_session
-from guard.agents.report import recordable_message, require_agent
+from guard.agents.update import recordable_message, require_agent
 from guard.claims.validate import validate_claim
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, Agent

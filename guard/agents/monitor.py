@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from guard.agents import registry
 from guard.agents.liveness import LivenessLook, look_all, seconds_since_placed, watched_processes
-from guard.agents.report import require_agent
+from guard.agents.update import require_agent
 from guard.context.ids import check_id
 from guard.context.invocation import Invocation
 from guard.core.agents.agent import ACTIVE, Agent

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from guard.agents.report import PlaceOptions, spawn_agent
+from guard.agents.update import PlaceOptions, spawn_agent
 from guard.context.invocation import Invocation
 from guard.core.resume.report import ResumeReport
 from guard.resume.send import ResumeRequest, resume

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from guard.agents.registry import AgentUpdate
-from guard.agents.report import update_agent
+from guard.agents.update import update_agent
 from guard.core.resume.report import ResumeReport
 from guard.resume.monitor import Monitor, resume_due
 from guard.resume.send import ResumeRequest

@@ -9,7 +9,7 @@ import pytest
 from guard.activity.assess import assess_activity
 from guard.activity.known_agents import KnownAgents, find_agent
 from guard.agents.registry import AgentUpdate
-from guard.agents.report import update_agent
+from guard.agents.update import update_agent
 from guard.cli import guard as command
 from guard.coordinator.plan import load_file
 from guard.coordinator.record import find_state, record

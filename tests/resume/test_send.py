@@ -12,7 +12,7 @@ import pytest
 
 from guard import generate_resume_prompt
 from guard.agents.registry import AgentUpdate
-from guard.agents.report import record_finding, update_agent
+from guard.agents.update import record_finding, update_agent
 from guard.core.activity.events import ResumeSent
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.resume.prompt import prompt

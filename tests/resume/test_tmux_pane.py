@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guard.agents.registry import AgentUpdate
-from guard.agents.report import update_agent
+from guard.agents.update import update_agent
 from guard.resume import foreground, tmux_pane
 from guard.resume.foreground import NotInForeground, require_foreground, terminal_processes
 from guard.system.process_identity import start_time

@@ -2,7 +2,8 @@
 
 import click
 
-from guard.commands.agent import report, show
+from guard.commands.agent import record as report
+from guard.commands.agent import show
 
 
 @click.group("agent")

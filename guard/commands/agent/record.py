@@ -20,7 +20,7 @@ from guard.core.base.text import plural, visible
 from guard.errors import Refused
 
 if TYPE_CHECKING:
-    from guard.agents.report import PlaceOptions
+    from guard.agents.update import PlaceOptions
 
 _WORDS = {
     "late": " (the report came after its end: kept, counts unchanged)",
@@ -46,7 +46,7 @@ _process_options = stack(
 
 
 def _take_place(given: dict[str, Any]) -> "PlaceOptions":
-    from guard.agents.report import PlaceOptions
+    from guard.agents.update import PlaceOptions
 
     names = ("tmux_session", "tmux_socket", "pid")
     return PlaceOptions(**{name: given.pop(name) for name in names})
@@ -74,7 +74,7 @@ def spawn(guard: Invocation, /, form: str, **given: Any) -> None:
 
     Exit code 1 if an agent of this name is active in the task.
     """
-    from guard.agents.report import spawn_agent
+    from guard.agents.update import spawn_agent
 
     place = _take_place(given)
     _print(guard, spawn_agent(guard, place=place, **given), form)
@@ -107,7 +107,7 @@ def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
     Exit code 1 if --strict refuses the completion.
     """
     from guard.agents.registry import AgentUpdate
-    from guard.agents.report import update_agent
+    from guard.agents.update import update_agent
 
     place = _take_place(given)
     report = update_agent(guard, AgentUpdate(**given), place, strict=strict)
@@ -135,7 +135,7 @@ def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
 @click.pass_obj
 def finding(guard: Invocation, /, form: str, **given: Any) -> None:
     """Record a finding of an agent."""
-    from guard.agents.report import record_finding
+    from guard.agents.update import record_finding
 
     _print(guard, record_finding(guard, **given), form)
 
@@ -159,7 +159,7 @@ def test(guard: Invocation, /, form: str, **given: Any) -> None:
 
     Exit code 0 if the tests pass, 1 if they fail or run out of time.
     """
-    from guard.agents.report import run_tests
+    from guard.agents.update import run_tests
 
     report = run_tests(guard, **given)
     _print(guard, report, form)
