@@ -414,7 +414,7 @@ def test_strict_refuses_a_false_claim_and_takes_an_honest_one(
     result = claims(false, "--strict", "--format", "json")
     assert (result.code, result.json["recorded_as"]) == (1, "refused")
     assert result.err.splitlines()[0] == (
-        "guard: guard refused the completion because of the blocking issues above"
+        "guard: the completion was refused because of the blocking issues above"
     )
     assert result.err.splitlines()[1].startswith("hint: ")
     agent = registered(workspace)

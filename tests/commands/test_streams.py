@@ -106,7 +106,7 @@ def test_a_verdict_that_there_is_no_room_for_is_the_exit_code_still(line: str, c
     prepare(line)
     done = shell(f"{line} > /dev/full")
     assert done.returncode == code, done.stderr
-    assert "the answer could not be printed: No space left on device" in done.stderr
+    assert "cannot print the result: No space left on device" in done.stderr
 
 
 def test_a_loop_whose_reader_has_gone_goes_on(begun: Path) -> None:

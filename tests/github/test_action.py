@@ -116,7 +116,7 @@ def test_the_action_as_a_runner_executes_it(runs: dict[str, Ran], place: Path) -
     # A fork may not write: what was rescued stays here, the step passes all the same.
     assert outputs(forked, "rescued")["reason"] == "rescued"
     assert forked.steps["rescued"]["outcome"] == "success"
-    assert "what was rescued was not pushed: the pull request comes from a fork" in forked.log
+    assert "the rescued commits were not pushed: the pull request comes from a fork" in forked.log
 
 
 def test_what_an_earlier_step_found_is_forgotten_first(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def _die_before_call(number: int, also: Sequence[tuple[Any, str]] = ()) -> None:
 
         return calling
 
-    for module, name in ((call, "run"), (call, "fed"), *also):
+    for module, name in ((call, "run"), (call, "feed"), *also):
         setattr(module, name, counted(getattr(module, name)))
 
 

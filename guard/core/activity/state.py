@@ -1,6 +1,6 @@
 """The view of one watched agent: the prompts that it was sent, and the lessons from those that were not needed."""
 
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
@@ -130,7 +130,7 @@ class WatchedAgentFold(Fold[WatchedAgent]):
 WATCHED_AGENT: ViewKind[WatchedAgent, WatchedAgentFold] = ViewKind(
     document=WatchedAgent,
     fold=WatchedAgentFold,
-    events=(ResumeSent, FalseAlarmLearned, ActivityForgotten),
+    events=get_args(WatchEvent),
     key=lambda event: baseline_key(event.task_id, event.agent_id),
     folder="agents.d/",
     file="/watched.json",
