@@ -27,8 +27,8 @@ from guard.iteration.current import (
 )
 from guard.iteration.kept_output import KeptOutput, classify_kept_output
 from guard.iteration.process_watch import MARK
+from guard.run.agent_watch import AgentWatch
 from guard.run.child import AgentProcess, ChildExit
-from guard.run.limits import AgentWatch
 from guard.run.order import RunOrder, agent_of_command, check_program, current_folder
 from guard.run.registry_entry import RegistryEntry, enter_registry
 from guard.system.signals import interrupt_on_termination
