@@ -31,7 +31,7 @@ class StoreMemory:
     unwritten: dict[str, int] = field(default_factory=dict)
     """Views that lag on disk, with the last record that touched each."""
     _pending: list[LogEntry] = field(default_factory=list)
-    """Read or written, and not folded yet: that is done when somebody asks."""
+    """Read or written, and not folded yet: the next reader of the view folds it."""
 
     def forget(self) -> None:
         self.head = None

@@ -62,7 +62,7 @@ def hold_lock(folder: Folder, timeout: float) -> Iterator[Lock]:
         queue = folder.open_file(QUEUE, os.O_RDWR | os.O_CREAT)
         _acquire(descriptor, queue, folder, timeout)
         while not folder.is_same(descriptor, LOCK):
-            # Somebody deleted the lock file meanwhile: the lock of the file that is there now is the one that counts.
+            # Another process deleted the lock file meanwhile: only the lock of the file that is there now counts.
             close(descriptor)
             descriptor = folder.open_file(LOCK, os.O_RDWR | os.O_CREAT)
             _acquire(descriptor, queue, folder, deadline - time.monotonic())

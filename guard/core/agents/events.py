@@ -66,7 +66,7 @@ class AgentBaselineRecorded(_AgentEvent):
 
 
 class AgentEndDetected(_AgentEvent):
-    """Nobody reported its end: its session or its process was found to be gone."""
+    """Guard found the agent's session or process gone; no report told of its end."""
 
     type: Literal["agent_end_detected"] = "agent_end_detected"
     detected_by: Literal["session_gone"] = "session_gone"
@@ -103,7 +103,7 @@ class AgentTested(_AgentEvent):
 
 
 class AgentClaimValidated(_AgentEvent):
-    """A claim of completion, or an end that nobody reported, was held against the evidence."""
+    """Guard compared a claim of completion, or an unreported end, with the evidence."""
 
     type: Literal["agent_claim_validated"] = "agent_claim_validated"
     refused: bool

@@ -31,4 +31,4 @@ class Dispatched(TimedEvent):
     agent_id: Id
     timeout_at: Instant
     to_start: bool
-    """Whether it still has to be started, by whoever empties the outbox."""
+    """Whether the agent still has to be started, by the program that empties the outbox."""

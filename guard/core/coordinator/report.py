@@ -47,7 +47,7 @@ class PlanChangeReport(Report):
     active_actor_count: Count
     plan_complete: bool
     held_up_by: Line | None
-    """Why nobody is sent to new work; None if nothing holds it up."""
+    """Why the coordinator dispatches no agent; None if nothing holds it up."""
     outbox: Count
     """How many items wait to be delivered."""
     outbox_oldest_at: Instant | None

@@ -84,7 +84,7 @@ class Coordinator(ViewDocument):
     infrastructure_setbacks: Count
     """The same for agents that work on the infrastructure."""
     health_audit_due: bool
-    """Whether a remediation is done, and nobody has looked yet what came of it."""
+    """Whether a remediation is done and its result has not been audited yet."""
     outbox: tuple[Parcel, ...]
     outbox_count: Count
     """How much ever stood there."""

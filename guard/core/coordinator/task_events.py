@@ -87,7 +87,7 @@ class AuditorBlocked(PlanEvent):
 
 
 class InfrastructureBlocked(PlanEvent):
-    """Nobody is sent to work until the infrastructure is healthy again."""
+    """The coordinator dispatches no agent until the infrastructure is healthy again."""
 
     type: Literal["infrastructure_blocked"] = "infrastructure_blocked"
     issue: Text
@@ -133,7 +133,7 @@ class DivineResponseReceived(PlanEvent):
 
 
 class AgentResumesWithGuidance(TimedEvent):
-    """The answer goes to whoever waits for it."""
+    """The answer goes to the agent that waits for it."""
 
     type: Literal["agent_resumes_with_guidance"] = "agent_resumes_with_guidance"
     question_id: Id

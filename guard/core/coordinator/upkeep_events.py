@@ -19,7 +19,7 @@ class TaskCommitRecorded(PlanEvent):
     task_id: Id
     commit_sha: Oid
     base_sha: Oid | None
-    """Where the task began; None before the first commit, or if nobody knows."""
+    """Where the task began; None before the first commit, or if that is not known."""
     files_modified: tuple[Spelled, ...]
     branch: Line | None
     """None with a detached HEAD."""

@@ -19,7 +19,7 @@ class _TeamEvent(BaseEvent):
 
     worktree: Id
     session: Line | None
-    """The agent's session; None while nobody knows it."""
+    """The agent's session; None while it is not known."""
     boot_seconds: BootSeconds
     boot_id: Line | None
 
@@ -57,7 +57,7 @@ class TeamMemberLeft(_TeamEvent):
 
 
 class TeamCleared(_TeamEvent):
-    """Nobody counts any more, and the team has no name."""
+    """No member counts any more, and the team has no name."""
 
     type: Literal["team_cleared"] = "team_cleared"
     detail: Line

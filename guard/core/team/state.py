@@ -91,7 +91,7 @@ class TeamState(ViewDocument):
     worktree: Id
     session: Line | None
     active_team_name: Line | None
-    """The first name, kept while anybody counts; None before the first member and after a clear."""
+    """The first name, kept while any member counts; None before the first member and after a clear."""
     active_teammate_count: Count
     highest_forgotten_incarnation: Count
     """Of members that are not listed any more: a new life of one of them gets a higher number."""
