@@ -11,7 +11,7 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core import breaker as core
 from guard.core.base.fields import first_problem
-from guard.core.base.text import shorten, valid
+from guard.core.base.text import shorten, utf8_text
 from guard.core.breaker import (
     BREAKER,
     Breaker,
@@ -172,7 +172,7 @@ def decide_outcome(change: Change, place: BreakerKey, outcome: Outcome) -> tuple
             _current(change, place),
             place.policy,
             status=status,
-            reason=valid(reason),
+            reason=utf8_text(reason),
             fingerprint=_in_one_line(outcome.fingerprint),
             denied=outcome.denied or (status == "blocked" and reason == "denied"),
             rescued=outcome.rescued or (status == "complete" and reason == "rescued"),
@@ -227,7 +227,7 @@ def report(state: Breaker, found: BreakerPermission) -> BreakerReport:
 
 def _in_one_line(fingerprint: str) -> str:
     # Shortened with a digest, so that it differs from every other error, however long it is.
-    return shorten(valid(" ".join(fingerprint.split())), _MOST_FINGERPRINT)
+    return shorten(utf8_text(" ".join(fingerprint.split())), _MOST_FINGERPRINT)
 
 
 def _current(change: Change, place: BreakerKey) -> Breaker:

@@ -10,7 +10,7 @@ import click
 
 from guard import __version__
 from guard.context.output import Output, discard_unprintable, say
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.errors import EXIT_CODES, GuardError, ReaderGone
 from guard.system.signals import interrupt_on_termination
 from guard.system.startup import prepare
@@ -179,7 +179,7 @@ def _bug(error: Exception, verbose: bool) -> int:
         import traceback
 
         for line in "".join(traceback.format_exception(error)).splitlines():
-            say(visible(line))
+            say(escape(line))
     frame: Any = error.__traceback__
     while frame and frame.tb_next:
         frame = frame.tb_next

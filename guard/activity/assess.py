@@ -18,7 +18,7 @@ from guard.core.activity.settings import split_list
 from guard.core.activity.state import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import baseline_key
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.errors import GuardError, Refused, WrongUsage
 
 
@@ -168,7 +168,7 @@ def _mark_false_alarm(guard: Invocation, agent: Agent, reason: str) -> None:
             "`guard activity` can only learn from prompts of `guard resume --send`",
         )
     max_minutes = guard.config.settings.activity.max_lookback_minutes
-    lesson = lesson_from_person(watched, valid(reason)[:400], max_minutes)
+    lesson = lesson_from_person(watched, utf8_text(reason)[:400], max_minutes)
     if lesson is not None:
         _record_lesson(guard, agent, lesson)
 
@@ -181,7 +181,7 @@ def _forget_lessons(guard: Invocation, agent: Agent, reason: str) -> bool:
         change.append(
             ActivityForgotten(
                 **stamp_of(agent, guard.clock.now()),
-                reason=valid(reason)[:512],
+                reason=utf8_text(reason)[:512],
             )
         )
     return True

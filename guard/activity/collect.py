@@ -9,7 +9,7 @@ from guard.activity.plugins import plugin_collectors
 from guard.activity.subject import AgentSubject, Collector, PartialTrouble
 from guard.core.activity.assess import ActivityTerms, Signal, is_real, rejection
 from guard.core.activity.sources import SourceName
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 
 _ENOUGH = 2
 _MOST_OF_ONE = 20
@@ -80,12 +80,12 @@ def _ask(collector: Collector, subject: AgentSubject, warnings: list[str]) -> li
     try:
         for sign in collector.collect(subject):
             if isinstance(sign, PartialTrouble):
-                warnings.append(f"{collector.source}: {valid(sign.why)}"[:512])
+                warnings.append(f"{collector.source}: {utf8_text(sign.why)}"[:512])
             elif sign is not None:
                 found.append(sign)
     except Exception as error:  # A source fails alone; the signs that it yielded before count.
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        warnings.append(f"{collector.source}: {valid(why)}"[:512])
+        warnings.append(f"{collector.source}: {utf8_text(why)}"[:512])
     return found
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from guard.core.activity.status import CELLS, StatusReport, SurveyedAgent, cells, sort_by_urgency
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.system.file_events import News
 from guard.system.signals import handle_signals
 
@@ -99,11 +99,11 @@ def _share(name: str) -> int | None:
 
 
 def _cell(text: str, agent: SurveyedAgent) -> Text:
-    return Text(visible(text), style=_COLOURS.get(text, "") if text == agent.category else "")
+    return Text(escape(text), style=_COLOURS.get(text, "") if text == agent.category else "")
 
 
 def _line(text: str, style: str) -> Text:
-    return Text(visible(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")
+    return Text(escape(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")
 
 
 def _counts(report: StatusReport) -> str:

@@ -20,7 +20,7 @@ from guard.core.activity.settings import ActivitySettings
 from guard.core.activity.sources import AnySource, Tier, find_source
 from guard.core.activity.state import WatchedAgent
 from guard.core.agents.agent import Agent
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.claims.evidence import TestRun
 from guard.git.authors import AuthoredCommit, branches_by_agent, list_branches, list_commits_since
 from guard.git.locate import repository_at
@@ -238,8 +238,8 @@ class AgentSubject:
         return Signal(
             source=source,
             at=at,
-            detail=valid(detail)[:512],
-            message=valid(message)[:8192],
+            detail=utf8_text(detail)[:512],
+            message=utf8_text(message)[:8192],
             custom_tier=tier,
         )
 

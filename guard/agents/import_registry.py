@@ -15,7 +15,7 @@ from guard.core.agents.import_registry import BadRegistry, ImportedAgent, read_r
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentName, ImportReport
 from guard.core.base.json_text import loads
-from guard.core.base.text import shorten, valid, visible
+from guard.core.base.text import escape, shorten, utf8_text
 from guard.core.log.events import BaseEvent
 from guard.errors import Refused, StateProblem, WrongUsage
 from guard.store import Change
@@ -29,7 +29,7 @@ _LONGEST_SOURCE = 400
 
 def import_agents(guard: Invocation, file: Path, task_id: str | None) -> ImportReport:
     """Record the agents of the file that are not registered yet; a file with any fault is refused as a whole."""
-    source, now = shorten(valid(file), _LONGEST_SOURCE), guard.clock.now()
+    source, now = shorten(utf8_text(file), _LONGEST_SOURCE), guard.clock.now()
     try:
         found = read_registry(read_document(file), task_id=task_id, source=source, now=now)
     except BadRegistry as error:
@@ -74,7 +74,7 @@ def read_document(path: Path) -> Any:
         return loads(data)
     except (ValueError, RecursionError) as error:
         raise StateProblem(
-            f"{visible(str(path))} is not JSON: {visible(str(error))}",
+            f"{escape(str(path))} is not JSON: {escape(str(error))}",
             "fix the file; nothing was imported",
         ) from None
 
@@ -102,4 +102,4 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _unusable(path: Path, reason: str) -> WrongUsage:
-    return WrongUsage(f"{visible(str(path))} cannot be imported: {reason}", _HINT)
+    return WrongUsage(f"{escape(str(path))} cannot be imported: {reason}", _HINT)

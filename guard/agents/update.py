@@ -15,7 +15,7 @@ from guard.core.agents.events import AgentFindingRecorded, AgentTested, Severity
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentReport
 from guard.core.agents.whereabouts import Placing, Whereabouts
-from guard.core.base.text import shorten, valid
+from guard.core.base.text import shorten, utf8_text
 from guard.errors import WrongUsage
 from guard.store import Change
 from guard.system.processes import run_on_stderr
@@ -122,7 +122,7 @@ def record_finding(
     incarnation = _reporting_incarnation(guard, task_id, agent_id, incarnation)
     text = recordable_message(guard, text)
     with _change_of(guard, task_id, agent_id, incarnation) as (change, before, stamp):
-        spelled = valid(file) if file is not None else None
+        spelled = utf8_text(file) if file is not None else None
         change.append(AgentFindingRecorded(**stamp, text=text, severity=severity, file=spelled))
         return registry.make_report(change, task_id, agent_id, "finding", before)
 
@@ -150,7 +150,9 @@ def run_tests(
     with _change_of(guard, task_id, agent_id, incarnation) as (change, before, stamp):
         event = AgentTested(
             **stamp,
-            command=tuple(shorten(valid(word), _LONGEST_WORD) for word in command[:_MOST_WORDS]),
+            command=tuple(
+                shorten(utf8_text(word), _LONGEST_WORD) for word in command[:_MOST_WORDS]
+            ),
             exit_code=code,
             elapsed_seconds=elapsed,
         )
@@ -195,7 +197,7 @@ def _reporting_incarnation(
 
 def recordable_message(guard: Invocation, message: str) -> str:
     """Return the message cut and cleaned so that it can be recorded; a report must not fail for its wording."""
-    recorded = shorten(valid(message), _LONGEST_MESSAGE)
+    recorded = shorten(utf8_text(message), _LONGEST_MESSAGE)
     if recorded != message:
         guard.output.warn("the message was cut or has bytes that are no text; the rest is recorded")
     return recorded

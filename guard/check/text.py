@@ -1,7 +1,7 @@
 """Print verdicts for people."""
 
 from guard.context.output import colour
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.check.report import CheckReport
 from guard.core.snapshots.snapshot import Snapshot
 
@@ -18,7 +18,7 @@ def headline(report: CheckReport) -> str:
     word = colour(report.status, _COLOURS.get(report.status, "warning"))
     said = f"{word}: {report.reason}"
     if report.detail:
-        said += f" ({visible(report.detail)})"
+        said += f" ({escape(report.detail)})"
     if report.retry_at is not None:
         said += f"; try again at {report.retry_at:%Y-%m-%d %H:%M:%S} UTC"
     return said
@@ -27,15 +27,15 @@ def headline(report: CheckReport) -> str:
 def verdict_text(report: CheckReport) -> str:
     """The verdict, what it rests on, and where the work that was left is safe."""
     lines = [headline(report)]
-    lines += [f"  {fact.source}: {visible(fact.fact)}" for fact in report.evidence]
+    lines += [f"  {fact.source}: {escape(fact.fact)}" for fact in report.evidence]
     lines += [
-        f"  commit {line.oid[:10]} {visible(line.subject)}" for line in report.work.commits[:5]
+        f"  commit {line.oid[:10]} {escape(line.subject)}" for line in report.work.commits[:5]
     ]
     lines += _left(report)
     if report.snapshot is not None:
         kept = report.snapshot
         lines.append(f"  safe in snapshot {kept.id}: guard restore {kept.id} --to DIR")
-        lines += [f"  not in it: {visible(line)}" for line in _skipped(kept)]
+        lines += [f"  not in it: {escape(line)}" for line in _skipped(kept)]
     if report.breaker.state != "closed" or report.breaker.streak:
         lines.append(f"  breaker: {report.breaker.state}, streak {report.breaker.streak}")
     return "\n".join(lines)
@@ -49,7 +49,7 @@ def _left(report: CheckReport) -> list[str]:
     names = report.uncommitted.names
     if not names or (report.rescue is not None and report.rescue.commits):
         return []
-    shown = ", ".join(visible(name) for name in names[:_MOST_NAMES])
+    shown = ", ".join(escape(name) for name in names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return [f"  uncommitted: {shown}{more}"]
 

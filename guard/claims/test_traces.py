@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guard.core.base.paths import spell
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.claims.evidence import TestRun, TestSource
 from guard.core.claims.test_results import Result, read_jest_cache, read_junit, read_pytest_failures
 from guard.system.foreign_files import (
@@ -164,7 +164,7 @@ def _combine(traces: list[_Trace]) -> TestRun:
         trace.seen.result.detail for trace in traces if trace.seen.result.detail
     )
     files = plural(len(traces), "file")
-    detail = ", ".join([f"{files} in {visible(first.folder)[:300]}", *details])
+    detail = ", ".join([f"{files} in {escape(first.folder)[:300]}", *details])
     at = datetime.fromtimestamp(max(trace.seen.at for trace in traces), UTC)
     return TestRun(first.source, at, passed, detail)
 

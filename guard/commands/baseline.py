@@ -5,7 +5,7 @@ import click
 from guard.commands.options import settles_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.iteration.report import BaselineReport
 
 
@@ -43,4 +43,4 @@ def _text(report: BaselineReport) -> str:
     if report.shallow:
         parts.append("a shallow clone")
     parts.append(f"pinned by {report.pin}" if report.pin else "not pinned")
-    return visible("; ".join(parts))
+    return escape("; ".join(parts))

@@ -10,7 +10,7 @@ from guard import breaker
 from guard.breaker import Outcome
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.breaker.report import BreakerReport
 from guard.core.iteration.events import Status
 
@@ -145,7 +145,7 @@ def _text(report: BreakerReport, *, history: bool = False) -> str:
             f"{_time(one.at)}  {one.what:18}  {one.status or '':11}  {one.reason}".rstrip()
             for one in report.history
         ]
-    return "\n".join(visible(line) for line in lines)
+    return "\n".join(escape(line) for line in lines)
 
 
 def _state(report: BreakerReport) -> str:

@@ -10,7 +10,7 @@ import click
 from guard.commands.options import INPUT_FILE
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.classify import AGENTS, MEANINGS, make_reader, status_of
 from guard.core.classify.outcome import ClassifyReport
 
@@ -88,5 +88,5 @@ def _text(report: ClassifyReport) -> str:
         "claim": report.claim,
         "skipped": plural(report.skipped, "line") if report.skipped else None,
     }
-    lines += [f"  {name}: {visible(str(fact))}" for name, fact in facts.items() if fact]
+    lines += [f"  {name}: {escape(str(fact))}" for name, fact in facts.items() if fact]
     return "\n".join(lines)

@@ -7,7 +7,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.config.resolve import Resolved, knobs, value_of
 from guard.core.log.reports import ConfigReport, SettingLine
 
@@ -49,9 +49,9 @@ def _text(report: ConfigReport) -> str:
     rows = [(line.key, _shown(line.value), line.origin) for line in report.settings]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     return "\n".join(
-        f"{key:{widths[0]}}  {value:{widths[1]}}  {visible(origin)}" for key, value, origin in rows
+        f"{key:{widths[0]}}  {value:{widths[1]}}  {escape(origin)}" for key, value, origin in rows
     )
 
 
 def _shown(value: Any) -> str:
-    return visible(json.dumps(value, ensure_ascii=False))
+    return escape(json.dumps(value, ensure_ascii=False))

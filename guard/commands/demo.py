@@ -8,7 +8,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import colour
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 
 
 @click.command("demo")
@@ -38,7 +38,7 @@ def command(guard: Invocation, state: bool, keep: bool) -> None:
 
 
 def _styled(line: str) -> str:
-    shown = "\n".join(visible(part) for part in line.split("\n"))
+    shown = "\n".join(escape(part) for part in line.split("\n"))
     return colour(shown, "bold") if line.startswith(("\n==", "$")) else shown
 
 

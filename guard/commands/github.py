@@ -20,7 +20,7 @@ from guard.commands.options import (
 )
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.github.report import STATUSES, StepReport, ToldReport
 from guard.errors import RepositoryProblem, WrongUsage
 
@@ -53,9 +53,9 @@ def command() -> None:
 @click.pass_obj
 def prepare(guard: Invocation, state_key: str) -> None:
     """Print the cache key for the state of this job, as outputs of the step."""
-    from guard.github.environment import Surroundings, write_outputs
+    from guard.github.environment import JobEnvironment, write_outputs
 
-    job = Surroundings(guard.environ)
+    job = JobEnvironment(guard.environ)
     general = job.cache_key(state_key, str(guard.repository.root))
     values = {
         "path": str(job.state),
@@ -93,9 +93,9 @@ def step(
     from guard.check.text import verdict_text
     from guard.github import modes
     from guard.github import publish as publishing
-    from guard.github.environment import Surroundings, empty_files
+    from guard.github.environment import JobEnvironment, empty_files
 
-    job = Surroundings(guard.environ)
+    job = JobEnvironment(guard.environ)
     publishing.forget(job)
     if mode == "run" and not script:
         raise WrongUsage("mode `run` needs a command", "set `command`, or choose another `mode`")
@@ -158,7 +158,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     """
     from guard.core.github.outcome import statuses_to_fail_on
     from guard.github import push as pushing
-    from guard.github.environment import Surroundings
+    from guard.github.environment import JobEnvironment
     from guard.github.publish import kept, place_in_checkout, publish
 
     wrong = None
@@ -167,7 +167,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     except ValueError as error:
         # The verdict is published anyway, because the agent's work is already done.
         words, wrong = frozenset(), WrongUsage(f"fail-on: {error}")
-    job = Surroundings(guard.environ)
+    job = JobEnvironment(guard.environ)
     report = kept(job, mode)
     token = guard.environ.get("GUARD_ACTION_TOKEN", "")
     try:
@@ -234,10 +234,10 @@ def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     outages within the time limit. Exit code 1 if GitHub refuses, 6 if GitHub cannot be reached in time.
     """
     from guard.github.api import Client, check_repository_name, find_token
-    from guard.github.environment import Surroundings
+    from guard.github.environment import JobEnvironment
     from guard.github.status import BOT, Told, tell
 
-    job, token = Surroundings(guard.environ), find_token(guard.environ)
+    job, token = JobEnvironment(guard.environ), find_token(guard.environ)
     sha = told["sha"] or job.sha or ""
     if not _SHA.fullmatch(sha):
         raise WrongUsage("there is no commit to report on", "give its full id with --sha")
@@ -298,4 +298,4 @@ def _status_text(report: ToldReport) -> str:
     lines = [f"{report.state} on {report.repository}@{report.sha[:10]}"]
     if report.comment != "none":
         lines.append(f"comment {report.comment}: {report.comment_url}")
-    return visible("; ".join(lines))
+    return escape("; ".join(lines))

@@ -7,7 +7,7 @@ import click
 from guard.context import config
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import valid, visible
+from guard.core.base.text import escape, utf8_text
 from guard.core.config.resolve import config_template
 from guard.core.log.reports import InitReport
 from guard.errors import ConfigProblem
@@ -29,12 +29,12 @@ def command(guard: Invocation, user: bool, dry_run: bool, form: str) -> None:
     target = users if user else guard.repository.root / config.PROJECT_FILE
     text = config_template(for_user=user)
     if target.exists() or target.is_symlink():
-        report = InitReport(file=valid(target), action="kept")
+        report = InitReport(file=utf8_text(target), action="kept")
     elif dry_run:
-        report = InitReport(file=valid(target), action="would_write")
+        report = InitReport(file=utf8_text(target), action="would_write")
     else:
         _write(target, text)
-        report = InitReport(file=valid(target), action="written")
+        report = InitReport(file=utf8_text(target), action="written")
     if dry_run and form == "text" and report.action == "would_write":
         guard.output.result(text.rstrip("\n"))
         return
@@ -54,4 +54,4 @@ def _write(target: Path, text: str) -> None:
 
 def _text(report: InitReport) -> str:
     told = {"written": "written", "kept": "kept as it is", "would_write": "would be written"}
-    return visible(f"{report.file}: {told[report.action]}")
+    return escape(f"{report.file}: {told[report.action]}")

@@ -6,7 +6,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.check.evidence import Policy
 from guard.core.check.rejudge import (
     JudgeReport,
@@ -79,12 +79,12 @@ def _judged(data: bytes, settings: tuple[str, ...]) -> JudgeReport:
 
 def _text(report: JudgeReport) -> str:
     if report.decision == "verdict":
-        lines = [f"{report.status}: {report.reason} ({visible(report.detail)})"]
+        lines = [f"{report.status}: {report.reason} ({escape(report.detail)})"]
     else:
         wait = f" for at most {report.seconds:g} s" if report.seconds else ""
-        lines = [f"no verdict yet; next: {report.decision}{wait} ({visible(report.detail)})"]
+        lines = [f"no verdict yet; next: {report.decision}{wait} ({escape(report.detail)})"]
     if report.recorded_status is not None:
-        recorded = visible(f"{report.recorded_status}: {report.recorded_reason}")
+        recorded = escape(f"{report.recorded_status}: {report.recorded_reason}")
         lines.append(f"  look {report.look} of {report.looks}; the check itself said {recorded}")
     *passed, decided = report.trail
     lines += [f"  {rule}: nothing to say" for rule in passed]

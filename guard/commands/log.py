@@ -11,7 +11,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
-from guard.core.base.text import harmless_json, plural, visible
+from guard.core.base.text import escape, harmless_json, plural
 from guard.core.log.events import BaseEvent
 from guard.core.log.reports import LogReport
 from guard.errors import WrongUsage
@@ -108,7 +108,7 @@ def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > _LONGEST and isinstance(value, dict | list):
         return f"({plural(len(value), 'field' if isinstance(value, dict) else 'item')})"
-    text = visible(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+    text = escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
     return f'"{text}"' if " " in text else text
 
 

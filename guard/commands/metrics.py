@@ -4,7 +4,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import colour
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.metrics.report import MetricsReport, MetricTarget, prometheus_text
 
 
@@ -66,7 +66,7 @@ def _figures(report: MetricsReport) -> list[tuple[str, str, str, str]]:
 
 def _counts(report: MetricsReport) -> list[str]:
     statuses = ", ".join(f"{n} {status}" for status, n in report.iterations_by_status.items() if n)
-    words = ", ".join(f"{visible(word)} {n}" for word, n in report.breaker_openings.items())
+    words = ", ".join(f"{escape(word)} {n}" for word, n in report.breaker_openings.items())
     reasons, now = f" ({words})" if words else "", f"{report.open_breakers} open now"
     opened = plural(sum(report.breaker_openings.values()), "opening")
     cost = "unknown" if report.probe_cost_usd is None else f"${report.probe_cost_usd:.2f}"

@@ -5,7 +5,7 @@ import click
 from guard.commands.options import agent_cli_option, probe_command_option
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.probe.report import ProbeReport
 from guard.errors import WrongUsage
 
@@ -72,11 +72,11 @@ def _text(report: ProbeReport) -> str:
     answer = report.answer
     if answer is None:
         until = f", until {report.retry_at:%Y-%m-%dT%H:%M:%SZ}" if report.retry_at else ""
-        return visible(f"no answer from {report.agent}: {report.failure}{until}: {report.detail}")
+        return escape(f"no answer from {report.agent}: {report.failure}{until}: {report.detail}")
     said = "" if report.reading == answer.status else f" (it says {answer.status})"
     lines = [f"{report.agent}: {report.reading}{said}: {answer.message}".rstrip(": ")]
     if answer.agents_active:
         lines.append(f"helpers: {answer.agents_details or 'active'}")
     lines += [f"pending: {task}" for task in answer.tasks_pending]
     lines += [f"next: {answer.next_action}"] if answer.next_action else []
-    return "\n".join(map(visible, lines))
+    return "\n".join(map(escape, lines))

@@ -4,7 +4,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.log.reports import RebuildReport
 
 
@@ -29,8 +29,8 @@ def command(guard: Invocation, salvage: bool, form: str) -> None:
 
 
 def _text(report: RebuildReport) -> str:
-    lines = [f"set aside {visible(path)}" for path in report.set_aside]
-    lines += [f"written {visible(path)}" for path in report.written]
+    lines = [f"set aside {escape(path)}" for path in report.set_aside]
+    lines += [f"written {escape(path)}" for path in report.written]
     total = plural(len(report.written) + len(report.unchanged), "view")
     lines.append(
         f"{total} from {plural(report.records, 'record')}, {len(report.unchanged)} unchanged"

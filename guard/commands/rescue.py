@@ -8,7 +8,7 @@ import click
 from guard.commands.options import agent_cli_option, settles_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.rescue.report import RescueReport
 from guard.iteration.current import CheckTerms
 
@@ -63,21 +63,21 @@ def _commits(report: RescueReport) -> list[str]:
     # Of commits that a rescue command made only the ids are known.
     said = [f"{one.subject} ({plural(one.files, 'file')})" for one in report.plan]
     if report.dry_run:
-        return [visible(f"planned {line}") for line in said]
+        return [escape(f"planned {line}") for line in said]
     lines = zip_longest([oid[:10] for oid in report.commits], said[: len(report.commits)])
-    return [visible(" ".join(filter(None, line))) for line in lines]
+    return [escape(" ".join(filter(None, line))) for line in lines]
 
 
 def _text(report: RescueReport) -> str:
     word = colour(report.reason, "ok" if report.is_settled else "warning")
     lines = [f"guard restore {report.snapshot.id} --to DIR"] if report.snapshot else []
-    lines.append(f"  {word}: {visible(report.detail)}")
+    lines.append(f"  {word}: {escape(report.detail)}")
     lines += [f"  {line}" for line in _commits(report)]
-    lines += [f"  ticked: {visible(task)}" for task in report.ticked]
+    lines += [f"  ticked: {escape(task)}" for task in report.ticked]
     kept = report.snapshot
     if kept is not None and not kept.whole:
-        lines += [visible(f"  not in the snapshot: {line}") for line in kept.skipped[:_MOST_LINES]]
+        lines += [escape(f"  not in the snapshot: {line}") for line in kept.skipped[:_MOST_LINES]]
     held = [f"  held back: {one.path} ({one.why})" for one in report.held_back]
     more = len(held) - _MOST_LINES
     held = [*held[:_MOST_LINES], f"  and {plural(more, 'more path')}"] if more > 0 else held
-    return "\n".join([*lines, *map(visible, held)])
+    return "\n".join([*lines, *map(escape, held)])

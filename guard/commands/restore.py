@@ -9,7 +9,7 @@ import click
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
 from guard.core.base.paths import spell
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.snapshots.report import RestoreDiffReport, RestoreReport, snapshot_table
 from guard.errors import WrongUsage
 
@@ -148,15 +148,15 @@ def _text(report: RestoreReport) -> str:
     lines = []
     if report.snapshot is not None:
         lines.append(f"snapshot {report.snapshot.id} has the work tree as it was before")
-    said = f"restored {plural(report.files, 'file')} from {report.id} to {visible(report.to)}"
+    said = f"restored {plural(report.files, 'file')} from {report.id} to {escape(report.to)}"
     lines.append(said + (f", {report.unchanged} unchanged" if report.unchanged else ""))
     lines += [
-        f"{colour('not restored', 'problem')} {visible(one.path)}: {visible(one.why)}"
+        f"{colour('not restored', 'problem')} {escape(one.path)}: {escape(one.why)}"
         for one in report.not_restored
     ]
     if report.left:
         lines.append("left alone, because the snapshot does not have them:")
-        lines += [f"  {visible(path)}" for path in report.left]
+        lines += [f"  {escape(path)}" for path in report.left]
     return "\n".join(lines)
 
 
@@ -180,13 +180,13 @@ def _diff(
 
 def _diff_text(report: RestoreDiffReport) -> str:
     if not report.changes and not report.not_read:
-        return f"{visible(report.against)} is as snapshot {report.id} has it"
+        return f"{escape(report.against)} is as snapshot {report.id} has it"
     lines = []
     for change in report.changes:
-        note = f" ({visible(change.note)})" if change.note else ""
-        lines.append(f"{colour(change.letter, 'bold')} {visible(change.path)}{note}")
-    lines += [f"? {visible(one.path)}: {visible(one.why)}" for one in report.not_read]
+        note = f" ({escape(change.note)})" if change.note else ""
+        lines.append(f"{colour(change.letter, 'bold')} {escape(change.path)}{note}")
+    lines += [f"? {escape(one.path)}: {escape(one.why)}" for one in report.not_read]
     for change in report.changes:
         if change.diff is not None:
-            lines += ["", *(visible(line) for line in change.diff.split("\n"))]
+            lines += ["", *(escape(line) for line in change.diff.split("\n"))]
     return "\n".join(lines)

@@ -8,7 +8,7 @@ import click
 from guard.commands.options import repeatable_option
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.rollback.report import RollbackReport, RolledBackTask
 from guard.errors import ReaderGone
 
@@ -75,7 +75,7 @@ def _signal(one: RolledBackTask, names: Mapping[str, str], reason: str, *, dry: 
         "",
         "Nothing is changed: this is a dry run." if dry else "Proceeding with rollback...",
     ]
-    return "\n".join(visible(line) for line in lines)
+    return "\n".join(escape(line) for line in lines)
 
 
 def _text(report: RollbackReport, names: Mapping[str, str]) -> str:
@@ -92,9 +92,9 @@ def _text(report: RollbackReport, names: Mapping[str, str]) -> str:
             for one in report.tasks
         ]
         lines = [f"Cannot roll back {own}: {report.detail}", *done]
-        return "\n".join(visible(line) for line in lines)
+        return "\n".join(escape(line) for line in lines)
     if report.reason == "repeated":
-        return f"{visible(own)} was {report.detail}; nothing changed"
+        return f"{escape(own)} was {report.detail}; nothing changed"
     lines = []
     for one in report.tasks:
         what = "nothing to revert"
@@ -108,4 +108,4 @@ def _text(report: RollbackReport, names: Mapping[str, str]) -> str:
     first = "Rollback complete."
     if report.reason == "finished":
         first = f"The rollback of {own} that was killed is finished now."
-    return "\n".join(visible(line) for line in [first, *lines])
+    return "\n".join(escape(line) for line in [first, *lines])

@@ -4,7 +4,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.snapshots.report import SnapshotReport
 from guard.core.snapshots.snapshot import Occasion
 from guard.snapshots.take import keep
@@ -40,4 +40,4 @@ def _text(report: SnapshotReport) -> str:
     lines += [f"  not in it: {line}" for line in report.skipped[:_MOST_LINES]]
     more = len(report.skipped) - _MOST_LINES
     lines += [f"  and {plural(more, 'more line')}"] if more > 0 else []
-    return "\n".join(visible(line) for line in lines)
+    return "\n".join(escape(line) for line in lines)

@@ -6,7 +6,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
-from guard.core.base.text import plural, valid, visible
+from guard.core.base.text import escape, plural, utf8_text
 from guard.core.log.reports import ValidateReport
 
 
@@ -26,7 +26,7 @@ def command(guard: Invocation, files: tuple[Path, ...], form: str) -> int:
 
     findings = tuple(finding for file in files for finding in check(file))
     report = ValidateReport(
-        ok=not findings, checked=tuple(valid(file) for file in files), findings=findings
+        ok=not findings, checked=tuple(utf8_text(file) for file in files), findings=findings
     )
     guard.output.document(report, form, _text)
     return 0 if report.ok else 1
@@ -36,8 +36,8 @@ def _text(report: ValidateReport) -> str:
     lines = []
     for finding in report.findings:
         place = f" {finding.place}" if finding.place else ""
-        lines.append(colour(visible(f"{finding.file}:{place} {finding.problem}"), "problem"))
-        lines += [f"  hint: {visible(finding.hint)}"] if finding.hint else []
+        lines.append(colour(escape(f"{finding.file}:{place} {finding.problem}"), "problem"))
+        lines += [f"  hint: {escape(finding.hint)}"] if finding.hint else []
     checked = plural(len(report.checked), "file")
     lines.append(
         f"{checked} valid"

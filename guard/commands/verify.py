@@ -4,7 +4,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import colour, format_option
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.log.reports import VerifyReport
 
 
@@ -32,12 +32,12 @@ def _text(report: VerifyReport) -> str:
             f"{plural(report.torn_bytes, 'byte')} of an unfinished record at the end: never acknowledged"
         )
     lines += [
-        f"behind the log, to be written when it is next changed: {visible(path)}"
+        f"behind the log, to be written when it is next changed: {escape(path)}"
         for path in report.behind
     ]
     for finding in report.findings:
         place = f" ({finding.place})" if finding.place else ""
-        lines.append(colour(visible(f"{finding.file}{place}: {finding.problem}"), "problem"))
-        lines += [f"  hint: {visible(finding.hint)}"] if finding.hint else []
+        lines.append(colour(escape(f"{finding.file}{place}: {finding.problem}"), "problem"))
+        lines += [f"  hint: {escape(finding.hint)}"] if finding.hint else []
     lines.append(colour("sound", "ok") if report.ok else plural(len(report.findings), "finding"))
     return "\n".join(lines)

@@ -4,7 +4,7 @@ import click
 
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
-from guard.core.base.text import valid, visible
+from guard.core.base.text import escape, utf8_text
 from guard.core.log.reports import WhereReport
 
 
@@ -18,15 +18,15 @@ def command(guard: Invocation, form: str) -> None:
     workspace = guard.workspace
     repository = workspace.repository
     report = WhereReport(
-        workspace=valid(workspace.path),
+        workspace=utf8_text(workspace.path),
         origin=workspace.origin,
         exists=workspace.path.is_dir(),
-        worktree=valid(repository.root) if repository else None,
+        worktree=utf8_text(repository.root) if repository else None,
         worktree_key=workspace.worktree_key,
-        git_dir=valid(repository.git_dir) if repository else None,
+        git_dir=utf8_text(repository.git_dir) if repository else None,
         git_dir_exists=repository.git_dir_exists if repository else None,
-        common_dir=valid(repository.common_dir) if repository else None,
+        common_dir=utf8_text(repository.common_dir) if repository else None,
     )
     if repository is not None and not repository.git_dir_exists:
         guard.output.warn(f"{repository.git_dir} is gone; the workspace was found by the index")
-    guard.output.document(report, form, lambda found: visible(found.workspace))
+    guard.output.document(report, form, lambda found: escape(found.workspace))

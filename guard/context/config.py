@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.config.resolve import BadSetting, Resolved, SettingSource, knobs, nested, resolve
 from guard.errors import ConfigProblem
 
@@ -63,7 +63,7 @@ class ConfigSources:
     def _of_user(self) -> list[SettingSource]:
         path = self._explicit or user_folder(self._environ) / USER_FILE
         values = _read(path, required=self._explicit is not None) or {}
-        return [SettingSource(valid(path), values), *_environment(self._environ)]
+        return [SettingSource(utf8_text(path), values), *_environment(self._environ)]
 
     def _of_project(
         self, project: Path | None, frozen: Mapping[str, Any] | None
@@ -76,7 +76,9 @@ class ConfigSources:
             files = [project / name for name in (PYPROJECT, PROJECT_FILE)]
             read = [(path, _read(path)) for path in files]
             self._projects[project] = [
-                SettingSource(valid(path), values, trusted=False) for path, values in read if values
+                SettingSource(utf8_text(path), values, trusted=False)
+                for path, values in read
+                if values
             ]
         return self._projects[project]
 

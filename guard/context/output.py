@@ -10,7 +10,7 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from guard.core.base.text import harmless_json, visible
+from guard.core.base.text import escape, harmless_json
 from guard.errors import ReaderGone, StoreUnavailable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,11 +62,11 @@ class Output:
 
     def warn(self, message: str) -> None:
         if self.verbosity >= 0:
-            say(f"guard: warning: {visible(message)}")
+            say(f"guard: warning: {escape(message)}")
 
     def note(self, message: str) -> None:
         if self.verbosity > 0:
-            say(f"guard: {visible(message)}")
+            say(f"guard: {escape(message)}")
 
     def live(self) -> "Live":
         return Live(quiet=self.verbosity < 0)
@@ -77,9 +77,9 @@ class Output:
         return sys.stdout is not None and sys.stdout.isatty() and not dumb
 
     def failure(self, message: str, hint: str | None) -> None:
-        say(f"guard: {visible(message)}")
+        say(f"guard: {escape(message)}")
         if hint:
-            say(f"hint: {visible(hint)}")
+            say(f"hint: {escape(hint)}")
 
 
 class Live:
@@ -95,7 +95,7 @@ class Live:
         """Show the current activity; the part after a semicolon is its progress."""
         if self._quiet:
             return
-        text = visible(message)
+        text = escape(message)
         if self._terminal:
             width = max(20, shutil.get_terminal_size().columns - 1)
             say(f"\r\x1b[K{f'guard: {text}'[:width]}", end="")

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from guard.context.invocation import Invocation
 from guard.coordinator.record import find_event, record, reject_invalid, require_state
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.classify import make_reader
 from guard.core.coordinator.from_signal import asked_by
 from guard.core.coordinator.report import IngestedSignal, PlanIngestReport
@@ -40,7 +40,7 @@ def last_message(guard: Invocation, data: bytes) -> str:
     stream = make_reader(None)
     stream.feed(data)
     stream.finish(None, guard.clock.now().astimezone())
-    return valid(stream.last_message if stream.format else data.decode(errors="replace"))
+    return utf8_text(stream.last_message if stream.format else data.decode(errors="replace"))
 
 
 def _read(file: Path) -> bytes:
@@ -82,6 +82,6 @@ def _record_signal(
 def _report_signal(
     signal: AgentSignal, outcome: str, detail: str, events: tuple[str, ...] = ()
 ) -> IngestedSignal:
-    fields = {"kind": signal.kind, "line": signal.line, "task": valid(signal.task)[:_MOST_LINE]}
-    told = {"outcome": outcome, "detail": valid(detail)[:_MOST_LINE], "events": events}
+    fields = {"kind": signal.kind, "line": signal.line, "task": utf8_text(signal.task)[:_MOST_LINE]}
+    told = {"outcome": outcome, "detail": utf8_text(detail)[:_MOST_LINE], "events": events}
     return IngestedSignal.model_validate(fields | told)

@@ -5,7 +5,7 @@ from pathlib import Path
 from guard.context.invocation import Invocation
 from guard.coordinator.record import RequestResult, decision_terms, find_state, record
 from guard.core.agents.agent import Agent
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.coordinator.decide import decide, load_plan
 from guard.core.coordinator.decide_tasks import dispatch_developer
 from guard.core.coordinator.requests import Refusal
@@ -30,7 +30,7 @@ def load_file(guard: Invocation, file: Path | None, event_id: str | None) -> Req
             f"{path} is not a plan: {str(error)[:_MOST_PROBLEM]}",
             "tasks are lines like `- [ ] ID: title (depends: A, B; priority: N)`, or JSON",
         ) from None
-    name = valid(str(path))[-512:]
+    name = utf8_text(str(path))[-512:]
     done = record(
         guard,
         load_plan(plan_file=name, tasks=plan.tasks, supporting_agents=plan.supporting_agents),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.errors import RepositoryProblem
 from guard.git.locate import Repository
 from guard.git.run import TIME_LIMIT_SECONDS, git_command, run_git
@@ -68,5 +68,5 @@ class RepositoryReader:
 
 def _in_one_line(stderr: bytes) -> str:
     # The end of git's message: its last words are why it stopped.
-    said = visible("; ".join(stderr.decode(errors="replace").strip().splitlines()))
+    said = escape("; ".join(stderr.decode(errors="replace").strip().splitlines()))
     return said if len(said) <= _LONGEST_WORDS else "…" + said[-_LONGEST_WORDS:]

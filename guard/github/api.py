@@ -12,7 +12,7 @@ from requests.auth import AuthBase
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guard import __version__
-from guard.core.base.text import shorten, visible
+from guard.core.base.text import escape, shorten
 from guard.core.github.escape import redact
 from guard.errors import Refused, RepositoryProblem, StoreUnavailable
 
@@ -126,7 +126,7 @@ class Client:
         ours, theirs = urlsplit(self.server), urlsplit(address)
         if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
             raise Refused(
-                f"GitHub sends to another server: {visible(theirs.netloc)[:200]}",
+                f"GitHub sends to another server: {escape(theirs.netloc)[:200]}",
                 "check GITHUB_API_URL and GITHUB_REPOSITORY",
             )
         return address
@@ -171,7 +171,7 @@ class Client:
         return self.ticks() + pause >= self._deadline
 
     def _shown(self, text: str) -> str:
-        return shorten(visible(redact(text, (self.token,))), 500)
+        return shorten(escape(redact(text, (self.token,))), 500)
 
 
 def _pause(state: RetryCallState) -> float:

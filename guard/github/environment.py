@@ -20,7 +20,7 @@ FOLDER = "completion-guard"
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class JobEnvironment:
     """The job that a step runs in; its variables and its event may be missing or malformed."""
 
     environ: Mapping[str, str]
@@ -107,11 +107,11 @@ def _at(found: object, *keys: str) -> object:
     return found
 
 
-def write_outputs(job: Surroundings, values: Mapping[str, str]) -> None:
+def write_outputs(job: JobEnvironment, values: Mapping[str, str]) -> None:
     _write(job, "GITHUB_OUTPUT", output_file(values, f"guard_{secrets.token_hex(16)}"))
 
 
-def write_summary(job: Surroundings, text: str) -> None:
+def write_summary(job: JobEnvironment, text: str) -> None:
     _write(job, "GITHUB_STEP_SUMMARY", text)
 
 
@@ -126,7 +126,7 @@ def empty_files(paths: Iterable[Path]) -> list[str]:
     return found
 
 
-def _write(job: Surroundings, name: str, text: str) -> None:
+def _write(job: JobEnvironment, name: str, text: str) -> None:
     if told := job.environ.get(name):
         _put(Path(told), text.encode())
 

@@ -17,7 +17,7 @@ from guard.core.github.escape import known_secrets, redact_document
 from guard.core.github.report import Mode, StepReport
 from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
-from guard.github.environment import Surroundings
+from guard.github.environment import JobEnvironment
 from guard.iteration.begin import baseline_report, begin
 from guard.iteration.current import CheckTerms
 from guard.run.order import RunOrder
@@ -31,7 +31,7 @@ class WorkflowStep:
     """One step of the action, in one of its modes."""
 
     guard: Invocation
-    job: Surroundings
+    job: JobEnvironment
     mode: Mode
     terms: CheckTerms
     order: RunOrder | None = None
@@ -172,7 +172,7 @@ def _cost(guard: Invocation, made: CheckReport) -> float | None:
     return found
 
 
-def without_secrets(report: StepReport, job: Surroundings) -> StepReport:
+def without_secrets(report: StepReport, job: JobEnvironment) -> StepReport:
     plain = redact_document(json.loads(report.model_dump_json()), known_secrets(job.environ))
     return parse_document(StepReport, json.dumps(plain).encode())
 

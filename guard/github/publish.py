@@ -10,20 +10,20 @@ from guard.core.github.report import Mode, Push, StepReport
 from guard.core.github.summary import summary
 from guard.errors import StateProblem
 from guard.git.locate import Repository
-from guard.github.environment import Surroundings, write_outputs, write_summary
+from guard.github.environment import JobEnvironment, write_outputs, write_summary
 
 _REPORT = "report.json"
 _MOST_BYTES = 64 * 1024 * 1024
 
 
-def keep(report: StepReport, job: Surroundings) -> Path:
+def keep(report: StepReport, job: JobEnvironment) -> Path:
     job.folder.mkdir(parents=True, exist_ok=True)
     path = job.folder / _REPORT
     path.write_text(report.model_dump_json(indent=2) + "\n")
     return path
 
 
-def kept(job: Surroundings, mode: Mode) -> StepReport:
+def kept(job: JobEnvironment, mode: Mode) -> StepReport:
     """Return the report that the step left; if there is no readable one, the step was cut short, which is a fault."""
     path = job.folder / _REPORT
     try:
@@ -45,12 +45,12 @@ def kept(job: Surroundings, mode: Mode) -> StepReport:
         )
 
 
-def forget(job: Surroundings) -> None:
+def forget(job: JobEnvironment) -> None:
     (job.folder / _REPORT).unlink(missing_ok=True)
 
 
 def publish(
-    report: StepReport, push: Push, job: Surroundings, fail_on: frozenset[str], folder: str
+    report: StepReport, push: Push, job: JobEnvironment, fail_on: frozenset[str], folder: str
 ) -> tuple[int, list[str]]:
     """Write the outputs and the summary; return the exit code and the lines for the runner.
 
@@ -65,7 +65,7 @@ def publish(
     return code, lines(annotations(report, fails=code != 0, folder=folder))
 
 
-def place_in_checkout(repository: Repository | None, job: Surroundings) -> str:
+def place_in_checkout(repository: Repository | None, job: JobEnvironment) -> str:
     checkout = job.environ.get("GITHUB_WORKSPACE")
     if repository is None or not checkout:
         return ""

@@ -14,7 +14,7 @@ from guard.core.github.report import Push
 from guard.errors import GuardError
 from guard.git.locate import Repository
 from guard.git.run import run_git
-from guard.github.environment import Surroundings
+from guard.github.environment import JobEnvironment
 
 TIME_LIMIT_SECONDS = 120.0
 _PROTOCOLS = ("https", "http", "file")
@@ -32,7 +32,7 @@ def rescue_place(check: CheckReport | None) -> tuple[str, str] | None:
 
 def push_rescue(
     repository: Repository | None,
-    job: Surroundings,
+    job: JobEnvironment,
     check: CheckReport | None,
     *,
     asked: bool,
@@ -68,7 +68,7 @@ def push_rescue(
 
 
 def _pushed(
-    repository: Repository, job: Surroundings, commit: str, name: str, token: str
+    repository: Repository, job: JobEnvironment, commit: str, name: str, token: str
 ) -> str | None:
     # Returns git's message if the push failed. The agent can edit the project's configuration, the user's configuration and
     # the hooks, and could send the token elsewhere. So guard pushes from an empty repository that borrows the project's

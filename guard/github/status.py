@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.github.escape import MOST_IN_A_PIECE
 from guard.core.github.report import Push, StepReport, ToldReport
 from guard.core.github.summary import summary
@@ -80,7 +80,7 @@ def tell(client: Client, told: Told, kind: Kind, *, if_permitted: bool) -> ToldR
 
 
 def _headline(report: StepReport) -> str:
-    return visible(f"{report.status}: {report.reason}")[:_MOST_IN_A_DESCRIPTION]
+    return escape(f"{report.status}: {report.reason}")[:_MOST_IN_A_DESCRIPTION]
 
 
 def _status(told: Told, state: str) -> tuple[str, dict[str, Any]]:
@@ -139,7 +139,7 @@ def _is_ours(comment: Any, told: Told) -> bool:
 
 def _url(answer: Any) -> str | None:
     found = answer.get("html_url") or answer.get("url") if isinstance(answer, dict) else None
-    return visible(found)[:2000] if isinstance(found, str) else None
+    return escape(found)[:2000] if isinstance(found, str) else None
 
 
 def _plain(name: str) -> str:

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from guard.context.config import state_home
 from guard.core.base.fields import Frozen, parse_document
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.errors import ConfigProblem, GuardError
 from guard.install import settings_file
 from guard.install.command_line import Environ
@@ -54,7 +54,7 @@ class SettingsFileChange:
     def diff(self) -> str:
         if not self.is_change:
             return ""
-        name, texts = valid(self.path), (self.before, self.after)
+        name, texts = utf8_text(self.path), (self.before, self.after)
         old, new = (name if text is not None else "/dev/null" for text in texts)
         # With their ends, so that a last line without one differs from one with it.
         before, after = ((text or "").splitlines(keepends=True) for text in texts)
@@ -162,12 +162,12 @@ def _mark_open_ends(lines: Iterator[str]) -> Iterator[str]:
 
 def _remember(environ: Environ, path: Path, origin: Origin, folders: tuple[Path, ...]) -> None:
     document = StoredOrigin(
-        path=valid(path),
+        path=utf8_text(path),
         created=origin.created,
         blank=origin.blank,
         bare=origin.bare,
         empty=dict(origin.empty),
-        folders=tuple(valid(folder) for folder in folders),
+        folders=tuple(utf8_text(folder) for folder in folders),
     )
     # That this fails does not stop an installation.
     with suppress(GuardError, OSError):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from guard.context.config import state_home
 from guard.context.invocation import Invocation
-from guard.core.base.text import valid, visible
+from guard.core.base.text import escape, utf8_text
 from guard.core.hooks.event_kinds import GIT_HOOKS
 from guard.core.install.report import GitHookLine, GitHooksReport
 from guard.errors import WrongUsage
@@ -106,12 +106,12 @@ def _report(
     ]
     return GitHooksReport(
         action="install" if action == "install" else "uninstall",
-        folder=valid(folder),
+        folder=utf8_text(folder),
         hooks=tuple(lines),
         changed=any(one.step in ("install", "upgrade", "remove", "restore") for one in plan),
         dry_run=dry_run,
-        program=valid(called) if called else None,
-        notes=tuple(map(valid, notes)),
+        program=utf8_text(called) if called else None,
+        notes=tuple(map(utf8_text, notes)),
     )
 
 
@@ -125,4 +125,4 @@ def text(report: GitHooksReport) -> str:
         why = f": {one.detail}" if one.detail else ""
         lines.append(f"  {one.hook}: {would if changes else ''}{_DONE[one.step]}{why}{after}")
     lines += [f"note: {note}" for note in report.notes]
-    return "\n".join(map(visible, lines))
+    return "\n".join(map(escape, lines))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from guard.context.invocation import Invocation
-from guard.core.base.text import valid, visible
+from guard.core.base.text import escape, utf8_text
 from guard.core.hooks.event_kinds import GIT_HOOKS
 from guard.core.install.report import InstallReport
 from guard.errors import WrongUsage
@@ -141,24 +141,24 @@ def report(
         action="install" if installing else "uninstall",
         agent=target.cli.agent,
         scope=target.scope,
-        paths=tuple(valid(change.path) for change in changes),
+        paths=tuple(utf8_text(change.path) for change in changes),
         changed=changed,
         dry_run=dry_run,
         diff="\n".join(diffs),
         events=tuple(dict.fromkeys(event for change in changes for event in change.events)),
-        command=valid(target.command) if installing else None,
-        notes=tuple(map(valid, [*(target.notes if installing else ()), *notes])),
+        command=utf8_text(target.command) if installing else None,
+        notes=tuple(map(utf8_text, [*(target.notes if installing else ()), *notes])),
     )
 
 
 def text(report: InstallReport) -> str:
-    lines = [visible(line.replace("\t", "    ")) for line in report.diff.split("\n") if line]
+    lines = [escape(line.replace("\t", "    ")) for line in report.diff.split("\n") if line]
     done = {True: "written", False: "removed from it"}[report.action == "install"]
     if not report.changed:
         done = "nothing to change"
     elif report.dry_run:
         done = f"would be {done}"
     listed = f" ({', '.join(report.events)})" if report.events else ""
-    lines += [visible(f"{path}: {done}{listed}") for path in report.paths]
-    lines += [visible(f"note: {note}") for note in report.notes]
+    lines += [escape(f"{path}: {done}{listed}") for path in report.paths]
+    lines += [escape(f"note: {note}") for note in report.notes]
     return "\n".join(lines)

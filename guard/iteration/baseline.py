@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from guard.context.ids import new_id
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.iteration.baseline import BASELINE, EMPTY, Baseline
 from guard.core.iteration.events import BaselineRecorded, DirtyFile, RepositoryStanding
 from guard.core.work.count import Work
@@ -136,7 +136,7 @@ def from_revision(
         iteration=1,
         at=None,
         baseline=new_id(),
-        revision=visible(revision)[:_LONGEST],
+        revision=escape(revision)[:_LONGEST],
         head=head,
         tree=tree_of(git, head) if head else None,
         branch=read_refs(git).branch,

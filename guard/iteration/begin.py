@@ -6,7 +6,7 @@ from typing import Any
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core.base.text import shorten, valid, visible
+from guard.core.base.text import escape, shorten, utf8_text
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.iteration.baseline import EMPTY, Baseline
 from guard.core.iteration.events import (
@@ -90,9 +90,9 @@ def begin(
 
 def _command_words(command: tuple[str, ...]) -> tuple[str, ...]:
     # A prompt may be one of the words, and a pattern may have become thousands of them: the log has them shortened.
-    words = [shorten(visible(word), _LONGEST_WORD) for word in command]
+    words = [shorten(escape(word), _LONGEST_WORD) for word in command]
     rest = "\0".join(command[_MOST_WORDS:])
-    return (*words[:_MOST_WORDS], *([shorten(visible(rest), _LONGEST_WORD)] if rest else []))
+    return (*words[:_MOST_WORDS], *([shorten(escape(rest), _LONGEST_WORD)] if rest else []))
 
 
 def _git_limit(guard: Invocation) -> float:
@@ -156,7 +156,7 @@ def record_not_started(guard: Invocation, iteration: Iteration, why: str) -> Non
                 iteration=iteration.number,
                 worktree=guard.worktree_key,
                 status="error",
-                reason=shorten(f"not_started: {valid(why)}", 400),
+                reason=shorten(f"not_started: {utf8_text(why)}", 400),
                 elapsed_seconds=0,
             )
         )

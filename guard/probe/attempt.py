@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.probe.answer import (
     LASTING,
     MOST_BYTES,
@@ -149,7 +149,7 @@ class ProbeAttempt:
 
 
 def _short(text: str, length: int) -> str:
-    shown = visible(text)
+    shown = escape(text)
     return shown if len(shown) <= length else f"{shown[: length - 1]}…"
 
 

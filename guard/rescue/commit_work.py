@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from guard.core.base.paths import path_line, unspell
-from guard.core.base.text import fit_line, plural, visible
+from guard.core.base.text import escape, fit_line, plural
 from guard.core.rescue.commit_message import rescue_trailer
 from guard.core.rescue.groups import Group, untangle
 from guard.core.rescue.state import RepositoryState, is_mass_deletion, is_snapshot_only, obstacle
@@ -138,7 +138,7 @@ class CommitAttempt:
 
     def _report_plan(self, branch: str | None, what: str | None) -> Rescue:
         plain = what is None and branch
-        where = f"on {visible(_short(branch))}" if plain else f"on a branch of its own ({what})"
+        where = f"on {escape(_short(branch))}" if plain else f"on a branch of its own ({what})"
         return self._result("planned", f"{plural(len(self._groups), 'commit')} {where}")
 
     def _ask_hooks(
@@ -203,7 +203,7 @@ class CommitAttempt:
         if trouble is not None:
             self._notes.append(f"its index still has the state before: {trouble}")
         files = plural(len(proven.changed), "file")
-        return self._result("rescued", f"{files} committed on {visible(_short(branch))}", commits)
+        return self._result("rescued", f"{files} committed on {escape(_short(branch))}", commits)
 
     def _committer(self, own: Project) -> Committer:
         return Committer(own, self._shadow.path, self._orders.run, self._orders.iteration)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.errors import RepositoryProblem
 from guard.rescue.changes import PathChange, update_index
 from guard.rescue.stale_locks import note_locks
@@ -183,7 +183,7 @@ def _run(
         cwd=project.repository.root,
         lends=tuple(lends),
     )
-    said = visible("; ".join(done.stderr.decode(errors="replace").splitlines()))
+    said = escape("; ".join(done.stderr.decode(errors="replace").splitlines()))
     return done.code, said or f"exit code {done.code}"
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from guard.core.base.text import fit_line, visible
+from guard.core.base.text import escape, fit_line
 from guard.git.run import read_config
 from guard.snapshots.project import Project
 from guard.system.processes import run
@@ -62,7 +62,7 @@ class RepositoryHooks:
         except OSError as error:
             raise HookRefused(f"{name} does not start: {error.strerror}") from None
         if done.code != 0:
-            said = visible(" ".join((done.stderr or done.stdout).decode(errors="replace").split()))
+            said = escape(" ".join((done.stderr or done.stdout).decode(errors="replace").split()))
             ended = "did not end in time" if done.code is None else f"said no ({done.code})"
             raise HookRefused(
                 fit_line(f"{name} {ended}: {said[-300:]}" if said else f"{name} {ended}")

@@ -13,7 +13,7 @@ from guard.agents.liveness import look, seconds_since_placed
 from guard.core.activity.events import ResumeWay
 from guard.core.activity.settings import fill_patterns
 from guard.core.agents.agent import Agent
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.iteration.run import RUN
 from guard.resume import cli_session, tmux_pane
 from guard.resume.evidence import StalledAgent
@@ -158,7 +158,7 @@ def _open_command(stalled: StalledAgent) -> OpenChannel:
 
     def deliver(text: str) -> str:
         environ = {**stalled.guard.environ, **_ids(stalled.agent)}
-        limit, data = settings.command_seconds, valid(text).encode()
+        limit, data = settings.command_seconds, utf8_text(text).encode()
         try:
             done = run(
                 words,

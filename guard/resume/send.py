@@ -20,7 +20,7 @@ from guard.core.activity.noise import is_noise
 from guard.core.activity.state import WATCHED_AGENT, WatchedAgent
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import baseline_key
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.resume.evidence import NextTask
 from guard.core.resume.prompt import prompt
 from guard.core.resume.report import Outcome, ResumeReport
@@ -181,7 +181,7 @@ class _Resume:
             last_activity=report.last_activity if report else None,
             lookback_minutes=report.lookback_minutes if report else settings.lookback_minutes,
             prompt=sha256(text).hexdigest(),
-            reason=valid(self.decision.reason)[:512],
+            reason=utf8_text(self.decision.reason)[:512],
             boot_seconds=self.guard.clock.boot(),
             boot_id=boot_id(),
         )
@@ -196,7 +196,7 @@ class _Resume:
             agent_id=agent.agent_id,
             status=agent.status,
             outcome=outcome,
-            reason=valid(reason)[:512],
+            reason=utf8_text(reason)[:512],
             prompt=self.text,
             way=self.channel.way if self.channel is not None else None,
             sent_in_stall=self.stall.sent if self.stall is not None else 0,

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from time import monotonic_ns, sleep
 
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.resume.foreground import NotInForeground, require_foreground
 from guard.system import tmux
 
@@ -109,7 +109,7 @@ def _read_state(socket_path: str, pane: str) -> tuple[str, ...]:
 def paste(pane: Pane, text: str) -> None:
     """Type the text as one bracketed paste, then the Enter key; CannotPaste or EnterNotSent say how far it came."""
     name = f"guard-{os.getpid()}-{monotonic_ns()}"
-    data = valid(text).rstrip("\n").encode()
+    data = utf8_text(text).rstrip("\n").encode()
     loaded = tmux.call_tmux(pane.socket_path, "load-buffer", "-b", name, "-", stdin=data)
     if loaded.code != 0:
         raise CannotPaste("tmux did not take the text")

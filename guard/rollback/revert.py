@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.errors import RepositoryProblem
 from guard.rescue.changes import empty_tree
 from guard.snapshots.project import Project
@@ -116,7 +116,7 @@ def _no_drivers(project: Project) -> dict[str, str]:
 
 def revert_message(task_id: str, name: str, title: str, commits: Sequence[str]) -> bytes:
     """The message of a revert: the task, its commits, and a trailer that marks it as guard's."""
-    subject = visible(f"Revert task {name}: {title}" if title else f"Revert task {name}")
+    subject = escape(f"Revert task {name}: {title}" if title else f"Revert task {name}")
     subject = " ".join(subject.split())
     if len(subject) > _LONGEST_SUBJECT:
         subject = subject[: _LONGEST_SUBJECT - 1] + "…"

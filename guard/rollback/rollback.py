@@ -15,7 +15,7 @@ from guard.coordinator.record import (
 )
 from guard.core.base.fields import is_id
 from guard.core.base.paths import path_line
-from guard.core.base.text import fit_line, valid
+from guard.core.base.text import fit_line, utf8_text
 from guard.core.coordinator.decide import rollback_order
 from guard.core.coordinator.requests import Draft
 from guard.core.coordinator.state import Coordinator
@@ -79,7 +79,7 @@ def rollback(
         if order.refusal is not None:
             return _refuse(guard, state, order.refusal, dry=dry)
         own = tried.next_id if tried is not None else None
-        run = _Run(guard, place, lock, valid(reason)[:_LONGEST_REASON], dry, own)
+        run = _Run(guard, place, lock, utf8_text(reason)[:_LONGEST_REASON], dry, own)
         return run.all(state, order.tasks, tell)
 
 
@@ -102,7 +102,7 @@ def _id_of(state: Coordinator, told: str) -> str:
     found = next((task.id for task in state.tasks if told in (task.id, task.name)), told)
     if not is_id(found):
         hint = "`guard plan show` lists what there is"
-        raise Refused(f"the plan has no task {valid(told)[:200]}", hint)
+        raise Refused(f"the plan has no task {utf8_text(told)[:200]}", hint)
     return found
 
 

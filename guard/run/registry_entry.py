@@ -19,7 +19,7 @@ from guard.core.agents.events import AgentStatus
 from guard.core.agents.registry import AGENT_REGISTRY
 from guard.core.agents.report import AgentReport, transition_line
 from guard.core.agents.whereabouts import Placing, Whereabouts
-from guard.core.base.text import shorten, valid
+from guard.core.base.text import shorten, utf8_text
 from guard.core.check.report import CheckReport
 from guard.core.iteration.events import Process
 from guard.errors import GuardError, Refused
@@ -71,13 +71,13 @@ class RegistryEntry:
     def record_failure(self, why: str) -> None:
         # Guard could not go on, and what became of the agent's work is not known: it is no longer an active agent.
         with suppress(GuardError):
-            self._report("error", shorten(valid(why), _LONGEST), None)
+            self._report("error", shorten(utf8_text(why), _LONGEST), None)
 
     def record_stop(self, why: str) -> None:
         """Record that the agent was ended with its guard, by the user or by `guard agent kill`."""
         agent = _find_agent(self.guard, self.agent.task_id, self.agent.agent_id)
         if agent is not None and agent.incarnation == self.agent.incarnation:
-            reason = shorten(f"guard was stopped: {valid(why)}", _LONGEST)
+            reason = shorten(f"guard was stopped: {utf8_text(why)}", _LONGEST)
             store, now = self.guard.writable_store, self.guard.clock.now()
             _tell(self.guard, registry.record_kill(store, now, agent, reason, "ended by its guard"))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from guard.context.config import own_section
 from guard.core.base.json_text import loads
-from guard.core.base.text import plural, valid
+from guard.core.base.text import plural, utf8_text
 from guard.core.log.record import BadRecord, unseal_line
 from guard.core.log.reports import Finding
 from guard.schemas import generate as schemas
@@ -40,11 +40,15 @@ def check(path: Path) -> Iterator[Finding]:
         data = _read(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        yield Finding(file=valid(path), place="", problem=f"cannot be read: {reason}", hint=None)
+        yield Finding(
+            file=utf8_text(path), place="", problem=f"cannot be read: {reason}", hint=None
+        )
         return
     for place, problem, kind in _checker(path)(path, data):
         hint = _HINT.format(kind=kind) if kind else None
-        yield Finding(file=valid(path), place=valid(place), problem=valid(problem), hint=hint)
+        yield Finding(
+            file=utf8_text(path), place=utf8_text(place), problem=utf8_text(problem), hint=hint
+        )
 
 
 def problems(name: str, data: bytes) -> Iterator[tuple[str, str]]:

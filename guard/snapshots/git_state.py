@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.snapshots.paths import GITLINK, tree_path
 from guard.errors import RepositoryProblem, StoreUnavailable
 from guard.git.locate import Repository
@@ -265,5 +265,5 @@ class GitStateSaver:
         except StoreUnavailable as error:
             if self._project.deadline.has_passed():
                 raise
-            _, _, why = error.message.partition(f"{visible(os.fspath(self._shadow.path))}: ")
+            _, _, why = error.message.partition(f"{escape(os.fspath(self._shadow.path))}: ")
             self._trouble[name] = f"cannot be read: {why or error.message}"

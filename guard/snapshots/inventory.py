@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guard.core.base.fields import is_id, parse_document
-from guard.core.base.text import fit_line, visible
+from guard.core.base.text import escape, fit_line
 from guard.core.snapshots.report import DamagedSnapshot, SnapshotEntry, SnapshotsReport
 from guard.core.snapshots.snapshot import Anchor, Manifest, list_skipped
 from guard.errors import StateProblem, WrongUsage
@@ -63,11 +63,9 @@ class Shelf:
             time_limit=self.time_limit,
         )
         if answer.code != 0:
-            said = visible(answer.stderr.decode(errors="replace").strip())
+            said = escape(answer.stderr.decode(errors="replace").strip())
             raise StateProblem(
-                fit_line(
-                    f"the snapshots in {visible(os.fspath(self.path))} cannot be read: {said}"
-                ),
+                fit_line(f"the snapshots in {escape(os.fspath(self.path))} cannot be read: {said}"),
                 f"`git --git-dir={self.path} fsck` says more; nothing was changed",
             )
         named = {ref.decode(): "" for ref in _BROKEN.findall(answer.stderr)}

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from guard.core.base.text import fit_line, visible
+from guard.core.base.text import escape, fit_line
 from guard.core.snapshots.report import SnapshotEntry
 from guard.core.snapshots.retention import SnapshotFacts, due_ids, slack
 from guard.errors import GuardError, StoreUnavailable
@@ -193,8 +193,8 @@ def _call(
         lends=lends,
     )
     if finished.code != 0:
-        said = visible("; ".join(finished.stderr.decode(errors="replace").splitlines()))
+        said = escape("; ".join(finished.stderr.decode(errors="replace").splitlines()))
         raise StoreUnavailable(
-            fit_line(f"the snapshots in {visible(os.fspath(shadow))} could not be pruned: {said}"),
+            fit_line(f"the snapshots in {escape(os.fspath(shadow))} could not be pruned: {said}"),
             "none that should stay was touched; `guard snapshots` lists them",
         )

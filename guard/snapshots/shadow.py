@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from guard.core.base.text import LONGEST_LINE, fit_line, visible
+from guard.core.base.text import LONGEST_LINE, escape, fit_line
 from guard.errors import RepositoryProblem, StateProblem, StoreUnavailable
 from guard.git.run import feed_git, run_git
 from guard.snapshots.fast_import import ImportStream, Listing, TreeChanges
@@ -114,7 +114,7 @@ class Shadow:
             return finished
         if finished.code is None or self.deadline.has_passed():
             raise snapshot_error(self.path, f"it took longer than {self.deadline.seconds:g} s")
-        said = visible("; ".join(finished.stderr.decode(errors="replace").splitlines()))
+        said = escape("; ".join(finished.stderr.decode(errors="replace").splitlines()))
         fatal = next((part for part in said.split("; ") if part.startswith("fatal: ")), said)
         ended = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
         raise snapshot_error(self.path, fatal or f"git {word} ended with {ended}")
@@ -202,7 +202,7 @@ class Shadow:
 
 def snapshot_error(path: Path, why: str) -> StoreUnavailable:
     return StoreUnavailable(
-        fit_line(f"no snapshot could be written to {visible(os.fspath(path))}: {why}"),
+        fit_line(f"no snapshot could be written to {escape(os.fspath(path))}: {why}"),
         "nothing in the project was changed; free some space or repair the workspace, then try again",
     )
 

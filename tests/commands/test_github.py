@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from guard.git.locate import repository_at
-from guard.github.environment import Surroundings, empty_files
+from guard.github.environment import JobEnvironment, empty_files
 from guard.github.push import push_rescue
 from tests.core.github.test_github import read_as_a_runner
 from tests.support import Result, commit, git, run, write
@@ -180,7 +180,7 @@ def test_the_key_of_the_cache_holds_nothing_that_a_name_could_break(
 )
 def test_an_odd_event_says_nothing(document: bytes, tmp_path: Path) -> None:
     path = write(tmp_path / "event.json", document)
-    job = Surroundings({"GITHUB_EVENT_PATH": str(path), "GITHUB_SHA": "a" * 40})
+    job = JobEnvironment({"GITHUB_EVENT_PATH": str(path), "GITHUB_SHA": "a" * 40})
     assert (job.pull_request, job.sha, job.from_fork) == (None, "a" * 40, False)
 
 
@@ -208,7 +208,7 @@ def test_what_was_rescued_is_pushed_past_the_projects_own_configuration(
         "GITHUB_REPOSITORY": "o/n",
     }
     found = push_rescue(
-        repository_at(repository), Surroundings(environ), check, asked=True, token=TOKEN
+        repository_at(repository), JobEnvironment(environ), check, asked=True, token=TOKEN
     )
     assert (found.why, found.ref) == ("pushed", "refs/heads/guard/rescue/r1-1")
     assert git(tmp_path / "server" / "o" / "n", "rev-parse", found.ref or "").strip() == oid
@@ -233,7 +233,7 @@ def test_no_report_has_another_branch_pushed_than_a_rescues(
         "GITHUB_REPOSITORY": "o/n",
     }
     found = push_rescue(
-        repository_at(repository), Surroundings(environ), forged, asked=True, token=TOKEN
+        repository_at(repository), JobEnvironment(environ), forged, asked=True, token=TOKEN
     )
     assert (found.why, found.pushed) == ("refused", False)
     assert git(tmp_path / "server" / "o" / "n", "for-each-ref") == ""
@@ -253,7 +253,7 @@ def test_a_shallow_checkout_can_be_pushed_from(tmp_path: Path, repository: Path)
         "GITHUB_REPOSITORY": "o/n",
     }
     found = push_rescue(
-        repository_at(tmp_path / "shallow"), Surroundings(environ), check, asked=True, token=TOKEN
+        repository_at(tmp_path / "shallow"), JobEnvironment(environ), check, asked=True, token=TOKEN
     )
     assert found.pushed, found.detail
 
@@ -289,7 +289,7 @@ def test_a_push_that_is_not_permitted_is_no_fault(repository: Path, refusing: st
     _, check = rescued(repository)
     environ = {**os.environ, "GITHUB_SERVER_URL": refusing, "GITHUB_REPOSITORY": "o/n"}
     found = push_rescue(
-        repository_at(repository), Surroundings(environ), check, asked=True, token=TOKEN
+        repository_at(repository), JobEnvironment(environ), check, asked=True, token=TOKEN
     )
     assert (found.why, found.pushed) == ("refused", False)
     assert "403" in found.detail
@@ -315,7 +315,7 @@ def test_nothing_is_pushed_unasked(
     asked: bool, token: str, event: dict[str, Any], why: str, repository: Path, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "event.json", json.dumps(event))
-    job = Surroundings({"GITHUB_EVENT_PATH": str(path), "GITHUB_REPOSITORY": "o/n"})
+    job = JobEnvironment({"GITHUB_EVENT_PATH": str(path), "GITHUB_REPOSITORY": "o/n"})
     assert (
         push_rescue(repository_at(repository), job, checked(), asked=asked, token=token).why == why
     )

@@ -16,7 +16,7 @@ from guard.context.output import format_option
 from guard.core.agents.agent import STATUSES
 from guard.core.agents.events import Severity
 from guard.core.agents.report import AgentReport, ImportReport, transition_line
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.errors import Refused
 
 if TYPE_CHECKING:
@@ -229,9 +229,9 @@ def _sentence(report: AgentReport) -> str:
     agent = report.agent
     head = f"{agent.task_id}/{agent.agent_id}: {agent.status}{_WORDS.get(report.recorded_as, '')}"
     counts = f"{report.active_count} active, {report.completed_count} completed, {report.total_spawned} spawned"
-    lines = [visible(f"{head}; task: {counts}; all tasks: {report.active_agents} active")]
+    lines = [escape(f"{head}; task: {counts}; all tasks: {report.active_agents} active")]
     if report.completion_validation is not None:
-        lines += [visible(line) for line in _judgement(report)]
+        lines += [escape(line) for line in _judgement(report)]
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from guard.core.activity.state import FalseAlarm, WatchedAgent
 from guard.core.agents.agent import Agent
 from guard.core.agents.events import AgentStatus
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 
 
 class ShownSignal(Frozen):
@@ -111,7 +111,7 @@ def _shown(signal: Signal) -> ShownSignal:
 
 
 def activity_text(report: ActivityReport) -> str:
-    return "\n".join(visible(line) for line in _lines(report))
+    return "\n".join(escape(line) for line in _lines(report))
 
 
 def _lines(report: ActivityReport) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from guard.core.agents.agent import ACTIVE
 from guard.core.agents.events import AgentStatus
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 
 MOST_PROBLEMS = 20
 _MOST_PLACES = 3
@@ -57,7 +57,7 @@ class Notes:
 
     def warnings(self, source: str) -> tuple[str, ...]:
         return tuple(
-            f"{visible(source)}: {_some(places)}{what}" for what, places in self.assumed.items()
+            f"{escape(source)}: {_some(places)}{what}" for what, places in self.assumed.items()
         )
 
 
@@ -71,7 +71,7 @@ def _some(places: list[str]) -> str:
 def describe(value: object) -> str:
     """Return a short, printable description of a value for a message."""
     if isinstance(value, str):
-        shown = visible(value[:_LONGEST_SHOWN])
+        shown = escape(value[:_LONGEST_SHOWN])
         return f'"{shown}{"…" if len(value) > _LONGEST_SHOWN else ""}"'
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]

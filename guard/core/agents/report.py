@@ -9,7 +9,7 @@ from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.events import AgentStatus
 from guard.core.agents.findings import FoundOut
 from guard.core.base.fields import Count, Frozen, Id, Line, Report
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.claims.completion_validation import CompletionValidation
 
 Liveness = Literal["alive", "ended", "unknown"]
@@ -137,7 +137,7 @@ def align_rows(rows: Sequence[tuple[str, ...]]) -> list[str]:
     lines = []
     for *cells, message in rows:
         padded = "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True))
-        lines.append(f"{padded}  {visible(message)[:_LONGEST_MESSAGE]}".rstrip())
+        lines.append(f"{padded}  {escape(message)[:_LONGEST_MESSAGE]}".rstrip())
     return lines
 
 
@@ -152,7 +152,7 @@ def detail_text(report: AgentDetailReport) -> str:
     if report.score:
         lines.append("  confidence in its completion:")
         lines += [f"    {line}" for line in report.score]
-    return "\n".join(visible(line) for line in lines)
+    return "\n".join(escape(line) for line in lines)
 
 
 def _facts(agent: ListedAgent) -> Iterator[tuple[str, str]]:

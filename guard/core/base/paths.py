@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
-from guard.core.base.text import fit_line, visible
+from guard.core.base.text import escape, fit_line
 
 Spelled = Annotated[str, StringConstraints(max_length=16384)]
 """A spelled name; the longest path on Linux has 4096 bytes, and each is spelled with at most four characters."""
@@ -25,4 +25,4 @@ def unspell(text: str) -> bytes:
 
 
 def path_line(path: bytes) -> str:
-    return fit_line(visible(spell(path)))
+    return fit_line(escape(spell(path)))

@@ -10,20 +10,16 @@ _HARMFUL = re.compile(f"[{_CONTROL}{_INVISIBLE}\\ud800-\\udfff]")
 _HARMFUL_IN_JSON = re.compile(f"[\\x7f-\\x9f{_INVISIBLE}]")
 
 
-def visible(text: str) -> str:
-    """Return the text with control characters, bidirectional marks and lone surrogates spelled out."""
-    return _HARMFUL.sub(lambda found: _spelled(found[0]), text)
+def escape(text: str) -> str:
+    """Escape control characters, bidirectional marks and lone surrogates, so that a terminal obeys none of them."""
+    return _HARMFUL.sub(_escape_character, text)
 
 
-def _spelled(character: str) -> str:
-    code = ord(character)
-    return (
-        f"\\x{code:02x}"
-        if code < 0x100
-        else f"\\u{code:04x}"
-        if code < 0x10000
-        else f"\\U{code:08x}"
-    )
+def _escape_character(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def harmless_json(text: str) -> str:
@@ -31,8 +27,8 @@ def harmless_json(text: str) -> str:
     return _HARMFUL_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
-def valid(text: object) -> str:
-    """Spell out lone surrogates: they stand for bytes of file names that are not UTF-8, and JSON cannot hold them."""
+def utf8_text(text: object) -> str:
+    """Escape lone surrogates: they stand for bytes of file names that are not UTF-8, and JSON cannot hold them."""
     return str(text).encode(errors="backslashreplace").decode()
 
 

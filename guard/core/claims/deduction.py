@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from guard.core.base.text import shorten, valid, visible
+from guard.core.base.text import escape, shorten, utf8_text
 from guard.core.claims.completion_validation import ScoreLine
 
 BLOCKING = -0.55
@@ -22,7 +22,7 @@ class Deduction(NamedTuple):
 
 def warning(points: float, why: str) -> Deduction:
     """Make a deduction whose sentence is cut to fit into one line."""
-    return Deduction(points, shorten(visible(why), _LONGEST_SENTENCE))
+    return Deduction(points, shorten(escape(why), _LONGEST_SENTENCE))
 
 
 def blocking_issue(why: str) -> Deduction:
@@ -35,7 +35,7 @@ def score_lines(deductions: Iterable[Deduction]) -> tuple[ScoreLine, ...]:
 
 def short_name(text: str) -> str:
     """Cut a name so that a sentence can hold three of them."""
-    return shorten(valid(text), _LONGEST_NAME)
+    return shorten(utf8_text(text), _LONGEST_NAME)
 
 
 def short_names(texts: Iterable[str], most: int = 50) -> tuple[str, ...]:

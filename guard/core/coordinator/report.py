@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.coordinator.decide_tasks import refuse_while_held_up
 from guard.core.coordinator.entries import Parcel
 from guard.core.coordinator.requests import NotAllowed
@@ -134,7 +134,7 @@ def change_text(report: PlanChangeReport, state: Coordinator) -> str:
     lines.append(
         f"{done}; {more}" + (f"; held up: {report.held_up_by}" if report.held_up_by else "")
     )
-    return "\n".join(map(visible, lines))
+    return "\n".join(map(escape, lines))
 
 
 def names_of(state: Coordinator) -> dict[str, str]:
@@ -153,7 +153,7 @@ def next_text(report: PlanNextReport) -> str:
     if report.task is None:
         return "the plan is complete" if report.plan_complete else "no task is available"
     held = f" (held up: {report.held_up_by})" if report.held_up_by else ""
-    return visible(f"{report.task.name}: {report.task.title}{held}")
+    return escape(f"{report.task.name}: {report.task.title}{held}")
 
 
 def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
@@ -164,7 +164,7 @@ def outbox_text(report: PlanOutboxReport, state: Coordinator) -> str:
         + (f": {one.text.splitlines()[0]}" if one.text.strip() else "")
         for one in report.items
     ]
-    return "\n".join(map(visible, lines)) or "the outbox is empty"
+    return "\n".join(map(escape, lines)) or "the outbox is empty"
 
 
 def state_text(state: Coordinator, now: datetime) -> str:
@@ -182,7 +182,7 @@ def state_text(state: Coordinator, now: datetime) -> str:
     if state.outbox:
         oldest = _age(now - state.outbox[0].at)
         lines.append(f"{plural(len(state.outbox), 'item')} in the outbox, the oldest for {oldest}")
-    return "\n".join(map(visible, lines))
+    return "\n".join(map(escape, lines))
 
 
 def _age(waited: timedelta) -> str:
@@ -252,8 +252,8 @@ def ingest_text(report: PlanIngestReport) -> str:
         return f"{report.agent_id} gave no signal"
     lines = [f"{report.agent_id} gave {plural(len(report.signals), 'signal')}"]
     lines += [
-        f"line {one.line}: {one.kind}{visible(f' of {one.task}' if one.task else '')}: "
-        f"{one.outcome.replace('_', ' ')}{visible(f', {one.detail}' if one.detail else '')}"
+        f"line {one.line}: {one.kind}{escape(f' of {one.task}' if one.task else '')}: "
+        f"{one.outcome.replace('_', ' ')}{escape(f', {one.detail}' if one.detail else '')}"
         for one in report.signals
     ]
     return "\n".join(lines)

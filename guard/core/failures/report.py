@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from guard.core.base.fields import Id, Report
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.failures.pattern import FailurePattern, FailureWarning
 
 
@@ -34,7 +34,7 @@ def failures_text(report: FailuresReport) -> str:
     for kind, pattern in patterns:
         tasks = ", ".join(pattern.tasks[-10:])
         lines.append(f"{kind}: {plural(pattern.count, 'time')}, in {tasks}" if tasks else kind)
-        lines += [f"  cause: {visible(cause)}" for cause in pattern.common_causes]
+        lines += [f"  cause: {escape(cause)}" for cause in pattern.common_causes]
         if pattern.suggested_prevention:
-            lines.append(f"  prevention: {visible(pattern.suggested_prevention)}")
+            lines.append(f"  prevention: {escape(pattern.suggested_prevention)}")
     return "\n".join(lines)

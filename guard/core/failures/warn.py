@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.failures.pattern import FailurePattern, FailureWarning
 from guard.core.plan.model import PlanTask
 
@@ -113,5 +113,5 @@ def _join_causes(causes: Iterable[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    line = visible(" ".join(text.split()))
+    line = escape(" ".join(text.split()))
     return line if len(line) <= _MOST_SHOWN else f"{line[: _MOST_SHOWN - 1]}…"

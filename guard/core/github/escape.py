@@ -1,12 +1,12 @@
 """Make text from outside safe for GitHub's workflow commands, output files and pages, and remove secrets."""
 
+import html
 import re
 from collections.abc import Iterable, Mapping
-from html import escape
 from itertools import takewhile
 from typing import Any
 
-from guard.core.base.text import valid, visible
+from guard.core.base.text import escape, utf8_text
 from guard.core.rescue.secrets import find_secrets
 
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
@@ -20,7 +20,7 @@ def command(name: str, message: str, **properties: str | int) -> str:
 
 
 def _data(text: str) -> str:
-    return visible(text).replace("%", "%25")
+    return escape(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:
@@ -41,7 +41,7 @@ def output_file(values: Mapping[str, str], delimiter: str) -> str:
     if any(delimiter in text for text in values.values()):
         raise ValueError("the delimiter stands in a value")
     return "".join(
-        f"{name}<<{delimiter}\n{valid(text)}\n{delimiter}\n" for name, text in values.items()
+        f"{name}<<{delimiter}\n{utf8_text(text)}\n{delimiter}\n" for name, text in values.items()
     )
 
 
@@ -51,7 +51,7 @@ def piece(text: str, most: int = MOST_IN_A_PIECE) -> str:
     Punctuation as character references is never markup in markdown, and GitHub looks for mentions and links only outside
     code.
     """
-    shown = visible(text)
+    shown = escape(text)
     if len(shown) > most:
         shown = f"{shown[:most]}…"
     return f"<code>{_PUNCTUATION.sub(_referenced, shown) or ' '}</code>"
@@ -62,8 +62,8 @@ def _referenced(found: "re.Match[str]") -> str:
 
 
 def block(text: str) -> str:
-    lines = "\n".join(visible(line) for line in text.splitlines() or [""])
-    return f"<pre><code>{escape(lines)}</code></pre>"
+    lines = "\n".join(escape(line) for line in text.splitlines() or [""])
+    return f"<pre><code>{html.escape(lines)}</code></pre>"
 
 
 def fit_lines(lines: list[str], most_bytes: int, more: str) -> str:

@@ -1,6 +1,6 @@
 """Decide the outputs of a step, and whether it fails."""
 
-from guard.core.base.text import harmless_json, visible
+from guard.core.base.text import escape, harmless_json
 from guard.core.github.report import STATUSES, Push, StepReport
 
 MOST_IN_JSON = 200_000
@@ -38,7 +38,7 @@ def outputs(report: StepReport, push: Push, report_path: str) -> dict[str, str]:
         "status": report.status,
         "complete": _bool(report.complete),
     }
-    return {name: visible(text) for name, text in said.items()}
+    return {name: escape(text) for name, text in said.items()}
 
 
 def _bool(value: bool) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guard.core.base.text import plural, shorten, visible
+from guard.core.base.text import escape, plural, shorten
 from guard.core.team.state import Member
 
 _MOST_NAMED = 10
@@ -61,7 +61,7 @@ def _describe_files(files: Sequence[str], mark: str) -> str:
 
 
 def _join_names(names: Sequence[str], mark: str) -> str:
-    shown = [shorten(visible(name), _LONGEST_NAME) for name in names[:_MOST_NAMED]]
+    shown = [shorten(escape(name), _LONGEST_NAME) for name in names[:_MOST_NAMED]]
     more = len(names) - len(shown)
     rest = [f"and {more} more"] if more else []
     comma = "" if mark.startswith("\n") else ","

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Report
-from guard.core.base.text import valid, visible
+from guard.core.base.text import escape, utf8_text
 
 Health = Literal["ok", "warning", "problem"]
 
@@ -114,8 +114,8 @@ class DoctorCheck(Frozen):
     @classmethod
     def of(cls, name: str, state: Health, found: str, hint: str | None = None) -> "DoctorCheck":
         """The same; what was found cannot disturb a terminal."""
-        told = visible(valid(hint)) if hint else None
-        return cls(name=name, state=state, found=visible(valid(found)), hint=told)
+        told = escape(utf8_text(hint)) if hint else None
+        return cls(name=name, state=state, found=escape(utf8_text(found)), hint=told)
 
 
 class DoctorReport(Report):

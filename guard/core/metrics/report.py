@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, Report
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.iteration.events import Status
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -122,4 +122,4 @@ def _lines(family: Family) -> Iterator[str]:
 
 def _escape(text: str) -> str:
     # Control characters are spelled out before the format's own escapes.
-    return visible(text).replace("\\", "\\\\").replace('"', '\\"')
+    return escape(text).replace("\\", "\\\\").replace('"', '\\"')

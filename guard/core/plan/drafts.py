@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from guard.core.base.text import shorten, visible
+from guard.core.base.text import escape, shorten
 
 _MOST_PROBLEMS = 100
 _MOST_QUOTED = 60
@@ -76,4 +76,4 @@ class PlanDraft:
 
 
 def quote_name(name: str) -> str:
-    return f'"{visible(shorten(name, _MOST_QUOTED))}"'
+    return f'"{escape(shorten(name, _MOST_QUOTED))}"'

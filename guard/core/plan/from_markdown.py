@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from guard.core.base.markdown import plain_lines
 from guard.core.base.taskfile import Box, boxes
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.plan.drafts import MOST_NAME, PlanDraft, SupportDraft, TaskDraft, quote_name
 from guard.core.plan.task_ids import make_id, normalize_name
 
@@ -106,7 +106,7 @@ def _read_supporting(draft: PlanDraft, text: str) -> None:
         if not indent:
             agent = {
                 "agent_id": make_id(normalize_name(key)),
-                "name": valid(value) or normalize_name(key),
+                "name": utf8_text(value) or normalize_name(key),
             }
             draft.supporting.append(SupportDraft(number, agent))
         elif colon and agent:
@@ -126,10 +126,10 @@ def _read_property(
     elif field in agent:
         draft.complain(line, f"a second {quote_name(key)} of one supporting agent")
     elif field in _LISTS:
-        parts = (normalize_name(one) for one in valid(value).split(","))
+        parts = (normalize_name(one) for one in utf8_text(value).split(","))
         agent[field] = tuple(one for one in parts if one)
     else:
-        agent[field] = valid(value)
+        agent[field] = utf8_text(value)
 
 
 def _items(text: str) -> Iterator[tuple[int, bool, str]]:

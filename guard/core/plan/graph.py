@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.plan.model import Plan, PlanTask
 
 _MOST_LABEL = 100
@@ -62,6 +62,6 @@ def _escape_dot(label: str) -> str:
 
 def _label(task: PlanTask, mark: str | None) -> str:
     title = task.name if task.title == task.name else f"{task.name}: {task.title}"
-    line = visible(_SPACE.sub(" ", title))
+    line = escape(_SPACE.sub(" ", title))
     short = line if len(line) <= _MOST_LABEL else f"{line[: _MOST_LABEL - 1]}…"
-    return f"{short} ({visible(_SPACE.sub(' ', mark))})" if mark else short
+    return f"{short} ({escape(_SPACE.sub(' ', mark))})" if mark else short

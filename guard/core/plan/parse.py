@@ -6,7 +6,7 @@ from itertools import islice
 from pydantic import ValidationError
 
 from guard.core.base.fields import first_problem
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.plan.drafts import PlanDraft, PlanProblem, SupportDraft, TaskDraft, quote_name
 from guard.core.plan.from_json import read_json
 from guard.core.plan.from_markdown import read_markdown
@@ -36,7 +36,7 @@ def read_plan(text: str, name: str) -> Plan:
     suffix = name.casefold()
     if suffix.endswith(_NOT_READ):
         raise PlanProblem(("a plan is markdown or JSON, and no other format is read",))
-    text = valid(text).removeprefix("\ufeff")
+    text = utf8_text(text).removeprefix("\ufeff")
     is_json = suffix.endswith(".json") or (
         not suffix.endswith(_MARKDOWN) and text.lstrip().startswith("{")
     )
@@ -61,7 +61,7 @@ def _build_plan(draft: PlanDraft) -> Plan:
 
 
 def _task(draft: TaskDraft, depends: tuple[str, ...]) -> PlanTask:
-    title = valid(draft.title or draft.name)
+    title = utf8_text(draft.title or draft.name)
     return PlanTask(
         id=make_id(draft.name),
         name=draft.name,

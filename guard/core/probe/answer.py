@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from guard.core.base.fields import Count, Frozen, Instant, Line, first_problem
 from guard.core.base.json_text import loads, objects_in
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 
 MOST_BYTES = 1024 * 1024
 _MOST_TASKS = 500
@@ -76,7 +76,7 @@ class BadAnswer(ValueError):
     """There is no answer in this output that can be trusted; says why in one line."""
 
     def __init__(self, reason: object) -> None:
-        text = visible(" ".join(str(reason).split()))
+        text = escape(" ".join(str(reason).split()))
         super().__init__(text if len(text) <= _REASON_LENGTH else f"{text[:_REASON_LENGTH]}…")
 
 

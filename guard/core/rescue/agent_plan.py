@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from guard.core.base.fields import Frozen, first_problem
 from guard.core.base.json_text import loads
 from guard.core.base.paths import path_line, spell
-from guard.core.base.text import fit_line, visible
+from guard.core.base.text import escape, fit_line
 from guard.core.rescue.change import Changed
 from guard.core.rescue.commit_message import clean_message, is_conventional, list_lines
 from guard.core.rescue.groups import Group
@@ -173,7 +173,7 @@ def _bad_paths(plan: _Plan, names: dict[str, Changed]) -> DiscardedPlan | None:
 
 
 def _discard(why: Why, detail: str) -> DiscardedPlan:
-    return DiscardedPlan(why, fit_line(visible(" ".join(detail.split()))))
+    return DiscardedPlan(why, fit_line(escape(" ".join(detail.split()))))
 
 
 def _group(commit: _Commit, names: dict[str, Changed]) -> Group:

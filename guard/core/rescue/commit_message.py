@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.rescue.change import ChangedFile, common_parts, member, parse_path, scope
 from guard.core.rescue.change_text import declared_names, headings, is_fix, package_names
 
@@ -36,7 +36,7 @@ def write_subject(kind: CommitKind, pieces: Sequence[ChangedFile]) -> str:
     of = _scope(kind, pieces)
     head = f"{type_}({of}): {verb} " if of else f"{type_}: {verb} "
     room = MOST_SUBJECT - len(head)
-    text = visible(_enumerate(names, room - len(behind)) + behind)
+    text = escape(_enumerate(names, room - len(behind)) + behind)
     return (head + (text if len(text) <= room else text[: room - 1] + "…")).rstrip(" .")
 
 
@@ -69,7 +69,7 @@ def _files(pieces: Sequence[ChangedFile]) -> list[str]:
 
 def _name(folders: Sequence[str], name: str) -> str:
     text = f"{folders[-1]}/{name}" if folders and _GENERIC.fullmatch(name) else name
-    clean = " ".join(visible(text).split()) or "a file"
+    clean = " ".join(escape(text).split()) or "a file"
     return clean if len(clean) <= _LONGEST_NAME else clean[: _LONGEST_NAME - 1] + "…"
 
 
@@ -81,7 +81,7 @@ def _by_letter(type_: CommitType, pieces: Sequence[ChangedFile], changing: str =
             return _renames(these, type_)
         if len(these) > _MOST_NAMES and all(_is_data(one) for one in these):
             to = "/".join(common_parts([one.place.folders for one in these]))
-            return type_, verb, [f"{len(these)} files"], f" in {visible(to)}" if to else ""
+            return type_, verb, [f"{len(these)} files"], f" in {escape(to)}" if to else ""
         if these:
             return type_, verb, _files(these), ""
     return type_, changing, _files(pieces), ""
@@ -101,7 +101,7 @@ def _renames(pieces: Sequence[ChangedFile], type_: CommitType = "refactor") -> T
         names = [_name(old.folders, old.name)]
         return type_, "rename", names, f" to {_name(new.folders, new.name)}{rest}"
     to = "/".join(common_parts([one.place.folders for one in moved])) or "the root"
-    return type_, "move", _files(moved), f" to {visible(to)}" if len(to) < _LONGEST_NAME else ""
+    return type_, "move", _files(moved), f" to {escape(to)}" if len(to) < _LONGEST_NAME else ""
 
 
 def _build(pieces: Sequence[ChangedFile]) -> Text:
@@ -224,5 +224,5 @@ def list_lines(files: Sequence[str]) -> str:
 
 def clean_message(text: str) -> str:
     """The text without what a terminal would obey, and without blanks at its ends."""
-    lines = (visible(line.expandtabs(4).rstrip()) for line in text.splitlines())
+    lines = (escape(line.expandtabs(4).rstrip()) for line in text.splitlines())
     return "\n".join(lines).strip()

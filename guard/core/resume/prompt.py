@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from guard.core.agents.agent import Agent
 from guard.core.agents.events import AgentStatus
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.resume.evidence import (
     Failure,
     LeftFiles,
@@ -78,7 +78,7 @@ def prompt(evidence: ResumeEvidence) -> str:
 
 def quote(text: str, most: int = _LONGEST_QUOTED) -> str:
     """Text of others on one line, shortened."""
-    line = visible(" ".join(text.split()))
+    line = escape(" ".join(text.split()))
     return f"{line[: most - 1]}…" if len(line) > most else line
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from guard.core.activity.events import ResumeWay
 from guard.core.agents.events import AgentStatus
 from guard.core.base.fields import Count, Id, Instant, Line, Report, Text
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.plan.model import PlanTask
 
 Outcome = Literal[
@@ -54,6 +54,6 @@ def resume_text(report: ResumeReport) -> str:
 
 def resume_line(report: ResumeReport) -> str:
     by = f" by {report.way}" if report.way is not None else ""
-    return visible(
+    return escape(
         f"{report.agent_id} of {report.task_id} ({report.status}): {report.outcome}{by}: {report.reason}"
     )

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Frozen, Id, Instant, Line, Report, Seq, Text
 from guard.core.base.paths import Spelled
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.snapshots.snapshot import MOST_NAMED, Snapshot, SnapshotKind
 
 Letter = Literal["A", "M", "D"]
@@ -127,7 +127,7 @@ def snapshot_table(report: SnapshotsReport) -> str:
         return "\n".join(lines)
     parts = [lines[0]]
     for worktree in worktrees:
-        parts.append(f"{visible(worktree)}:")
+        parts.append(f"{escape(worktree)}:")
         pairs = zip(report.snapshots, lines[1:], strict=True)
         parts += [line for entry, line in pairs if entry.worktree == worktree]
     return "\n".join(parts)

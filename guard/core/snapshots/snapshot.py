@@ -8,7 +8,7 @@ from pydantic import Field
 
 from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line, Oid, Seq
 from guard.core.base.paths import Spelled
-from guard.core.base.text import fit_line, plural, visible
+from guard.core.base.text import escape, fit_line, plural
 
 MOST_NAMED = 100
 """How many paths a result lists; the manifest in the snapshot has all of them."""
@@ -132,7 +132,7 @@ class Manifest(Frozen):
 
 def list_skipped(skipped: Sequence[Skipped]) -> tuple[Line, ...]:
     """Skipped paths as lines; one more line says how many are not listed."""
-    lines = [fit_line(f"{visible(one.path)[:400]}: {one.why}") for one in skipped[:MOST_NAMED]]
+    lines = [fit_line(f"{escape(one.path)[:400]}: {one.why}") for one in skipped[:MOST_NAMED]]
     more = len(skipped) - len(lines)
     return (*lines, f"and {plural(more, 'more path')}") if more else tuple(lines)
 

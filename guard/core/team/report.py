@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Line, Report
-from guard.core.base.text import plural, visible
+from guard.core.base.text import escape, plural
 from guard.core.team.count import is_holding
 from guard.core.team.state import Member, Scope, TeamState
 
@@ -59,20 +59,20 @@ def team_text(report: TeamReport) -> str:
         head = f"team {report.active_team_name}: {count}"
     lines = [f"{head}; completion is {'held back' if report.held else 'not held back'}"]
     lines += [_line(one) for one in report.members if one.counts]
-    return "\n".join(visible(line) for line in lines)
+    return "\n".join(escape(line) for line in lines)
 
 
 def team_text_of_member(report: TeamReport) -> str:
     """Return the team in one line, then the member that the command was about."""
     late = " (late: nothing changed)" if report.recorded_as == "late" else ""
-    told = [visible(_line(report.member) + late)] if report.member else []
+    told = [escape(_line(report.member) + late)] if report.member else []
     listed = report.model_copy(update={"members": ()})
     return "\n".join([team_text(listed), *told])
 
 
 def whole_text(report: TeamReport) -> str:
     """Return the team with all members, also those that left."""
-    gone = [visible(_line(one)) for one in report.members if not one.counts]
+    gone = [escape(_line(one)) for one in report.members if not one.counts]
     return "\n".join([team_text(report), *gone])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from guard.core.base.fields import Count, Frozen, Line, Oid
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.work.history import (
     EMPTY_TREES,
     Commit,
@@ -199,5 +199,5 @@ class _Branches:
 def _cut(text: str | None) -> str | None:
     if text is None:
         return None
-    shown = visible(text)
+    shown = escape(text)
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"

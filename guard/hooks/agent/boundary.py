@@ -151,21 +151,21 @@ def _let_go(
 
 def _describe(error: BaseException) -> str:
     # An error that guard did not expect is described with the file and line of its origin.
-    from guard.core.base.text import visible
+    from guard.core.base.text import escape
     from guard.errors import GuardError
 
     if isinstance(error, GuardError):
-        return visible(error.message)
+        return escape(error.message)
     if isinstance(error, TimeIsUp):
         return str(error)
     if isinstance(error, KeyboardInterrupt):
         return "guard was told to end"
     if isinstance(error, OSError):
-        return visible(str(error))
+        return escape(str(error))
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     file = trace.tb_frame.f_code.co_filename if trace is not None else "?"
     line = trace.tb_lineno if trace is not None else 0
-    text = visible(str(error))[:_MOST_TEXT]
+    text = escape(str(error))[:_MOST_TEXT]
     return f"a bug in guard: {type(error).__name__}: {text} ({os.path.basename(file)}:{line})"

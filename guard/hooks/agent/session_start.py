@@ -5,7 +5,7 @@ from datetime import datetime
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
-from guard.core.base.text import shorten, valid
+from guard.core.base.text import shorten, utf8_text
 from guard.core.hooks.events import HookSessionStarted
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.session_start import has_begun_iteration, is_new_session, session_end
@@ -86,7 +86,7 @@ def _record(
                 session=call.session,
                 source=call.source,
                 began=began or has_begun_iteration(opened, known),
-                detail=shorten(valid(detail), _MOST_DETAIL),
+                detail=shorten(utf8_text(detail), _MOST_DETAIL),
                 boot_seconds=moment.boot_seconds,
                 boot_id=moment.boot_id,
             )

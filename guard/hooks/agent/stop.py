@@ -9,7 +9,7 @@ from guard.context.ids import new_id
 from guard.context.invocation import Invocation
 from guard.core.base.moment import Moment
 from guard.core.base.paths import unspell
-from guard.core.base.text import valid
+from guard.core.base.text import utf8_text
 from guard.core.hooks.events import StopDecided
 from guard.core.hooks.payload import HookCall
 from guard.core.hooks.state import HOOKS, Absence, Boot, HookSession, HooksState
@@ -120,7 +120,7 @@ def _event(call: HookCall, scope: Scope, decision: StopAnswer, moment: Moment) -
         blocks=decision.blocks,
         files=len(decision.left.files),
         members=len(decision.left.members),
-        detail=valid(decision.detail)[:_MOST_DETAIL],
+        detail=utf8_text(decision.detail)[:_MOST_DETAIL],
         boot_seconds=moment.boot_seconds,
         boot_id=moment.boot_id,
     )

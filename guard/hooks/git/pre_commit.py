@@ -57,11 +57,11 @@ def _findings(environ: "Mapping[str, str]", names: list[bytes]) -> list[str]:
     }
     if not ours:
         return []
-    from guard.core.base.text import visible
+    from guard.core.base.text import escape
     from guard.schemas.validate import problems
 
     return [
-        visible(f"{os.fsdecode(name)}: {f'{place} ' if place else ''}{problem}")
+        escape(f"{os.fsdecode(name)}: {f'{place} ' if place else ''}{problem}")
         for name, text in ours.items()
         for place, problem in problems(os.fsdecode(name), text)
     ]

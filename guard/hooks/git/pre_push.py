@@ -9,7 +9,7 @@ from pathlib import Path
 
 from guard import team as teams
 from guard.context.invocation import Invocation
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.breaker import BREAKER
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.hooks.git.push_gate import PushState, findings
@@ -37,7 +37,7 @@ def check_push(lines: bytes, environ: Mapping[str, str]) -> int:
         read_push_state(Invocation(repo=Path(work_tree.root), environ=environ), environ)
     )
     for finding in found:
-        line = visible(f"{finding.found} (to do: {finding.hint})")
+        line = escape(f"{finding.found} (to do: {finding.hint})")
         sys.stderr.write(f"guard: {line}\n")
     if found:
         sys.stderr.write(f"guard: refused; {_BYPASS}\n")

@@ -60,7 +60,7 @@ def _has_open_iteration(workspace: str) -> bool:
 
 def _add_trailer(path: str, environ: "Mapping[str, str]") -> None:
     from guard.context.invocation import Invocation
-    from guard.core.base.text import visible
+    from guard.core.base.text import escape
     from guard.core.hooks.git.note import iteration_of
     from guard.core.iteration.run import RUN
     from guard.errors import GuardError
@@ -79,7 +79,7 @@ def _add_trailer(path: str, environ: "Mapping[str, str]") -> None:
         return
     done = run_git(
         *("interpret-trailers", "--if-exists", "replace", "--if-missing", "add"),
-        *("--trailer", f"{TRAILER}: {visible(iteration[0])}/{iteration[1]}"),
+        *("--trailer", f"{TRAILER}: {escape(iteration[0])}/{iteration[1]}"),
         environ=environ,
         git_dir=guard.repository.git_dir,
         stdin=message,

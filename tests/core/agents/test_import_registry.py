@@ -13,7 +13,7 @@ from guard.core.agents import import_registry as importing
 from guard.core.agents.agent import ACTIVE, STATUSES
 from guard.core.agents.import_registry import BadRegistry, Imported, ImportedAgent, read_registry
 from guard.core.agents.registry import AgentRegistryFold, GlobalRegistryFold
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.log.record import Position
 from tests.support.events import MOMENT, spawned, updated
 
@@ -269,7 +269,7 @@ def test_the_task_that_is_named() -> None:
 def test_what_is_wrong_with_an_agent(fields: dict[str, Any], problem: str) -> None:
     (told,) = problems({"task_id": "T1", "agents": [agent(**fields)]})
     assert problem in told
-    assert visible(told) == told
+    assert escape(told) == told
     assert len(told) < 300
 
 
@@ -351,7 +351,7 @@ REGISTRIES = st.fixed_dictionaries(
 @given(JSON | REGISTRIES, st.none() | st.just("T1") | st.text(max_size=5))
 def test_any_document_is_taken_or_refused(document: Any, task_id: str | None) -> None:
     agents, told = taken_or_told(document, task_id)
-    assert all(visible(problem) == problem for problem in told)
+    assert all(escape(problem) == problem for problem in told)
     assert all(one.spawned_at <= one.updated_at <= NOW for one in agents)
     assert all((one.ended_at is None) == (one.status in ACTIVE) for one in agents)
 

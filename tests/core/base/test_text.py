@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.base.text import harmless_json, plural, valid, visible
+from guard.core.base.text import escape, harmless_json, plural, utf8_text
 
 SPELLED = {
     "plain text": ("Hello, world", "Hello, world"),
@@ -37,16 +37,16 @@ SPELLED = {
 
 @pytest.mark.parametrize(("text", "shown"), SPELLED.values(), ids=SPELLED)
 def test_visible(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert escape(text) == shown
 
 
 @given(st.text())
 def test_nothing_that_drives_a_terminal_is_left(text: str) -> None:
-    shown = visible(text)
+    shown = escape(text)
     directions = {unicodedata.bidirectional(character) for character in shown}
     assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
     assert not directions & {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-    assert visible(shown) == shown
+    assert escape(shown) == shown
     shown.encode()
 
 
@@ -54,7 +54,7 @@ def test_nothing_that_drives_a_terminal_is_left(text: str) -> None:
 def test_harmless_json_is_the_same_document(value: dict[str, str], ascii_only: bool) -> None:
     text = harmless_json(json.dumps(value, ensure_ascii=ascii_only))
     assert json.loads(text) == value
-    assert visible(text) == text
+    assert escape(text) == text
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_harmless_json_is_the_same_document(value: dict[str, str], ascii_only: b
     ids=["valid text", "a byte of a file name", "half a surrogate pair"],
 )
 def test_valid_text_can_be_encoded(text: str, kept: str) -> None:
-    assert valid(text) == kept
+    assert utf8_text(text) == kept
 
 
 @pytest.mark.parametrize(

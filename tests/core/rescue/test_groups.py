@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.rescue.commit_message import MOST_SUBJECT, is_conventional
 from guard.core.rescue.groups import MOST_GROUPS, Changed, Group, group_changes, untangle
 
@@ -348,7 +348,7 @@ def test_any_changes_are_each_in_one_commit_whatever_their_order(
     for group in groups:
         assert is_conventional(group.subject)
         assert len(group.subject) <= MOST_SUBJECT
-        assert visible(group.subject) == group.subject
+        assert escape(group.subject) == group.subject
     shuffled = list(many)
     Random(seed).shuffle(shuffled)
     assert group_changes(shuffled) == groups

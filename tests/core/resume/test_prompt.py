@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from guard.core.activity.noise import is_noise, is_resumer_prompt
 from guard.core.agents.agent import ACTIVE, Agent, AgentDraft
 from guard.core.agents.events import AgentStatus
-from guard.core.base.text import visible
+from guard.core.base.text import escape
 from guard.core.plan.model import PlanTask
 from guard.core.resume.evidence import (
     Failure,
@@ -201,7 +201,7 @@ def test_words_of_others_make_no_section_and_drive_no_terminal(words: str) -> No
     text = prompt(attacked)
     assert titles(text) == titles(prompt(base))
     assert len(text.splitlines()) == len(prompt(base).splitlines())
-    assert visible(text.replace("\n", "")) == text.replace("\n", "")
+    assert escape(text.replace("\n", "")) == text.replace("\n", "")
     assert is_resumer_prompt(text)
 
 
