@@ -12,17 +12,8 @@ from guard.core.base.fields import first_problem
 from guard.core.base.moment import Moment
 from guard.core.base.text import shorten
 from guard.core.check.evidence import Living, TeamEvidence
+from guard.core.team import count
 from guard.core.team.change import Change, MemberLeft
-from guard.core.team.count import (
-    TeamTerms,
-    clear_events,
-    completion_event,
-    decide,
-    is_holding,
-    quiet_seconds,
-    team_at,
-    team_in_iteration,
-)
 from guard.core.team.events import TeamEvent
 from guard.core.team.state import TEAM, Member, Scope, TeamState
 from guard.errors import WrongUsage
@@ -42,16 +33,11 @@ class TeamChangeResult:
 
 
 def record(
-    store: Store,
-    scope: Scope,
-    moment: Moment,
-    changes: Iterable[Change],
-    *,
-    lease_seconds: float,
+    store: Store, scope: Scope, moment: Moment, changes: Iterable[Change], *, lease_seconds: float
 ) -> TeamChangeResult:
-    terms = TeamTerms(scope, moment, new_id(), lease_seconds)
+    terms = count.TeamTerms(scope, moment, new_id(), lease_seconds)
     with store.change() as change, _refuse_invalid_fields():
-        events = decide(_view(change, scope), changes, terms)
+        events = count.decide(_view(change, scope), changes, terms)
         change.append(*events)
         return TeamChangeResult(_read_at(_view(change, scope), moment), events)
 
@@ -68,15 +54,15 @@ def record_host_end(store: Store, scope: Scope, moment: Moment, members: Iterabl
                 if (one.told_by == "host" or one.member in named)
                 and (whose.session is not None or _is_of_iteration(one, scope))
             ]
-            terms = TeamTerms(whose, moment, new_id(), 0)
-            change.append(*decide(state, gone, terms))
+            terms = count.TeamTerms(whose, moment, new_id(), 0)
+            change.append(*count.decide(state, gone, terms))
 
 
 def expire(change: StoreChange, scope: Scope, moment: Moment) -> None:
     """Record, in an open change, the members of the session and of its iteration whose lease ran out."""
     for whose in dict.fromkeys((scope, replace(scope, session=None))):
-        terms = TeamTerms(whose, moment, new_id(), 0)
-        change.append(*decide(_view(change, whose), (), terms))
+        terms = count.TeamTerms(whose, moment, new_id(), 0)
+        change.append(*count.decide(_view(change, whose), (), terms))
 
 
 def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamState | None:
@@ -90,8 +76,8 @@ def clear(store: Store, scope: Scope, moment: Moment, detail: str = "") -> TeamS
         events = [
             event
             for one in whose
-            for event in clear_events(
-                _view(change, one), detail, TeamTerms(one, moment, new_id(), 0)
+            for event in count.clear_events(
+                _view(change, one), detail, count.TeamTerms(one, moment, new_id(), 0)
             )
         ]
         change.append(*events)
@@ -103,8 +89,8 @@ def record_completion(
 ) -> None:
     with store.change() as change, _refuse_invalid_fields():
         state = _read_at(_view(change, scope), moment)
-        terms = TeamTerms(scope, moment, new_id(), 0)
-        change.append(completion_event(state, held=held, reason=reason, terms=terms))
+        terms = count.TeamTerms(scope, moment, new_id(), 0)
+        change.append(count.completion_event(state, held=held, reason=reason, terms=terms))
 
 
 def read_team(store: Store, scope: Scope, moment: Moment) -> TeamState | None:
@@ -127,15 +113,15 @@ def find_holding_team(store: Store, scope: Scope, moment: Moment) -> tuple[Scope
     """Return the team of the session, or, if that holds nothing back, the one that joined before the session was known."""
     own = _in_iteration(store, scope, moment)
     early = replace(scope, session=None)
-    if scope.session is None or is_holding(own):
+    if scope.session is None or count.is_holding(own):
         return scope, own
     before = _in_iteration(store, early, moment) if scope.run is not None else None
-    return (early, before) if is_holding(before) else (scope, own)
+    return (early, before) if count.is_holding(before) else (scope, own)
 
 
 def _in_iteration(store: Store, scope: Scope, moment: Moment) -> TeamState | None:
     state = read_team(store, scope, moment)
-    return team_in_iteration(state, scope) if state is not None else None
+    return count.team_in_iteration(state, scope) if state is not None else None
 
 
 def record_change(
@@ -229,7 +215,7 @@ def _make_living(member: Member, moment: Moment) -> Living:
     return Living(
         kind="member",
         name=shorten(f"{member.kind.replace('_', ' ')} {member.member}", _MOST_LIVING_NAME),
-        idle_seconds=max(0.0, quiet_seconds(member.worked, moment)),
+        idle_seconds=max(0.0, count.quiet_seconds(member.worked, moment)),
     )
 
 
@@ -242,7 +228,7 @@ def _view(change: StoreChange, scope: Scope) -> TeamState | None:
 
 
 def _read_at(state: TeamState | None, moment: Moment) -> TeamState | None:
-    return team_at(state, moment) if state is not None else None
+    return count.team_at(state, moment) if state is not None else None
 
 
 @contextmanager

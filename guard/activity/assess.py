@@ -179,10 +179,7 @@ def _forget_lessons(guard: Invocation, agent: Agent, reason: str) -> bool:
         if watched is None or watched.learned_lookback_minutes is None:
             return False
         change.append(
-            ActivityForgotten(
-                **stamp_of(agent, guard.clock.now()),
-                reason=utf8_text(reason)[:512],
-            )
+            ActivityForgotten(**stamp_of(agent, guard.clock.now()), reason=utf8_text(reason)[:512])
         )
     return True
 

@@ -6,16 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from guard.activity import foreign_json
 from guard.activity.file_patterns import matching_files, newest_first
-from guard.activity.foreign_json import (
-    ACTORS,
-    HOLDERS,
-    NoDocument,
-    exact_seconds_in,
-    read_document,
-    seconds_in,
-    text_in,
-)
 from guard.activity.subject import AgentSubject, PartialTrouble, Sign
 from guard.core.activity.noise import is_acknowledgement, is_meaningful_progress, own_words
 from guard.system.foreign_files import read_beginning
@@ -39,38 +31,42 @@ _CONTENT_KEYS = (
 
 def events(subject: AgentSubject) -> Iterator[Sign]:
     """Events of the agent in files that other programs write, as far as they show work."""
-    for path, event in _objects_naming(subject, subject.settings.event_files, ACTORS):
+    for path, event in _objects_naming(subject, subject.settings.event_files, foreign_json.ACTORS):
         if isinstance(event, PartialTrouble):
             yield event
             continue
-        seconds = seconds_in(event, subject.now_seconds)
+        seconds = foreign_json.seconds_in(event, subject.now_seconds)
         if seconds is not None and is_meaningful_progress(event):
             detail = f"{path.name}: {event.get('type') or event.get('event') or 'event'}"
-            yield subject.signal("TELEMETRY_EVENT", seconds, detail, text_in(event))
+            yield subject.signal("TELEMETRY_EVENT", seconds, detail, foreign_json.text_in(event))
 
 
 def claims(subject: AgentSubject) -> Iterator[Sign]:
     """Tasks that the agent claimed, in the plan or in documents that name it with a time."""
     for claim in subject.claims:
         yield subject.signal("CONTRACT_CLAIMED", claim.seconds, claim.detail, claim.message)
-    for path, found in _objects_naming(subject, subject.settings.contract_files, HOLDERS):
+    for path, found in _objects_naming(
+        subject, subject.settings.contract_files, foreign_json.HOLDERS
+    ):
         if isinstance(found, PartialTrouble):
             yield found
             continue
-        seconds = seconds_in(found, subject.now_seconds)
+        seconds = foreign_json.seconds_in(found, subject.now_seconds)
         if seconds is not None:
             yield subject.signal(
-                "CONTRACT_CLAIMED", seconds, f"{path.name}: claimed", text_in(found)
+                "CONTRACT_CLAIMED", seconds, f"{path.name}: claimed", foreign_json.text_in(found)
             )
 
 
 def queue(subject: AgentSubject) -> Iterator[Sign]:
-    for path, message in _objects_naming(subject, subject.settings.queue_files, ACTORS):
+    for path, message in _objects_naming(
+        subject, subject.settings.queue_files, foreign_json.ACTORS
+    ):
         if isinstance(message, PartialTrouble):
             continue  # A queue changes all the time, and may be read half written.
-        seconds = seconds_in(message, subject.now_seconds)
+        seconds = foreign_json.seconds_in(message, subject.now_seconds)
         if seconds is not None:
-            yield subject.signal("MESSAGE_QUEUE", seconds, path.name, text_in(message))
+            yield subject.signal("MESSAGE_QUEUE", seconds, path.name, foreign_json.text_in(message))
 
 
 def _objects_naming(
@@ -80,7 +76,7 @@ def _objects_naming(
     for path, status in newest_first(matching_files(subject, patterns), _MOST_FILES):
         try:
             found = subject.shared.objects_by_name(path, status.st_size, keys)
-        except NoDocument as error:
+        except foreign_json.NoDocument as error:
             yield path, PartialTrouble(str(error))
             continue
         ours = found.get(subject.agent.agent_id.casefold(), ())
@@ -90,8 +86,8 @@ def _objects_naming(
 def status_file(subject: AgentSubject) -> Iterator[Sign]:
     for path, status in matching_files(subject, subject.settings.status_files):
         try:
-            found = read_document(path, status.st_size)
-        except NoDocument as error:
+            found = foreign_json.read_document(path, status.st_size)
+        except foreign_json.NoDocument as error:
             yield PartialTrouble(str(error))
             continue
         if not isinstance(found, dict):
@@ -106,15 +102,15 @@ def last_status_time(subject: AgentSubject) -> float | None:
     times = []
     for path, status in matching_files(subject, subject.settings.status_files):
         try:
-            times.append(_status_time(read_document(path, status.st_size), status))
-        except NoDocument:
+            times.append(_status_time(foreign_json.read_document(path, status.st_size), status))
+        except foreign_json.NoDocument:
             times.append(status.st_mtime)
     return max(times, default=None)
 
 
 def _status_time(found: Any, status: os.stat_result) -> float:
     """The time that the file states, but none after the file was written."""
-    stated = exact_seconds_in(found) if isinstance(found, dict) else None
+    stated = foreign_json.exact_seconds_in(found) if isinstance(found, dict) else None
     return status.st_mtime if stated is None else min(stated, status.st_mtime)
 
 

@@ -12,9 +12,7 @@ from guard.core.activity.report import activity_text
 @click.argument("agent")
 @activity_options
 @click.option(
-    "--all-sources",
-    is_flag=True,
-    help="Ask every source, even if the first ones are conclusive.",
+    "--all-sources", is_flag=True, help="Ask every source, even if the first ones are conclusive."
 )
 @click.option(
     "--false-alarm",

@@ -10,14 +10,7 @@ from typing import Any
 
 import click
 
-from guard.commands.options import (
-    Seconds,
-    check_options,
-    check_terms,
-    max_time_option,
-    run_options,
-    run_order,
-)
+from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import escape
@@ -71,17 +64,12 @@ def prepare(guard: Invocation, state_key: str) -> None:
 @click.option(
     "--command", "script", metavar="SCRIPT", help="The bash script that starts the agent."
 )
-@max_time_option("Stop the agent after S seconds.")
-@check_options
-@run_options
+@options.max_time_option("Stop the agent after S seconds.")
+@options.check_options
+@options.run_options
 @click.pass_obj
 def step(
-    guard: Invocation,
-    /,
-    mode: Any,
-    script: str | None,
-    max_time: float | None,
-    **told: Any,
+    guard: Invocation, /, mode: Any, script: str | None, max_time: float | None, **told: Any
 ) -> None:
     """Run the agent or check it, and keep the result for `guard github publish`.
 
@@ -105,12 +93,12 @@ def step(
     told.pop("report") if mode != "run" else None
     order = None
     if mode == "run":
-        order, _ = run_order(modes.shell(script or ""), "text", told)
+        order, _ = options.run_order(modes.shell(script or ""), "text", told)
         asked = order.terms
         order = replace(order, max_seconds=max_time)
     else:
         told.pop("task"), told.pop("agent_id")
-        asked = check_terms(told)
+        asked = options.check_terms(told)
     with _deaf():
         report = modes.WorkflowStep(place, job, mode, asked, order).made()
         if changed := empty_files(job.step_files):
@@ -220,7 +208,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
 )
 @click.option(
     "--time-limit",
-    type=Seconds(0.1, 3600),
+    type=options.Seconds(0.1, 3600),
     default=60,
     show_default=True,
     help="Seconds for all calls together.",

@@ -6,15 +6,7 @@ from typing import Any
 import click
 
 from guard.check.text import summary_line
-from guard.commands.options import (
-    check_options,
-    max_time_option,
-    run_options,
-    run_order,
-    settles_rollbacks,
-    words_argument,
-    write_report,
-)
+from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.base.text import plural
@@ -28,7 +20,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop after N iterations."
 )
-@max_time_option("Stop after S seconds: guard stops the running agent and checks what it left.")
+@options.max_time_option(
+    "Stop after S seconds: guard stops the running agent and checks what it left."
+)
 @click.option(
     "--prompt-file",
     type=_FILE,
@@ -42,12 +36,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="F",
     help="Stop when this markdown file has no open box, not counting boxes in code or under Optional.",
 )
-@check_options
-@run_options
+@options.check_options
+@options.run_options
 @format_option
-@words_argument
+@options.words_argument
 @click.pass_obj
-@settles_rollbacks
+@options.settles_rollbacks
 def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any) -> int:
     """Run the agent again and again, until the work is done or a person is needed.
 
@@ -60,7 +54,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
 
     limits = LoopLimits(told.pop("max_iterations"), told.pop("max_time"))
     prompt_file, tasks = told.pop("prompt_file"), told.pop("tasks")
-    order, report_file = run_order(words, form, told)
+    order, report_file = options.run_order(words, form, told)
 
     def tell(report: CheckReport) -> None:
         if form == "text":
@@ -73,7 +67,7 @@ def command(guard: Invocation, /, words: tuple[str, ...], form: str, **told: Any
         iterations=looped.iterations,
         elapsed_seconds=round(looped.elapsed_seconds, 3),
     )
-    write_report(report, report_file, guard.output.warn)
+    options.write_report(report, report_file, guard.output.warn)
     guard.output.verdict(report, form, _summary)
     if looped.fault is not None:
         raise looped.fault

@@ -35,13 +35,7 @@ _MOST_LINES = 20
 @click.pass_obj
 @settles_rollbacks
 def command(
-    guard: Invocation,
-    /,
-    dry_run: bool,
-    planner: str | None,
-    branch: bool,
-    form: str,
-    **told: Any,
+    guard: Invocation, /, dry_run: bool, planner: str | None, branch: bool, form: str, **told: Any
 ) -> int:
     """Commit the work that the iteration left uncommitted.
 

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     help="The channel for the prompt; by default `resume.by`.",
 )
 @click.option(
-    "--no-activity-check",
-    is_flag=True,
-    help="Do not check first whether the agent is at work.",
+    "--no-activity-check", is_flag=True, help="Do not check first whether the agent is at work."
 )
 @click.option("--all", "everyone", is_flag=True, help="Resume every agent that is silent.")
 @click.option("--watch", is_flag=True, help="With --all and --send: keep watching until Ctrl-C.")
@@ -79,8 +77,7 @@ def _check_words(
 ) -> None:
     if (agent is None) != everyone:
         raise WrongUsage(
-            "give either an AGENT or --all",
-            "`guard resume AGENT`, or `guard resume --all`",
+            "give either an AGENT or --all", "`guard resume AGENT`, or `guard resume --all`"
         )
     if everyone and task is not None:
         raise WrongUsage("--task cannot be combined with --all", "leave out --task")

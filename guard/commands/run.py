@@ -6,28 +6,20 @@ from typing import Any
 import click
 
 from guard.check.text import verdict_text
-from guard.commands.options import (
-    check_options,
-    max_time_option,
-    run_options,
-    run_order,
-    settles_rollbacks,
-    words_argument,
-    write_report,
-)
+from guard.commands import options
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 from guard.core.check.report import EXIT_OF
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False})
-@max_time_option("Stop the agent after S seconds, and check what it left.")
-@check_options
-@run_options
+@options.max_time_option("Stop the agent after S seconds, and check what it left.")
+@options.check_options
+@options.run_options
 @format_option
-@words_argument
+@options.words_argument
 @click.pass_obj
-@settles_rollbacks
+@options.settles_rollbacks
 def command(
     guard: Invocation, /, words: tuple[str, ...], max_time: float | None, form: str, **told: Any
 ) -> int:
@@ -42,12 +34,12 @@ def command(
     from guard.run.loop import INTERRUPTED
     from guard.run.run import StoppedByPerson, run_iteration
 
-    order, report_file = run_order(words, form, told)
+    order, report_file = options.run_order(words, form, told)
     try:
         report = run_iteration(guard, replace(order, max_seconds=max_time))
         code = EXIT_OF[report.status]
     except StoppedByPerson as stop:
         report, code = stop.report, INTERRUPTED
-    write_report(report, report_file, guard.output.warn)
+    options.write_report(report, report_file, guard.output.warn)
     guard.output.verdict(report, form, verdict_text)
     return code

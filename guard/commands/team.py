@@ -66,10 +66,7 @@ def command() -> None:
 
 @command.command("spawn")
 @click.option(
-    "--team",
-    type=_Name(),
-    metavar="NAME",
-    help="The name of the team; by default `session:ID`.",
+    "--team", type=_Name(), metavar="NAME", help="The name of the team; by default `session:ID`."
 )
 @_member
 @click.option(

@@ -7,29 +7,10 @@ from functools import partial
 from guard.agents import registry
 from guard.core.agents.agent import ACTIVE, Agent
 from guard.core.agents.baseline import Ground
-from guard.core.agents.events import (
-    AgentLogEvent,
-    AgentSpawned,
-    AgentStatus,
-    AgentUpdated,
-)
-from guard.core.coordinator.agent_events import (
-    AgentCrashed,
-    AgentDispatched,
-    AgentTimeout,
-    BusinessAnalystDispatched,
-    SupportingAgentDelegated,
-    SupportingAgentFailed,
-)
+from guard.core.agents.events import AgentLogEvent, AgentSpawned, AgentStatus, AgentUpdated
+from guard.core.coordinator import agent_events, task_events
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.task_events import (
-    AuditorFail,
-    CoordinatorEvent,
-    DeveloperDispatched,
-    DeveloperReadyForAudit,
-    RemediationDispatched,
-    TaskComplete,
-)
+from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.coordinator.upkeep_events import TaskRolledBack
 from guard.store import Change
 
@@ -52,7 +33,10 @@ class Register:
             yield from self._end(agent_id, task_id, status)
         for agent_id, task_id, kind in _started_agents(before, event):
             # A developer that claimed this task is registered in its first task, and not in this one.
-            if not isinstance(event, AuditorFail) or self._known(task_id, agent_id) is not None:
+            if (
+                not isinstance(event, task_events.AuditorFail)
+                or self._known(task_id, agent_id) is not None
+            ):
                 yield from self._start(agent_id, task_id, kind)
 
     def _start(self, agent_id: str, task_id: str, kind: str) -> Iterator[AgentLogEvent]:
@@ -84,17 +68,17 @@ class Register:
 def _started_agents(before: Coordinator, event: CoordinatorEvent) -> Iterator[tuple[str, str, str]]:
     # Each agent that begins with the event: agent id, task id, type.
     match event:
-        case DeveloperDispatched() if event.registered_in is None:
+        case task_events.DeveloperDispatched() if event.registered_in is None:
             yield event.agent_id, event.task_id, "developer"
-        case AgentDispatched():
+        case agent_events.AgentDispatched():
             yield event.agent_id, event.task_id or INFRASTRUCTURE, event.agent_type
-        case RemediationDispatched():
+        case task_events.RemediationDispatched():
             yield event.agent_id, INFRASTRUCTURE, "remediation"
-        case BusinessAnalystDispatched():
+        case agent_events.BusinessAnalystDispatched():
             yield event.agent_id, event.task_id, "business_analyst"
-        case SupportingAgentDelegated():
+        case agent_events.SupportingAgentDelegated():
             yield event.run_id, event.task_id or INFRASTRUCTURE, event.agent_id
-        case AuditorFail() if event.timeout_at is not None:
+        case task_events.AuditorFail() if event.timeout_at is not None:
             work = before.work(event.task_id)
             if work is not None:
                 yield work.developer_id, event.task_id, "developer"
@@ -106,7 +90,7 @@ def _ended_agents(
     before: Coordinator, event: CoordinatorEvent, after: Coordinator
 ) -> Iterable[tuple[str, str, AgentStatus]]:
     # A developer may have to work again on a task that it called ready, so it ends only with the task.
-    if isinstance(event, DeveloperReadyForAudit):
+    if isinstance(event, task_events.DeveloperReadyForAudit):
         return
     status = _end_status(event)
     for agent_id, agent in before.active_agents.items():
@@ -115,7 +99,7 @@ def _ended_agents(
     for run_id, run in before.active_supporting_agents.items():
         if run_id not in after.active_supporting_agents:
             yield run_id, run.task_id or INFRASTRUCTURE, status
-    if isinstance(event, TaskComplete):
+    if isinstance(event, task_events.TaskComplete):
         work = before.work(event.task_id)
         if work is not None and work.developer_id not in before.active_agents:
             yield work.developer_id, event.task_id, "completed"
@@ -123,9 +107,9 @@ def _ended_agents(
 
 def _end_status(event: CoordinatorEvent) -> AgentStatus:
     match event:
-        case AgentTimeout() | SupportingAgentFailed() | TaskRolledBack():
+        case agent_events.AgentTimeout() | agent_events.SupportingAgentFailed() | TaskRolledBack():
             return "failed"
-        case AgentCrashed():
+        case agent_events.AgentCrashed():
             return "error"
         case _:
             return "completed"

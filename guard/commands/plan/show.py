@@ -4,11 +4,7 @@ from pathlib import Path
 
 import click
 
-from guard.commands.options import (
-    print_change,
-    records_plan,
-    settles_plan_rollbacks,
-)
+from guard.commands.options import print_change, records_plan, settles_plan_rollbacks
 from guard.context.invocation import Invocation
 from guard.context.output import format_option
 

@@ -5,31 +5,10 @@ from typing import Any, cast, get_args
 
 import click
 
-from guard.commands.options import (
-    agent_id_option,
-    plan_agent_option,
-    record_request,
-    records_plan,
-)
+from guard.commands.options import agent_id_option, plan_agent_option, record_request, records_plan
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
-from guard.core.coordinator.decide_agents import (
-    answer_question,
-    ask_question,
-    dispatch_remediation,
-    fail_health_audit,
-    pass_health_audit,
-)
-from guard.core.coordinator.decide_support import (
-    ask_clarification,
-    assess_tasks,
-    complete_support,
-    decline_support,
-    delegate_request,
-    dispatch_analyst,
-    expand_task,
-    fail_support,
-)
+from guard.core.coordinator import decide_agents, decide_support
 from guard.core.coordinator.event_base import Confidence
 from guard.core.coordinator.requests import Request
 from guard.core.plan.model import RequestType
@@ -52,7 +31,7 @@ def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form
     from guard.coordinator.plan import find_task_id
 
     named = tuple(find_task_id(guard, one) for one in vague)
-    record_request(guard, assess_tasks(needs_expansion=named), event_id, form)
+    record_request(guard, decide_support.assess_tasks(needs_expansion=named), event_id, form)
 
 
 @click.command("analyst")
@@ -63,7 +42,7 @@ def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, f
     """Give a vague task to an agent that expands it."""
     from guard.coordinator.plan import find_task_id
 
-    request = dispatch_analyst(task_id=find_task_id(guard, task), agent_id=agent_id)
+    request = decide_support.dispatch_analyst(task_id=find_task_id(guard, task), agent_id=agent_id)
     record_request(guard, request, event_id, form)
 
 
@@ -103,11 +82,11 @@ def expand(
     if confidence == "LOW":
         if not question:
             raise WrongUsage("--confidence LOW needs a question", "give it with --question")
-        request = ask_clarification(**names, question=question)
+        request = decide_support.ask_clarification(**names, question=question)
     else:
         told = _object(specification) if specification is not None else {}
         sure = cast(Any, confidence)
-        request = expand_task(**names, confidence=sure, specification=told)
+        request = decide_support.expand_task(**names, confidence=sure, specification=told)
     record_request(guard, request, event_id, form)
 
 
@@ -156,7 +135,7 @@ def delegate(
     """Ask a supporting agent of the plan; guard queues the request while the agent is busy."""
     from guard.coordinator.plan import find_task_id
 
-    request = delegate_request(
+    request = decide_support.delegate_request(
         agent_id=agent,
         delegating_agent=delegating_agent,
         task_id=find_task_id(guard, task) if task else None,
@@ -195,11 +174,11 @@ def support(
     request: Request
     if end == "done":
         sure = cast(Confidence, confidence)
-        request = complete_support(run_id=run_id, confidence=sure, result=message)
+        request = decide_support.complete_support(run_id=run_id, confidence=sure, result=message)
     elif end == "failed":
-        request = fail_support(run_id=run_id, reason=message)
+        request = decide_support.fail_support(run_id=run_id, reason=message)
     else:
-        request = decline_support(run_id=run_id, suggested=suggest, guidance=message)
+        request = decide_support.decline_support(run_id=run_id, suggested=suggest, guidance=message)
     record_request(guard, request, event_id, form)
 
 
@@ -214,7 +193,9 @@ def remediate(
 
     Exit code 1 if such an agent is at work, or at the limit `coordinator.remediation_attempts`.
     """
-    record_request(guard, dispatch_remediation(agent_id=agent_id, issue=issue), event_id, form)
+    record_request(
+        guard, decide_agents.dispatch_remediation(agent_id=agent_id, issue=issue), event_id, form
+    )
 
 
 @click.command("health")
@@ -236,9 +217,9 @@ def health(
     form: str,
 ) -> None:
     """Record whether a blocked infrastructure is healthy again; at the limit of attempts guard asks a person."""
-    request: Request = pass_health_audit(agent_id=agent_id)
+    request: Request = decide_agents.pass_health_audit(agent_id=agent_id)
     if verdict == "unhealthy":
-        request = fail_health_audit(agent_id=agent_id, issue=issue)
+        request = decide_agents.fail_health_audit(agent_id=agent_id, issue=issue)
     record_request(guard, request, event_id, form)
 
 
@@ -250,7 +231,9 @@ def ask(
     guard: Invocation, agent_id: str | None, question: str, event_id: str | None, form: str
 ) -> None:
     """Ask a person a question; until the answer guard gives out no new task."""
-    record_request(guard, ask_question(agent_id=agent_id, question=question), event_id, form)
+    record_request(
+        guard, decide_agents.ask_question(agent_id=agent_id, question=question), event_id, form
+    )
 
 
 @click.command("answer")
@@ -262,5 +245,8 @@ def answer(
 ) -> None:
     """Answer an open question; the outbox holds the answer for the agent that waits."""
     record_request(
-        guard, answer_question(question_id=question_id, response=response), event_id, form
+        guard,
+        decide_agents.answer_question(question_id=question_id, response=response),
+        event_id,
+        form,
     )

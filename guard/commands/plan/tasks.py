@@ -4,25 +4,9 @@ from typing import Any
 
 import click
 
-from guard.commands.options import (
-    plan_agent_option,
-    record_request,
-    records_plan,
-)
+from guard.commands.options import plan_agent_option, record_request, records_plan
 from guard.context.invocation import Invocation
-from guard.core.coordinator.decide_agents import (
-    complete_agent,
-    crash_agent,
-    dispatch_agent,
-    record_checkpoint,
-)
-from guard.core.coordinator.decide_tasks import (
-    block_audit,
-    dispatch_developer,
-    fail_audit,
-    pass_audit,
-    submit_for_audit,
-)
+from guard.core.coordinator import decide_agents, decide_tasks
 from guard.core.coordinator.requests import Request
 
 
@@ -42,9 +26,9 @@ def dispatch(
     from guard.coordinator.plan import find_task_id
 
     task_id = find_task_id(guard, task)
-    request: Request = dispatch_developer(task_id=task_id, agent_id=agent_id)
+    request: Request = decide_tasks.dispatch_developer(task_id=task_id, agent_id=agent_id)
     if auditor:
-        request = dispatch_agent(task_id=task_id, agent_id=agent_id)
+        request = decide_agents.dispatch_agent(task_id=task_id, agent_id=agent_id)
     record_request(guard, request, event_id, form)
 
 
@@ -63,7 +47,7 @@ def ready(
     """Submit a task for its audit; it is complete only after it has passed."""
     from guard.coordinator.plan import find_task_id
 
-    request = submit_for_audit(task_id=find_task_id(guard, task), agent_id=agent_id)
+    request = decide_tasks.submit_for_audit(task_id=find_task_id(guard, task), agent_id=agent_id)
     record_request(guard, request, event_id, form)
 
 
@@ -102,11 +86,13 @@ def audit(
     names: dict[str, Any] = {"task_id": find_task_id(guard, task), "agent_id": agent_id}
     request: Request
     if verdict == "pass":
-        request = pass_audit(**names, evidence_summary=message)
+        request = decide_tasks.pass_audit(**names, evidence_summary=message)
     elif verdict == "fail":
-        request = fail_audit(**names, reason=message)
+        request = decide_tasks.fail_audit(**names, reason=message)
     else:
-        request = block_audit(**names, issue=message or "failures that were there before")
+        request = decide_tasks.block_audit(
+            **names, issue=message or "failures that were there before"
+        )
     record_request(guard, request, event_id, form)
 
 
@@ -118,7 +104,9 @@ def checkpoint(
     guard: Invocation, agent_id: str, text: str, event_id: str | None, form: str
 ) -> None:
     """Record an agent's progress; it earns the agent more time at its limit."""
-    record_request(guard, record_checkpoint(agent_id=agent_id, checkpoint=text), event_id, form)
+    record_request(
+        guard, decide_agents.record_checkpoint(agent_id=agent_id, checkpoint=text), event_id, form
+    )
 
 
 @click.command("lost")
@@ -127,7 +115,9 @@ def checkpoint(
 @records_plan
 def lost(guard: Invocation, agent_id: str, reason: str, event_id: str | None, form: str) -> None:
     """Record that an agent crashed; its task is free again, up to `coordinator.redispatch_limit` times."""
-    record_request(guard, crash_agent(agent_id=agent_id, reason=reason), event_id, form)
+    record_request(
+        guard, decide_agents.crash_agent(agent_id=agent_id, reason=reason), event_id, form
+    )
 
 
 @click.command("done")
@@ -135,4 +125,4 @@ def lost(guard: Invocation, agent_id: str, reason: str, event_id: str | None, fo
 @records_plan
 def done(guard: Invocation, agent_id: str, event_id: str | None, form: str) -> None:
     """Record that an agent that repaired or audited the infrastructure has ended."""
-    record_request(guard, complete_agent(agent_id=agent_id), event_id, form)
+    record_request(guard, decide_agents.complete_agent(agent_id=agent_id), event_id, form)

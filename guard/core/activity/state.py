@@ -4,14 +4,7 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
-from guard.core.activity.events import (
-    ActivityForgotten,
-    FalseAlarmLearned,
-    Minutes,
-    ResumeSent,
-    ResumeWay,
-    WatchEvent,
-)
+from guard.core.activity import events
 from guard.core.agents.baseline import baseline_key
 from guard.core.agents.events import Incarnation
 from guard.core.base.fields import Count, Digest, Frozen, Id, Instant, Line
@@ -25,10 +18,10 @@ class SentResume(Frozen):
 
     at: Instant
     incarnation: Incarnation
-    way: ResumeWay
+    way: events.ResumeWay
     stall: Digest
     last_activity: Instant | None
-    lookback_minutes: Minutes
+    lookback_minutes: events.Minutes
     false_alarm: bool = False
 
 
@@ -38,8 +31,8 @@ class FalseAlarm(Frozen):
     resumed_at: Instant
     learned_at: Instant
     proof: Line
-    silence_minutes: Minutes
-    lookback_minutes: Minutes
+    silence_minutes: events.Minutes
+    lookback_minutes: events.Minutes
 
 
 class WatchedAgent(ViewDocument):
@@ -51,7 +44,7 @@ class WatchedAgent(ViewDocument):
     resumes: tuple[SentResume, ...]
     """The newest last."""
     total_resumes: Count
-    learned_lookback_minutes: Minutes | None
+    learned_lookback_minutes: events.Minutes | None
     """How far to look back for the agent, if guard has learned that."""
     false_alarms: tuple[FalseAlarm, ...]
     forgotten_at: Instant | None
@@ -82,20 +75,20 @@ class WatchedAgentFold(Fold[WatchedAgent]):
         own = ("task_id", "agent_id", *self._fields)
         self._fields = {name: getattr(document, name) for name in own}
 
-    def apply(self, event: WatchEvent) -> None:
+    def apply(self, event: events.WatchEvent) -> None:
         self._fields |= {"task_id": event.task_id, "agent_id": event.agent_id}
         match event:
-            case ResumeSent():
+            case events.ResumeSent():
                 self._apply_sent(event)
-            case FalseAlarmLearned():
+            case events.FalseAlarmLearned():
                 self._apply_learned(event)
-            case ActivityForgotten():
+            case events.ActivityForgotten():
                 kept = {"false_alarms": (), "learned_lookback_minutes": None}
                 self._fields |= {**kept, "forgotten_at": event.at}
             case _:
                 assert_never(event)
 
-    def _apply_sent(self, event: ResumeSent) -> None:
+    def _apply_sent(self, event: events.ResumeSent) -> None:
         sent = SentResume.model_construct(
             at=event.at,
             incarnation=event.incarnation,
@@ -108,7 +101,7 @@ class WatchedAgentFold(Fold[WatchedAgent]):
         self._fields["resumes"] = (*self._fields["resumes"], sent)[-MOST_KEPT:]
         self._fields["total_resumes"] += 1
 
-    def _apply_learned(self, event: FalseAlarmLearned) -> None:
+    def _apply_learned(self, event: events.FalseAlarmLearned) -> None:
         alarm = FalseAlarm.model_construct(
             resumed_at=event.resumed_at,
             learned_at=event.at,
@@ -130,7 +123,7 @@ class WatchedAgentFold(Fold[WatchedAgent]):
 WATCHED_AGENT: ViewKind[WatchedAgent, WatchedAgentFold] = ViewKind(
     document=WatchedAgent,
     fold=WatchedAgentFold,
-    events=get_args(WatchEvent),
+    events=get_args(events.WatchEvent),
     key=lambda event: baseline_key(event.task_id, event.agent_id),
     folder="agents.d/",
     file="/watched.json",

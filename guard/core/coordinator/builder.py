@@ -9,20 +9,7 @@ from typing import Any, TypeVar
 from pydantic import JsonValue
 
 from guard.core.base.fast_models import copy_model, make_model, update_model
-from guard.core.coordinator.entries import (
-    ActiveAgent,
-    Delegation,
-    KnownSupport,
-    OpenQuestion,
-    Parcel,
-    ParcelKind,
-    Rollback,
-    Setback,
-    SupportRun,
-    SupportStats,
-    TaskCommit,
-    TaskInProgress,
-)
+from guard.core.coordinator import entries
 from guard.core.coordinator.event_base import AgentType, Dispatched, PlanEvent, TimedEvent
 from guard.core.failures.pattern import FailurePattern
 from guard.core.log.view import ViewDocument
@@ -63,29 +50,29 @@ class Board:
     plan_complete: bool = False
     validation_complete: bool = False
     task_quality_assessed: bool = False
-    rollback_in_progress: Rollback | None = None
+    rollback_in_progress: entries.Rollback | None = None
     infrastructure_setbacks: int = 0
     health_audit_due: bool = False
     outbox_count: int = 0
     names_given: int = 0
     events_folded: int = 0
-    supporting_agents: tuple[KnownSupport, ...] = ()
+    supporting_agents: tuple[entries.KnownSupport, ...] = ()
     failed_audits: dict[str, int] = field(default_factory=dict)
-    active_supporting_agents: dict[str, SupportRun] = field(default_factory=dict)
-    supporting_agent_stats: dict[str, SupportStats] = field(default_factory=dict)
+    active_supporting_agents: dict[str, entries.SupportRun] = field(default_factory=dict)
+    supporting_agent_stats: dict[str, entries.SupportStats] = field(default_factory=dict)
     pending_expansions: dict[str, str] = field(default_factory=dict)
     expanded_tasks: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
-    task_commits: dict[str, TaskCommit] = field(default_factory=dict)
+    task_commits: dict[str, entries.TaskCommit] = field(default_factory=dict)
     failure_patterns: dict[str, FailurePattern] = field(default_factory=dict)
-    active_agents: dict[str, ActiveAgent] = field(default_factory=dict)
-    setbacks: dict[str, Setback] = field(default_factory=dict)
+    active_agents: dict[str, entries.ActiveAgent] = field(default_factory=dict)
+    setbacks: dict[str, entries.Setback] = field(default_factory=dict)
     completed_tasks: dict[str, None] = field(default_factory=dict)
     pending_audit: dict[str, None] = field(default_factory=dict)
     recent_events: OrderedDict[str, None] = field(default_factory=OrderedDict)
-    in_progress_tasks: dict[str, TaskInProgress] = field(default_factory=dict)
-    pending_divine_questions: dict[str, OpenQuestion] = field(default_factory=dict)
-    pending_delegation_requests: dict[str, Delegation] = field(default_factory=dict)
-    outbox: OrderedDict[str, Parcel] = field(default_factory=OrderedDict)
+    in_progress_tasks: dict[str, entries.TaskInProgress] = field(default_factory=dict)
+    pending_divine_questions: dict[str, entries.OpenQuestion] = field(default_factory=dict)
+    pending_delegation_requests: dict[str, entries.Delegation] = field(default_factory=dict)
+    outbox: OrderedDict[str, entries.Parcel] = field(default_factory=OrderedDict)
     tasks: dict[str, PlanTask] = field(default_factory=dict)
     dependents: dict[str, list[str]] = field(default_factory=dict)
     missing: dict[str, set[str]] = field(default_factory=dict)
@@ -104,8 +91,8 @@ class Board:
         for name in _LISTS:
             getattr(board, name).update(dict.fromkeys(getattr(document, name)))
         for name, key in _KEYED.items():
-            entries = getattr(document, name)
-            getattr(board, name).update({getattr(one, key): one for one in entries})
+            listed = getattr(document, name)
+            getattr(board, name).update({getattr(one, key): one for one in listed})
         board.link(tasks)
         return board
 
@@ -173,11 +160,11 @@ class Board:
             "extensions": 0,
             "checked": False,
         }
-        self.active_agents[agent_id] = make_model(ActiveAgent, agent)
+        self.active_agents[agent_id] = make_model(entries.ActiveAgent, agent)
         self.own.add(("active_agents", agent_id))
 
     def send(
-        self, kind: ParcelKind, agent_id: str, task_id: str | None, text: str, at: datetime
+        self, kind: entries.ParcelKind, agent_id: str, task_id: str | None, text: str, at: datetime
     ) -> None:
         # If no caller takes parcels, the oldest are dropped.
         self.outbox_count += 1
@@ -190,18 +177,18 @@ class Board:
             "text": text,
             "at": at,
         }
-        self.outbox[item_id] = make_model(Parcel, parcel)
+        self.outbox[item_id] = make_model(entries.Parcel, parcel)
         if len(self.outbox) > MOST_PARCELS:
             self.outbox.popitem(last=False)
 
     def change(self, kind: str, key: str, **news: Any) -> None:
-        entries = getattr(self, kind)
-        if key not in entries:
+        known = getattr(self, kind)
+        if key not in known:
             return
         if (kind, key) in self.own:
-            update_model(entries[key], news)
+            update_model(known[key], news)
         else:
-            entries[key] = copy_model(entries[key], news)
+            known[key] = copy_model(known[key], news)
             self.own.add((kind, key))
 
     def contents(self) -> dict[str, Any]:

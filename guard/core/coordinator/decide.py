@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from guard.core.base.text import shorten
-from guard.core.coordinator import decide_agents, decide_support, decide_tasks
+from guard.core.coordinator import decide_agents, decide_support, decide_tasks, upkeep_events
 from guard.core.coordinator.decide_tasks import failure_draft
 from guard.core.coordinator.requests import (
     SHOW,
@@ -24,18 +24,6 @@ from guard.core.coordinator.task_events import (
     PlanComplete,
     PlanLoaded,
     ValidationComplete,
-)
-from guard.core.coordinator.upkeep_events import (
-    ContextCompacted,
-    FailurePatternPreventionAdded,
-    FailurePatternRecorded,
-    FailureWarningIssued,
-    OutboxTaken,
-    RollbackBlocked,
-    RollbackFailed,
-    SessionPaused,
-    SessionResumed,
-    UsageChecked,
 )
 from guard.core.failures.pattern import FailureWarning
 from guard.core.plan.model import PlanTask, SupportingAgent
@@ -92,26 +80,28 @@ def complete_validation(_state: Coordinator, _terms: DecisionTerms) -> list[Draf
     return [ValidationComplete]
 
 
-@leads_to(SessionResumed)
+@leads_to(upkeep_events.SessionResumed)
 def resume_session(_state: Coordinator, _terms: DecisionTerms) -> list[Draft]:
-    return [SessionResumed]
+    return [upkeep_events.SessionResumed]
 
 
-@leads_to(ContextCompacted)
+@leads_to(upkeep_events.ContextCompacted)
 def record_compaction(
     _state: Coordinator, _terms: DecisionTerms, *, tokens_remaining_percent: int | None = None
 ) -> list[Draft]:
-    return [partial(ContextCompacted, tokens_remaining_percent=tokens_remaining_percent)]
+    return [
+        partial(upkeep_events.ContextCompacted, tokens_remaining_percent=tokens_remaining_percent)
+    ]
 
 
-@leads_to(SessionPaused)
+@leads_to(upkeep_events.SessionPaused)
 def pause_session(
     _state: Coordinator, _terms: DecisionTerms, *, tokens_remaining_percent: int | None = None
 ) -> list[Draft]:
-    return [partial(SessionPaused, tokens_remaining_percent=tokens_remaining_percent)]
+    return [partial(upkeep_events.SessionPaused, tokens_remaining_percent=tokens_remaining_percent)]
 
 
-@leads_to(UsageChecked)
+@leads_to(upkeep_events.UsageChecked)
 def record_usage(
     _state: Coordinator,
     _terms: DecisionTerms,
@@ -123,7 +113,7 @@ def record_usage(
     if session_remaining is None:
         session_remaining = 100 - session_utilisation
     checked = partial(
-        UsageChecked,
+        upkeep_events.UsageChecked,
         session_utilisation=session_utilisation,
         session_remaining=session_remaining,
         session_resets_at=session_resets_at,
@@ -135,7 +125,7 @@ def _shorten_cause(cause: str) -> str:
     return shorten(cause, _MOST_CAUSE)
 
 
-@leads_to(FailurePatternRecorded, cause=_shorten_cause)
+@leads_to(upkeep_events.FailurePatternRecorded, cause=_shorten_cause)
 def record_failure_pattern(
     state: Coordinator,
     _terms: DecisionTerms,
@@ -148,25 +138,29 @@ def record_failure_pattern(
     return [failure_draft(state, failure_type, task_id, cause)]
 
 
-@leads_to(FailurePatternPreventionAdded)
+@leads_to(upkeep_events.FailurePatternPreventionAdded)
 def add_failure_prevention(
     _state: Coordinator, _terms: DecisionTerms, *, failure_type: str, prevention: str
 ) -> list[Draft]:
     # A prevention may be known before the first failure of its kind.
     return [
-        partial(FailurePatternPreventionAdded, failure_type=failure_type, prevention=prevention)
+        partial(
+            upkeep_events.FailurePatternPreventionAdded,
+            failure_type=failure_type,
+            prevention=prevention,
+        )
     ]
 
 
-@leads_to(FailureWarningIssued)
+@leads_to(upkeep_events.FailureWarningIssued)
 def issue_warnings(
     state: Coordinator, _terms: DecisionTerms, *, task_id: str, warnings: tuple[FailureWarning, ...]
 ) -> list[Draft]:
     _refuse_unknown(state, task_id)
-    return [partial(FailureWarningIssued, task_id=task_id, warnings=warnings)]
+    return [partial(upkeep_events.FailureWarningIssued, task_id=task_id, warnings=warnings)]
 
 
-@leads_to(OutboxTaken)
+@leads_to(upkeep_events.OutboxTaken)
 def take_outbox(
     state: Coordinator, _terms: DecisionTerms, *, items: tuple[str, ...]
 ) -> list[Draft]:
@@ -178,7 +172,7 @@ def take_outbox(
             f"{', '.join(gone[:5])}: not in the outbox",
             "`guard plan outbox` lists what is there",
         )
-    return [partial(OutboxTaken, items=items)] if items else []
+    return [partial(upkeep_events.OutboxTaken, items=items)] if items else []
 
 
 def _refuse_unknown(state: Coordinator, task_id: str) -> None:
@@ -207,7 +201,9 @@ class RollbackOrder:
     """The tasks to roll back, one after the other; if there are none, `refusal` says why."""
 
     tasks: tuple[str, ...]
-    refusal: partial[RollbackBlocked] | partial[RollbackFailed] | None = None
+    refusal: (
+        partial[upkeep_events.RollbackBlocked] | partial[upkeep_events.RollbackFailed] | None
+    ) = None
 
 
 def rollback_order(state: Coordinator, task_id: str, *, cascade: bool) -> RollbackOrder:
@@ -222,7 +218,7 @@ def rollback_order(state: Coordinator, task_id: str, *, cascade: bool) -> Rollba
     dependents = _completed_dependents(state, task_id)
     if dependents and not cascade:
         refusal = partial(
-            RollbackBlocked,
+            upkeep_events.RollbackBlocked,
             task_id=task_id,
             dependents=dependents,
             reason="dependent_tasks_completed",
@@ -236,7 +232,7 @@ def rollback_order(state: Coordinator, task_id: str, *, cascade: bool) -> Rollba
 
 
 def _refuse_rollback(task_id: str, reason: str) -> RollbackOrder:
-    return RollbackOrder((), partial(RollbackFailed, task_id=task_id, reason=reason))
+    return RollbackOrder((), partial(upkeep_events.RollbackFailed, task_id=task_id, reason=reason))
 
 
 def _completed_dependents(state: Coordinator, task_id: str) -> tuple[str, ...]:

@@ -4,36 +4,18 @@ from functools import partial
 from typing import Literal
 
 from guard.core.base.fields import Line
-from guard.core.coordinator.agent_events import (
-    AgentCheckpoint,
-    AgentComplete,
-    AgentCrashed,
-    AgentDispatched,
-    AgentTimeout,
-    BusinessAnalystDispatched,
-)
+from guard.core.coordinator import agent_events, task_events
 from guard.core.coordinator.decide_tasks import dispatch_auditor, refuse_active
 from guard.core.coordinator.entries import ActiveAgent
 from guard.core.coordinator.fold_tasks import ON_THE_INFRASTRUCTURE, is_awaited
 from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.task_events import (
-    AgentResumesWithGuidance,
-    AgentSeeksGuidance,
-    DeveloperCheckpoint,
-    DivineResponseReceived,
-    HealthAuditFail,
-    HealthAuditPass,
-    InfrastructureBlocked,
-    InfrastructureRestored,
-    QuestionAbout,
-    RemediationDispatched,
-)
+from guard.core.coordinator.task_events import QuestionAbout
 
 _ISSUE_HINT = "`guard plan remediate --agent ID --issue TEXT` says what is wrong"
 
 
-@leads_to(RemediationDispatched)
+@leads_to(task_events.RemediationDispatched)
 def dispatch_remediation(
     state: Coordinator,
     terms: DecisionTerms,
@@ -56,7 +38,11 @@ def dispatch_remediation(
 
 def remediation_draft(agent_id: str, issue: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
     return partial(
-        RemediationDispatched, agent_id=agent_id, issue=issue, to_start=to_start, **terms.timeout()
+        task_events.RemediationDispatched,
+        agent_id=agent_id,
+        issue=issue,
+        to_start=to_start,
+        **terms.timeout(),
     )
 
 
@@ -69,12 +55,12 @@ def _refuse_spent(state: Coordinator, terms: DecisionTerms) -> None:
         )
 
 
-@leads_to(InfrastructureBlocked)
+@leads_to(task_events.InfrastructureBlocked)
 def block_infrastructure(_state: Coordinator, _terms: DecisionTerms, *, issue: str) -> list[Draft]:
-    return [partial(InfrastructureBlocked, issue=issue)]
+    return [partial(task_events.InfrastructureBlocked, issue=issue)]
 
 
-@leads_to(AgentDispatched)
+@leads_to(agent_events.AgentDispatched)
 def dispatch_agent(
     state: Coordinator,
     terms: DecisionTerms,
@@ -96,7 +82,7 @@ def dispatch_agent(
 
 def health_auditor_draft(agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
     return partial(
-        AgentDispatched,
+        agent_events.AgentDispatched,
         agent_id=agent_id,
         agent_type="health_auditor",
         task_id=None,
@@ -110,20 +96,23 @@ def _refuse_unless_blocked(state: Coordinator) -> None:
         raise NotAllowed("not_blocked", "the infrastructure is not blocked", _ISSUE_HINT)
 
 
-@leads_to(HealthAuditPass)
+@leads_to(task_events.HealthAuditPass)
 def pass_health_audit(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) -> list[Draft]:
     _refuse_unless_blocked(state)
-    return [partial(HealthAuditPass, agent_id=agent_id), InfrastructureRestored]
+    return [
+        partial(task_events.HealthAuditPass, agent_id=agent_id),
+        task_events.InfrastructureRestored,
+    ]
 
 
-@leads_to(HealthAuditFail)
+@leads_to(task_events.HealthAuditFail)
 def fail_health_audit(
     state: Coordinator, terms: DecisionTerms, *, agent_id: str, issue: str | None = None
 ) -> list[Draft]:
     """Count a failed attempt to repair the infrastructure; after the last permitted one, ask a person."""
     _refuse_unless_blocked(state)
     _refuse_spent(state, terms)
-    drafts: list[Draft] = [partial(HealthAuditFail, agent_id=agent_id, issue=issue)]
+    drafts: list[Draft] = [partial(task_events.HealthAuditFail, agent_id=agent_id, issue=issue)]
     limit = terms.limits.remediation_attempts
     if state.remediation_attempt_count + 1 >= limit:
         issue = issue or state.infrastructure_issue or "the infrastructure is not healthy"
@@ -136,7 +125,7 @@ def _own_question(
     state: Coordinator, about: QuestionAbout, task_id: str | None, text: str
 ) -> Draft:
     return partial(
-        AgentSeeksGuidance,
+        task_events.AgentSeeksGuidance,
         question_id=state.new_name("question"),
         agent_id=None,
         task_id=task_id,
@@ -145,13 +134,13 @@ def _own_question(
     )
 
 
-@leads_to(DeveloperCheckpoint, AgentCheckpoint)
+@leads_to(task_events.DeveloperCheckpoint, agent_events.AgentCheckpoint)
 def record_checkpoint(
     state: Coordinator, _terms: DecisionTerms, *, agent_id: str, checkpoint: str
 ) -> list[Draft]:
     if _active_agent(state, agent_id).type == "developer":
-        return [partial(DeveloperCheckpoint, agent_id=agent_id, checkpoint=checkpoint)]
-    return [partial(AgentCheckpoint, agent_id=agent_id, checkpoint=checkpoint)]
+        return [partial(task_events.DeveloperCheckpoint, agent_id=agent_id, checkpoint=checkpoint)]
+    return [partial(agent_events.AgentCheckpoint, agent_id=agent_id, checkpoint=checkpoint)]
 
 
 def _active_agent(state: Coordinator, agent_id: str) -> ActiveAgent:
@@ -161,7 +150,7 @@ def _active_agent(state: Coordinator, agent_id: str) -> ActiveAgent:
     return agent
 
 
-@leads_to(AgentSeeksGuidance)
+@leads_to(task_events.AgentSeeksGuidance)
 def ask_question(
     state: Coordinator, _terms: DecisionTerms, *, question: str, agent_id: str | None = None
 ) -> list[Draft]:
@@ -169,7 +158,7 @@ def ask_question(
         raise NotAllowed("no_question", "it asks nothing", "say what a person is to answer")
     agent = _active_agent(state, agent_id) if agent_id is not None else None
     draft = partial(
-        AgentSeeksGuidance,
+        task_events.AgentSeeksGuidance,
         question_id=state.new_name("question"),
         agent_id=agent_id,
         task_id=agent.task_id if agent else None,
@@ -179,7 +168,7 @@ def ask_question(
     return [draft]
 
 
-@leads_to(DivineResponseReceived)
+@leads_to(task_events.DivineResponseReceived)
 def answer_question(
     state: Coordinator, terms: DecisionTerms, *, question_id: str, response: str
 ) -> list[Draft]:
@@ -188,20 +177,23 @@ def answer_question(
     if question is None:
         raise NotAllowed("unknown_question", f"no question {question_id} is open", SHOW)
     drafts: list[Draft] = [
-        partial(DivineResponseReceived, question_id=question_id, response=response)
+        partial(task_events.DivineResponseReceived, question_id=question_id, response=response)
     ]
     agent_id = question.agent_id
     if agent_id is None or not is_awaited(question, state.active_agents):
         return drafts
     drafts.append(
         partial(
-            AgentResumesWithGuidance, question_id=question_id, agent_id=agent_id, **terms.timeout()
+            task_events.AgentResumesWithGuidance,
+            question_id=question_id,
+            agent_id=agent_id,
+            **terms.timeout(),
         )
     )
     if question.about == "expansion" and question.task_id is not None:
         is_taken = agent_id in state.active_agents
         again = partial(
-            BusinessAnalystDispatched,
+            agent_events.BusinessAnalystDispatched,
             agent_id=state.new_name("analyst") if is_taken else agent_id,
             task_id=question.task_id,
             to_start=True,
@@ -212,7 +204,7 @@ def answer_question(
     return drafts
 
 
-@leads_to(AgentComplete)
+@leads_to(agent_events.AgentComplete)
 def complete_agent(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) -> list[Draft]:
     """End an agent that repairs or audits the infrastructure; other kinds end with events of their own."""
     agent = _active_agent(state, agent_id)
@@ -222,10 +214,10 @@ def complete_agent(state: Coordinator, _terms: DecisionTerms, *, agent_id: str) 
             f"agent {agent_id} is a {agent.type.replace('_', ' ')}: its work ends otherwise",
             "see `guard plan ready`, `audit`, `expand`",
         )
-    return [partial(AgentComplete, agent_id=agent_id)]
+    return [partial(agent_events.AgentComplete, agent_id=agent_id)]
 
 
-@leads_to(AgentTimeout)
+@leads_to(agent_events.AgentTimeout)
 def time_out_agent(
     state: Coordinator, terms: DecisionTerms, *, agent_id: str, reason: Line = ""
 ) -> list[Draft]:
@@ -233,7 +225,7 @@ def time_out_agent(
     agent = _active_agent(state, agent_id)
     attempts = _losses(state, agent) + 1
     timed_out = partial(
-        AgentTimeout,
+        agent_events.AgentTimeout,
         agent_id=agent_id,
         agent_type=agent.type,
         task_id=agent.task_id,
@@ -242,14 +234,14 @@ def time_out_agent(
     return [timed_out, *_question_at_limit(state, terms, agent_id, agent, attempts)]
 
 
-@leads_to(AgentCrashed)
+@leads_to(agent_events.AgentCrashed)
 def crash_agent(
     state: Coordinator, terms: DecisionTerms, *, agent_id: str, reason: str = ""
 ) -> list[Draft]:
     agent = _active_agent(state, agent_id)
     attempts = _losses(state, agent) + 1
     crashed = partial(
-        AgentCrashed,
+        agent_events.AgentCrashed,
         agent_id=agent_id,
         agent_type=agent.type,
         task_id=agent.task_id,

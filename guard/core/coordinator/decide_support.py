@@ -3,17 +3,7 @@
 from functools import partial
 from typing import Any, Literal, TypedDict
 
-from guard.core.coordinator.agent_events import (
-    BusinessAnalystDispatched,
-    DelegationQueued,
-    ExpansionNeedsClarification,
-    SupportingAgentComplete,
-    SupportingAgentDelegated,
-    SupportingAgentFailed,
-    SupportingAgentOutOfScope,
-    TaskExpanded,
-    TaskQualityAssessment,
-)
+from guard.core.coordinator import agent_events
 from guard.core.coordinator.decide_tasks import refuse_active, refuse_beyond_redispatch
 from guard.core.coordinator.entries import NEEDS_EXPANSION, Delegation, KnownSupport, SupportRun
 from guard.core.coordinator.event_base import Confidence
@@ -30,7 +20,7 @@ def _distinct(tasks: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tasks))
 
 
-@leads_to(TaskQualityAssessment, needs_expansion=_distinct)
+@leads_to(agent_events.TaskQualityAssessment, needs_expansion=_distinct)
 def assess_tasks(
     state: Coordinator, _terms: DecisionTerms, *, needs_expansion: tuple[str, ...] = ()
 ) -> list[Draft]:
@@ -45,14 +35,14 @@ def assess_tasks(
         task_id for task_id, who in state.pending_expansions.items() if who == NEEDS_EXPANSION
     ]
     assessed = partial(
-        TaskQualityAssessment,
+        agent_events.TaskQualityAssessment,
         implementable=tuple(task_id for task_id in clear if task_id not in needs_expansion),
         needs_expansion=needs_expansion,
     )
     return [assessed]
 
 
-@leads_to(BusinessAnalystDispatched)
+@leads_to(agent_events.BusinessAnalystDispatched)
 def dispatch_analyst(
     state: Coordinator, terms: DecisionTerms, *, task_id: str, agent_id: str, to_start: bool = False
 ) -> list[Draft]:
@@ -72,7 +62,7 @@ def dispatch_analyst(
 
 def analyst_draft(task_id: str, agent_id: str, terms: DecisionTerms, *, to_start: bool) -> Draft:
     return partial(
-        BusinessAnalystDispatched,
+        agent_events.BusinessAnalystDispatched,
         task_id=task_id,
         agent_id=agent_id,
         to_start=to_start,
@@ -87,7 +77,7 @@ def _refuse_other_analyst(state: Coordinator, task_id: str, agent_id: str) -> No
         raise NotAllowed("not_its_analyst", message, SHOW)
 
 
-@leads_to(TaskExpanded)
+@leads_to(agent_events.TaskExpanded)
 def expand_task(
     state: Coordinator,
     _terms: DecisionTerms,
@@ -99,7 +89,7 @@ def expand_task(
 ) -> list[Draft]:
     _refuse_other_analyst(state, task_id, agent_id)
     expanded = partial(
-        TaskExpanded,
+        agent_events.TaskExpanded,
         task_id=task_id,
         agent_id=agent_id,
         confidence=confidence,
@@ -108,14 +98,14 @@ def expand_task(
     return [expanded]
 
 
-@leads_to(ExpansionNeedsClarification)
+@leads_to(agent_events.ExpansionNeedsClarification)
 def ask_clarification(
     state: Coordinator, _terms: DecisionTerms, *, task_id: str, agent_id: str, question: str
 ) -> list[Draft]:
     """Ask a person what the analyst needs to know; the analyst's work ends."""
     _refuse_other_analyst(state, task_id, agent_id)
     unclear = partial(
-        ExpansionNeedsClarification,
+        agent_events.ExpansionNeedsClarification,
         task_id=task_id,
         agent_id=agent_id,
         question_id=state.new_name("question"),
@@ -144,7 +134,7 @@ def _order_of(entry: SupportRun | Delegation, agent_id: str) -> _Order:
     }
 
 
-@leads_to(SupportingAgentDelegated, DelegationQueued)
+@leads_to(agent_events.SupportingAgentDelegated, agent_events.DelegationQueued)
 def delegate_request(
     state: Coordinator,
     terms: DecisionTerms,
@@ -194,7 +184,10 @@ def _place(
     if busy < terms.limits.max_concurrent_per_agent and not queue:
         return _start_run(state, order, None, terms)
     return partial(
-        DelegationQueued, **order, request_id=state.new_name("request"), position=len(queue) + 1
+        agent_events.DelegationQueued,
+        **order,
+        request_id=state.new_name("request"),
+        position=len(queue) + 1,
     )
 
 
@@ -211,7 +204,7 @@ def _start_run(
     state: Coordinator, order: _Order, request_id: str | None, terms: DecisionTerms, offset: int = 0
 ) -> Draft:
     return partial(
-        SupportingAgentDelegated,
+        agent_events.SupportingAgentDelegated,
         **order,
         run_id=state.new_name(_stem(order["agent_id"]), offset),
         request_id=request_id,
@@ -247,7 +240,7 @@ def _start_queued(
     ]
 
 
-@leads_to(SupportingAgentComplete)
+@leads_to(agent_events.SupportingAgentComplete)
 def complete_support(
     state: Coordinator,
     terms: DecisionTerms,
@@ -258,7 +251,7 @@ def complete_support(
 ) -> list[Draft]:
     run = _run(state, run_id)
     complete = partial(
-        SupportingAgentComplete,
+        agent_events.SupportingAgentComplete,
         run_id=run_id,
         confidence=confidence,
         result=result,
@@ -267,12 +260,14 @@ def complete_support(
     return [complete, *_start_queued(state, run_id, run, terms)]
 
 
-@leads_to(SupportingAgentFailed)
+@leads_to(agent_events.SupportingAgentFailed)
 def fail_support(
     state: Coordinator, terms: DecisionTerms, *, run_id: str, reason: str, timed_out: bool = False
 ) -> list[Draft]:
     run = _run(state, run_id)
-    failed = partial(SupportingAgentFailed, run_id=run_id, reason=reason, timed_out=timed_out)
+    failed = partial(
+        agent_events.SupportingAgentFailed, run_id=run_id, reason=reason, timed_out=timed_out
+    )
     return [failed, *_start_queued(state, run_id, run, terms)]
 
 
@@ -280,7 +275,7 @@ def _cut_guidance(guidance: str) -> str:
     return guidance[:_MOST_GUIDANCE]
 
 
-@leads_to(SupportingAgentOutOfScope, guidance=_cut_guidance)
+@leads_to(agent_events.SupportingAgentOutOfScope, guidance=_cut_guidance)
 def decline_support(
     state: Coordinator,
     terms: DecisionTerms,
@@ -295,7 +290,7 @@ def decline_support(
     if other is not None and run.request_type not in other.request_types:
         other = None
     declined = partial(
-        SupportingAgentOutOfScope,
+        agent_events.SupportingAgentOutOfScope,
         run_id=run_id,
         suggested=suggested,
         routed_to=other.agent_id if other else None,

@@ -2,24 +2,16 @@
 
 from functools import partial
 
+from guard.core.coordinator import task_events
 from guard.core.coordinator.agent_events import AgentDispatched
 from guard.core.coordinator.entries import TaskInProgress
 from guard.core.coordinator.requests import SHOW, DecisionTerms, Draft, NotAllowed, leads_to
 from guard.core.coordinator.state import Coordinator
-from guard.core.coordinator.task_events import (
-    AuditorBlocked,
-    AuditorFail,
-    DeveloperDispatched,
-    DeveloperReadyForAudit,
-    InfrastructureBlocked,
-    PlanComplete,
-    TaskComplete,
-)
 from guard.core.coordinator.upkeep_events import FailurePatternRecorded, TaskCommitRecorded
 from guard.core.failures.diagnose import failure_cause, failure_kind
 
 
-@leads_to(DeveloperDispatched)
+@leads_to(task_events.DeveloperDispatched)
 def dispatch_developer(
     state: Coordinator,
     terms: DecisionTerms,
@@ -49,7 +41,7 @@ def developer_draft(
     registered_in: str | None = None,
 ) -> Draft:
     return partial(
-        DeveloperDispatched,
+        task_events.DeveloperDispatched,
         task_id=task_id,
         agent_id=agent_id,
         to_start=to_start,
@@ -146,7 +138,7 @@ def _refuse_without_slot(state: Coordinator, terms: DecisionTerms) -> None:
         )
 
 
-@leads_to(DeveloperReadyForAudit)
+@leads_to(task_events.DeveloperReadyForAudit)
 def submit_for_audit(
     state: Coordinator, _terms: DecisionTerms, *, task_id: str, agent_id: str | None = None
 ) -> list[Draft]:
@@ -161,7 +153,7 @@ def submit_for_audit(
         raise NotAllowed(
             "not_its_developer", f"task {name} is {work.developer_id}'s, not {agent_id}'s", SHOW
         )
-    return [partial(DeveloperReadyForAudit, task_id=task_id, agent_id=agent_id)]
+    return [partial(task_events.DeveloperReadyForAudit, task_id=task_id, agent_id=agent_id)]
 
 
 def dispatch_auditor(
@@ -222,7 +214,7 @@ def _refuse_verdict(state: Coordinator, task_id: str, agent_id: str) -> None:
         refuse_active(state, agent_id)
 
 
-@leads_to(TaskComplete)
+@leads_to(task_events.TaskComplete)
 def pass_audit(
     state: Coordinator,
     terms: DecisionTerms,
@@ -234,7 +226,12 @@ def pass_audit(
     """Complete a task and record its commits; the plan is complete with its last task."""
     _refuse_verdict(state, task_id, agent_id)
     drafts: list[Draft] = [
-        partial(TaskComplete, task_id=task_id, agent_id=agent_id, evidence_summary=evidence_summary)
+        partial(
+            task_events.TaskComplete,
+            task_id=task_id,
+            agent_id=agent_id,
+            evidence_summary=evidence_summary,
+        )
     ]
     if terms.commit is not None:
         commit = partial(
@@ -248,7 +245,7 @@ def pass_audit(
         drafts.append(commit)
     done = {*state.completed_tasks, task_id}
     if all(task.id in done for task in state.tasks):
-        drafts.append(partial(PlanComplete, total_tasks=state.total_tasks))
+        drafts.append(partial(task_events.PlanComplete, total_tasks=state.total_tasks))
     return drafts
 
 
@@ -264,7 +261,7 @@ def base_of(state: Coordinator, task_id: str) -> str | None:
     return since[-1].commit_sha if since else work.base_sha
 
 
-@leads_to(AuditorFail)
+@leads_to(task_events.AuditorFail)
 def fail_audit(
     state: Coordinator, terms: DecisionTerms, *, task_id: str, agent_id: str, reason: str = ""
 ) -> list[Draft]:
@@ -276,7 +273,7 @@ def fail_audit(
     goes_on = (
         others < terms.limits.active_developers and work.developer_id not in state.active_agents
     )
-    failed = partial(AuditorFail, task_id=task_id, agent_id=agent_id, reason=reason)
+    failed = partial(task_events.AuditorFail, task_id=task_id, agent_id=agent_id, reason=reason)
     drafts: list[Draft] = [
         partial(failed, **terms.timeout()) if goes_on else partial(failed, timeout_at=None)
     ]
@@ -296,13 +293,13 @@ def failure_draft(state: Coordinator, kind: str, task_id: str, cause: str | None
     )
 
 
-@leads_to(AuditorBlocked)
+@leads_to(task_events.AuditorBlocked)
 def block_audit(
     state: Coordinator, _terms: DecisionTerms, *, task_id: str, agent_id: str, issue: str
 ) -> list[Draft]:
     """Block the infrastructure; the audit stays pending until the infrastructure is healthy again."""
     _refuse_verdict(state, task_id, agent_id)
     return [
-        partial(AuditorBlocked, task_id=task_id, agent_id=agent_id, issue=issue),
-        partial(InfrastructureBlocked, issue=issue),
+        partial(task_events.AuditorBlocked, task_id=task_id, agent_id=agent_id, issue=issue),
+        partial(task_events.InfrastructureBlocked, issue=issue),
     ]

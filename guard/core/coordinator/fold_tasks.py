@@ -3,44 +3,9 @@
 from collections.abc import Mapping
 
 from guard.core.base.fast_models import make_model
+from guard.core.coordinator import entries, task_events, upkeep_events
 from guard.core.coordinator.agent_events import AgentCheckpoint
 from guard.core.coordinator.builder import Board, Changes, on, time_of
-from guard.core.coordinator.entries import (
-    ActiveAgent,
-    KnownSupport,
-    OpenQuestion,
-    Rollback,
-    TaskCommit,
-    TaskInProgress,
-)
-from guard.core.coordinator.task_events import (
-    AgentResumesWithGuidance,
-    AgentSeeksGuidance,
-    AuditorBlocked,
-    AuditorFail,
-    DeveloperCheckpoint,
-    DeveloperDispatched,
-    DeveloperReadyForAudit,
-    DivineResponseReceived,
-    HealthAuditFail,
-    HealthAuditPass,
-    InfrastructureBlocked,
-    InfrastructureRestored,
-    PlanComplete,
-    PlanLoaded,
-    RemediationDispatched,
-    TaskComplete,
-    ValidationComplete,
-)
-from guard.core.coordinator.upkeep_events import (
-    FailurePatternPreventionAdded,
-    FailurePatternRecorded,
-    RollbackBlocked,
-    RollbackFailed,
-    RollbackStarted,
-    TaskCommitRecorded,
-    TaskRolledBack,
-)
 from guard.core.failures.pattern import FailurePattern, add_occurrence
 
 _COMMIT = ("commit_sha", "base_sha", "files_modified", "branch")
@@ -48,21 +13,21 @@ _ROLLBACK = ("task_id", "commits", "head", "to_sha", "branch", "reason")
 ON_THE_INFRASTRUCTURE = ("remediation", "health_auditor")
 
 
-def _load(board: Board, event: PlanLoaded) -> None:
+def _load(board: Board, event: task_events.PlanLoaded) -> None:
     board.plan_file = event.plan_file
     board.link(event.tasks)
     board.supporting_agents = tuple(
-        KnownSupport.model_construct(**{**dict(one), "created_at": event.at})
+        entries.KnownSupport.model_construct(**{**dict(one), "created_at": event.at})
         for one in event.supporting_agents
     )
-    for entries in (board.in_progress_tasks, board.pending_audit, board.pending_expansions):
-        for task_id in [one for one in entries if one not in board.tasks]:
-            entries.pop(task_id)
+    for place in (board.in_progress_tasks, board.pending_audit, board.pending_expansions):
+        for task_id in [one for one in place if one not in board.tasks]:
+            place.pop(task_id)
     if any(one not in board.completed_tasks for one in board.tasks):
         board.plan_complete = False
 
 
-def _take_up(board: Board, event: DeveloperDispatched) -> None:
+def _take_up(board: Board, event: task_events.DeveloperDispatched) -> None:
     before = board.in_progress_tasks.get(event.task_id)
     setback = board.setbacks.get(event.task_id)
     far = before.last_checkpoint if before else setback.last_checkpoint if setback else None
@@ -76,17 +41,17 @@ def _take_up(board: Board, event: DeveloperDispatched) -> None:
         "dispatched_at": event.at,
         "base_sha": before.base_sha if before else event.base_sha,
     }
-    board.in_progress_tasks[event.task_id] = make_model(TaskInProgress, work)
+    board.in_progress_tasks[event.task_id] = make_model(entries.TaskInProgress, work)
     board.own.add(("in_progress_tasks", event.task_id))
 
 
-def _ready(board: Board, event: DeveloperReadyForAudit) -> None:
+def _ready(board: Board, event: task_events.DeveloperReadyForAudit) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.pending_audit[event.task_id] = None
     board.change("in_progress_tasks", event.task_id, status="awaiting-audit")
 
 
-def _passed(board: Board, event: TaskComplete) -> None:
+def _passed(board: Board, event: task_events.TaskComplete) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.pending_audit.pop(event.task_id, None)
     board.in_progress_tasks.pop(event.task_id, None)
@@ -94,7 +59,7 @@ def _passed(board: Board, event: TaskComplete) -> None:
     board.complete(event.task_id)
 
 
-def _failed(board: Board, event: AuditorFail) -> None:
+def _failed(board: Board, event: task_events.AuditorFail) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.pending_audit.pop(event.task_id, None)
     board.failed_audits[event.task_id] = board.failed_audits.get(event.task_id, 0) + 1
@@ -105,7 +70,7 @@ def _failed(board: Board, event: AuditorFail) -> None:
         board.send("rework", work.developer_id, event.task_id, event.reason, event.at)
 
 
-def checkpoint(board: Board, event: DeveloperCheckpoint | AgentCheckpoint) -> None:
+def checkpoint(board: Board, event: task_events.DeveloperCheckpoint | AgentCheckpoint) -> None:
     agent_id, text = event.agent_id, event.checkpoint
     agent = board.active_agents.get(agent_id)
     if agent is None:
@@ -117,38 +82,40 @@ def checkpoint(board: Board, event: DeveloperCheckpoint | AgentCheckpoint) -> No
         board.change("in_progress_tasks", agent.task_id, last_checkpoint=text)
 
 
-def _plan_complete(board: Board, _event: PlanComplete) -> None:
+def _plan_complete(board: Board, _event: task_events.PlanComplete) -> None:
     board.plan_complete = True
 
 
-def _validated(board: Board, _event: ValidationComplete) -> None:
+def _validated(board: Board, _event: task_events.ValidationComplete) -> None:
     board.validation_complete = True
 
 
-def _audit_blocked(board: Board, event: AuditorBlocked) -> None:
+def _audit_blocked(board: Board, event: task_events.AuditorBlocked) -> None:
     board.active_agents.pop(event.agent_id, None)
     board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
 
 
-def _blocked(board: Board, event: InfrastructureBlocked) -> None:
+def _blocked(board: Board, event: task_events.InfrastructureBlocked) -> None:
     board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
     board.save_reason = "infrastructure_blocked"
 
 
-def _remediates(board: Board, event: RemediationDispatched) -> None:
+def _remediates(board: Board, event: task_events.RemediationDispatched) -> None:
     board.infrastructure_blocked, board.infrastructure_issue = True, event.issue
     board.active_remediation, board.health_audit_due = event.agent_id, False
     board.enlist(event, "remediation", None, event.issue)
 
 
-def _healthy(board: Board, _event: HealthAuditPass | InfrastructureRestored) -> None:
+def _healthy(
+    board: Board, _event: task_events.HealthAuditPass | task_events.InfrastructureRestored
+) -> None:
     _relieve(board)
     board.infrastructure_blocked = False
     board.active_remediation = board.infrastructure_issue = None
     board.remediation_attempt_count = board.infrastructure_setbacks = 0
 
 
-def _unhealthy(board: Board, event: HealthAuditFail) -> None:
+def _unhealthy(board: Board, event: task_events.HealthAuditFail) -> None:
     _relieve(board)
     board.remediation_attempt_count += 1
     board.infrastructure_issue = event.issue or board.infrastructure_issue
@@ -162,17 +129,17 @@ def _relieve(board: Board) -> None:
         del agents[agent_id]
 
 
-def _asks(board: Board, event: AgentSeeksGuidance) -> None:
+def _asks(board: Board, event: task_events.AgentSeeksGuidance) -> None:
     board.names_given += 1
     fields = {name: getattr(event, name) for name in ("question_id", "agent_id", "task_id")}
-    board.pending_divine_questions[event.question_id] = OpenQuestion.model_construct(
+    board.pending_divine_questions[event.question_id] = entries.OpenQuestion.model_construct(
         **fields, question=event.question, about=event.about, asked_at=event.at, response=None
     )
     if event.agent_id is not None:
         _waits(board, event.agent_id, waits=True)
 
 
-def _answered(board: Board, event: DivineResponseReceived) -> None:
+def _answered(board: Board, event: task_events.DivineResponseReceived) -> None:
     question = board.pending_divine_questions.get(event.question_id)
     if question is None:
         return
@@ -186,14 +153,14 @@ def _answered(board: Board, event: DivineResponseReceived) -> None:
         del board.pending_divine_questions[event.question_id]
 
 
-def is_awaited(question: OpenQuestion, active: Mapping[str, ActiveAgent]) -> bool:
+def is_awaited(question: entries.OpenQuestion, active: Mapping[str, entries.ActiveAgent]) -> bool:
     """Tell whether an agent needs the answer; an analyst has left, but is sent again with it."""
     return question.agent_id is not None and (
         question.about == "expansion" or question.agent_id in active
     )
 
 
-def _resumes(board: Board, event: AgentResumesWithGuidance) -> None:
+def _resumes(board: Board, event: task_events.AgentResumesWithGuidance) -> None:
     question = board.pending_divine_questions.pop(event.question_id, None)
     if question is None:
         return
@@ -217,30 +184,32 @@ def _waits(board: Board, agent_id: str, *, waits: bool) -> None:
         board.change("in_progress_tasks", agent.task_id, status=own)
 
 
-def _committed(board: Board, event: TaskCommitRecorded) -> None:
+def _committed(board: Board, event: upkeep_events.TaskCommitRecorded) -> None:
     fields = {name: getattr(event, name) for name in _COMMIT}
     board.task_commits.pop(event.task_id, None)
-    commit = TaskCommit.model_construct(**fields, completed_at=event.at)
+    commit = entries.TaskCommit.model_construct(**fields, completed_at=event.at)
     board.task_commits[event.task_id] = commit
 
 
-def _rollback_starts(board: Board, event: RollbackStarted) -> None:
+def _rollback_starts(board: Board, event: upkeep_events.RollbackStarted) -> None:
     fields = {name: getattr(event, name) for name in _ROLLBACK}
-    board.rollback_in_progress = Rollback.model_construct(**fields, started_at=event.at)
+    board.rollback_in_progress = entries.Rollback.model_construct(**fields, started_at=event.at)
 
 
-def _rollback_ends(board: Board, _event: RollbackFailed | RollbackBlocked) -> None:
+def _rollback_ends(
+    board: Board, _event: upkeep_events.RollbackFailed | upkeep_events.RollbackBlocked
+) -> None:
     board.rollback_in_progress = None
 
 
-def _rolled_back(board: Board, event: TaskRolledBack) -> None:
+def _rolled_back(board: Board, event: upkeep_events.TaskRolledBack) -> None:
     board.rollback_in_progress = None
     board.task_commits.pop(event.task_id, None)
     board.reopen(event.task_id)
     _abort_dependents(board, event)
 
 
-def _abort_dependents(board: Board, event: TaskRolledBack) -> None:
+def _abort_dependents(board: Board, event: upkeep_events.TaskRolledBack) -> None:
     gone = board.downstream(event.task_id) & board.in_progress_tasks.keys()
     for task_id in gone:
         del board.in_progress_tasks[task_id]
@@ -254,13 +223,13 @@ def _abort_dependents(board: Board, event: TaskRolledBack) -> None:
             board.send("abort", agent_id, agent.task_id, told, event.at)
 
 
-def _pattern(board: Board, event: FailurePatternRecorded) -> None:
+def _pattern(board: Board, event: upkeep_events.FailurePatternRecorded) -> None:
     pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
     once_more = add_occurrence(pattern, event.task_id, event.cause)
     board.failure_patterns[event.failure_type] = once_more
 
 
-def _prevention(board: Board, event: FailurePatternPreventionAdded) -> None:
+def _prevention(board: Board, event: upkeep_events.FailurePatternPreventionAdded) -> None:
     pattern = board.failure_patterns.get(event.failure_type, FailurePattern())
     news = {"suggested_prevention": event.prevention}
     board.failure_patterns[event.failure_type] = pattern.model_copy(update=news)
@@ -268,29 +237,29 @@ def _prevention(board: Board, event: FailurePatternPreventionAdded) -> None:
 
 CHANGES: Changes = dict(
     (
-        on(PlanLoaded, _load),
-        on(PlanComplete, _plan_complete),
-        on(ValidationComplete, _validated),
-        on(DeveloperDispatched, _take_up),
-        on(DeveloperCheckpoint, checkpoint),
-        on(DeveloperReadyForAudit, _ready),
-        on(TaskComplete, _passed),
-        on(AuditorFail, _failed),
-        on(AuditorBlocked, _audit_blocked),
-        on(InfrastructureBlocked, _blocked),
-        on(RemediationDispatched, _remediates),
-        on(HealthAuditPass, _healthy),
-        on(InfrastructureRestored, _healthy),
-        on(HealthAuditFail, _unhealthy),
-        on(AgentSeeksGuidance, _asks),
-        on(DivineResponseReceived, _answered),
-        on(AgentResumesWithGuidance, _resumes),
-        on(TaskCommitRecorded, _committed),
-        on(RollbackStarted, _rollback_starts),
-        on(RollbackFailed, _rollback_ends),
-        on(RollbackBlocked, _rollback_ends),
-        on(TaskRolledBack, _rolled_back),
-        on(FailurePatternRecorded, _pattern),
-        on(FailurePatternPreventionAdded, _prevention),
+        on(task_events.PlanLoaded, _load),
+        on(task_events.PlanComplete, _plan_complete),
+        on(task_events.ValidationComplete, _validated),
+        on(task_events.DeveloperDispatched, _take_up),
+        on(task_events.DeveloperCheckpoint, checkpoint),
+        on(task_events.DeveloperReadyForAudit, _ready),
+        on(task_events.TaskComplete, _passed),
+        on(task_events.AuditorFail, _failed),
+        on(task_events.AuditorBlocked, _audit_blocked),
+        on(task_events.InfrastructureBlocked, _blocked),
+        on(task_events.RemediationDispatched, _remediates),
+        on(task_events.HealthAuditPass, _healthy),
+        on(task_events.InfrastructureRestored, _healthy),
+        on(task_events.HealthAuditFail, _unhealthy),
+        on(task_events.AgentSeeksGuidance, _asks),
+        on(task_events.DivineResponseReceived, _answered),
+        on(task_events.AgentResumesWithGuidance, _resumes),
+        on(upkeep_events.TaskCommitRecorded, _committed),
+        on(upkeep_events.RollbackStarted, _rollback_starts),
+        on(upkeep_events.RollbackFailed, _rollback_ends),
+        on(upkeep_events.RollbackBlocked, _rollback_ends),
+        on(upkeep_events.TaskRolledBack, _rolled_back),
+        on(upkeep_events.FailurePatternRecorded, _pattern),
+        on(upkeep_events.FailurePatternPreventionAdded, _prevention),
     )
 )

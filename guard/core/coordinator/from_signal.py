@@ -1,24 +1,6 @@
 """Turn a signal in an agent's output into a request; an agent can speak only for itself and its own task."""
 
-from guard.core.coordinator.decide_agents import (
-    ask_question,
-    fail_health_audit,
-    pass_health_audit,
-    record_checkpoint,
-)
-from guard.core.coordinator.decide_support import (
-    ask_clarification,
-    complete_support,
-    decline_support,
-    expand_task,
-    is_run_of,
-)
-from guard.core.coordinator.decide_tasks import (
-    block_audit,
-    fail_audit,
-    pass_audit,
-    submit_for_audit,
-)
+from guard.core.coordinator import decide_agents, decide_support, decide_tasks
 from guard.core.coordinator.requests import SHOW, NotAllowed, Request
 from guard.core.coordinator.state import Coordinator
 from guard.core.log.events import BaseEvent
@@ -44,14 +26,14 @@ def asked_by(
             raise NotAllowed(
                 "no_question", "it asks nothing", "a line `Question: …` has the question"
             )
-        return ask_question(agent_id=agent_id, question=question)
+        return decide_agents.ask_question(agent_id=agent_id, question=question)
     if signal.kind == "checkpoint":
         text = " ".join(signal.text.split())[:_MOST_LINE]
-        return record_checkpoint(agent_id=agent_id, checkpoint=text)
+        return decide_agents.record_checkpoint(agent_id=agent_id, checkpoint=text)
     if signal.kind == "healthy":
-        return pass_health_audit(agent_id=agent_id)
+        return decide_agents.pass_health_audit(agent_id=agent_id)
     if signal.kind == "unhealthy":
-        return fail_health_audit(agent_id=agent_id, issue=signal.text or None)
+        return decide_agents.fail_health_audit(agent_id=agent_id, issue=signal.text or None)
     if signal.kind == "rollback_required":
         return None
     return _about_a_task(_task(state, agent_id, signal, known), agent_id, signal)
@@ -60,14 +42,16 @@ def asked_by(
 def _about_a_task(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     match signal.kind:
         case "ready_for_audit":
-            return submit_for_audit(task_id=task_id, agent_id=agent_id)
+            return decide_tasks.submit_for_audit(task_id=task_id, agent_id=agent_id)
         case "audit_pass":
-            return pass_audit(task_id=task_id, agent_id=agent_id, evidence_summary=signal.text)
+            return decide_tasks.pass_audit(
+                task_id=task_id, agent_id=agent_id, evidence_summary=signal.text
+            )
         case "audit_fail":
-            return fail_audit(task_id=task_id, agent_id=agent_id, reason=signal.text)
+            return decide_tasks.fail_audit(task_id=task_id, agent_id=agent_id, reason=signal.text)
         case "audit_blocked":
             issue = signal.text or "failures that were there before"
-            return block_audit(task_id=task_id, agent_id=agent_id, issue=issue)
+            return decide_tasks.block_audit(task_id=task_id, agent_id=agent_id, issue=issue)
         case _:
             return _expanded(task_id, agent_id, signal)
 
@@ -79,8 +63,10 @@ def _question(signal: AgentSignal) -> str:
 def _expanded(task_id: str, agent_id: str, signal: AgentSignal) -> Request:
     if signal.confidence is None or signal.confidence == "LOW":
         question = _question(signal) or "What is this task about?"
-        return ask_clarification(task_id=task_id, agent_id=agent_id, question=question)
-    return expand_task(
+        return decide_support.ask_clarification(
+            task_id=task_id, agent_id=agent_id, question=question
+        )
+    return decide_support.expand_task(
         task_id=task_id,
         agent_id=agent_id,
         confidence=signal.confidence,
@@ -110,13 +96,15 @@ def _support_ended(
     state: Coordinator, agent_id: str, signal: AgentSignal, known: BaseEvent | None
 ) -> Request:
     run_id = getattr(known, "run_id", "")
-    if not is_run_of(agent_id, run_id):
+    if not decide_support.is_run_of(agent_id, run_id):
         run_id = _run(state, agent_id)
     if signal.kind == "out_of_scope":
         suggested = signal.alternative[:_MOST_LINE] or None
-        return decline_support(run_id=run_id, suggested=suggested, guidance=signal.text)
+        return decide_support.decline_support(
+            run_id=run_id, suggested=suggested, guidance=signal.text
+        )
     sure = signal.confidence or "MEDIUM"
-    return complete_support(run_id=run_id, confidence=sure, result=signal.text)
+    return decide_support.complete_support(run_id=run_id, confidence=sure, result=signal.text)
 
 
 def _run(state: Coordinator, agent_id: str) -> str:

@@ -6,22 +6,8 @@ from typing import Any, Literal, get_args
 from pydantic import Field, JsonValue
 
 from guard.core.base.fields import Count, Id, Instant, Line, Percent, Text
-from guard.core.coordinator import fold_agents, fold_tasks
+from guard.core.coordinator import entries, fold_agents, fold_tasks
 from guard.core.coordinator.builder import Board
-from guard.core.coordinator.entries import (
-    ActiveAgent,
-    Delegation,
-    KnownSupport,
-    OpenQuestion,
-    Parcel,
-    Place,
-    Rollback,
-    Setback,
-    SupportRun,
-    SupportStats,
-    TaskCommit,
-    TaskInProgress,
-)
 from guard.core.coordinator.task_events import CoordinatorEvent
 from guard.core.failures.pattern import FailurePattern
 from guard.core.log.view import Fold, ViewDocument, ViewKind
@@ -43,7 +29,7 @@ class Coordinator(ViewDocument):
     total_tasks: Count
     completed_tasks: tuple[Id, ...]
     """Those that passed their audit, in the order in which they did."""
-    in_progress_tasks: tuple[TaskInProgress, ...]
+    in_progress_tasks: tuple[entries.TaskInProgress, ...]
     pending_audit: tuple[Id, ...]
     """Also in progress: the one kind of task that stands in two places."""
     blocked_tasks: dict[Id, tuple[Id, ...]]
@@ -60,11 +46,11 @@ class Coordinator(ViewDocument):
     session_utilisation: Percent | None
     session_remaining: Percent | None
     session_resets_at: Instant | None
-    pending_divine_questions: tuple[OpenQuestion, ...]
-    supporting_agents: tuple[KnownSupport, ...]
-    active_supporting_agents: dict[Id, SupportRun]
-    pending_delegation_requests: tuple[Delegation, ...]
-    supporting_agent_stats: dict[Id, SupportStats]
+    pending_divine_questions: tuple[entries.OpenQuestion, ...]
+    supporting_agents: tuple[entries.KnownSupport, ...]
+    active_supporting_agents: dict[Id, entries.SupportRun]
+    pending_delegation_requests: tuple[entries.Delegation, ...]
+    supporting_agent_stats: dict[Id, entries.SupportStats]
     active_developers: dict[Id, Id]
     active_auditors: dict[Id, Id]
     active_actor_count: Count
@@ -75,17 +61,17 @@ class Coordinator(ViewDocument):
     """The analyst of each task, or what it waits for: `needs-expansion`, `awaiting-clarification`."""
     active_business_analysts: dict[Id, Id]
     expanded_tasks: dict[Id, dict[str, JsonValue]]
-    task_commits: dict[Id, TaskCommit]
+    task_commits: dict[Id, entries.TaskCommit]
     failure_patterns: dict[Id, FailurePattern]
-    active_agents: dict[Id, ActiveAgent]
-    rollback_in_progress: Rollback | None
-    setbacks: dict[Id, Setback]
+    active_agents: dict[Id, entries.ActiveAgent]
+    rollback_in_progress: entries.Rollback | None
+    setbacks: dict[Id, entries.Setback]
     """Tasks whose agents timed out or crashed."""
     infrastructure_setbacks: Count
     """The same for agents that work on the infrastructure."""
     health_audit_due: bool
     """Whether a remediation is done and its result has not been audited yet."""
-    outbox: tuple[Parcel, ...]
+    outbox: tuple[entries.Parcel, ...]
     outbox_count: Count
     """How much ever stood there."""
     names_given: Count
@@ -97,20 +83,20 @@ class Coordinator(ViewDocument):
     def task(self, task_id: str) -> PlanTask | None:
         return next((one for one in self.tasks if one.id == task_id), None)
 
-    def work(self, task_id: str) -> TaskInProgress | None:
+    def work(self, task_id: str) -> entries.TaskInProgress | None:
         return next((one for one in self.in_progress_tasks if one.task_id == task_id), None)
 
-    def places(self) -> dict[str, Place]:
-        places: dict[str, Place] = {task.id: "available" for task in self.tasks}
+    def places(self) -> dict[str, entries.Place]:
+        places: dict[str, entries.Place] = {task.id: "available" for task in self.tasks}
         places |= {one: "completed" for one in self.completed_tasks if one in places}
         places |= dict.fromkeys(self.blocked_tasks, "blocked")
         places |= dict.fromkeys(self.pending_expansions, "pending_expansion")
         return places | {one.task_id: "in_progress" for one in self.in_progress_tasks}
 
-    def place(self, task_id: str) -> Place | None:
+    def place(self, task_id: str) -> entries.Place | None:
         return self.places().get(task_id)
 
-    def question(self, question_id: str) -> OpenQuestion | None:
+    def question(self, question_id: str) -> entries.OpenQuestion | None:
         questions = self.pending_divine_questions
         return next((one for one in questions if one.question_id == question_id), None)
 

@@ -4,11 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Literal
 
-from guard.core.coordinator.agent_events import (
-    AgentTimeout,
-    AgentTimeoutExtended,
-    SupportingAgentFailed,
-)
+from guard.core.coordinator import agent_events
 from guard.core.coordinator.decide import decide
 from guard.core.coordinator.decide_agents import (
     health_auditor_draft,
@@ -72,8 +68,8 @@ def is_of_a_tick(event: BaseEvent) -> bool:
     """Tell whether this event may be the first of a tick."""
     if isinstance(event, Dispatched):
         return event.to_start
-    return isinstance(event, AgentTimeout | AgentTimeoutExtended) or (
-        isinstance(event, SupportingAgentFailed) and event.timed_out
+    return isinstance(event, agent_events.AgentTimeout | agent_events.AgentTimeoutExtended) or (
+        isinstance(event, agent_events.SupportingAgentFailed) and event.timed_out
     )
 
 
@@ -87,7 +83,9 @@ def _times_up(
         because = _reason_to_wait(agent_id, agent, is_at_work)
         if because is not None:
             more = terms.timeout(terms.limits.agent_timeout / 2)
-            extended = partial(AgentTimeoutExtended, agent_id=agent_id, because=because, **more)
+            extended = partial(
+                agent_events.AgentTimeoutExtended, agent_id=agent_id, because=because, **more
+            )
             events = terms.after(made).events([extended])
         else:
             events = _decided(state, time_out_agent(agent_id=agent_id), terms.after(made))

@@ -10,16 +10,8 @@ from datetime import datetime
 from typing import TypedDict, assert_never
 
 from guard.core.base.moment import Moment, Reading
+from guard.core.team import events
 from guard.core.team.change import Alive, Change, Joined, LeftBecause, MemberLeft, Running
-from guard.core.team.events import (
-    CompletionHeld,
-    CompletionReleased,
-    TeamCleared,
-    TeamEvent,
-    TeamMemberAlive,
-    TeamMemberJoined,
-    TeamMemberLeft,
-)
 from guard.core.team.state import Member, Roll, Scope, TeamState, may_live
 
 _MOST_NAME = 512
@@ -117,7 +109,7 @@ class _TeamStamp(TypedDict):
 
 def decide(
     state: TeamState | None, changes: Iterable[Change], terms: TeamTerms
-) -> tuple[TeamEvent, ...]:
+) -> tuple[events.TeamEvent, ...]:
     """Return the events for these changes, in order; a change without effect, such as a late report, makes none."""
     ledger = _Ledger(Roll.of(state), terms)
     ledger.expire()
@@ -126,17 +118,19 @@ def decide(
     return tuple(ledger.events)
 
 
-def clear_events(state: TeamState | None, detail: str, terms: TeamTerms) -> tuple[TeamEvent, ...]:
+def clear_events(
+    state: TeamState | None, detail: str, terms: TeamTerms
+) -> tuple[events.TeamEvent, ...]:
     """Return the event after which no member counts, or none if there is nothing to clear."""
     if state is None or (state.active_team_name is None and not state.active_teammate_count):
         return ()
-    return (TeamCleared(**_stamp(terms), detail=detail),)
+    return (events.TeamCleared(**_stamp(terms), detail=detail),)
 
 
 def completion_event(
     state: TeamState | None, *, held: bool, reason: str, terms: TeamTerms
-) -> CompletionHeld | CompletionReleased:
-    made = CompletionHeld if held else CompletionReleased
+) -> events.CompletionHeld | events.CompletionReleased:
+    made = events.CompletionHeld if held else events.CompletionReleased
     name = state.active_team_name if state is not None else None
     count = state.active_teammate_count if state is not None else 0
     return made(**_stamp(terms), name=name, count=count, reason=reason)
@@ -146,7 +140,7 @@ class _Ledger:
     """Makes events, each decided on the team as the previous events left it."""
 
     def __init__(self, roll: Roll, terms: TeamTerms) -> None:
-        self.events: list[TeamEvent] = []
+        self.events: list[events.TeamEvent] = []
         self._roll = roll
         self._terms = terms
 
@@ -173,7 +167,7 @@ class _Ledger:
 
     def _join(self, change: Joined) -> None:
         self._append(
-            TeamMemberJoined(
+            events.TeamMemberJoined(
                 **self._next_stamp(),
                 team=change.team or default_team_name(self._terms.scope),
                 member=change.member,
@@ -191,7 +185,7 @@ class _Ledger:
             return
         if change.incarnation in (None, member.incarnation):
             self._append(
-                TeamMemberAlive(
+                events.TeamMemberAlive(
                     **self._next_stamp(),
                     member=member.member,
                     incarnation=member.incarnation,
@@ -215,7 +209,7 @@ class _Ledger:
 
     def _leave(self, member: Member, because: LeftBecause, detail: str) -> None:
         self._append(
-            TeamMemberLeft(
+            events.TeamMemberLeft(
                 **self._next_stamp(),
                 member=member.member,
                 incarnation=member.incarnation,
@@ -227,7 +221,7 @@ class _Ledger:
     def _next_stamp(self) -> _TeamStamp:
         return _stamp(self._terms, len(self.events) + 1)
 
-    def _append(self, event: TeamEvent) -> None:
+    def _append(self, event: events.TeamEvent) -> None:
         self._roll.apply(event)
         self.events.append(event)
 

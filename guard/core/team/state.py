@@ -13,15 +13,8 @@ from guard.core.base.moment import Reading
 from guard.core.iteration.events import Seconds
 from guard.core.log.events import IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.team import events
 from guard.core.team.change import Kind, LeftBecause, Teller
-from guard.core.team.events import (
-    MemberName,
-    TeamCleared,
-    TeamEvent,
-    TeamMemberAlive,
-    TeamMemberJoined,
-    TeamMemberLeft,
-)
 
 MOST_LEFT = 100
 
@@ -53,7 +46,7 @@ def team_key(worktree: str, session: str | None) -> str:
 class Member(Frozen):
     """A helper in its newest incarnation."""
 
-    member: MemberName
+    member: events.MemberName
     incarnation: Incarnation
     kind: Kind
     description: Line
@@ -130,17 +123,17 @@ class Roll:
         known = self.newest(member)
         return (known.incarnation if known else self.forgotten) + 1
 
-    def apply(self, event: TeamEvent) -> None:
+    def apply(self, event: events.TeamEvent) -> None:
         match event:
-            case TeamMemberJoined():
+            case events.TeamMemberJoined():
                 self._join(_begun(event))
-            case TeamMemberAlive():
+            case events.TeamMemberAlive():
                 self._alive(event)
-            case TeamMemberLeft():
+            case events.TeamMemberLeft():
                 member = self.counting.get(event.member)
                 if member is not None and member.incarnation == event.incarnation:
                     self._leave(member.gone(event.at, event.because, event.detail))
-            case TeamCleared():
+            case events.TeamCleared():
                 self._clear(event)
             case _:
                 assert_never(event)
@@ -151,7 +144,7 @@ class Roll:
         self.left.pop(member.member, None)
         self.counting[member.member] = member
 
-    def _alive(self, event: TeamMemberAlive) -> None:
+    def _alive(self, event: events.TeamMemberAlive) -> None:
         member = self.newest(event.member)
         if member is None or member.incarnation != event.incarnation or not may_live(member):
             return
@@ -162,7 +155,7 @@ class Roll:
         news.update(left_at=None, left_because=None, left_detail="")
         self._join(member.model_copy(update=news))
 
-    def _clear(self, event: TeamCleared) -> None:
+    def _clear(self, event: events.TeamCleared) -> None:
         # No member comes back after a clear, not even one that was presumed gone.
         for member in list(self.counting.values()):
             self._leave(member.gone(event.at, "cleared", event.detail))
@@ -204,7 +197,7 @@ class TeamFold(Fold[TeamState]):
         self._roll = Roll.of(document)
         self._whose = {"worktree": document.worktree, "session": document.session}
 
-    def apply(self, event: TeamEvent) -> None:
+    def apply(self, event: events.TeamEvent) -> None:
         self._whose = {"worktree": event.worktree, "session": event.session}
         self._roll.apply(event)
 
@@ -212,7 +205,7 @@ class TeamFold(Fold[TeamState]):
         return {**self._whose, **self._roll.contents()}
 
 
-def _begun(event: TeamMemberJoined) -> Member:
+def _begun(event: events.TeamMemberJoined) -> Member:
     now = _reading(event)
     return Member(
         member=event.member,
@@ -234,14 +227,14 @@ def _begun(event: TeamMemberJoined) -> Member:
     )
 
 
-def _reading(event: TeamMemberJoined | TeamMemberAlive) -> Reading:
+def _reading(event: events.TeamMemberJoined | events.TeamMemberAlive) -> Reading:
     return Reading(at=event.at, boot_seconds=event.boot_seconds, boot_id=event.boot_id)
 
 
 TEAM: ViewKind[TeamState, TeamFold] = ViewKind(
     document=TeamState,
     fold=TeamFold,
-    events=get_args(TeamEvent),
+    events=get_args(events.TeamEvent),
     key=lambda event: team_key(event.worktree, event.session),
     folder="teams.d/",
     file="/team.json",
