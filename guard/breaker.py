@@ -9,21 +9,16 @@ from pydantic import ValidationError
 
 from guard.context.ids import new_id
 from guard.context.invocation import Invocation
-from guard.core import breaker as core
 from guard.core.base.fields import first_problem
+from guard.core.base.moment import Stamp
 from guard.core.base.text import shorten, utf8_text
-from guard.core.breaker import (
-    BREAKER,
-    Breaker,
-    BreakerFold,
-    BreakerPermission,
-    BreakerPolicy,
-    Moment,
-    Stamp,
-    permission,
-)
-from guard.core.breaker.events import BreakerEvent
+from guard.core.breaker import allow as core_allow
+from guard.core.breaker import record as core_record
+from guard.core.breaker.allow import BreakerPermission
+from guard.core.breaker.events import BreakerEvent, BreakerRecorded
 from guard.core.breaker.report import BreakerReport
+from guard.core.breaker.settings import BreakerSettings
+from guard.core.breaker.state import BREAKER, Breaker, BreakerCase, BreakerFold
 from guard.core.iteration.events import Process, Status
 from guard.errors import RepositoryProblem, WrongUsage
 from guard.git.locate import Repository
@@ -42,17 +37,21 @@ class BreakerKey:
 
     worktree: str
     repository: Repository
-    policy: BreakerPolicy
+    settings: BreakerSettings
     clock: Clock
     environ: Mapping[str, str]
 
     @classmethod
     def of(cls, guard: Invocation) -> "BreakerKey":
-        policy = guard.users_config.settings.breaker
-        return cls(guard.worktree_key, guard.repository, policy, guard.clock, guard.environ)
+        settings = guard.users_config.settings.breaker
+        return cls(guard.worktree_key, guard.repository, settings, guard.clock, guard.environ)
 
-    def moment(self) -> Moment:
-        return self.clock.moment()
+    def case(
+        self, change: Change, run: str | None = None, number: int | None = None
+    ) -> BreakerCase:
+        """Return what a decision about the breaker needs, within a change that is under way."""
+        state, stamp = _current(change, self), Stamp(new_id(), run, number)
+        return BreakerCase(state, self.settings, self.clock.moment(), stamp)
 
     def head(self) -> str | None:
         # The breaker can do without the commit that is checked out, where git cannot tell it.
@@ -121,10 +120,10 @@ def permission_now(place: BreakerKey, state: Breaker, heir: bool = False) -> Bre
     holder = state.trial.holder if state.trial else None
     living = holder is not None and alive.is_alive(holder.pid, holder.start)
     handed = heir and living and holder is not None and holder.pid in alive.ancestors(os.getpid())
-    return permission(
+    return core_allow.permission(
         state,
-        place.policy,
-        place.moment(),
+        place.settings,
+        place.clock.moment(),
         head=seen,
         holder_alive=living,
         handed_over=handed,
@@ -147,15 +146,13 @@ def allow(
     if found.reason == "closed":
         return found
     with store.change() as change:
-        state = _current(change, place)
-        if state.seq != before.seq:
-            found = permission_now(place, state, heir)
-        moment, stamp = place.moment(), Stamp(new_id())
+        case = place.case(change)
+        if case.state.seq != before.seq:
+            found = permission_now(place, case.state, heir)
         if found.trial:
-            why = found.reason
-            change.append(core.claim(state, place.policy, why, holder, moment, stamp))
-        elif core.is_clock_set_back(state, moment):
-            change.append(core.restart(state, moment=moment, stamp=stamp))
+            change.append(core_allow.claim(case, found.reason, holder))
+        elif core_allow.is_clock_set_back(case.state, case.moment):
+            change.append(core_allow.restart(case))
         return found
 
 
@@ -167,19 +164,18 @@ def find_process(pid: int) -> Process | None:
 
 def decide_outcome(change: Change, place: BreakerKey, outcome: Outcome) -> tuple[BreakerEvent, ...]:
     status, reason = outcome.status, outcome.reason
+    case = place.case(change, outcome.run, outcome.iteration)
     with _usable():
-        return core.after_iteration(
-            _current(change, place),
-            place.policy,
+        recorded = BreakerRecorded(
+            **case.event_fields(),
             status=status,
             reason=utf8_text(reason),
             fingerprint=_in_one_line(outcome.fingerprint),
             denied=outcome.denied or (status == "blocked" and reason == "denied"),
             rescued=outcome.rescued or (status == "complete" and reason == "rescued"),
-            moment=place.moment(),
-            stamp=Stamp(new_id(), outcome.run, outcome.iteration),
             head=outcome.head,
         )
+        return core_record.after_iteration(case, recorded)
 
 
 def record(change: Change, place: BreakerKey, outcome: Outcome) -> Breaker:
@@ -190,39 +186,24 @@ def record(change: Change, place: BreakerKey, outcome: Outcome) -> Breaker:
 
 def trip(guard: Invocation, reason: str) -> Breaker:
     place = BreakerKey.of(guard)
-    seen, stamp = place.head(), Stamp(new_id())
+    seen = place.head()
     with guard.writable_store.change() as change, _usable():
-        state, moment = _current(change, place), place.moment()
-        change.append(
-            core.trip(state, place.policy, reason=reason, moment=moment, stamp=stamp, head=seen)
-        )
+        change.append(core_record.trip(place.case(change), reason, seen))
         return _current(change, place)
 
 
 def reset(guard: Invocation, reason: str) -> Breaker:
     place = BreakerKey.of(guard)
     with guard.writable_store.change() as change, _usable():
-        state, stamp = _current(change, place), Stamp(new_id())
-        change.append(core.reset(state, reason=reason, moment=place.moment(), stamp=stamp))
+        change.append(core_record.reset(place.case(change), reason))
         return _current(change, place)
 
 
 def report(state: Breaker, found: BreakerPermission) -> BreakerReport:
     past = state.retry_at if state.state == "open" else None
-    return BreakerReport(
-        worktree=state.worktree,
-        state=state.state,
-        allowed=found.allowed,
-        permission=found.reason,
-        **state.counts._asdict(),
-        reason=state.reason,
-        opened_at=state.opened_at,
-        retry_at=found.retry_at or past,
-        cooldown_seconds=state.cooldown_seconds,
-        openings=state.openings,
-        trial=state.trial,
-        history=state.history,
-    )
+    shared = Breaker.model_fields.keys() & BreakerReport.model_fields.keys() - {"schema_"}
+    fields = {name: getattr(state, name) for name in shared} | {"retry_at": found.retry_at or past}
+    return BreakerReport(allowed=found.allowed, permission=found.reason, **fields)
 
 
 def _in_one_line(fingerprint: str) -> str:

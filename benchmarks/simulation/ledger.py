@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from benchmarks.simulation.sessions import Session
-from guard.core.breaker import BreakerPolicy
+from guard.core.breaker.settings import BreakerSettings
 
 
 def is_backed(session: Session) -> bool:
@@ -42,7 +42,7 @@ class Ledger:
         self.denied += truth.denied
         self.errors[truth.error] += bool(truth.error)
 
-    def justifies(self, policy: BreakerPolicy, *, trial: bool = False) -> bool:
+    def justifies(self, policy: BreakerSettings, *, trial: bool = False) -> bool:
         """Whether to stop is right; after a trial, one more of what speaks against the run is enough."""
         if trial:
             return bool(self.stalls or self.denied or self.rescued or any(self.errors.values()))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.simulation.ledger import Ledger, is_backed
 from benchmarks.simulation.sessions import Session
-from guard.core.breaker import BreakerPolicy
+from guard.core.breaker.settings import BreakerSettings
 
 LIMIT = 3
 
@@ -35,7 +35,7 @@ class PlainCounting:
         self._streak = 0 if complete else self._streak + 1
         self._ledger.add(session)
         aborts = self._streak >= LIMIT
-        is_right = self._ledger.justifies(BreakerPolicy()) and not world.helper_is_active()
+        is_right = self._ledger.justifies(BreakerSettings()) and not world.helper_is_active()
         return PlainlyJudged(
             is_complete=complete,
             is_false_complete=complete and not is_backed(session),

@@ -11,18 +11,12 @@ from benchmarks.simulation.kinds import SUPERVISED, UNSUPERVISED
 from benchmarks.simulation.ledger import Ledger, is_backed
 from benchmarks.simulation.plain import PlainCounting, PlainlyJudged
 from benchmarks.simulation.sessions import Making, Session, Truth
-from guard.core.breaker import (
-    Breaker,
-    BreakerFold,
-    BreakerPermission,
-    BreakerPolicy,
-    Moment,
-    Stamp,
-    after_iteration,
-    claim,
-    permission,
-)
-from guard.core.breaker.events import BreakerEvent
+from guard.core.base.moment import Moment, Stamp
+from guard.core.breaker.allow import BreakerPermission, claim, permission
+from guard.core.breaker.events import BreakerEvent, BreakerRecorded
+from guard.core.breaker.record import after_iteration
+from guard.core.breaker.settings import BreakerSettings
+from guard.core.breaker.state import Breaker, BreakerCase, BreakerFold
 from guard.core.check.evidence import Policy
 from guard.core.check.report import CheckReport, CheckResult
 from guard.core.log.record import Position
@@ -75,7 +69,7 @@ class Run:
         self._random = Random(seed)
         self._supervised = self._random.random() < _SUPERVISED
         self._kinds = SUPERVISED if self._supervised else UNSUPERVISED
-        self._policy = BreakerPolicy()
+        self._policy = BreakerSettings()
         self._breaker = BreakerFold("w-1")
         self._ledger = Ledger()
         self._plain = PlainCounting()
@@ -105,10 +99,7 @@ class Run:
             self._now = found.retry_at or self._now
             found = self._permission()
         if found.trial:
-            stamp = Stamp("trial")
-            self._tell(
-                claim(self._state(), self._policy, found.reason, None, self._moment(), stamp)
-            )
+            self._tell(claim(self._case("trial"), found.reason, None))
         return found.allowed
 
     def _judge(self, kind: str) -> Judged:
@@ -155,20 +146,18 @@ class Run:
         verdict, output = checked.verdict, session.output
         if not self._supervised or (verdict.status, verdict.reason) in _GOES_ON:
             return None, False
-        before = self._state()
-        self._tell(
-            *after_iteration(
-                before,
-                self._policy,
-                status=verdict.status,
-                reason=verdict.reason,
-                fingerprint=(output.fingerprint if output else None) or verdict.reason,
-                denied=output is not None and output.outcome == "denied",
-                rescued=bool(checked.rescue and checked.rescue.commits),
-                moment=self._moment(),
-                stamp=Stamp("end"),
-            )
+        case = self._case("end")
+        before = case.state
+        recorded = BreakerRecorded(
+            **case.event_fields(),
+            status=verdict.status,
+            reason=verdict.reason,
+            fingerprint=(output.fingerprint if output else None) or verdict.reason,
+            denied=output is not None and output.outcome == "denied",
+            rescued=bool(checked.rescue and checked.rescue.commits),
+            head=None,
         )
+        self._tell(*after_iteration(case, recorded))
         after = self._state()
         if after.openings == before.openings or after.state != "open":
             return None, False
@@ -192,6 +181,9 @@ class Run:
             self._breaker.apply(event)
             seq = self._breaker.reached.seq + 1
             self._breaker.reached = Position(1, seq, seq, "")
+
+    def _case(self, event_id: str) -> BreakerCase:
+        return BreakerCase(self._state(), self._policy, self._moment(), Stamp(event_id))
 
     def _state(self) -> Breaker:
         return self._breaker.document()

@@ -16,7 +16,7 @@ import pytest
 from guard import breaker
 from guard.breaker import BreakerKey, Outcome
 from guard.context.invocation import Invocation
-from guard.core.breaker import BreakerPolicy
+from guard.core.breaker.settings import BreakerSettings
 from guard.core.iteration.events import IterationEnded
 from guard.git.locate import Repository
 from guard.schemas.validate import validator
@@ -475,7 +475,7 @@ def test_a_clock_that_jumped_back_keeps_it_open_for_one_cooldown_more() -> None:
 
 def _place(repository: Path, store: FileStore) -> BreakerKey:
     found = Repository(repository, repository / ".git", repository / ".git")
-    return BreakerKey("w1", found, BreakerPolicy(), Clock(NOON), os.environ)
+    return BreakerKey("w1", found, BreakerSettings(), Clock(NOON), os.environ)
 
 
 def test_an_end_and_what_it_means_are_one_change(repository: Path, store: FileStore) -> None:
@@ -501,7 +501,7 @@ def test_a_real_clock_decides_by_the_boot_clock(repository: Path, store: FileSto
     guard = Invocation(repo=repository, workspace_option=str(store.path), clock=Clock())
     place = BreakerKey.of(guard)
     state = breaker.trip(guard, "test")
-    moment = place.moment()
+    moment = place.clock.moment()
     assert state.cooling_since
     assert state.cooling_since.boot_id == moment.boot_id
     assert 0 <= moment.boot_seconds - state.cooling_since.boot_seconds < 60

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypedDict
 
 from guard.core.base.fields import BootSeconds, Frozen, Instant, Line
 
@@ -34,16 +33,6 @@ class Stamp:
 
     def next(self) -> "Stamp":
         return replace(self, id=f"{self.id}-2")
-
-
-class ClockFields(TypedDict):
-    boot_seconds: float
-    boot_id: str | None
-
-
-def clock_fields(moment: Moment) -> ClockFields:
-    """Return the fields of an event that begins something with an end by the boot clock."""
-    return {"boot_seconds": moment.boot_seconds, "boot_id": moment.boot_id}
 
 
 def elapsed_seconds(since: Reading, moment: Moment) -> float | None:

@@ -8,36 +8,3 @@ cooldown; any other says nothing for or against, and is handed back to be claime
 Durations are taken by the boot clock within one boot, and by wall time across boots. A moment that lies in the future was
 recorded before the clock was set back: nothing has elapsed then, so the breaker stays open, for one more cooldown at most.
 """
-
-from guard.core.base.moment import Moment, Stamp
-from guard.core.breaker.allow import (
-    BreakerPermission,
-    claim,
-    is_clock_set_back,
-    permission,
-    restart,
-)
-from guard.core.breaker.record import CAUSES, after_iteration, reset, trip
-from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
-from guard.core.breaker.state import BREAKER, Breaker, BreakerFold, BreakerState, Happening, Trial
-
-__all__ = [
-    "BREAKER",
-    "CAUSES",
-    "Breaker",
-    "BreakerFold",
-    "BreakerPermission",
-    "BreakerPolicy",
-    "BreakerState",
-    "Happening",
-    "Moment",
-    "Stamp",
-    "Trial",
-    "after_iteration",
-    "claim",
-    "is_clock_set_back",
-    "permission",
-    "reset",
-    "restart",
-    "trip",
-]

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from guard.core.base.moment import Moment, Stamp, clock_fields, elapsed_seconds
+from guard.core.base.moment import Moment, elapsed_seconds
 from guard.core.breaker.events import CooldownRestarted, TrialClaimed
-from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
-from guard.core.breaker.state import Breaker, Trial, add_seconds, event_fields
+from guard.core.breaker.settings import BreakerSettings
+from guard.core.breaker.state import Breaker, BreakerCase, Trial, add_seconds
 from guard.core.iteration.events import Process
 
 
@@ -22,7 +22,7 @@ class BreakerPermission:
 
 def permission(
     state: Breaker,
-    policy: BreakerPolicy,
+    settings: BreakerSettings,
     moment: Moment,
     *,
     head: str | None,
@@ -42,7 +42,7 @@ def permission(
     if head is not None and state.head is not None and head != state.head:
         return BreakerPermission(True, True, "commit_outside")
     cooled = elapsed_seconds(state.cooling_since, moment) if state.cooling_since else None
-    left = min(state.cooldown_seconds, policy.cooldown_max_seconds) - (cooled or 0)
+    left = min(state.cooldown_seconds, settings.cooldown_max_seconds) - (cooled or 0)
     if left <= 0:
         return BreakerPermission(True, True, "cooldown_over")
     return BreakerPermission(False, False, "cooling_down", add_seconds(moment.now, left))
@@ -60,20 +60,12 @@ def _next_trial(trial: Trial | None, moment: Moment, holder_alive: bool) -> Brea
     return BreakerPermission(False, False, "trial_taken", add_seconds(moment.now, left))
 
 
-def claim(
-    state: Breaker,
-    policy: BreakerPolicy,
-    reason: str,
-    holder: Process | None,
-    moment: Moment,
-    stamp: Stamp,
-) -> TrialClaimed:
+def claim(case: BreakerCase, reason: str, holder: Process | None) -> TrialClaimed:
     return TrialClaimed(
-        **event_fields(state, moment, stamp),
-        **clock_fields(moment),
+        **case.timed_event_fields(),
         reason=reason,
         holder=holder,
-        lease_seconds=policy.trial_lease_seconds,
+        lease_seconds=case.settings.trial_lease_seconds,
     )
 
 
@@ -83,8 +75,5 @@ def is_clock_set_back(state: Breaker, moment: Moment) -> bool:
     return state.state == "open" and since is not None and elapsed_seconds(since, moment) is None
 
 
-def restart(state: Breaker, *, moment: Moment, stamp: Stamp) -> CooldownRestarted:
-    return CooldownRestarted(
-        **event_fields(state, moment, stamp),
-        **clock_fields(moment),
-    )
+def restart(case: BreakerCase) -> CooldownRestarted:
+    return CooldownRestarted(**case.timed_event_fields())

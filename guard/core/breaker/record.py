@@ -1,6 +1,7 @@
 """Decide what the end of an iteration, or the user, does to the breaker."""
 
-from guard.core.base.moment import Moment, Stamp, clock_fields
+from dataclasses import replace
+
 from guard.core.breaker.events import (
     BreakerClosed,
     BreakerEvent,
@@ -8,49 +9,26 @@ from guard.core.breaker.events import (
     BreakerRecorded,
     TrialReturned,
 )
-from guard.core.breaker.settings import BreakerSettings as BreakerPolicy
-from guard.core.breaker.state import Breaker, BreakerCounts, event_fields, has_brought_work, tally
-from guard.core.iteration.events import Status
+from guard.core.breaker.settings import BreakerSettings
+from guard.core.breaker.state import Breaker, BreakerCase, BreakerCounts, has_brought_work, tally
 
 CAUSES = ("no_commits", "same_error", "denied", "always_rescued")
 """Why iterations open it; a person who trips it gives another word."""
 
 
-def after_iteration(
-    state: Breaker,
-    policy: BreakerPolicy,
-    *,
-    status: Status,
-    reason: str,
-    fingerprint: str,
-    denied: bool,
-    rescued: bool,
-    moment: Moment,
-    stamp: Stamp,
-    head: str | None = None,
-) -> tuple[BreakerEvent, ...]:
-    recorded = BreakerRecorded(
-        **event_fields(state, moment, stamp),
-        status=status,
-        reason=reason,
-        fingerprint=fingerprint,
-        denied=denied,
-        rescued=rescued,
-        head=head,
-    )
+def after_iteration(case: BreakerCase, recorded: BreakerRecorded) -> tuple[BreakerEvent, ...]:
+    """Return the recorded end of an iteration, and the event that it leads to, if any."""
+    state = case.state
     if state.state == "open":
         return (recorded,)
     is_trial = state.state == "half_open"
     risen = _counts_risen(state.counts, tally(state.counts, recorded))
-    cause = _limit_reached(risen, policy) or (_failed_again(state, risen) if is_trial else None)
+    cause = _limit_reached(risen, case.settings)
+    cause = cause or (_failed_again(state, risen) if is_trial else None)
+    later = replace(case, stamp=case.stamp.next())
     if cause is not None:
-        cooldown = state.cooldown_seconds * 2
-        return (recorded, _open(state, policy, cause, cooldown, moment, stamp.next(), head))
-    return (
-        (recorded, _settle_trial(state, recorded, moment, stamp.next()))
-        if is_trial
-        else (recorded,)
-    )
+        return (recorded, _open(later, cause, state.cooldown_seconds * 2, recorded.head))
+    return (recorded, _settle_trial(later, recorded)) if is_trial else (recorded,)
 
 
 def _counts_risen(before: BreakerCounts, after: BreakerCounts) -> dict[str, int]:
@@ -64,13 +42,13 @@ def _counts_risen(before: BreakerCounts, after: BreakerCounts) -> dict[str, int]
     return {cause: new for cause, (old, new) in counts.items() if new > old}
 
 
-def _limit_reached(risen: dict[str, int], policy: BreakerPolicy) -> str | None:
+def _limit_reached(risen: dict[str, int], settings: BreakerSettings) -> str | None:
     # The first reason whose count is at its limit; a limit of 0 is never reached.
     limits = {
-        "no_commits": policy.stall_limit,
-        "same_error": policy.same_error_limit,
-        "denied": policy.denied_limit,
-        "always_rescued": policy.rescue_limit,
+        "no_commits": settings.stall_limit,
+        "same_error": settings.same_error_limit,
+        "denied": settings.denied_limit,
+        "always_rescued": settings.rescue_limit,
     }
     return next((cause for cause, count in risen.items() if 0 < limits[cause] <= count), None)
 
@@ -83,51 +61,26 @@ def _failed_again(state: Breaker, risen: dict[str, int]) -> str | None:
     return state.reason if again else None
 
 
-def _settle_trial(
-    state: Breaker, recorded: BreakerRecorded, moment: Moment, stamp: Stamp
-) -> BreakerEvent:
+def _settle_trial(case: BreakerCase, recorded: BreakerRecorded) -> BreakerEvent:
     if has_brought_work(recorded):
-        return reset(state, reason=recorded.reason or "complete", moment=moment, stamp=stamp)
-    return TrialReturned(
-        **event_fields(state, moment, stamp),
-        reason=recorded.status,
-    )
+        return reset(case, recorded.reason or "complete")
+    return TrialReturned(**case.event_fields(), reason=recorded.status)
 
 
-def _open(
-    state: Breaker,
-    policy: BreakerPolicy,
-    reason: str,
-    cooldown: float,
-    moment: Moment,
-    stamp: Stamp,
-    head: str | None,
-) -> BreakerOpened:
-    cooldown = min(max(cooldown, policy.cooldown_seconds), policy.cooldown_max_seconds)
+def _open(case: BreakerCase, reason: str, cooldown: float, head: str | None) -> BreakerOpened:
+    limits = case.settings
     return BreakerOpened(
-        **event_fields(state, moment, stamp),
-        **clock_fields(moment),
+        **case.timed_event_fields(),
         reason=reason,
-        cooldown_seconds=cooldown,
+        cooldown_seconds=min(max(cooldown, limits.cooldown_seconds), limits.cooldown_max_seconds),
         head=head,
     )
 
 
-def trip(
-    state: Breaker,
-    policy: BreakerPolicy,
-    *,
-    reason: str,
-    moment: Moment,
-    stamp: Stamp,
-    head: str | None = None,
-) -> BreakerOpened:
+def trip(case: BreakerCase, reason: str, head: str | None = None) -> BreakerOpened:
     """Open the breaker by hand; one that is open already begins its cooldown again."""
-    return _open(state, policy, reason, state.cooldown_seconds, moment, stamp, head)
+    return _open(case, reason, case.state.cooldown_seconds, head)
 
 
-def reset(state: Breaker, *, reason: str, moment: Moment, stamp: Stamp) -> BreakerClosed:
-    return BreakerClosed(
-        **event_fields(state, moment, stamp),
-        reason=reason,
-    )
+def reset(case: BreakerCase, reason: str) -> BreakerClosed:
+    return BreakerClosed(**case.event_fields(), reason=reason)

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from guard.core.base.fields import Count, Instant, Line, Report
-from guard.core.breaker import BreakerState, Happening, Trial
+from guard.core.breaker.state import BreakerState, Happening, Trial
 from guard.core.iteration.events import Seconds
 
 

@@ -4,6 +4,7 @@ What an iteration does to the counts stands here once, in `tally`: the fold appl
 """
 
 from collections import deque
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, assert_never, get_args
 
@@ -20,6 +21,7 @@ from guard.core.breaker.events import (
     TrialClaimed,
     TrialReturned,
 )
+from guard.core.breaker.settings import BreakerSettings
 from guard.core.iteration.events import Process, Seconds, Status
 from guard.core.log.events import BaseEvent, IterationNumber
 from guard.core.log.view import Fold, ViewDocument, ViewKind
@@ -253,12 +255,31 @@ class EventFields(TypedDict):
     worktree: str
 
 
-def event_fields(state: Breaker, moment: Moment, stamp: Stamp) -> EventFields:
-    """Return the fields that every event of the breaker has."""
-    return {
-        "at": moment.now,
-        "id": stamp.id,
-        "run": stamp.run,
-        "iteration": stamp.iteration,
-        "worktree": state.worktree,
-    }
+class TimedEventFields(EventFields):
+    boot_seconds: float
+    boot_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerCase:
+    """A breaker and its limits, with the moment of a decision about it and the stamp of the events that follow."""
+
+    state: Breaker
+    settings: BreakerSettings
+    moment: Moment
+    stamp: Stamp
+
+    def event_fields(self) -> EventFields:
+        """Return the fields that every event of the breaker has."""
+        return {
+            "at": self.moment.now,
+            "id": self.stamp.id,
+            "run": self.stamp.run,
+            "iteration": self.stamp.iteration,
+            "worktree": self.state.worktree,
+        }
+
+    def timed_event_fields(self) -> TimedEventFields:
+        """Return the fields of an event that begins something with an end by the boot clock."""
+        seconds, boot = self.moment.boot_seconds, self.moment.boot_id
+        return {**self.event_fields(), "boot_seconds": seconds, "boot_id": boot}

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import get_args
 
-from guard.core.breaker import CAUSES
 from guard.core.breaker.events import BreakerClosed, BreakerOpened, TrialClaimed
+from guard.core.breaker.record import CAUSES
 from guard.core.check.events import CheckMade
 from guard.core.iteration.events import IterationEnded, IterationStarted, RunStarted, Status
 from guard.core.log.events import BaseEvent

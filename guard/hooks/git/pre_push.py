@@ -10,7 +10,7 @@ from pathlib import Path
 from guard import team as teams
 from guard.context.invocation import Invocation
 from guard.core.base.text import escape
-from guard.core.breaker import BREAKER
+from guard.core.breaker.state import BREAKER
 from guard.core.check.last_check import LAST_CHECK
 from guard.core.hooks.git.push_gate import PushState, findings
 from guard.errors import GuardError

@@ -8,22 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guard.core.breaker import (
-    Breaker,
-    BreakerFold,
+from guard.core.base.moment import Moment, Stamp
+from guard.core.breaker.allow import (
     BreakerPermission,
-    BreakerPolicy,
-    Moment,
-    Stamp,
-    after_iteration,
     claim,
     is_clock_set_back,
     permission,
-    reset,
     restart,
-    trip,
 )
-from guard.core.breaker.events import BreakerEvent
+from guard.core.breaker.events import BreakerEvent, BreakerRecorded
+from guard.core.breaker.record import after_iteration, reset, trip
+from guard.core.breaker.settings import BreakerSettings
+from guard.core.breaker.state import Breaker, BreakerCase, BreakerFold
 from guard.core.iteration.events import Process, Status
 from guard.core.log.record import Position
 from guard.core.log.view import seal, unseal
@@ -43,7 +39,7 @@ def moment(minutes: float = 0, *, wall: float | None = None, boot: str | None = 
 class Told:
     """A breaker and everything that happened to it."""
 
-    policy: BreakerPolicy = field(default_factory=BreakerPolicy)
+    policy: BreakerSettings = field(default_factory=BreakerSettings)
     events: list[BreakerEvent] = field(default_factory=list)
     fold: BreakerFold = field(default_factory=lambda: BreakerFold("w1"))
 
@@ -67,18 +63,20 @@ class Told:
         told, _, fingerprint = word.partition("#")
         status, _, reason = told.partition(":")
         rescued = reason == "rescued"
-        return after_iteration(
-            self.state,
-            self.policy,
+        case = self.case(at)
+        recorded = BreakerRecorded(
+            **case.event_fields(),
             status=next(one for one in STATUSES if one == status),
             reason=reason,
             fingerprint=fingerprint,
             denied=reason == "denied",
             rescued=rescued,
-            moment=at,
-            stamp=STAMP,
             head=head,
         )
+        return after_iteration(case, recorded)
+
+    def case(self, at: Moment) -> BreakerCase:
+        return BreakerCase(self.state, self.policy, at, STAMP)
 
     def ask(
         self, at: Moment, head: str | None = "aaa", holder_alive: bool = True
@@ -86,7 +84,7 @@ class Told:
         return permission(self.state, self.policy, at, head=head, holder_alive=holder_alive)
 
     def claim(self, at: Moment, holder: Process | None = HOLDER) -> None:
-        self.take(claim(self.state, self.policy, self.ask(at).reason, holder, at, STAMP))
+        self.take(claim(self.case(at), self.ask(at).reason, holder))
 
 
 STATUSES: tuple[Status, ...] = (
@@ -103,7 +101,7 @@ NEUTRAL = ("waiting", "working", "limited", "blocked:question", "interrupted", "
 
 
 def told(*words: str, **limits: Any) -> Told:
-    story = Told(BreakerPolicy(**limits))
+    story = Told(BreakerSettings(**limits))
     story.record(*words)
     return story
 
@@ -232,7 +230,7 @@ def test_each_limit_is_a_knob(limits: dict[str, int], words: str, reason: str | 
 @pytest.mark.parametrize("word", NEUTRAL)
 def test_a_limit_that_was_lowered_opens_at_the_next_stall_and_not_before(word: str) -> None:
     story = told("timeout", "timeout")
-    story.policy = BreakerPolicy(stall_limit=1)
+    story.policy = BreakerSettings(stall_limit=1)
     story.record(word)
     assert story.state.state == "closed"
     story.record("timeout")
@@ -307,7 +305,7 @@ def test_a_clock_that_was_set_back_holds_it_for_one_more_cooldown_and_not_for_ye
     assert story.ask(now).reason == "cooling_down"
     assert is_clock_set_back(story.state, now)
     before = story.state
-    story.take(restart(story.state, moment=now, stamp=STAMP))
+    story.take(restart(story.case(now)))
     assert not is_clock_set_back(story.state, now)
     assert (story.state.opened_at, story.state.openings) == (before.opened_at, 1)
     assert story.ask(moment(29, boot=None)).reason == "cooling_down"
@@ -421,7 +419,7 @@ def test_a_trial_fails_when_it_shows_what_the_breaker_opened_for(
 )
 def test_the_trial_of_a_breaker_that_was_tripped_by_hand(word: str, state: str) -> None:
     story = Told()
-    story.take(trip(story.state, story.policy, reason="lunch", moment=moment(), stamp=STAMP))
+    story.take(trip(story.case(moment()), "lunch"))
     story.claim(moment(30))
     story.record(word, at=moment(40))
     assert story.state.state == state
@@ -463,7 +461,7 @@ def test_cooldowns_are_knobs(limits: dict[str, float], first: float, second: flo
 
 def test_a_lower_maximum_also_ends_a_cooldown_that_runs() -> None:
     story = opened()
-    story.policy = BreakerPolicy(cooldown_max_seconds=60)
+    story.policy = BreakerSettings(cooldown_max_seconds=60)
     assert story.ask(moment(1)).reason == "cooldown_over"
 
 
@@ -475,10 +473,10 @@ def test_the_lease_is_a_knob() -> None:
 
 def test_tripped_by_hand_and_reset_by_hand() -> None:
     story = told("timeout", "error#E1", "complete:nothing_to_do")
-    story.take(trip(story.state, story.policy, reason="lunch", moment=moment(), stamp=STAMP))
+    story.take(trip(story.case(moment()), "lunch"))
     assert (story.state.state, story.state.reason, story.state.streak) == ("open", "lunch", 1)
     assert story.state.retry_at == NOON + timedelta(minutes=30)
-    story.take(reset(story.state, reason="back", moment=moment(1), stamp=STAMP))
+    story.take(reset(story.case(moment(1)), "back"))
     state = story.state
     assert (state.state, state.reason, state.opened_at, state.retry_at) == (
         "closed",
@@ -496,7 +494,7 @@ def test_tripped_by_hand_and_reset_by_hand() -> None:
 def test_tripping_an_open_breaker_begins_the_same_cooldown_again() -> None:
     story = in_trial()
     story.record("timeout", at=moment(40))
-    story.take(trip(story.state, story.policy, reason="stop", moment=moment(50), stamp=STAMP))
+    story.take(trip(story.case(moment(50)), "stop"))
     assert (story.state.cooldown_seconds, story.state.reason) == (3600, "stop")
     assert story.ask(moment(109)).reason == "cooling_down"
     assert story.ask(moment(110)).reason == "cooldown_over"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guard.core.breaker import CAUSES
+from guard.core.breaker.record import CAUSES
 from guard.core.iteration.events import RunStarted, Status
 from guard.core.log.events import BaseEvent
 from guard.core.metrics.count import Metrics
