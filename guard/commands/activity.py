@@ -4,7 +4,7 @@ import click
 
 from guard.commands.options import activity_options
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.activity.report import activity_text
 
 
@@ -21,8 +21,7 @@ from guard.core.activity.report import activity_text
 )
 @click.option("--forget", is_flag=True, help="Forget what was learned from false alarms.")
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
-@format_option
-@click.pass_obj
+@prints_report
 def command(
     guard: Invocation,
     agent: str,

@@ -4,14 +4,13 @@ import click
 
 from guard.commands.options import settles_rollbacks
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape, plural
 from guard.core.iteration.report import BaselineReport
 
 
 @click.command("baseline")
-@format_option
-@click.pass_obj
+@prints_report
 @settles_rollbacks
 def command(guard: Invocation, form: str) -> None:
     """Record the state of the repository; an iteration begins here.

@@ -1,19 +1,21 @@
 """`guard breaker`."""
 
 import os
+from collections.abc import Callable
 from datetime import datetime
-from typing import cast, get_args
+from typing import TypeVar, cast, get_args
 
 import click
 
 from guard import breaker
 from guard.breaker import Outcome
 from guard.context.invocation import Invocation
-from guard.context.output import colour, format_option
+from guard.context.output import colour, prints_report
 from guard.core.base.text import escape
 from guard.core.breaker.report import BreakerReport
 from guard.core.iteration.events import Status
 
+T = TypeVar("T")
 _OPEN = 20
 _WHY = {
     "closed": "the breaker is closed",
@@ -33,8 +35,7 @@ def command() -> None:
 
 
 @command.command("show")
-@format_option
-@click.pass_obj
+@prints_report
 def show(guard: Invocation, form: str) -> None:
     """Show the state, the counts and the history; claim nothing."""
     guard.check_config()
@@ -49,8 +50,7 @@ def show(guard: Invocation, form: str) -> None:
     metavar="N",
     help="The process that claims the trial; by default the one that called guard.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 def allow(guard: Invocation, pid: int | None, form: str) -> int:
     """Tell whether an iteration may begin.
 
@@ -85,8 +85,7 @@ def allow(guard: Invocation, pid: int | None, form: str) -> int:
 )
 @click.option("--denied", is_flag=True, help="The iteration ended because permissions were denied.")
 @click.option("--rescued", is_flag=True, help="Work of the iteration had to be rescued.")
-@format_option
-@click.pass_obj
+@prints_report
 def record(
     guard: Invocation,
     status: str,
@@ -101,35 +100,31 @@ def record(
     For loops of your own; `guard run` does it by itself. `timeout` raises the streak that opens the breaker,
     `complete` resets it. The exit code is 0 even if the breaker opens: ask `guard breaker allow`.
     """
-    guard.check_config()
     outcome = Outcome(cast(Status, status), reason, fingerprint, denied, rescued)
-    breaker.record_outcome(guard, outcome)
-    _print_state(guard, form)
+    _change(guard, form, breaker.record_outcome, outcome)
 
 
 @command.command("trip")
 @click.option("--reason", default="tripped", show_default=True, metavar="WORD", help="The reason.")
-@format_option
-@click.pass_obj
+@prints_report
 def trip(guard: Invocation, reason: str, form: str) -> None:
     """Open the breaker by hand."""
-    guard.check_config()
-    breaker.trip(guard, reason)
-    _print_state(guard, form)
+    _change(guard, form, breaker.trip, reason)
 
 
 @command.command("reset")
 @click.option("--reason", default="reset", show_default=True, metavar="WORD", help="The reason.")
-@format_option
-@click.pass_obj
+@prints_report
 def reset(guard: Invocation, reason: str, form: str) -> None:
     """Close the breaker by hand, and set every count to zero."""
+    _change(guard, form, breaker.reset, reason)
+
+
+def _change(
+    guard: Invocation, form: str, change: Callable[[Invocation, T], object], value: T
+) -> None:
     guard.check_config()
-    breaker.reset(guard, reason)
-    _print_state(guard, form)
-
-
-def _print_state(guard: Invocation, form: str) -> None:
+    change(guard, value)
     guard.output.document(breaker.show(guard), form, _text)
 
 

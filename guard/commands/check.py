@@ -7,14 +7,13 @@ import click
 from guard.check.text import verdict_text
 from guard.commands.options import check_options, check_terms, settles_rollbacks
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.check.report import EXIT_OF
 
 
 @click.command("check")
 @check_options
-@format_option
-@click.pass_obj
+@prints_report
 @settles_rollbacks
 def command(guard: Invocation, /, form: str, **told: Any) -> int:
     """Check how the iteration ended: complete, waiting, working, stalled or otherwise.

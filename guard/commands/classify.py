@@ -9,7 +9,7 @@ import click
 
 from guard.commands.options import INPUT_FILE
 from guard.context.invocation import Invocation
-from guard.context.output import colour, format_option
+from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, plural
 from guard.core.classify import AGENTS, MEANINGS, make_reader, status_of
 from guard.core.classify.outcome import ClassifyReport
@@ -33,8 +33,7 @@ _MEANINGS = "\b\n" + "\n".join(f"  {name:<12} {meaning}" for name, meaning in ME
 @click.option(
     "--stderr", "errors", type=INPUT_FILE, help="The file with the agent's standard error."
 )
-@format_option
-@click.pass_obj
+@prints_report
 def command(
     guard: Invocation,
     file: Path,

@@ -6,15 +6,14 @@ from typing import Any
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape
 from guard.core.config.resolve import Resolved, knobs, value_of
 from guard.core.log.reports import ConfigReport, SettingLine
 
 
 @click.command("config")
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, form: str) -> None:
     """List every setting with its value and where the value comes from.
 

@@ -3,15 +3,14 @@
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import colour, format_option
+from guard.context.output import colour, prints_report
 from guard.core.log.reports import DoctorReport
 
 _MARKS = {"ok": "ok", "warning": "note", "problem": "FAIL"}
 
 
 @click.command("doctor")
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, form: str) -> int:
     """Check the machine and the workspace, and print a hint for each problem.
 

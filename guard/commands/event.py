@@ -6,7 +6,7 @@ import click
 
 from guard.commands.options import print_change, repeatable_option, settles_plan_rollbacks
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.errors import WrongUsage
 
 
@@ -14,8 +14,7 @@ from guard.errors import WrongUsage
 @click.argument("kind", metavar="TYPE")
 @click.argument("fields", nargs=-1, metavar="KEY=VALUE...")
 @repeatable_option
-@format_option
-@click.pass_obj
+@prints_report
 @settles_plan_rollbacks
 def command(
     guard: Invocation, kind: str, fields: tuple[str, ...], event_id: str | None, form: str

@@ -7,7 +7,7 @@ import click
 from guard.commands.options import INPUT_FILE, event_id_option, print_change, repeatable_option
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import format_option, prints_report
 from guard.errors import WrongUsage
 
 
@@ -38,8 +38,7 @@ def command(ctx: click.Context, form: str) -> None:
     help="The kind of failure; by default guard reads it from the output.",
 )
 @repeatable_option
-@format_option
-@click.pass_obj
+@prints_report
 def record(
     guard: Invocation, task: str, file: Path, kind: str | None, event_id: str | None, form: str
 ) -> None:
@@ -61,8 +60,7 @@ def record(
 @click.argument("kind", metavar="TYPE", callback=id_callback("a type of failure"))
 @click.argument("text")
 @repeatable_option
-@format_option
-@click.pass_obj
+@prints_report
 def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form: str) -> None:
     """Record what helps against a kind of failure; later warnings say it."""
     from guard.coordinator.failures import add_prevention
@@ -77,8 +75,7 @@ def prevent(guard: Invocation, kind: str, text: str, event_id: str | None, form:
     "--preview", is_flag=True, help="Print the warnings without recording that they were issued."
 )
 @event_id_option("Record under this id; the same call with the same id prints the same warnings.")
-@format_option
-@click.pass_obj
+@prints_report
 def warn(guard: Invocation, task: str, preview: bool, event_id: str | None, form: str) -> None:
     """Print the warnings for a task's prompt: kinds of failure that happened three times or more.
 

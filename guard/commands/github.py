@@ -12,7 +12,7 @@ import click
 
 from guard.commands import options
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape
 from guard.core.github.report import STATUSES, StepReport, ToldReport
 from guard.errors import RepositoryProblem, WrongUsage
@@ -22,12 +22,11 @@ _FROM_VARIABLES = {"auto_envvar_prefix": "GUARD_ACTION"}
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_BYTES = 64 * 1024 * 1024
 
-_mode = click.option(
+_mode = options.choice_option(
     "--mode",
-    type=click.Choice(["run", "baseline", "check"]),
+    among=["run", "baseline", "check"],
     default="run",
-    show_default=True,
-    help="Run a command; or record a baseline before, and check after, another step that runs the agent.",
+    text="Run a command; or record a baseline before, and check after, another step that runs the agent.",
 )
 
 
@@ -90,17 +89,12 @@ def step(
     place = replace(
         guard, workspace_option=str(job.state), environ=job.for_the_agent(), repo=guard.repo
     )
-    told.pop("report") if mode != "run" else None
-    order = None
-    if mode == "run":
-        order, _ = options.run_order(modes.shell(script or ""), "text", told)
-        asked = order.terms
-        order = replace(order, max_seconds=max_time)
-    else:
-        told.pop("task"), told.pop("agent_id")
-        asked = options.check_terms(told)
+    if mode != "run":
+        told["report"] = None  # Only a run writes one.
+    order, _ = options.run_order(modes.shell(script or ""), "text", told)
+    order = replace(order, max_seconds=max_time)
     with _deaf():
-        report = modes.WorkflowStep(place, job, mode, asked, order).made()
+        report = modes.WorkflowStep(place, job, mode, order).made()
         if changed := empty_files(job.step_files):
             guard.output.warn(
                 f"emptied files of the step that the agent had written to: {', '.join(changed)}"
@@ -192,13 +186,12 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
 )
 @click.option("--comment/--no-comment", default=True, help="Comment on the pull request.")
 @click.option("--comment-author", metavar="LOGIN", help="Update the comment of this author.")
-@click.option(
+@options.choice_option(
     "--as",
     "kind",
-    type=click.Choice(["status", "check-run"]),
+    among=["status", "check-run"],
     default="status",
-    show_default=True,
-    help="Set a commit status, or create a check run.",
+    text="Set a commit status, or create a check run.",
 )
 @click.option(
     "--name", default="guard", show_default=True, help="The name of the status or check run."
@@ -213,8 +206,7 @@ def publish(guard: Invocation, mode: Any, fail_on: str, push_rescue: bool, annot
     show_default=True,
     help="Seconds for all calls together.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 def status(guard: Invocation, /, file: Path, form: str, **told: Any) -> None:
     """Report a verdict to GitHub: a commit status or a check run, and a comment that guard updates.
 

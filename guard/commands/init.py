@@ -6,7 +6,7 @@ import click
 
 from guard.context import config
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape, utf8_text
 from guard.core.config.resolve import config_template
 from guard.core.log.reports import InitReport
@@ -18,8 +18,7 @@ from guard.errors import ConfigProblem
     "--user", is_flag=True, help="Write the user's configuration file instead of the project's."
 )
 @click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, user: bool, dry_run: bool, form: str) -> None:
     """Write a commented configuration file for this repository.
 

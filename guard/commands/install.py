@@ -1,78 +1,53 @@
 """`guard install`."""
 
-from pathlib import Path
+from typing import Any
 
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
-from guard.install import git_options as git_asked
+from guard.context.output import prints_report
+from guard.install import git_options, options
 from guard.install.apply import DoesNotFit, put_piece
 from guard.install.json_edit import render
-from guard.install.options import (
-    InstallTarget,
-    install_target,
-    refuse_foreign_options,
-    report,
-    text,
-    where_options,
-)
 
 
 @click.command("install")
-@where_options
+@options.where_options
 @click.option(
     "--command",
-    "told",
     metavar="CMD",
     help="The command by which the hooks call guard; by default its name or path.",
 )
-@format_option
-@click.pass_obj
-def command(
-    guard: Invocation,
-    agent: str,
-    user: bool,
-    project: bool,
-    local: bool,
-    plugin: Path | None,
-    hooks: tuple[str, ...],
-    shared: bool,
-    dry_run: bool,
-    told: str | None,
-    form: str,
-) -> None:
+@prints_report
+def command(guard: Invocation, /, form: str, **given: Any) -> None:
     """Install guard's hooks in an agent's settings or in a git repository.
 
     All other settings stay as they are. Guard keeps a git hook that exists already, and calls it first. Installing
     again changes nothing, or replaces the hooks of an older guard.
     """
-    scopes = {"user": user, "project": project, "local": local}
-    refuse_foreign_options(agent, scopes, plugin, bool(hooks or shared))
-    if agent == git_asked.AGENT:
-        done = git_asked.install_git_hooks(
-            guard, hooks, shared=shared, dry_run=dry_run, command=told
+    asked = options.InstallOptions(**given)
+    if asked.agent == git_options.AGENT:
+        done = git_options.install_git_hooks(
+            guard, asked.hooks, shared=asked.shared, dry_run=asked.dry_run, command=asked.command
         )
-        guard.output.document(done, form, git_asked.text)
+        guard.output.document(done, form, git_options.text)
         return
-    wanted = install_target(guard, agent, scopes, plugin, told)
+    target = options.install_target(guard, asked)
     try:
-        changes = [
-            put_piece(piece, wanted.root, guard.environ, dry_run=True) for piece in wanted.pieces
-        ]
-        if not dry_run:
-            # The dry run has shown that each piece fits.
+        # The dry run shows that each piece fits before any is written.
+        for dry_run in (True,) if asked.dry_run else (True, False):
             changes = [
-                put_piece(piece, wanted.root, guard.environ, dry_run=False)
-                for piece in wanted.pieces
+                put_piece(piece, target.root, guard.environ, dry_run=dry_run)
+                for piece in target.pieces
             ]
     except DoesNotFit:
         if form == "text":
-            guard.output.result(_by_hand(wanted))
+            guard.output.result(_by_hand(target))
         raise
-    guard.output.document(report(wanted, changes, "install", dry_run=dry_run), form, text)
+    report = options.report(target, changes, "install", dry_run=asked.dry_run)
+    guard.output.document(report, form, options.text)
 
 
-def _by_hand(wanted: InstallTarget) -> str:
-    hooks = {**wanted.cli.skeleton, "hooks": wanted.cli.hooks(wanted.command)}
+def _by_hand(target: options.InstallTarget) -> str:
+    hooks = {**target.cli.skeleton, "hooks": target.cli.hooks(target.command)}
     return f"What would be put into it:\n{render(hooks).rstrip()}"

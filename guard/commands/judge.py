@@ -5,7 +5,7 @@ from typing import BinaryIO
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape
 from guard.core.check.evidence import Policy
 from guard.core.check.rejudge import (
@@ -38,8 +38,7 @@ _MOST_BYTES = 16 * 1024 * 1024
     metavar="NAME=VALUE",
     help="Judge under another setting, such as max_probes=3; may be repeated.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 def command(
     guard: Invocation,
     file: BinaryIO | None,

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import colour, format_option
+from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, harmless_json, plural
 from guard.core.log.events import BaseEvent
 from guard.core.log.reports import LogReport
@@ -45,8 +45,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
     help="Print only the last N of these events.",
 )
 @click.option("-f", "--follow", is_flag=True, help="Keep printing new events until Ctrl-C.")
-@format_option
-@click.pass_obj
+@prints_report
 def command(
     guard: Invocation,
     types: tuple[str, ...],

@@ -1,6 +1,6 @@
 """Options that several commands share, and the values made from them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -57,6 +57,11 @@ def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
         return function
 
     return decorate
+
+
+def choice_option(*names: str, among: Sequence[str], default: str, text: str) -> Callable[[F], F]:
+    choice = click.Choice(among)
+    return click.option(*names, type=choice, default=default, show_default=True, help=text)
 
 
 def agent_cli_option(text: str) -> Callable[[F], F]:
@@ -250,6 +255,23 @@ def records_plan(function: Callable[..., None]) -> Callable[..., None]:
 
     callback = click.pass_obj(settles_plan_rollbacks(checked))
     return repeatable_option(format_option(callback))
+
+
+def records_request(function: Callable[..., "Request"]) -> Callable[..., None]:
+    """Add the options of a verb that returns a request to the coordinator, and record the request.
+
+    The verb gets the id of the task that the user named, as `task_id`.
+    """
+
+    @wraps(function)
+    def recorded(guard: Invocation, event_id: str | None, form: str, **options: Any) -> None:
+        from guard.coordinator.plan import find_task_id
+
+        if (task := options.pop("task", None)) is not None:
+            options["task_id"] = find_task_id(guard, task)
+        record_request(guard, function(**options), event_id, form)
+
+    return records_plan(recorded)
 
 
 def record_request(guard: Invocation, request: "Request", event_id: str | None, form: str) -> None:

@@ -4,7 +4,7 @@ import click
 
 from guard.commands.options import agent_cli_option, probe_command_option
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape
 from guard.core.probe.report import ProbeReport
 from guard.errors import WrongUsage
@@ -18,8 +18,7 @@ _FAILED, _LIMITED = 15, 13
 @probe_command_option
 @click.option("--probe-timeout", type=float, metavar="S", help="Seconds for the answer.")
 @click.option("--model", metavar="M", help="The model that answers, if the CLI lets one choose.")
-@format_option
-@click.pass_obj
+@prints_report
 def command(
     guard: Invocation,
     agent: str | None,

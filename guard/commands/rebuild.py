@@ -3,7 +3,7 @@
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape, plural
 from guard.core.log.reports import RebuildReport
 
@@ -14,8 +14,7 @@ from guard.core.log.reports import RebuildReport
     is_flag=True,
     help="Go on with the records before the damage. Guard keeps the rest under another name, and records this.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, salvage: bool, form: str) -> None:
     """Rebuild every view from the log.
 

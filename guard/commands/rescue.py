@@ -7,7 +7,7 @@ import click
 
 from guard.commands.options import agent_cli_option, settles_rollbacks
 from guard.context.invocation import Invocation
-from guard.context.output import colour, format_option
+from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, plural
 from guard.core.rescue.report import RescueReport
 from guard.iteration.current import CheckTerms
@@ -31,8 +31,7 @@ _MOST_LINES = 20
 )
 @agent_cli_option("The agent that plans.")
 @click.option("--session", metavar="ID", help="The session of the agent that plans.")
-@format_option
-@click.pass_obj
+@prints_report
 @settles_rollbacks
 def command(
     guard: Invocation, /, dry_run: bool, planner: str | None, branch: bool, form: str, **told: Any

@@ -7,7 +7,7 @@ import click
 
 from guard.commands.options import repeatable_option
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape, plural
 from guard.core.rollback.report import RollbackReport, RolledBackTask
 from guard.errors import ReaderGone
@@ -25,8 +25,7 @@ _MOST_LINES = 20
 )
 @click.option("--dry-run", is_flag=True, help="Print what guard would revert, and change nothing.")
 @repeatable_option
-@format_option
-@click.pass_obj
+@prints_report
 def command(
     guard: Invocation,
     task: str,

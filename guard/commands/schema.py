@@ -6,15 +6,14 @@ from difflib import get_close_matches
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.log.reports import SchemaList
 from guard.errors import WrongUsage
 
 
 @click.command("schema")
 @click.argument("name", required=False)
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, name: str | None, form: str) -> None:
     """Print a JSON Schema, or list all schemas.
 

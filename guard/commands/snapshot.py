@@ -3,7 +3,7 @@
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape, plural
 from guard.core.snapshots.report import SnapshotReport
 from guard.core.snapshots.snapshot import Occasion
@@ -13,8 +13,7 @@ _MOST_LINES = 20
 
 
 @click.command("snapshot")
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, form: str) -> int:
     """Save the work tree byte for byte, without changing it.
 

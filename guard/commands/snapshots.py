@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.paths import spell
 from guard.core.base.text import plural
 from guard.core.snapshots.report import SnapshotsReport, size_text, snapshot_table
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     metavar="ID",
     help="Mark the work in this snapshot as taken over, so that it may be pruned.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 def command(
     guard: Invocation, everywhere: bool, prune: bool, promoted: str | None, form: str
 ) -> None:

@@ -5,7 +5,7 @@ from typing import NoReturn
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.activity.status import status_text
 
 
@@ -20,8 +20,7 @@ from guard.core.activity.status import status_text
     is_flag=True,
     help="Update the output whenever something changes, until Ctrl-C; JSON is one document per line.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, no_activity_check: bool, watch: bool, form: str) -> None:
     """Show every task with its agents, and which of them are alive, at work or stale.
 

@@ -1,14 +1,13 @@
 """`guard team`."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, cast, get_args
 
 import click
 
 from guard import team as teams
-from guard.commands.options import DAY_SECONDS, Seconds, incarnation_option
+from guard.commands.options import DAY_SECONDS, Seconds, choice_option, incarnation_option
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import shorten
 from guard.core.team.change import Alive, Joined, Kind, LeftBecause, MemberLeft
 from guard.core.team.events import TeamMemberAlive, TeamMemberLeft
@@ -23,8 +22,6 @@ from guard.core.team.state import Scope, TeamState
 from guard.errors import Refused
 from guard.hooks.ingest import ingest_hooks
 from guard.iteration.current import team_scope
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _BECAUSE = tuple(one for one in get_args(LeftBecause) if one not in ("cleared", "lease_expired"))
 """The reasons that a user may give; only guard itself sets the others."""
@@ -69,13 +66,7 @@ def command() -> None:
     "--team", type=_Name(), metavar="NAME", help="The name of the team; by default `session:ID`."
 )
 @_member
-@click.option(
-    "--kind",
-    type=click.Choice(get_args(Kind)),
-    default="teammate",
-    show_default=True,
-    help="The kind of helper.",
-)
+@choice_option("--kind", among=get_args(Kind), default="teammate", text="The kind of helper.")
 @click.option(
     "--description", default="", metavar="TEXT", help="The work that the helper is to do."
 )
@@ -86,8 +77,7 @@ def command() -> None:
     help="Seconds that the helper counts after its last sign of life; by default `team.lease_seconds`.",
 )
 @_session
-@format_option
-@click.pass_obj
+@prints_report
 def spawn(
     guard: Invocation,
     team: str | None,
@@ -111,17 +101,12 @@ def spawn(
 
 @command.command("leave")
 @_member
-@click.option(
-    "--because",
-    type=click.Choice(_BECAUSE),
-    default="ended",
-    show_default=True,
-    help="Why the helper counts no longer.",
+@choice_option(
+    "--because", among=_BECAUSE, default="ended", text="Why the helper counts no longer."
 )
 @_incarnation
 @_session
-@format_option
-@click.pass_obj
+@prints_report
 def leave(
     guard: Invocation,
     member: str,
@@ -143,8 +128,7 @@ def leave(
 @click.option("--idle", is_flag=True, help="The helper is alive but idle; it still counts.")
 @_incarnation
 @_session
-@format_option
-@click.pass_obj
+@prints_report
 def alive(
     guard: Invocation,
     member: str,
@@ -163,8 +147,7 @@ def alive(
 @command.command("clear")
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the log.")
 @_session
-@format_option
-@click.pass_obj
+@prints_report
 def clear(guard: Invocation, reason: str, session: str | None, form: str) -> None:
     """Stop counting all helpers, and forget the team's name."""
     scope, state = teams.clear_session(guard, session, reason)
@@ -174,8 +157,7 @@ def clear(guard: Invocation, reason: str, session: str | None, form: str) -> Non
 @command.command("show")
 @click.option("--all", "everything", is_flag=True, help="Also show helpers that left.")
 @_session
-@format_option
-@click.pass_obj
+@prints_report
 def show(guard: Invocation, everything: bool, session: str | None, form: str) -> None:
     """Show the team of a session: its name, who counts, and whether guard holds back a completion."""
     ingest_hooks(guard)

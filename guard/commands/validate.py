@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import colour, format_option
+from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, plural, utf8_text
 from guard.core.log.reports import ValidateReport
 
@@ -14,8 +14,7 @@ from guard.core.log.reports import ValidateReport
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, files: tuple[Path, ...], form: str) -> int:
     """Validate state and configuration files against their schemas.
 

@@ -3,14 +3,13 @@
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import colour, format_option
+from guard.context.output import colour, prints_report
 from guard.core.base.text import escape, plural
 from guard.core.log.reports import VerifyReport
 
 
 @click.command("verify")
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, form: str) -> int:
     """Verify the whole log, and compare each view with it.
 

@@ -3,14 +3,13 @@
 import click
 
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.base.text import escape, utf8_text
 from guard.core.log.reports import WhereReport
 
 
 @click.command("where")
-@format_option
-@click.pass_obj
+@prints_report
 def command(guard: Invocation, form: str) -> None:
     """Print where guard keeps the state of this repository."""
     # This prints warnings, such as that of a workspace in the project's file.

@@ -6,14 +6,13 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 import click
 
 from guard.core.base.text import escape, harmless_json
 from guard.errors import ReaderGone, StoreUnavailable
 
-F = TypeVar("F", bound=Callable[..., Any])
 _PAUSE_SECONDS = 0.1
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red", "bold": None}
 
@@ -25,6 +24,11 @@ format_option = click.option(
     show_default=True,
     help="The output format: text for people, or one JSON document for scripts.",
 )
+
+
+def prints_report(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --format to a command that prints a report, and pass guard's invocation to it."""
+    return format_option(click.pass_obj(function))
 
 
 class Output:

@@ -19,7 +19,6 @@ from guard.core.iteration.run import RUN
 from guard.errors import BreakerOpen, GuardError, RepositoryProblem, StateProblem
 from guard.github.environment import JobEnvironment
 from guard.iteration.begin import baseline_report, begin
-from guard.iteration.current import CheckTerms
 from guard.run.order import RunOrder
 from guard.run.run import StoppedByPerson, run_iteration
 
@@ -33,8 +32,8 @@ class WorkflowStep:
     guard: Invocation
     job: JobEnvironment
     mode: Mode
-    terms: CheckTerms
-    order: RunOrder | None = None
+    order: RunOrder
+    """What to run in the mode `run`; in the others only its terms count."""
 
     def made(self) -> StepReport:
         """Run the step and return its report without secrets; an error becomes a report too, so that it is published."""
@@ -51,7 +50,6 @@ class WorkflowStep:
         return without_secrets(report, self.job)
 
     def _run(self) -> StepReport:
-        assert self.order is not None
         self._adopt()
         try:
             made = run_iteration(self.guard, self.order)
@@ -74,13 +72,13 @@ class WorkflowStep:
         return report.model_copy(update={"baseline": made})
 
     def _check(self) -> StepReport:
-        if self.terms.baseline is None and not self._begun.is_file():
+        if self.order.terms.baseline is None and not self._begun.is_file():
             # A baseline from the cache belongs to another run.
             raise RepositoryProblem(
                 "this job has recorded no baseline for this work tree",
                 "put a step with `mode: baseline` before the agent's, or name a revision: `baseline`",
             )
-        made = check(self.guard, self.terms)
+        made = check(self.guard, self.order.terms)
         place = breaker.BreakerKey.of(self.guard)
         outcome = breaker.Outcome(made.status, made.reason, rescued=made.rescued, head=place.head())
         if self._begun.is_file():

@@ -21,6 +21,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
+class InstallOptions:
+    """The options of `guard install` and `guard uninstall`; a WrongUsage if some are for git, and others not."""
+
+    agent: str
+    user: bool
+    project: bool
+    local: bool
+    plugin: Path | None
+    hooks: tuple[str, ...]
+    shared: bool
+    dry_run: bool
+    command: str | None = None
+
+    def __post_init__(self) -> None:
+        scopes = self.scopes()
+        if self.agent == "git" and scopes:
+            raise WrongUsage(
+                f"--{scopes[0]} is not for git", "git's hooks are those of the repository"
+            )
+        if self.agent != "git" and (self.hooks or self.shared):
+            raise WrongUsage("--hook and --shared are for git only", "leave them out")
+
+    def scopes(self) -> list[Scope]:
+        names: tuple[Scope, ...] = ("user", "project", "local", "plugin")
+        return [name for name in names if getattr(self, name)]
+
+
+@dataclass(frozen=True)
 class InstallTarget:
     """The files of one agent and one scope, and the command that their hooks call."""
 
@@ -75,19 +103,13 @@ def where_options(function: F) -> F:
     return function
 
 
-def install_target(
-    guard: Invocation,
-    agent: str,
-    scopes: dict[str, bool],
-    plugin: Path | None,
-    command: str | None = None,
-) -> InstallTarget:
+def install_target(guard: Invocation, asked: InstallOptions) -> InstallTarget:
     """Return what the options ask for; raise a WrongUsage if they contradict each other."""
-    cli, scope = AGENT_CLIS[agent], _scope(agent, scopes, plugin)
-    called, notes = _command(guard, scope, command)
-    if plugin is not None:
-        root: Path | None = plugin.absolute()
-        pieces = claude_plugin_pieces(plugin.absolute(), called)
+    cli, scope = AGENT_CLIS[asked.agent], _scope(asked)
+    called, notes = _command(guard, scope, asked.command)
+    if asked.plugin is not None:
+        root: Path | None = asked.plugin.absolute()
+        pieces = claude_plugin_pieces(asked.plugin.absolute(), called)
     else:
         root = None if scope == "user" else guard.repository.root
         path = cli.settings_path(scope, root, guard.environ)
@@ -95,25 +117,15 @@ def install_target(
     return InstallTarget(cli, scope, root, pieces, called, notes + cli.notes(scope))
 
 
-def refuse_foreign_options(
-    agent: str, scopes: dict[str, bool], plugin: Path | None, git: bool
-) -> None:
-    """Raise a WrongUsage for options of git's hooks with an agent, or of agents with git."""
-    named = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
-    if agent == "git" and named:
-        raise WrongUsage(f"--{named[0]} is not for git", "git's hooks are those of the repository")
-    if agent != "git" and git:
-        raise WrongUsage("--hook and --shared are for git only", "leave them out")
-
-
-def _scope(agent: str, scopes: dict[str, bool], plugin: Path | None) -> Scope:
-    named = [name for name, wanted in scopes.items() if wanted] + (["plugin"] if plugin else [])
-    if len(named) > 1:
-        raise WrongUsage(f"--{named[0]} and --{named[1]} exclude each other", "choose one of them")
-    if named and named[0] in ("local", "plugin") and agent != "claude":
-        raise WrongUsage(f"--{named[0]} is for claude only", "leave it out, or use --user")
-    scopes_by_name: dict[str, Scope] = {"user": "user", "local": "local", "plugin": "plugin"}
-    return scopes_by_name.get(named[0], "project") if named else "project"
+def _scope(asked: InstallOptions) -> Scope:
+    scopes = asked.scopes()
+    if len(scopes) > 1:
+        raise WrongUsage(
+            f"--{scopes[0]} and --{scopes[1]} exclude each other", "choose one of them"
+        )
+    if scopes and scopes[0] in ("local", "plugin") and asked.agent != "claude":
+        raise WrongUsage(f"--{scopes[0]} is for claude only", "leave it out, or use --user")
+    return scopes[0] if scopes else "project"
 
 
 def _command(guard: Invocation, scope: Scope, named: str | None) -> tuple[str, tuple[str, ...]]:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from guard.commands.options import (
+    choice_option,
     incarnation_option,
     registered_agent_options,
     stack,
     task_id_option,
 )
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.agents.agent import STATUSES
 from guard.core.agents.events import Severity
 from guard.core.agents.report import AgentReport, ImportReport, transition_line
@@ -64,8 +65,7 @@ def _take_place(given: dict[str, Any]) -> "PlaceOptions":
 )
 @_message_option
 @_process_options
-@format_option
-@click.pass_obj
+@prints_report
 def spawn(guard: Invocation, /, form: str, **given: Any) -> None:
     """Register an agent that has been started.
 
@@ -96,8 +96,7 @@ def spawn(guard: Invocation, /, form: str, **given: Any) -> None:
     is_flag=True,
     help="Refuse a completion with blocking issues: exit with code 1 and keep the agent active.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
     """Record an agent's report about itself.
 
@@ -121,18 +120,13 @@ def update(guard: Invocation, /, form: str, strict: bool, **given: Any) -> None:
 
 @click.command("finding")
 @registered_agent_options
-@click.option(
-    "--severity",
-    type=click.Choice(get_args(Severity)),
-    default="info",
-    show_default=True,
-    help="The severity of the finding.",
+@choice_option(
+    "--severity", among=get_args(Severity), default="info", text="The severity of the finding."
 )
 @click.option("--file", metavar="PATH", help="The file that the finding is about.")
 @_incarnation_option
 @click.argument("text")
-@format_option
-@click.pass_obj
+@prints_report
 def finding(guard: Invocation, /, form: str, **given: Any) -> None:
     """Record a finding of an agent."""
     from guard.agents.update import record_finding
@@ -150,8 +144,7 @@ def finding(guard: Invocation, /, form: str, **given: Any) -> None:
     help="Stop the command after this time; by default it has no limit.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-@format_option
-@click.pass_obj
+@prints_report
 def test(guard: Invocation, /, form: str, **given: Any) -> None:
     """Run an agent's tests, and record the result.
 
@@ -178,8 +171,7 @@ def test(guard: Invocation, /, form: str, **given: Any) -> None:
     metavar="SECONDS",
     help="Wait this long before guard kills by force; by default `registry.kill_grace_seconds`.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 def kill(
     guard: Invocation, task_id: str, agent_id: str, reason: str, grace: float | None, form: str
 ) -> None:
@@ -197,8 +189,7 @@ def kill(
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @task_id_option("task_id", text="The task of agents whose entry names none.")
-@format_option
-@click.pass_obj
+@prints_report
 def import_agents(guard: Invocation, file: Path, task_id: str | None, form: str) -> None:
     """Import the agents of a registry file written by hand or by another tool.
 

@@ -5,7 +5,7 @@ import click
 from guard.commands.options import registered_agent_options, task_id_option
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import format_option, prints_report
 from guard.core.agents.report import agents_text, detail_text
 
 
@@ -15,8 +15,7 @@ from guard.core.agents.report import agents_text, detail_text
 @click.option(
     "--no-look", is_flag=True, help="Do not check whether sessions and processes still exist."
 )
-@format_option
-@click.pass_obj
+@prints_report
 def list_agents(
     guard: Invocation, task_id: str | None, everything: bool, no_look: bool, form: str
 ) -> None:
@@ -29,8 +28,7 @@ def list_agents(
 
 @click.command("show")
 @registered_agent_options
-@format_option
-@click.pass_obj
+@prints_report
 def show(guard: Invocation, task_id: str, agent_id: str, form: str) -> None:
     """Show one agent: where it runs, its reports, its findings, and the score of its claim line by line."""
     from guard.agents.monitor import describe_agent

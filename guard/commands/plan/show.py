@@ -1,12 +1,13 @@
 """`guard plan load`, `show`, `next`, `graph`: load and show the plan."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from guard.commands.options import print_change, records_plan, settles_plan_rollbacks
+from guard.commands.options import choice_option, print_change, records_plan, settles_plan_rollbacks
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 
 
 @click.command("load")
@@ -27,8 +28,7 @@ def load(guard: Invocation, file: Path | None, event_id: str | None, form: str) 
 @click.option(
     "--explain", is_flag=True, help="Also print which plan and events the state comes from."
 )
-@format_option
-@click.pass_obj
+@prints_report
 @settles_plan_rollbacks
 def show(guard: Invocation, explain: bool, form: str) -> None:
     """Show the state of the plan: what is done, in progress, available, blocked and asked.
@@ -46,8 +46,7 @@ def show(guard: Invocation, explain: bool, form: str) -> None:
 
 
 @click.command("next")
-@format_option
-@click.pass_obj
+@prints_report
 @settles_plan_rollbacks
 def next_task(guard: Invocation, form: str) -> None:
     """Show which task comes next, without taking it.
@@ -72,18 +71,16 @@ def next_task(guard: Invocation, form: str) -> None:
 
 
 @click.command("graph")
-@click.option(
+@choice_option(
     "--as",
     "notation",
-    type=click.Choice(["mermaid", "dot"]),
+    among=["mermaid", "dot"],
     default="mermaid",
-    show_default=True,
-    help="The notation of the graph.",
+    text="The notation of the graph.",
 )
-@format_option
-@click.pass_obj
+@prints_report
 @settles_plan_rollbacks
-def graph(guard: Invocation, notation: str, form: str) -> None:
+def graph(guard: Invocation, notation: Literal["mermaid", "dot"], form: str) -> None:
     """Print the dependencies of the plan as a graph."""
     from guard.coordinator.record import require_state
     from guard.core.coordinator.report import PlanGraphReport
@@ -93,8 +90,6 @@ def graph(guard: Invocation, notation: str, form: str) -> None:
 
     state = require_state(guard)
     plan, marks = Plan(tasks=state.tasks), task_statuses(state)
-    if notation == "dot":
-        report = PlanGraphReport(notation="dot", text=dot(plan, marks))
-    else:
-        report = PlanGraphReport(notation="mermaid", text=mermaid(plan, marks))
+    draw = dot if notation == "dot" else mermaid
+    report = PlanGraphReport(notation=notation, text=draw(plan, marks))
     guard.output.document(report, form, lambda one: one.text.rstrip("\n"))

@@ -1,11 +1,18 @@
 """`guard plan assess`, `analyst`, `expand`, `delegate`, `support`, `remediate`, `health`, `ask`, `answer`: help for tasks."""
 
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import click
 
-from guard.commands.options import agent_id_option, plan_agent_option, record_request, records_plan
+from guard.commands.options import (
+    agent_id_option,
+    choice_option,
+    plan_agent_option,
+    record_request,
+    records_plan,
+    records_request,
+)
 from guard.context.ids import id_callback
 from guard.context.invocation import Invocation
 from guard.core.coordinator import decide_agents, decide_support
@@ -37,24 +44,20 @@ def assess(guard: Invocation, vague: tuple[str, ...], event_id: str | None, form
 @click.command("analyst")
 @click.argument("task")
 @plan_agent_option
-@records_plan
-def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, form: str) -> None:
+@records_request
+def analyst(task_id: str, agent_id: str) -> Request:
     """Give a vague task to an agent that expands it."""
-    from guard.coordinator.plan import find_task_id
-
-    request = decide_support.dispatch_analyst(task_id=find_task_id(guard, task), agent_id=agent_id)
-    record_request(guard, request, event_id, form)
+    return decide_support.dispatch_analyst(task_id=task_id, agent_id=agent_id)
 
 
 @click.command("expand")
 @click.argument("task")
 @plan_agent_option
-@click.option(
+@choice_option(
     "--confidence",
-    type=click.Choice(get_args(Confidence)),
+    among=get_args(Confidence),
     default="HIGH",
-    show_default=True,
-    help="The analyst's confidence; with LOW, guard passes its question to a person.",
+    text="The analyst's confidence; with LOW, guard passes its question to a person.",
 )
 @click.option(
     "--specification",
@@ -63,31 +66,27 @@ def analyst(guard: Invocation, task: str, agent_id: str, event_id: str | None, f
     help="The file with the expanded task, one JSON object.",
 )
 @click.option("--question", metavar="TEXT", help="With LOW: the question to answer first.")
-@records_plan
+@records_request
 def expand(
-    guard: Invocation,
-    task: str,
+    task_id: str,
     agent_id: str,
-    confidence: str,
+    confidence: Confidence,
     specification: Path | None,
     question: str | None,
-    event_id: str | None,
-    form: str,
-) -> None:
+) -> Request:
     """Record an analyst's result for a task: a specification, or a question."""
-    from guard.coordinator.plan import find_task_id
-
-    names: dict[str, Any] = {"task_id": find_task_id(guard, task), "agent_id": agent_id}
-    request: Request
     if confidence == "LOW":
         if not question:
             raise WrongUsage("--confidence LOW needs a question", "give it with --question")
-        request = decide_support.ask_clarification(**names, question=question)
-    else:
-        told = _object(specification) if specification is not None else {}
-        sure = cast(Any, confidence)
-        request = decide_support.expand_task(**names, confidence=sure, specification=told)
-    record_request(guard, request, event_id, form)
+        return decide_support.ask_clarification(
+            task_id=task_id, agent_id=agent_id, question=question
+        )
+    return decide_support.expand_task(
+        task_id=task_id,
+        agent_id=agent_id,
+        confidence=confidence,
+        specification=_object(specification) if specification is not None else {},
+    )
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -107,95 +106,65 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 @click.command("delegate")
-@click.argument("agent", callback=id_callback("an agent id"))
+@click.argument("agent_id", metavar="AGENT", callback=id_callback("an agent id"))
 @agent_id_option(
     "--from", "delegating_agent", required=True, text="The agent that asks for support."
 )
-@click.option("--task", metavar="TASK", help="The task that the request is about.")
 @click.option(
+    "--task",
+    metavar="TASK",
+    callback=lambda _context, _parameter, task: task or None,
+    help="The task that the request is about.",
+)
+@choice_option(
     "--type",
     "request_type",
-    type=click.Choice(get_args(RequestType)),
+    among=get_args(RequestType),
     default="task",
-    show_default=True,
-    help="The kind of request.",
+    text="The kind of request.",
 )
-@click.argument("summary")
-@records_plan
-def delegate(
-    guard: Invocation,
-    agent: str,
-    delegating_agent: str,
-    task: str | None,
-    request_type: str,
-    summary: str,
-    event_id: str | None,
-    form: str,
-) -> None:
+@click.argument("request_summary", metavar="SUMMARY")
+@records_request
+def delegate(**request: Any) -> Request:
     """Ask a supporting agent of the plan; guard queues the request while the agent is busy."""
-    from guard.coordinator.plan import find_task_id
-
-    request = decide_support.delegate_request(
-        agent_id=agent,
-        delegating_agent=delegating_agent,
-        task_id=find_task_id(guard, task) if task else None,
-        request_type=cast(RequestType, request_type),
-        request_summary=summary,
-    )
-    record_request(guard, request, event_id, form)
+    return decide_support.delegate_request(**request)
 
 
 @click.command("support")
 @click.argument("run_id", metavar="RUN", callback=id_callback("the id of a run"))
 @click.argument("end", type=click.Choice(["done", "failed", "out-of-scope"]))
-@click.option(
+@choice_option(
     "--confidence",
-    type=click.Choice(get_args(Confidence)),
+    among=get_args(Confidence),
     default="MEDIUM",
-    show_default=True,
-    help="With `done`: the agent's confidence.",
+    text="With `done`: the agent's confidence.",
 )
 @click.option(
     "--message", default="", metavar="TEXT", help="The result, or the reason of the failure."
 )
 @click.option("--suggest", metavar="ID", help="With `out-of-scope`: an agent that could do it.")
-@records_plan
+@records_request
 def support(
-    guard: Invocation,
-    run_id: str,
-    end: str,
-    confidence: str,
-    message: str,
-    suggest: str | None,
-    event_id: str | None,
-    form: str,
-) -> None:
+    run_id: str, end: str, confidence: Confidence, message: str, suggest: str | None
+) -> Request:
     """Record how a supporting agent ended; the next request in its queue begins."""
-    request: Request
     if end == "done":
-        sure = cast(Confidence, confidence)
-        request = decide_support.complete_support(run_id=run_id, confidence=sure, result=message)
-    elif end == "failed":
-        request = decide_support.fail_support(run_id=run_id, reason=message)
-    else:
-        request = decide_support.decline_support(run_id=run_id, suggested=suggest, guidance=message)
-    record_request(guard, request, event_id, form)
+        return decide_support.complete_support(run_id=run_id, confidence=confidence, result=message)
+    if end == "failed":
+        return decide_support.fail_support(run_id=run_id, reason=message)
+    return decide_support.decline_support(run_id=run_id, suggested=suggest, guidance=message)
 
 
 @click.command("remediate")
 @plan_agent_option
 @click.option("--issue", metavar="TEXT", help="What is wrong; by default the known issue.")
-@records_plan
-def remediate(
-    guard: Invocation, agent_id: str, issue: str | None, event_id: str | None, form: str
-) -> None:
+@records_request
+def remediate(agent_id: str, issue: str | None) -> Request:
     """Send an agent to repair the infrastructure; until it is healthy, guard gives out no task.
 
     Exit code 1 if such an agent is at work, or at the limit `coordinator.remediation_attempts`.
     """
-    record_request(
-        guard, decide_agents.dispatch_remediation(agent_id=agent_id, issue=issue), event_id, form
-    )
+    return decide_agents.dispatch_remediation(agent_id=agent_id, issue=issue)
 
 
 @click.command("health")
@@ -207,46 +176,27 @@ def remediate(
     help="The health of the infrastructure.",
 )
 @click.option("--issue", metavar="TEXT", help="What is wrong now.")
-@records_plan
-def health(
-    guard: Invocation,
-    agent_id: str,
-    verdict: str,
-    issue: str | None,
-    event_id: str | None,
-    form: str,
-) -> None:
+@records_request
+def health(agent_id: str, verdict: str, issue: str | None) -> Request:
     """Record whether a blocked infrastructure is healthy again; at the limit of attempts guard asks a person."""
-    request: Request = decide_agents.pass_health_audit(agent_id=agent_id)
     if verdict == "unhealthy":
-        request = decide_agents.fail_health_audit(agent_id=agent_id, issue=issue)
-    record_request(guard, request, event_id, form)
+        return decide_agents.fail_health_audit(agent_id=agent_id, issue=issue)
+    return decide_agents.pass_health_audit(agent_id=agent_id)
 
 
 @click.command("ask")
 @agent_id_option("--agent", "agent_id", text="The agent that waits for the answer.")
 @click.argument("question")
-@records_plan
-def ask(
-    guard: Invocation, agent_id: str | None, question: str, event_id: str | None, form: str
-) -> None:
+@records_request
+def ask(agent_id: str | None, question: str) -> Request:
     """Ask a person a question; until the answer guard gives out no new task."""
-    record_request(
-        guard, decide_agents.ask_question(agent_id=agent_id, question=question), event_id, form
-    )
+    return decide_agents.ask_question(agent_id=agent_id, question=question)
 
 
 @click.command("answer")
 @click.argument("question_id", metavar="QUESTION", callback=id_callback("a question id"))
 @click.argument("response")
-@records_plan
-def answer(
-    guard: Invocation, question_id: str, response: str, event_id: str | None, form: str
-) -> None:
+@records_request
+def answer(question_id: str, response: str) -> Request:
     """Answer an open question; the outbox holds the answer for the agent that waits."""
-    record_request(
-        guard,
-        decide_agents.answer_question(question_id=question_id, response=response),
-        event_id,
-        form,
-    )
+    return decide_agents.answer_question(question_id=question_id, response=response)

@@ -17,7 +17,7 @@ from guard.commands.options import (
     settles_plan_rollbacks,
 )
 from guard.context.invocation import Invocation
-from guard.context.output import format_option
+from guard.context.output import prints_report
 from guard.core.coordinator.decide import record_usage
 from guard.errors import GuardError, WrongUsage
 
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 @event_id_option(
     "With --take: record under this id; the same call with the same id prints the same items."
 )
-@format_option
-@click.pass_obj
+@prints_report
 @settles_plan_rollbacks
 def outbox(
     guard: Invocation, take: bool, agent_id: str | None, event_id: str | None, form: str
@@ -138,8 +137,7 @@ def _is_at_work(guard: Invocation, agent_id: str, agent: "ActiveAgent") -> bool:
 @click.argument("file", type=INPUT_FILE, default="-")
 @plan_agent_option
 @repeatable_option
-@format_option
-@click.pass_obj
+@prints_report
 @settles_plan_rollbacks
 def ingest(guard: Invocation, file: Path, agent_id: str, event_id: str | None, form: str) -> None:
     """Record the signals in an agent's output: ready for audit, a verdict, a question, a checkpoint, its end.
