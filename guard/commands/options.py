@@ -13,10 +13,10 @@ from guard.context.output import format_option
 from guard.core.base.fields import Report
 from guard.core.check.settings import AgentCli
 from guard.errors import WrongUsage
-from guard.iteration.current import CheckTerms
 
 if TYPE_CHECKING:
     from guard.core.coordinator.requests import Request
+    from guard.iteration.current import CheckTerms
     from guard.run.order import RunOrder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -213,7 +213,9 @@ def run_order(
     return RunOrder(words, terms, to_stderr=form == "json", task=task, agent_id=agent_id), report
 
 
-def check_terms(options: dict[str, Any]) -> CheckTerms:
+def check_terms(options: dict[str, Any]) -> "CheckTerms":
+    from guard.iteration.current import CheckTerms
+
     command = options.pop("probe_command")
     agent = options.pop("agent") or ("command" if command else None)
     return CheckTerms(
