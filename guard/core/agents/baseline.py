@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from guard.core.agents.events import AgentBaselineRecorded, Incarnation
 from guard.core.base.fields import Id, Instant, Oid
 from guard.core.base.paths import Spelled
 from guard.core.iteration.events import DirtyFile
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.view import FieldsFold, ViewDocument, ViewKind
 
 _OWN = ("task_id", "agent_id", "incarnation", "at", "root", "head", "dirty")
 
@@ -46,25 +46,11 @@ class AgentBaseline(ViewDocument):
         return baseline_key(self.task_id, self.agent_id)
 
 
-class AgentBaselineFold(Fold[AgentBaseline]):
+class AgentBaselineFold(FieldsFold[AgentBaseline]):
     document_class = AgentBaseline
 
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self._fields: dict[str, Any] = {}
-
-    def restore(self, document: AgentBaseline) -> None:
-        self.reached = document.position()
-        self._take(document)
-
     def apply(self, event: AgentBaselineRecorded) -> None:
-        self._take(event)
-
-    def _take(self, source: AgentBaseline | AgentBaselineRecorded) -> None:
-        self._fields = {name: getattr(source, name) for name in _OWN}
-
-    def contents(self) -> dict[str, Any]:
-        return dict(self._fields)
+        self._fields = {name: getattr(event, name) for name in _OWN}
 
 
 def baseline_key(task_id: str, agent_id: str) -> str:

@@ -23,8 +23,8 @@ from guard.core.breaker.events import (
 )
 from guard.core.breaker.settings import BreakerSettings
 from guard.core.iteration.events import Process, Seconds, Status
-from guard.core.log.events import BaseEvent, IterationNumber
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.events import IterationNumber
+from guard.core.log.view import Fold, WorktreeView, worktree_view
 
 BreakerState = Literal["closed", "open", "half_open"]
 MOST_HISTORY = 50
@@ -67,11 +67,10 @@ class BreakerCounts(NamedTuple):
         return self.fingerprint_count if fingerprint == self.fingerprint else 0
 
 
-class Breaker(ViewDocument):
+class Breaker(WorktreeView):
     """The breaker of one work tree."""
 
     schema_: Literal["guard/breaker/1"] = Field("guard/breaker/1", alias="schema")
-    worktree: Id
     state: BreakerState
     streak: Count
     """Iterations without work in a row: what opens the breaker at `stall_limit`."""
@@ -94,9 +93,6 @@ class Breaker(ViewDocument):
     """The last commit that the iterations are known to have left; any other comes from outside."""
     trial: Trial | None
     history: tuple[Happening, ...]
-
-    def key(self) -> str:
-        return self.worktree
 
     @property
     def counts(self) -> BreakerCounts:
@@ -234,16 +230,8 @@ _CLOSED: dict[str, Any] = {
     "trial": None,
 }
 
-_EVENTS: tuple[type[BaseEvent], ...] = get_args(BreakerEvent)
-
-BREAKER: ViewKind[Breaker, BreakerFold] = ViewKind(
-    document=Breaker,
-    fold=BreakerFold,
-    events=_EVENTS,
-    key=lambda event: event.worktree,
-    folder="worktrees.d/",
-    file="/breaker.json",
-    needles=lambda _key: (b'"type":"breaker_',),
+BREAKER = worktree_view(
+    Breaker, BreakerFold, get_args(BreakerEvent), "breaker", b'"type":"breaker_'
 )
 
 

@@ -9,14 +9,13 @@ from guard.core.base.paths import Spelled
 from guard.core.check.events import CheckMade
 from guard.core.iteration.events import GOES_ON, DirtyFile, Seconds, Status
 from guard.core.log.events import IterationNumber
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.view import FieldsFold, WorktreeView, worktree_view
 
 
-class LastCheck(ViewDocument):
+class LastCheck(WorktreeView):
     """How the newest check of one work tree ended."""
 
     schema_: Literal["guard/last-check/1"] = Field("guard/last-check/1", alias="schema")
-    worktree: Id
     run: Id
     iteration: IterationNumber
     at: Instant
@@ -39,33 +38,17 @@ class LastCheck(ViewDocument):
     left_open: bool
     """Whether the guard that watched over it left it with the verdict that something goes on."""
 
-    def key(self) -> str:
-        return self.worktree
+
+_COPIED = CheckMade.model_fields.keys() & LastCheck.model_fields.keys()
 
 
-_OF_LOOKS = ("living", "waited_seconds", "output", "left_open")
-_TAKEN = tuple(
-    name
-    for name in LastCheck.model_fields
-    if name not in {"schema_", "seq", "log", "hash", "worktree", *_OF_LOOKS}
-)
-
-
-class LastCheckFold(Fold[LastCheck]):
+class LastCheckFold(FieldsFold[LastCheck]):
     document_class = LastCheck
-
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self._fields: dict[str, Any] = {}
-
-    def restore(self, document: LastCheck) -> None:
-        self.reached = document.position()
-        self._fields = {name: getattr(document, name) for name in (*_TAKEN, *_OF_LOOKS)}
 
     def apply(self, event: CheckMade) -> None:
         look = event.looks[-1] if event.looks else {}
         before = self._fields if self._is_same(event) else {}
-        self._fields = {name: getattr(event, name) for name in _TAKEN}
+        self._fields = {name: getattr(event, name) for name in _COPIED}
         self._fields["living"] = tuple(look.get("living", ()))
         self._fields["waited_seconds"] = look.get("waited_seconds", 0)
         self._fields["output"] = look.get("output") or before.get("output")
@@ -76,16 +59,5 @@ class LastCheckFold(Fold[LastCheck]):
         known = (self._fields.get("run"), self._fields.get("iteration"))
         return known == (event.run, event.iteration)
 
-    def contents(self) -> dict[str, Any]:
-        return {"worktree": self.key, **self._fields}
 
-
-LAST_CHECK: ViewKind[LastCheck, LastCheckFold] = ViewKind(
-    document=LastCheck,
-    fold=LastCheckFold,
-    events=(CheckMade,),
-    key=lambda event: event.worktree,
-    folder="worktrees.d/",
-    file="/check.json",
-    needles=lambda _key: (b'"type":"check_made"',),
-)
+LAST_CHECK = worktree_view(LastCheck, LastCheckFold, (CheckMade,), "check", b'"type":"check_made"')

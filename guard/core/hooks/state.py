@@ -5,7 +5,7 @@ from typing import Any, Literal, assert_never, get_args
 
 from pydantic import Field
 
-from guard.core.base.fields import BootSeconds, Count, Frozen, Id, Instant, Line
+from guard.core.base.fields import BootSeconds, Count, Frozen, Instant, Line
 from guard.core.hooks.event_kinds import KINDS, RESTARTS, STARTS
 from guard.core.hooks.events import (
     Calls,
@@ -18,7 +18,7 @@ from guard.core.hooks.events import (
     StopDecision,
     StopReason,
 )
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.view import Fold, WorktreeView, worktree_view
 
 MOST_SESSIONS = 50
 MOST_HELD = 150
@@ -77,20 +77,16 @@ class HookSession(Frozen):
     """The times before its start, and before each time that it was resumed."""
 
 
-class HooksState(ViewDocument):
+class HooksState(WorktreeView):
     """The hooks of one work tree."""
 
     schema_: Literal["guard/hooks/1"] = Field("guard/hooks/1", alias="schema")
-    worktree: Id
     calls: tuple[Calls, ...]
     """Each hook that was ever called, how often, and when last."""
     sessions: tuple[HookSession, ...]
     """The sessions of agents, the newest last."""
     folded: tuple[SpoolName, ...]
     """The spool files that were recorded last."""
-
-    def key(self) -> str:
-        return self.worktree
 
     def session(self, agent: str, session: str | None) -> HookSession | None:
         name = _name(agent, session)
@@ -223,16 +219,12 @@ def _absences(known: HookSession, event: HookSessionStarted) -> tuple[Absence, .
     return (first, *away[2:])
 
 
-HOOKS: ViewKind[HooksState, HooksFold] = ViewKind(
-    document=HooksState,
-    fold=HooksFold,
-    events=get_args(HookEvent),
-    key=lambda event: event.worktree,
-    folder="worktrees.d/",
-    file="/hooks.json",
-    needles=lambda _key: (
-        b'"type":"hooks_folded"',
-        b'"type":"hook_session_started"',
-        b'"type":"stop_decided"',
-    ),
+HOOKS = worktree_view(
+    HooksState,
+    HooksFold,
+    get_args(HookEvent),
+    "hooks",
+    b'"type":"hooks_folded"',
+    b'"type":"hook_session_started"',
+    b'"type":"stop_decided"',
 )

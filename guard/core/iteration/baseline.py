@@ -1,13 +1,13 @@
 """The view of the newest baseline of a work tree."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from guard.core.base.fields import Id, Instant, Line
 from guard.core.iteration.events import BaselineRecorded, RepositoryStanding
 from guard.core.log.events import IterationNumber
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.view import FieldsFold, ViewDocument, worktree_view
 
 EMPTY = "empty"
 """The baseline of a repository without a commit."""
@@ -35,31 +35,18 @@ class RecordedBaseline(Baseline, ViewDocument):
         return self.worktree
 
 
-class BaselineFold(Fold[RecordedBaseline]):
+class BaselineFold(FieldsFold[RecordedBaseline]):
     document_class = RecordedBaseline
 
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self._fields: dict[str, Any] = {}
-
-    def restore(self, document: RecordedBaseline) -> None:
-        self.reached = document.position()
-        self._fields = {name: getattr(document, name) for name in Baseline.model_fields}
-
     def apply(self, event: BaselineRecorded) -> None:
-        names = [name for name in Baseline.model_fields if name != "revision"]
+        names = Baseline.model_fields.keys() - {"revision"} | {"worktree"}
         self._fields = {name: getattr(event, name) for name in names} | {"revision": None}
 
-    def contents(self) -> dict[str, Any]:
-        return {"worktree": self.key, **self._fields}
 
-
-BASELINE: ViewKind[RecordedBaseline, BaselineFold] = ViewKind(
-    document=RecordedBaseline,
-    fold=BaselineFold,
-    events=(BaselineRecorded,),
-    key=lambda event: event.worktree,
-    folder="worktrees.d/",
-    file="/baseline.json",
-    needles=lambda _key: (b'"type":"baseline_recorded"',),
+BASELINE = worktree_view(
+    RecordedBaseline,
+    BaselineFold,
+    (BaselineRecorded,),
+    "baseline",
+    b'"type":"baseline_recorded"',
 )

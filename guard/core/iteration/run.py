@@ -17,7 +17,7 @@ from guard.core.iteration.events import (
     Status,
 )
 from guard.core.log.events import IterationNumber
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.view import FieldsFold, WorktreeView, worktree_view
 
 
 class OpenIteration(Frozen):
@@ -54,11 +54,10 @@ class EndedIteration(Frozen):
     frozen: dict[Line, str | int | float | bool | None] | None
 
 
-class Run(ViewDocument):
+class Run(WorktreeView):
     """The newest run of one work tree."""
 
     schema_: Literal["guard/run/1"] = Field("guard/run/1", alias="schema")
-    worktree: Id
     run: Id
     command: tuple[Line, ...]
     started_at: Instant | None
@@ -68,30 +67,18 @@ class Run(ViewDocument):
     open_iteration: OpenIteration | None
     last_iteration: EndedIteration | None
 
-    def key(self) -> str:
-        return self.worktree
-
     def find_open(self, run: str, number: int) -> OpenIteration | None:
         """The iteration of this run and number, if it is open."""
         known = self.open_iteration if self.run == run else None
         return known if known is not None and known.number == number else None
 
 
-class RunFold(Fold[Run]):
+class RunFold(FieldsFold[Run]):
     document_class = Run
-
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self._fields: dict[str, Any] = {}
-
-    def restore(self, document: Run) -> None:
-        self.reached = document.position()
-        self._fields = {name: getattr(document, name) for name in _BLANK}
-        self._fields["run"] = document.run
 
     def apply(self, event: RunEvent) -> None:
         if not self._fields or (type(event) is RunStarted and event.run != self._fields["run"]):
-            self._fields = {**_BLANK, "run": event.run}
+            self._fields = {**_BLANK, "worktree": self.key, "run": event.run}
         if event.run != self._fields["run"]:
             return  # A late word of an earlier run: in the log, and no longer news.
         state = self._fields
@@ -139,9 +126,6 @@ class RunFold(Fold[Run]):
             frozen=known.frozen if known else None,
         )
 
-    def contents(self) -> dict[str, Any]:
-        return {"worktree": self.key, **self._fields}
-
 
 _BLANK: dict[str, Any] = {
     "command": (),
@@ -153,12 +137,12 @@ _BLANK: dict[str, Any] = {
     "last_iteration": None,
 }
 
-RUN: ViewKind[Run, RunFold] = ViewKind(
-    document=Run,
-    fold=RunFold,
-    events=get_args(RunEvent),
-    key=lambda event: event.worktree,
-    folder="worktrees.d/",
-    file="/run.json",
-    needles=lambda _key: (b'"type":"run_', b'"type":"iteration_', b'"type":"session_seen"'),
+RUN = worktree_view(
+    Run,
+    RunFold,
+    get_args(RunEvent),
+    "run",
+    b'"type":"run_',
+    b'"type":"iteration_',
+    b'"type":"session_seen"',
 )

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from guard.core.base.fields import Count, Digest, Frozen, Seq, parse_document
+from guard.core.base.fields import Count, Digest, Frozen, Id, Seq, parse_document
 from guard.core.log.events import BaseEvent, SegmentNumber
 from guard.core.log.record import NO_HASH, START, Position
 
@@ -45,6 +45,15 @@ class ViewDocument(Frozen):
 
     def position(self) -> Position:
         return Position(self.log.segment, self.log.offset, self.seq, self.log.hash)
+
+
+class WorktreeView(ViewDocument):
+    """A state file of one work tree."""
+
+    worktree: Id
+
+    def key(self) -> str:
+        return self.worktree
 
 
 D = TypeVar("D", bound=ViewDocument)
@@ -83,6 +92,22 @@ class Fold(ABC, Generic[D]):
         return self._document
 
 
+class FieldsFold(Fold[D]):
+    """A fold that keeps the document's own fields in a dict, by their names."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self._fields: dict[str, Any] = {}
+
+    def restore(self, document: D) -> None:
+        own = self.document_class.model_fields.keys() - ViewDocument.model_fields.keys()
+        self.reached = document.position()
+        self._fields = {name: getattr(document, name) for name in own}
+
+    def contents(self) -> dict[str, Any]:
+        return dict(self._fields)
+
+
 F = TypeVar("F", bound=Fold[Any])
 
 
@@ -110,6 +135,25 @@ class ViewKind(Generic[D, F]):
             return None
         key = path[len(self.folder) : len(path) - len(self.file)]
         return key if self.path(key) == path and "/" not in key else None
+
+
+def worktree_view(
+    document: type[D],
+    fold: Callable[[str], F],
+    events: tuple[type[BaseEvent], ...],
+    name: str,
+    *needles: bytes,
+) -> ViewKind[D, F]:
+    """Return a kind of view that each work tree has one of; `needles` are the same for all of them."""
+    return ViewKind(
+        document=document,
+        fold=fold,
+        events=events,
+        key=lambda event: event.worktree,
+        folder="worktrees.d/",
+        file=f"/{name}.json",
+        needles=lambda _key: needles,
+    )
 
 
 def seal(document: ViewDocument) -> bytes:

@@ -11,7 +11,7 @@ from guard.core.base.text import plural
 from guard.core.hooks.events import SpoolName
 from guard.core.hooks.git.events import CommitEvent, CommitRecorded, CommitsRewritten, How, Rewrite
 from guard.core.log.events import IterationNumber
-from guard.core.log.view import Fold, ViewDocument, ViewKind
+from guard.core.log.view import Fold, WorktreeView, worktree_view
 
 MOST_COMMITS = 500
 MOST_REWRITES = 500
@@ -31,20 +31,16 @@ class KnownCommit(Frozen):
     iteration: IterationNumber | None
 
 
-class Commits(ViewDocument):
+class Commits(WorktreeView):
     """The commits of one work tree."""
 
     schema_: Literal["guard/commits/1"] = Field("guard/commits/1", alias="schema")
-    worktree: Id
     total: Count
     """How many commits hooks ever noted."""
     commits: tuple[KnownCommit, ...]
     rewrites: tuple[Rewrite, ...]
     folded: tuple[SpoolName, ...]
     """The spool files that were recorded last."""
-
-    def key(self) -> str:
-        return self.worktree
 
     def known_oids(self) -> frozenset[str]:
         """Return every commit that a hook noted, as made or as rewritten."""
@@ -94,14 +90,13 @@ class CommitsFold(Fold[Commits]):
         }
 
 
-COMMITS: ViewKind[Commits, CommitsFold] = ViewKind(
-    document=Commits,
-    fold=CommitsFold,
-    events=get_args(CommitEvent),
-    key=lambda event: event.worktree,
-    folder="worktrees.d/",
-    file="/commits.json",
-    needles=lambda _key: (b'"type":"commit_recorded"', b'"type":"commits_rewritten"'),
+COMMITS = worktree_view(
+    Commits,
+    CommitsFold,
+    get_args(CommitEvent),
+    "commits",
+    b'"type":"commit_recorded"',
+    b'"type":"commits_rewritten"',
 )
 
 
