@@ -176,7 +176,7 @@ def test_many_processes_may_be_the_first_at_once(repository: Path) -> None:
         )
         for number in range(8)
     ]
-    assert [worker.wait(60) for worker in workers] == [0] * 8
+    assert [worker.wait(120) for worker in workers] == [0] * 8
     assert agents_of("T1").active == 8
 
 

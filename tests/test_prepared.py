@@ -52,8 +52,11 @@ def test_one_that_takes_too_long_is_killed(repository: Path, tmp_path: Path) -> 
     # It ends with guard, so that nothing is left behind.
     agent = f"echo $PPID > {tmp_path}/pid; while kill -0 $PPID; do sleep 0.1; done"
     words = ["run", "--no-probe", "--", "sh", "-c", agent]
-    with pytest.raises(subprocess.TimeoutExpired):
-        server.call(words, os.environ, cwd=None, stdin=None, timeout=10)
+    for limit in (10, 60):  # On a busy machine the agent may not be up by the first of these.
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.call(words, os.environ, cwd=None, stdin=None, timeout=limit)
+        if (tmp_path / "pid").exists():
+            break
     server.end()
     pid = int((tmp_path / "pid").read_text())
     until(lambda: not Path(f"/proc/{pid}").exists())

@@ -30,7 +30,9 @@ def subject(tmp_path: Path) -> Look:
     """The agent in a work tree; settings and fields by name."""
 
     def make(root: Path | None = tmp_path, **fields: Any) -> AgentSubject:
-        settings = ActivitySettings(**fields.pop("settings", {}))
+        # On a busy machine a look takes long, and hours pass between the import of a test and its run.
+        patient = {"collector_seconds": 60, "lookback_minutes": 600}
+        settings = ActivitySettings(**patient | fields.pop("settings", {}))
         base = AgentSubject(agent(), root, False, Clock(), settings, environ={})
         return replace(base, **fields)
 

@@ -16,7 +16,7 @@ from guard.core.activity.assess import ActivityTerms, assess
 from tests.activity.conftest import Look
 from tests.support import git, write
 
-SOON = 60.0
+SOON = 180.0
 """Far more than any look may take, on a machine that has much else to do; a look that waits would take for ever."""
 PLACES = {
     "status": "agent_workspaces/a1/status.json",

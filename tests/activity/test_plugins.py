@@ -87,7 +87,7 @@ def test_it_is_asked_beside_those_of_guard(site: Path, tmp_path: Path, subject: 
         (
             "def told(subject):\n    yield Sign(subject.now, 'x')\n    time.sleep(600)\n",
             1,
-            "took more than 0.2 s",
+            "took more than 10 s",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_it_fails_alone_with_one_warning(
     sys.modules.pop("fails", None)
     installed(site, "fails", code)
     installed(site, "works", TELLING.format(tier=1), "OTHER")
-    seen = asked(subject, collector_seconds=0.2)
+    seen = asked(subject, collector_seconds=10)
     assert [one.source for one in seen.signals] == ["X_OTHER"] + ["X_TICKETS"] * signs
     assert len(seen.warnings) == 1
     assert seen.warnings[0].startswith("X_TICKETS: fails 1.0: ")
@@ -107,25 +107,23 @@ def test_it_fails_alone_with_one_warning(
 def test_one_that_hangs_while_it_is_loaded_fails_alone(
     site: Path, subject: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guard.activity.plugins.LOAD_SECONDS", 4.0)
     installed(site, "hangs_at_once", "time.sleep(600)\n", "FIRST")
     installed(site, "loads_later", TELLING.format(tier=1), "LATER")
     search = sys.path[:]
     seen = asked(subject)
     assert [one.source for one in seen.signals] == ["X_LATER"]
     assert seen.warnings == (
-        "X_FIRST: hangs_at_once 1.0: took more than 4 s, and is not called again",
+        "X_FIRST: hangs_at_once 1.0: took more than 10 s, and is not called again",
     )
     assert sys.path == search
 
 
-def test_one_that_hangs_is_not_asked_again(site: Path, subject: Look) -> None:
-    installed(site, "hangs", "def told(subject):\n    time.sleep(600)\n    yield\n")
-    asked(subject, collector_seconds=0.5)
-    begun = time.monotonic()
+def test_one_that_hangs_is_not_asked_again(site: Path, subject: Look, tmp_path: Path) -> None:
+    note = f"open({str(tmp_path / 'calls')!r}, 'a').write('x')"
+    installed(site, "hangs", f"def told(subject):\n    {note}\n    time.sleep(600)\n    yield\n")
     for _ in range(200):
-        assert len(asked(subject, collector_seconds=0.5).warnings) == 1
-    assert time.monotonic() - begun < 60
+        assert len(asked(subject, collector_seconds=5).warnings) == 1
+    assert (tmp_path / "calls").read_text() == "x"
 
 
 def test_one_without_end_is_cut_off(site: Path, subject: Look) -> None:

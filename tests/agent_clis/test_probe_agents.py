@@ -127,7 +127,7 @@ def test_silence_ends_at_the_time_limit(agent: AgentCli, model: Model, session: 
     began = time.monotonic()
     result = _ask(agent, session, time_limit=1.5)
     assert (result.answer, result.failure, result.lasting) == (None, "timeout", False), result
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120
 
 
 def test_an_overloaded_service_is_asked_again(agent: AgentCli, model: Model, session: str) -> None:

@@ -134,7 +134,7 @@ def test_codex_that_leaves_a_command_running_is_interrupted(
 
 def test_a_session_that_a_person_stops_is_never_complete(agent: AgentCli, model: Model) -> None:
     """Claude Code exits with 0 then."""
-    model.script("make the page", agent.shell("touch begun; sleep 20"))
+    model.script("make the page", agent.shell("touch begun; sleep 120"))
     words = ["run", *_QUICK, "--", *agent.command, "make the page"]
     with agent.started([sys.executable, "-m", "guard", *words], {"PYTHONPATH": str(ROOT)}) as guard:
         until(lambda: Path("begun").exists() or guard.poll() is not None, 120)

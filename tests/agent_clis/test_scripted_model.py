@@ -26,7 +26,7 @@ def _ask(model: Model, prompt: str) -> str:
 
 def _post(model: Model, path: str, body: dict[str, Any]) -> str:
     request = urllib.request.Request(f"{model.url}{path}", json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return str(answer.read().decode())
 
 

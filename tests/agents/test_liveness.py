@@ -437,4 +437,4 @@ def test_a_thousand_agents_ask_each_server_once(
     assert {one.state for one in found} == {"alive"}
     assert isinstance(found[0], LivenessLook)
     assert len(asked.read_text().splitlines()) == 1
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 180

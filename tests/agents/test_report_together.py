@@ -14,22 +14,20 @@ from guard.core.agents.agent import ACTIVE, TERMINAL
 from guard.core.agents.registry import AGENT_REGISTRY, GLOBAL_REGISTRY
 from guard.store.file_store import FileStore
 from tests.support.reporter import SHARED, TASKS, populate, start
+from tests.support.sessions import until
 
 pytestmark = pytest.mark.long
 
 PROCESSES = 32
-_DEADLINE = 120
+_DEADLINE = 240
 
 
 def _lives_and_dies(workspace: Path, journals: Path, life: int, chance: random.Random) -> None:
     names = [f"p{life}-{number}" for number in range(PROCESSES)]
     reporters = [start(workspace, name, journals / name) for name in names]
     try:
-        deadline = time.monotonic() + _DEADLINE
-        while len(list(journals.glob(f"p{life}-*"))) < PROCESSES:
-            assert time.monotonic() < deadline
-            assert not any(one.poll() for one in reporters)
-            time.sleep(0.01)
+        until(lambda: len(list(journals.glob(f"p{life}-*"))) == PROCESSES, 240)
+        assert not any(one.poll() for one in reporters)
         for one in chance.sample(reporters, PROCESSES):
             time.sleep(chance.uniform(0, 0.2))
             one.send_signal(signal.SIGKILL)

@@ -302,7 +302,7 @@ def test_a_validation_is_told_with_its_own_claim_only() -> None:
 def test_a_wait_ends_with_the_last_agent(sleeper: "subprocess.Popen[bytes]") -> None:
     report("agent", "spawn", *IDS, "--pid", str(sleeper.pid))
     report("agent", "spawn", "--task", "T1", "--agent", "a2")
-    words = [sys.executable, "-m", "guard", "agent", "wait", "T1", "--timeout", "90"]
+    words = [sys.executable, "-m", "guard", "agent", "wait", "T1", "--timeout", "600"]
     waiting = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert waiting.stderr

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from guard.store.file_store import FileStore
 from guard.system.clock import Clock, make_clock
 from tests.support import Result, commit, git, run, write
 from tests.support.events import iteration_ended
+from tests.support.sessions import until
 
 NOON = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
@@ -70,7 +70,7 @@ def view(workspace: Path) -> Path:
 @contextmanager
 def waiting() -> Iterator[subprocess.Popen[bytes]]:
     """A process that does nothing until it is ended."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
         yield process
     finally:
@@ -395,10 +395,7 @@ def test_sixteen_processes_ask_at_once_and_one_gets_the_trial(store: FileStore) 
     env = {**os.environ, **after(31), "GUARD_STORE__LOCK_TIMEOUT_SECONDS": "240"}
     with store.change():
         asked = [subprocess.Popen(argv, env=env, stdout=subprocess.PIPE) for _ in range(16)]
-        deadline = monotonic() + 240
-        while not all(waits_for_the_lock(process.pid) for process in asked):
-            assert monotonic() < deadline
-            sleep(0.02)
+        until(lambda: all(waits_for_the_lock(process.pid) for process in asked), 240)
     answers = [(process.communicate(timeout=240)[0], process.returncode) for process in asked]
     assert sorted(code for _, code in answers) == [0] + [20] * 15
     reasons = sorted(json.loads(out)["permission"] for out, _ in answers)
@@ -425,7 +422,7 @@ def test_the_process_that_called_guard_holds_the_trial() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=120,
     )
     pid, document = done.stdout.split("\n", 1)
     assert json.loads(document)["trial"]["holder"]["pid"] == int(pid)

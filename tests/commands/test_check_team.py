@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support import commit, git, run, write
-from tests.support.sessions import QUICK, answering, asked, ending, started
+from tests.support.sessions import QUICK, answering, asked, ending, hear, started
 
 NOON, LATER = "2026-01-31T12:00:00Z", "2026-01-31T12:29:00Z"
 
@@ -114,11 +113,11 @@ def test_nothing_is_committed_under_the_hands_of_a_member(begun: Path, tmp_path:
     team("spawn", "--team", "t", "--member", "a")
     words = (*QUICK, "--probe-command", answering(tmp_path, "complete"))
     with ending(started("check", *words, "--format", "json", listen=True)) as check:
-        time.sleep(2)
+        hear(check, "waiting")
         assert (check.poll(), asked(tmp_path)) == (None, 0)
         assert git(begun, "status", "--porcelain") == "?? new.py\n"
         team("leave", "--member", "a")
-        out, err = check.communicate(timeout=60)
+        out, err = check.communicate(timeout=120)
     assert check.returncode == 0, err
     assert '"reason": "rescued"' in out
 
@@ -135,9 +134,9 @@ def test_a_wait_for_a_team_ends_when_its_last_member_leaves(busy: bool, begun: P
             alive.enter_context(ending(subprocess.Popen([sys.executable, "-c", _READS])))
         words = ("check", "--no-probe", "--format", "json")
         check = alive.enter_context(ending(started(*words, listen=True)))
-        time.sleep(2)
+        hear(check, "waiting")
         assert check.poll() is None
         team("leave", "--member", "a")
-        out, err = check.communicate(timeout=30)
+        out, err = check.communicate(timeout=120)
     assert check.returncode == 0, err
     assert '"reason": "commits"' in out

@@ -134,7 +134,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         capture_output=True,
         cwd=tmp_path,
         env={**os.environ},
-        timeout=60,
+        timeout=120,
         check=True,
     )
     assert b'"transient"' in done.stdout

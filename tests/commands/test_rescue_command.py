@@ -139,7 +139,7 @@ def test_a_secret_that_it_commits_is_named(repository: Path, tmp_path: Path) -> 
 
 @pytest.mark.long
 def test_one_that_hangs_is_ended(tmp_path: Path) -> None:
-    limit = {"GUARD_RESCUE__TIME_LIMIT_SECONDS": "15"}
+    limit = {"GUARD_RESCUE__TIME_LIMIT_SECONDS": "45"}
     text = "git add src && git commit -qm one; sleep 600"
     found = rescued(tmp_path, text, code=1, env=limit)
     assert found["reason"] == "rescued"

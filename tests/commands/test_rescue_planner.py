@@ -132,7 +132,7 @@ def slow(tmp_path: Path) -> dict[str, Any]:
 
 def slower_than_the_rescue(tmp_path: Path) -> dict[str, Any]:
     limits = {"GUARD_COMPLETION_CHECK__PROBE_TIMEOUT_SECONDS": "600"}
-    return {"text": "exec sleep 600", "GUARD_RESCUE__TIME_LIMIT_SECONDS": "32", **limits}
+    return {"text": "exec sleep 600", "GUARD_RESCUE__TIME_LIMIT_SECONDS": "80", **limits}
 
 
 def inside_a_probe(tmp_path: Path) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def too_much(tmp_path: Path) -> dict[str, Any]:
     [
         (failing, "trouble"),
         (slow, "no answer within 1 s"),
-        (slower_than_the_rescue, "no answer within 8 s"),
+        (slower_than_the_rescue, "no answer within 20 s"),
         (inside_a_probe, "does not start another"),
         (no_model, "is not the name of a model"),
         (too_much, "it printed more than"),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import commit, git, run, write
+from tests.support import TIME_LIMIT, commit, git, run, write
 from tests.support.sessions import (
     QUICK,
     answering,
@@ -74,29 +74,27 @@ def test_an_agent_that_forgets_to_commit_is_rescued(begun: Path, tmp_path: Path)
 
 def test_a_helper_that_commits_later_is_waited_for(begun: Path, tmp_path: Path) -> None:
     helper = f"(sleep 2; {COMMIT}) > /dev/null 2>&1 &"
-    begun_at = time.monotonic()
-    code, found = iterate("--no-probe", "--", "setsid", "sh", "-c", helper)
+    rarely = {"GUARD_COMPLETION_CHECK__PROBE_INTERVAL_SECONDS": "3600"}
+    code, found = iterate("--no-probe", "--", "setsid", "sh", "-c", helper, env=rarely)
     assert (code, found["status"], found["new_commits"]) == (0, "complete", 1)
-    assert time.monotonic() - begun_at < 50
 
 
 @pytest.mark.parametrize(
-    ("limit", "verdict", "said"),
+    ("knob", "verdict", "said"),
     [
-        ({"GUARD_RUN__MAX_IDLE_SECONDS": "2"}, (10, "timeout", "hung"), "ended by guard (idle)"),
-        (
-            {"GUARD_RUN__MAX_SECONDS": "2"},
-            (12, "working", "max_time"),
-            "ended by guard (max_time)",
-        ),
+        ("GUARD_RUN__MAX_IDLE_SECONDS", (10, "timeout", "hung"), "ended by guard (idle)"),
+        ("GUARD_RUN__MAX_SECONDS", (12, "working", "max_time"), "ended by guard (max_time)"),
     ],
     ids=["max_idle_seconds", "max_seconds"],
 )
 def test_an_agent_that_never_ends_is_ended_and_what_it_left_is_kept(
-    limit: dict[str, str], verdict: tuple[int, str, str], said: str, begun: Path
+    knob: str, verdict: tuple[int, str, str], said: str, begun: Path
 ) -> None:
     agent = ("sh", "-c", "echo x > new.txt; exec sleep 300")
-    code, found = iterate("--no-probe", "--", *agent, env=limit)
+    for limit in ("2", "20", "90"):  # On a busy machine it may be ended before it left anything.
+        code, found = iterate("--no-probe", "--", *agent, env={knob: limit})
+        if (begun / "new.txt").exists():
+            break
     assert (code, found["status"], found["reason"]) == verdict
     assert [
         fact for fact in found["evidence"] if fact["source"] == "output" and said in fact["fact"]
@@ -108,10 +106,7 @@ def test_an_agent_that_never_ends_is_ended_and_what_it_left_is_kept(
 
 def test_an_agent_that_will_not_end_is_forced(begun: Path) -> None:
     agent = "trap '' TERM; echo up > up; while :; do sleep 1; done"
-    for limit in (
-        "1",
-        "20",
-    ):  # On a busy machine it may not ignore the signal by the first of these.
+    for limit in ("1", "20", "90"):  # On a busy machine it may be ended before it ignores signals.
         code, found = iterate("--no-probe", "--max-time", limit, "--", "sh", "-c", agent)
         if (begun / "up").exists():
             break
@@ -119,9 +114,13 @@ def test_an_agent_that_will_not_end_is_forced(begun: Path) -> None:
 
 
 def test_an_agent_that_prints_or_works_is_not_idle(begun: Path) -> None:
-    agent = f"for i in $(seq 14); do echo $i; sleep 0.5; done; {COMMIT}"
-    limit = {"GUARD_RUN__MAX_IDLE_SECONDS": "5"}
-    assert iterate("--", "sh", "-c", agent, env=limit)[1]["reason"] == "commits"
+    for limit in (5, 15, 45):  # A busy machine may stop it for longer than the first of these.
+        agent = f"for i in $(seq {3 * limit}); do echo $i; sleep 0.5; done; {COMMIT}"
+        env = {"GUARD_RUN__MAX_IDLE_SECONDS": str(limit)}
+        reason = iterate("--", "sh", "-c", agent, env=env)[1]["reason"]
+        if reason == "commits":
+            break
+    assert reason == "commits"
 
 
 def test_a_usage_limit_is_limited_and_does_not_count(begun: Path) -> None:
@@ -162,10 +161,8 @@ def test_a_commit_from_outside_earns_a_trial_and_work_closes_the_breaker(
 
 
 def test_with_nobody_to_ask_an_ended_agent_is_judged_at_once(begun: Path) -> None:
-    begun_at = time.monotonic()
-    result = run("run", "--format", "json", "--", "true")
+    result = run("run", "--format", "json", "--probe-interval", "3600", "--", "true")
     assert (result.code, result.json["status"]) == (10, "timeout")
-    assert time.monotonic() - begun_at < 29
 
 
 def test_the_output_is_passed_through_unchanged(begun: Path) -> None:
@@ -174,7 +171,7 @@ def test_the_output_is_passed_through_unchanged(begun: Path) -> None:
         [sys.executable, "-m", "guard", "-q", "run", "--no-probe", "--", "sh", "-c", text],
         capture_output=True,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=TIME_LIMIT,
         check=False,
     )
     assert done.stdout.startswith(b"one\r\ntwo\033[1m\xff no newline")
@@ -237,7 +234,7 @@ def test_ctrl_c_stops_the_agent_and_leaves_a_recorded_iteration(begun: Path) -> 
 
 
 def test_what_a_stopped_iteration_left_is_still_the_agents(begun: Path, tmp_path: Path) -> None:
-    agent = ("sh", "-c", "test -f half.txt && exit; echo x > half.txt; sleep 60")
+    agent = ("sh", "-c", "test -f half.txt && exit; echo x > half.txt; sleep 300")
     guard = started("run", "--no-probe", "--", *agent)
     until((begun / "half.txt").exists)
     guard.send_signal(signal.SIGINT)
@@ -259,7 +256,7 @@ def test_an_agent_that_ignores_signals_is_ended_by_the_third(begun: Path) -> Non
     for heard in range(1, 4):
         until(partial(_heard, begun / "got", heard))
         guard.send_signal(signal.SIGINT)
-    guard.communicate(timeout=60)
+    guard.communicate(timeout=120)
     assert guard.returncode == 130
 
 
@@ -293,7 +290,7 @@ def test_a_killed_guard_leaves_an_iteration_that_the_next_run_finishes(
 
 
 def test_a_second_run_in_the_same_work_tree_is_refused(begun: Path) -> None:
-    first = started("run", "--no-probe", "--", "sh", "-c", "echo up > up; sleep 30")
+    first = started("run", "--no-probe", "--", "sh", "-c", "echo up > up; sleep 300")
     try:
         until((begun / "up").exists)
         second = run("run", "--", "true")
@@ -468,7 +465,7 @@ def test_a_reader_that_pauses_keeps_guard_from_hearing_nothing(begun: Path, tmp_
         assert guard.stdout is not None
         until(lambda: run("log", "--type", "check_made").out != "")
         data = guard.stdout.read()
-        assert guard.wait(timeout=60) == 13
+        assert guard.wait(timeout=120) == 13
     assert data.startswith(b"x" * 300_000 + b"\n" + LIMIT.encode() + b"\n")
     assert json.loads(report.read_text())["status"] == "limited"
 
@@ -510,22 +507,24 @@ def test_an_agent_that_deletes_guards_state_is_not_ended_for_it(
 
 
 def test_a_check_after_a_crash_ends_when_the_agent_has_ended(begun: Path) -> None:
-    agent = "echo up > up; exec sleep 6"
+    agent = "echo up > up; while [ ! -e ../go ]; do sleep 0.1; done"
     guard = started("run", "--no-probe", "--", "sh", "-c", agent)
     until((begun / "up").exists)
     killed(guard)
-    begun_at = time.monotonic()
+    threading.Timer(3, (begun.parent / "go").touch).start()
     env = {"GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS": "0"}
-    result = run("check", "--no-probe", "--probe-interval", "55", env=env)
+    result = run("check", "--no-probe", "--probe-interval", "3600", env=env)
     assert result.code == 10
-    assert time.monotonic() - begun_at < 50
 
 
 def test_a_child_that_forgot_its_environment_counts_while_the_agent_lives(begun: Path) -> None:
-    busy = "setsid env -i timeout 7 sh -c 'while :; do :; done'"
-    limit = {"GUARD_RUN__MAX_IDLE_SECONDS": "5"}
-    found = iterate("--no-probe", "--", "sh", "-c", f"{busy}; {COMMIT}", env=limit)[1]
-    assert found["reason"] == "commits"
+    for limit in (5, 15, 45):  # A busy machine may stop it for longer than the first of these.
+        busy = f"setsid env -i timeout {limit + 2} sh -c 'while :; do :; done'"
+        env = {"GUARD_RUN__MAX_IDLE_SECONDS": str(limit)}
+        reason = iterate("--no-probe", "--", "sh", "-c", f"{busy}; {COMMIT}", env=env)[1]["reason"]
+        if reason == "commits":
+            break
+    assert reason == "commits"
 
 
 def test_an_agent_of_a_task_is_not_left_active_by_a_fault(begun: Path) -> None:
@@ -537,17 +536,20 @@ def test_an_agent_of_a_task_is_not_left_active_by_a_fault(begun: Path) -> None:
 def test_an_agent_that_waits_for_a_slow_reader_has_not_hung(begun: Path) -> None:
     agent = f"head -c 6000000 /dev/zero | tr '\\0' x; {COMMIT}"
     words = ("-q", "run", "--no-probe", "--", "sh", "-c", agent)
-    env = {**os.environ, "GUARD_RUN__MAX_IDLE_SECONDS": "2"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "guard", *words],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env,
-    )  # fmt: skip
-    with ending(process) as guard:
-        assert guard.stdout is not None
-        time.sleep(8)
-        data = guard.stdout.read()
-        assert guard.wait(timeout=60) == 0
-    assert data.startswith(b"x" * 6_000_000)
+    for limit in (2, 10, 40):  # A busy machine may stop it for longer than the first of these.
+        process = subprocess.Popen(
+            [sys.executable, "-m", "guard", *words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env={**os.environ, "GUARD_RUN__MAX_IDLE_SECONDS": str(limit)},
+        )  # fmt: skip
+        with ending(process) as guard:
+            assert guard.stdout is not None
+            time.sleep(limit + 6)
+            data = guard.stdout.read()
+            code = guard.wait(timeout=120)
+        if code == 0:
+            break
+    assert (code, data[:6_000_000]) == (0, b"x" * 6_000_000)
 
 
 def test_what_a_helper_leaves_after_the_verdict_waiting_is_rescued(

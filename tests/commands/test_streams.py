@@ -119,11 +119,14 @@ def test_a_loop_whose_reader_has_gone_goes_on(begun: Path) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_an_agent_whose_errors_nobody_reads_any_more_is_judged_at_its_limit(form: str) -> None:
-    words = ["--format", form, "--no-probe", "--max-time", "3", "--"]
     agent = ["sh", "-c", "echo first >&2; exec sleep 300"]
-    done = shell(f"guard run {shlex.join([*words, *agent])} 2>&1 | head -n 1")
+    for limit in ("3", "20", "60"):  # On a busy machine it may be ended before it says anything.
+        words = ["--format", form, "--no-probe", "--max-time", limit, "--", *agent]
+        done = shell(f"guard run {shlex.join(words)} 2>&1 | head -n 1")
+        if done.stdout == "first\n":
+            break
     assert (done.returncode, done.stdout) == (12, "first\n")
-    assert statuses() == ["working"]
+    assert statuses()[-1:] == ["working"]
 
 
 def test_an_error_that_nobody_reads_is_the_exit_code_still() -> None:

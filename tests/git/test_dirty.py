@@ -6,7 +6,7 @@ import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from guard.core.iteration.events import DirtyFile
 from guard.core.work.leftovers import Uncommitted, files_changed_since
 from guard.errors import RepositoryProblem
 from guard.git.dirty import MOST_LISTED, read_dirty
-from tests.support import commit, git, write
+from tests.support import TIME_LIMIT, commit, git, write
 from tests.support.baselines import left_since, located, taken
 
 Act = Callable[[Path], Any]
@@ -374,7 +374,9 @@ def test_filters_do_not_run(place: str, project: Path, tmp_path: Path) -> None:
         os.utime(project / path, ns=(1, 1))
     assert found(project) == {}
     assert not (tmp_path / "sprung").exists()
-    subprocess.run(["git", "status"], cwd=project, capture_output=True, timeout=60, check=False)
+    subprocess.run(
+        ["git", "status"], cwd=project, capture_output=True, timeout=TIME_LIMIT, check=False
+    )
     assert (tmp_path / "sprung").exists()
 
 
@@ -422,7 +424,5 @@ def test_an_index_that_is_locked_does_not_matter(project: Path) -> None:
 def test_looking_changes_nothing(project: Path) -> None:
     index = (project / ".git" / "index").read_bytes()
     os.utime(project / "a.txt", ns=(1, 1))
-    begun = monotonic()
     assert found(project) == {}
-    assert monotonic() - begun < 10
     assert (project / ".git" / "index").read_bytes() == index

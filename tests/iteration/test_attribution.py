@@ -2,8 +2,8 @@
 
 import os
 import signal
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,7 +72,8 @@ def test_what_the_user_had_stashed_before_stays_the_users(begun: Path, tmp_path:
     assert committed(begun) == {"agents.txt"}
 
 
-def cut_off_in_the_check(tmp_path: Path, folder: Path) -> None:
+def cut_off_in_the_check(tmp_path: Path, folder: Path) -> Callable[[], None]:
+    """An iteration whose guard was interrupted; nothing is left to end."""
     slow = write(tmp_path / "slow", f"#!/bin/sh\necho up > {tmp_path}/up\nexec sleep 300\n")
     slow.chmod(0o755)
     agent = ("sh", "-c", "echo x > agents.txt")
@@ -80,30 +81,32 @@ def cut_off_in_the_check(tmp_path: Path, folder: Path) -> None:
     until((tmp_path / "up").exists)
     guard.send_signal(signal.SIGINT)
     assert guard.wait(timeout=120) == 130
+    return lambda: None
 
 
-def killed_with_its_agent(tmp_path: Path, folder: Path) -> None:
+def left_by_its_guard(tmp_path: Path, folder: Path) -> Callable[[], None]:
+    """An agent that goes on after its guard was killed; what ends it is returned."""
     agent = "echo $$ > ../pid; echo x > agents.txt; exec sleep 300"
     guard = started("run", "--no-probe", "--", "sh", "-c", agent)
     seen_by_guard(folder / "agents.txt")
     killed(guard)
     pid = int((tmp_path / "pid").read_text())
-    threading.Timer(6, os.kill, (pid, signal.SIGKILL)).start()
+    return lambda: os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("how", [cut_off_in_the_check, killed_with_its_agent])
+@pytest.mark.parametrize("how", [cut_off_in_the_check, left_by_its_guard])
 def test_what_changed_after_guard_was_gone_is_not_taken_for_the_agents(
-    how: object, begun: Path, tmp_path: Path
+    how: Callable[[Path, Path], Callable[[], None]], begun: Path, tmp_path: Path
 ) -> None:
-    assert callable(how)
-    how(tmp_path, begun)
+    end_agent = how(tmp_path, begun)
     time.sleep(4)
     write(begun / "later.txt", "the user's, afterwards\n")
     write(begun / "tracked.txt", "the user's, edited again\n")
     env = {"GUARD_COMPLETION_CHECK__MAX_WAIT_SECONDS": "0"}
     done = ("--probe-command", answering(tmp_path, "complete"))
-    for _ in range(2):
-        run("run", *QUICK, *done, "--no-wait", "--", "true", env=env)
+    run("run", *QUICK, *done, "--no-wait", "--", "true", env=env)
+    end_agent()
+    run("run", *QUICK, *done, "--no-wait", "--", "true", env=env)
     run("run", *QUICK, *done, "--", "true", env=env)
     assert committed(begun) <= {"agents.txt"}
     assert (begun / "later.txt").read_text() == "the user's, afterwards\n"
@@ -122,11 +125,12 @@ def test_in_a_folder_of_very_many_files_each_has_its_owner(begun: Path, tmp_path
 def test_a_look_by_hand_is_no_verdict_of_the_guard_that_was_killed(
     begun: Path, tmp_path: Path
 ) -> None:
-    killed_with_its_agent(tmp_path, begun)
+    end_agent = left_by_its_guard(tmp_path, begun)
     time.sleep(4)
     write(begun / "later.txt", "the user's, afterwards\n")
     env = {"GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS": "0"}
     run("check", "--no-wait", "--no-probe", env=env)
+    end_agent()
     iterate(tmp_path, "true")
     assert committed(begun) == {"agents.txt"}
 

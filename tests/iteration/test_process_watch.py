@@ -54,10 +54,9 @@ def test_a_marked_process_is_found_in_whatever_session(marked: ProcessMark, tmp_
 
 def test_a_process_with_another_mark_is_not(marked: ProcessMark, tmp_path: Path) -> None:
     other = ProcessMark(value=f"{marked.value}0")
-    with started(other, BUSY, tmp_path) as helper:
-        time.sleep(0.3)
+    with started(other, BUSY, tmp_path):
+        until(lambda: bool(ProcessWatch(other).look()))
         assert ProcessWatch(marked).look() == ()
-        helper.kill()
 
 
 def test_one_that_ended_and_was_not_waited_for_is_gone(marked: ProcessMark, tmp_path: Path) -> None:
@@ -92,18 +91,18 @@ def test_a_process_that_sleeps_is_idle_since_it_was_first_seen(
 ) -> None:
     with started(marked, SLEEPS, tmp_path):
         until((tmp_path / "up").exists)
-        time.sleep(0.2)
         begun, watch = time.monotonic(), ProcessWatch(marked)
         assert watch.look()[0].idle_seconds == 0
-        time.sleep(1.0)
-        assert 1.0 <= watch.look()[0].idle_seconds <= time.monotonic() - begun
+        until(lambda: watch.look()[0].idle_seconds >= 1)
+        assert watch.look()[0].idle_seconds <= time.monotonic() - begun
 
 
 def test_an_earlier_check_is_gone_on_from(marked: ProcessMark, tmp_path: Path) -> None:
     with started(marked, SLEEPS, tmp_path):
         until((tmp_path / "up").exists)
-        time.sleep(0.2)
-        seen = ProcessWatch(marked).look()
+        first = ProcessWatch(marked)
+        until(lambda: bool(first.look()) and first.look()[0].idle_seconds >= 1)
+        seen = first.look()
         second = ProcessWatch(marked)
         second.recall(seen, seconds_ago=300)
         assert second.look()[0].idle_seconds >= 300
@@ -117,14 +116,14 @@ def test_without_a_mark_those_count_that_began_in_the_work_tree_since(tmp_path: 
     inside.mkdir()
     since = time.time()
     marked = ProcessMark(root=tmp_path, since=since - 1)
-    with ending(subprocess.Popen(["sleep", "60"], cwd=inside)) as helper:
+    with ending(subprocess.Popen(["sleep", "600"], cwd=inside)) as helper:
         until(
             lambda: (
                 [one.process.pid for one in ProcessWatch(marked).look() if one.process]
                 == [helper.pid]
             )
         )
-        assert ProcessWatch(ProcessMark(root=tmp_path, since=time.time() + 5)).look() == ()
+        assert ProcessWatch(ProcessMark(root=tmp_path, since=time.time() + 600)).look() == ()
         assert ProcessWatch(ProcessMark(root=tmp_path / "elsewhere", since=since - 1)).look() == ()
 
 
@@ -135,7 +134,7 @@ import os, sys, time
 from pathlib import Path
 from guard.iteration.process_watch import ProcessMark, ProcessWatch
 watch = ProcessWatch(ProcessMark(root=Path({str(repository)!r}), since={time.time()!r}))
-until = time.monotonic() + 20
+until = time.monotonic() + 60
 while (found := watch.look()) and time.monotonic() < until:
     time.sleep(0.1)
 print([one.name for one in found])

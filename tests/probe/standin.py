@@ -66,7 +66,7 @@ def asked(
     agent: str,
     *,
     session: str | None = SESSION,
-    time_limit: float = 20,
+    time_limit: float = 120,
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     command: str | None = None,

@@ -13,7 +13,7 @@ from guard.probe import ProbeQuestion, ProbeResult, _retry_overloaded, ask
 from guard.system.process_identity import is_alive
 from guard.system.processes import run
 from tests.probe.standin import NOW, SESSION, asked, stand_in
-from tests.support import ROOT, write
+from tests.support import ROOT, TIME_LIMIT, write
 from tests.support.sessions import until
 
 ANSWER = """line(type="result", session_id="x", subtype="success", is_error=False, structured_output=document())"""
@@ -44,22 +44,22 @@ MISBEHAVED: dict[str, tuple[str, str, str]] = {
         "crashed",
         "exit code 7: eee",
     ),
-    "never ends": ("time.sleep(60)", "timeout", "no answer within 2 s"),
+    "never ends": ("time.sleep(300)", "timeout", "no answer within 2 s"),
     "never ends, and ignores to be told": (
         ("import signal\nfor one in (1, 2, 15): signal.signal(one, signal.SIG_IGN)\n"
-        "while True: time.sleep(60)"),
+        "while True: time.sleep(300)"),
         "timeout",
         "no answer within 2 s",
     ),
     "never ends, busily": ("while True: print('working', flush=True); time.sleep(0.01)", "timeout", "no answer"),
-    "answers, and never ends": ("print(answer(), flush=True); time.sleep(60)", "timeout", "no answer within 2 s"),
+    "answers, and never ends": ("print(answer(), flush=True); time.sleep(300)", "timeout", "no answer within 2 s"),
     "never ends, with a grandchild in a session of its own": (
-        "import subprocess\nsubprocess.Popen(['sleep', '30'], start_new_session=True)\ntime.sleep(60)",
+        "import subprocess\nsubprocess.Popen(['sleep', '200'], start_new_session=True)\ntime.sleep(300)",
         "timeout",
         "no answer within 2 s",
     ),
     "closes its output, and never ends": (
-        "os.close(1); os.close(2); time.sleep(60)",
+        "os.close(1); os.close(2); time.sleep(300)",
         "timeout",
         "no answer within 2 s",
     ),
@@ -98,10 +98,10 @@ def test_whatever_it_does_it_is_a_failure_in_time(
     body: str, failure: str, said: str, tmp_path: Path
 ) -> None:
     stand_in(tmp_path, "program", body)
-    limit = 2 if failure == "timeout" else 20
+    limit = 2 if failure == "timeout" else 120
     begun = monotonic()
     result = asked(tmp_path, "command", command="program", time_limit=limit)
-    assert monotonic() - begun < 30
+    assert monotonic() - begun < TIME_LIMIT
     assert (result.failure, result.answer, result.lasting) == (failure, None, False), result
     assert said in result.detail
     assert result.detail.isprintable()
@@ -120,14 +120,14 @@ def test_a_gigabyte_takes_no_memory(kind: str, tmp_path: Path) -> None:
         used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         asked(Path(sys.argv[1]), "command", command="true")
         before = used()
-        print(asked(Path(sys.argv[1]), "command", command="program", time_limit=20).failure, used() - before)
+        print(asked(Path(sys.argv[1]), "command", command="program").failure, used() - before)
     """
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=TIME_LIMIT,
         check=True,
     )
     failure, grown = done.stdout.split()
@@ -136,11 +136,13 @@ def test_a_gigabyte_takes_no_memory(kind: str, tmp_path: Path) -> None:
 
 
 def test_an_answer_counts_although_something_holds_the_pipe(tmp_path: Path) -> None:
-    body = f"import subprocess\nsubprocess.Popen(['sleep', '30'], start_new_session=True)\n{ANSWER}"
+    body = (
+        f"import subprocess\nsubprocess.Popen(['sleep', '200'], start_new_session=True)\n{ANSWER}"
+    )
     stand_in(tmp_path, "claude", body)
     begun = monotonic()
     assert asked(tmp_path, "claude").answer is not None
-    assert monotonic() - begun < 25
+    assert monotonic() - begun < TIME_LIMIT
 
 
 def test_what_it_left_running_after_its_answer_ends_too(tmp_path: Path) -> None:
@@ -157,25 +159,25 @@ open(%r, "w").write(str(left.pid))
 
 
 def state_of(pid: int) -> str:
-    done = run(["ps", "-o", "stat=", "-p", str(pid)], environ=os.environ, time_limit=20)
+    done = run(["ps", "-o", "stat=", "-p", str(pid)], environ=os.environ, time_limit=60)
     return done.stdout.decode()[:1]
 
 
 def test_what_it_left_in_its_group_dies_with_it(tmp_path: Path) -> None:
     body = f"import subprocess\nprint(subprocess.Popen(['sleep', '300']).pid, file=open({str(tmp_path / 'pid')!r}, 'w'))"
     stand_in(tmp_path, "program", f"{body}\ntime.sleep(300)")
-    for limit in (1, 5, 30):  # On a busy machine it may not get that far in the first of these.
+    for limit in (
+        1,
+        5,
+        30,
+        120,
+    ):  # On a busy machine it may not get that far in the first of these.
         result = asked(tmp_path, "command", command="program", time_limit=limit)
         assert result.failure == "timeout"
         if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
             break
     pid = int((tmp_path / "pid").read_text())
-    until = monotonic() + 60
-    while monotonic() < until and Path(f"/proc/{pid}").exists():
-        state = run(["ps", "-o", "stat=", "-p", str(pid)], environ=os.environ, time_limit=5).stdout
-        if not state or state.startswith(b"Z"):
-            return
-    assert not Path(f"/proc/{pid}").exists()
+    until(lambda: state_of(pid) in ("", "Z"))
 
 
 def test_a_session_inside_another_knows_nothing_of_it(tmp_path: Path) -> None:
@@ -312,11 +314,12 @@ def test_an_overloaded_service_is_asked_again(tmp_path: Path) -> None:
     program = stand_in(
         tmp_path, "claude", f"if times == 1:{OVERLOADED.replace(chr(10), chr(10) + ' ')}\n{ANSWER}"
     )
+    begun = monotonic()
     result = asked(tmp_path, "claude")
+    assert 1 <= result.elapsed_seconds <= monotonic() - begun
     assert result.answer is not None
     first, second = program.calls
     assert first["argv"][1] != second["argv"][1], "each attempt has a nonce of its own"
-    assert 1 <= result.elapsed_seconds < 30
 
 
 def test_an_overloaded_service_is_asked_three_times_at_most(tmp_path: Path) -> None:
@@ -345,7 +348,11 @@ def test_an_overloaded_service_is_not_asked_beyond_the_time_limit() -> None:
         calls.append(monotonic())
         return refused
 
-    assert _retry_overloaded(attempt, 3) is refused
+    for _ in range(9):  # On a busy machine the first wait may end after the limit too.
+        calls.clear()
+        assert _retry_overloaded(attempt, 3) is refused
+        if len(calls) != 1:
+            break
     assert len(calls) == 2
 
 

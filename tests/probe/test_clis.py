@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -112,7 +113,9 @@ def test_the_answer_is_found_and_nothing_is_left_behind(
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     stand_in(tmp_path, agent, output[0])
     session = OPENCODE_SESSION if agent == "opencode" else SESSION
+    begun = monotonic()
     result = asked(tmp_path, agent, session=session, command=agent)
+    assert 0 < result.elapsed_seconds <= monotonic() - begun
     assert result.answer is not None, result
     assert (result.answer.status, result.failure, result.lasting) == ("working", None, False)
     assert (result.agent, result.session, result.tokens, result.cost_usd) == (
@@ -122,7 +125,6 @@ def test_the_answer_is_found_and_nothing_is_left_behind(
     )
     assert contents(home) == before
     assert list(temporary.iterdir()) == []
-    assert 0 < result.elapsed_seconds < 20
 
 
 def test_every_agent_is_tried_here() -> None:
@@ -501,10 +503,15 @@ def test_a_probe_that_waits_for_a_limit_is_limited_and_never_an_answer(
     agent: str, body: str, failure: str, home: Path, tmp_path: Path
 ) -> None:
     sessions(home)
-    stand_in(tmp_path, agent, f"{body}\nsys.stdout.flush()\ntime.sleep(60)")
-    result = asked(tmp_path, agent, time_limit=2)
+    said = tmp_path / "said"
+    notes = f"sys.stdout.flush()\ntime.sleep(0.5)\nopen({str(said)!r}, 'w').close()"
+    stand_in(tmp_path, agent, f"{body}\n{notes}\ntime.sleep(600)")
+    for limit in (2, 10, 90):  # On a busy machine it may not have spoken by the first of these.
+        result = asked(tmp_path, agent, time_limit=limit)
+        if said.exists():
+            break
     assert (result.failure, result.answer, result.lasting) == (failure, None, False), result
-    assert result.detail.startswith("no answer within 2 s")
+    assert result.detail.startswith(f"no answer within {limit} s")
     assert result.retry_at == (NOW.replace(hour=13) if "resetsAt" in body else None)
 
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tests.rescue.states_start import Left, State, after, configured, dirty
+from tests.rescue.states_start import PLENTY, Left, State, after, configured, dirty
 from tests.support import git, write
 
 HOOKS = (
@@ -21,7 +21,7 @@ def hooks(text: str, *names: str) -> object:
     return plant
 
 
-def hooked(text: str, *names: str, loses: bool = True, patience: float = 20.0) -> State:
+def hooked(text: str, *names: str, loses: bool = True, patience: float = PLENTY) -> State:
     plant = hooks(text, *names)
     assert callable(plant)
     return State(after(plant), naive_loses=loses, patience=patience, runs=True)

@@ -11,7 +11,7 @@ from tests.support.rescuing import Contents, contents
 
 Left = list[bytes | str]
 Build = Callable[[Path], Left]
-PLENTY = 20.0
+PLENTY = 120.0
 ANYTHING = ("…",)
 """What git shows in a state that it cannot tell much of."""
 

@@ -98,7 +98,7 @@ def test_one_that_hangs_is_ended_in_time_for_the_branch(
     repository: Path, workspace: Path, tmp_path: Path
 ) -> None:
     hook(repository, f"echo $$ > {tmp_path}/pid; exec sleep 600")
-    result = rescued(repository, workspace, time_limit=24)
+    result = rescued(repository, workspace, time_limit=60)
     on_the_branch(repository, result, "pre-commit did not end in time")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)

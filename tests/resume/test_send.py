@@ -144,7 +144,7 @@ class TestCommand:
         ("body", "environ", "outcome", "why"),
         [
             ("echo no such pane >&2; exit 3", {}, "failed", "ended with 3: no such pane"),
-            ("sleep 60", {"GUARD_RESUME__COMMAND_SECONDS": "0.2"}, "failed", "longer than 0.2 s"),
+            ("sleep 600", {"GUARD_RESUME__COMMAND_SECONDS": "0.2"}, "failed", "longer than 0.2 s"),
             ("yes", {}, "failed", "printed too much"),
         ],
     )

@@ -231,7 +231,7 @@ def test_ps_tells_the_same_as_proc(terminals: Terminals, monkeypatch: pytest.Mon
 
 
 def test_a_process_without_a_terminal_is_in_no_foreground() -> None:
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as process:
         try:
             with pytest.raises(NotInForeground, match="does not run on"):
                 require_foreground(process.pid, start_time(process.pid) or "", "/dev/tty")

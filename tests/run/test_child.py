@@ -60,7 +60,7 @@ def test_a_leftover_process_that_holds_the_output_open_is_not_waited_for(begun: 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_signals_reach_the_whole_group(number: int, begun: Path) -> None:
     name = signal.Signals(number).name.removeprefix("SIG")
-    agent = f"trap 'echo got > got; exit 0' {name}; (sleep 50) & echo up > up; wait; wait"
+    agent = f"trap 'echo got > got; exit 0' {name}; (sleep 300) & echo up > up; wait; wait"
     started = subprocess.Popen([*GUARD, "sh", "-c", agent], stdout=subprocess.PIPE)
     with ending(started) as guard:
         until((begun / "up").exists, 90)

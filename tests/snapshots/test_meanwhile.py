@@ -77,7 +77,7 @@ from tests.support.rescuing import BY_HAND
 root, workspace = map(Path, sys.argv[1:])
 known = find_repository(root, lambda _: None)
 (root / ".git").chmod(0)
-print(take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=60).model_dump_json())
+print(take_and_prune(known, workspace, os.environ, occasion=BY_HAND, time_limit=120).model_dump_json())
 raise SystemExit
 """
 
@@ -105,7 +105,7 @@ def test_a_walk_without_time_keeps_no_old_versions_of_what_it_did_not_reach(
     take_snapshot(repository, workspace)
     for path in ("a/1.txt", "c/d/3.txt", "kept.txt"):
         edit_unseen(repository / path)
-    project = Project(find_repository(repository, lambda _: None), os.environ, Deadline(60))
+    project = Project(find_repository(repository, lambda _: None), os.environ, Deadline(120))
     with open_for_snapshot(project, workspace, BY_HAND) as shadow:
         late = replace(project, deadline=Deadline(0))
         slow = SnapshotLimits(progress=lambda _message: time.sleep(0.1))

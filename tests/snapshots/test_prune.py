@@ -173,7 +173,7 @@ import os, sys
 from pathlib import Path
 from guard.snapshots.prune import KeepPolicy, prune
 from tests.support.rescuing import NOW
-prune(Path(sys.argv[1]), os.environ, KeepPolicy(2, 0), now=NOW, time_limit=60)
+prune(Path(sys.argv[1]), os.environ, KeepPolicy(2, 0), now=NOW, time_limit=120)
 """
 
 
@@ -219,7 +219,8 @@ def test_git_holds_the_lock_after_its_guard_was_killed(
     script: str, word: str, repository: Path, workspace: Path, tmp_path: Path
 ) -> None:
     several(repository, workspace, range(4, 0, -1))
-    slow = f'case "$*" in *{word}*) touch {tmp_path}/begun; sleep 1;; esac'
+    waits = f"touch {tmp_path}/begun; while ! [ -e {tmp_path}/go ]; do sleep 0.05; done"
+    slow = f'case "$*" in *{word}*) {waits};; esac'
     write(tmp_path / "bin/git", f'#!/bin/sh\n{slow}\nexec {shutil.which("git")} "$@"\n')
     (tmp_path / "bin/git").chmod(0o755)
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -232,6 +233,7 @@ def test_git_holds_the_lock_after_its_guard_was_killed(
     with open(workspace / "shadow.git/guard.lock", "rb") as lock:
         with pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (tmp_path / "go").touch()
         fcntl.flock(lock, fcntl.LOCK_EX)
     shadow_git(workspace, "fsck", "--full")
 

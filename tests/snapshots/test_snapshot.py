@@ -103,7 +103,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read_entry, WalkEntry(b"pipe", folder, b"pipe", is_link=False), 1024)
         try:
-            assert reading.result(timeout=10) == "a special file"
+            assert reading.result(timeout=120) == "a special file"
         finally:
             with suppress(OSError):
                 os.close(os.open(tmp_path / "pipe", os.O_WRONLY | os.O_NONBLOCK))

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from guard.snapshots.take import open_for_snapshot, take
 from guard.system.clock import Deadline
 from tests.rescue.states import start
 from tests.support import ROOT, git, write
+from tests.support.cost import cpu_limit
 from tests.support.rescuing import (
     BY_HAND,
     attempt_rescue,
@@ -113,7 +115,7 @@ def test_a_kill_at_any_moment_leaves_nothing_half_done(
 @pytest.fixture
 def shadow(repository: Path, workspace: Path) -> Iterator[Shadow]:
     workspace.mkdir(mode=0o700)
-    project = Project(find_repository(repository, lambda _: None), os.environ, Deadline(60))
+    project = Project(find_repository(repository, lambda _: None), os.environ, Deadline(120))
     with open_for_snapshot(project, workspace, BY_HAND) as opened:
         take(project, opened, BY_HAND)
         yield opened
@@ -125,7 +127,7 @@ def test_a_stream_that_ends_between_two_files_is_no_snapshot(
     """As when guard is killed: git sees no more than the end of its input."""
     known = refs(workspace)
     words = (*shadows.OPTIONS, *shadows.IMPORT)
-    with feed_git(*words, environ=os.environ, git_dir=shadow.path, time_limit=60) as program:
+    with feed_git(*words, environ=os.environ, git_dir=shadow.path, time_limit=120) as program:
         stream = ImportStream(program, shadow.object_format)
         stream.begin("refs/guard/snapshot/cut")
         stream.put(b"worktree/one", b"100644", b"one")
@@ -160,17 +162,32 @@ def test_a_pack_that_does_not_hold_what_was_written_is_found_out(
         shadow.verify(ref, found, base)
 
 
+STOP_IN_THE_MIDDLE = """
+import time
+from guard.system.processes import FedProcess
+whole = FedProcess.write
+
+def half(self, data):
+    if len(data) < 100_000:
+        return whole(self, data)
+    whole(self, data[: len(data) // 2])
+    time.sleep(600)
+
+FedProcess.write = half
+"""
+
+
 def test_a_stream_that_is_cut_off_is_no_snapshot(repository: Path, workspace: Path) -> None:
     take_snapshot(repository, workspace)
     known = refs(workspace)
     write(repository / "slow.bin", os.urandom(40_000_000))
-    victim = child(repository, workspace)
+    victim = child(repository, workspace, STOP_IN_THE_MIDDLE)
     pack = workspace / "shadow.git/objects/pack"
-    while victim.poll() is None and not list(pack.glob("tmp_pack_*")):
-        time.sleep(0.001)
+    until(lambda: list(pack.glob("tmp_pack_*")) != [])
+    assert victim.poll() is None
     victim.kill()
     victim.communicate()
-    time.sleep(1)
+    until(lambda: not _at_work_on(workspace))
     assert refs(workspace) == known
 
 
@@ -283,14 +300,14 @@ def test_a_time_limit_ends_it_and_is_said(
     except StoreUnavailable as error:
         said = error.message
     assert any(words in said for words in ("whole", "time limit", "took longer"))
-    assert time.monotonic() - began < seconds + 30
+    assert time.monotonic() - began < seconds + 120
     assert fingerprint(repository / ".git") == before
     assert take_snapshot(repository, workspace).whole
 
 
 def _first_kept(repository: Path, workspace: Path) -> Snapshot:
-    """With the shortest of ever longer times in which anything can be kept, up to 42 s for a busy machine."""
-    for limit in (0.25 * 1.25**step for step in range(24)):
+    """With the shortest of ever longer times in which anything can be kept, up to 165 s for a busy machine."""
+    for limit in (0.25 * 1.25**step for step in range(30)):
         with suppress(GuardError):
             return take_snapshot(repository, workspace, time_limit=limit, paths=[b"zz/left.txt"])
     pytest.fail("nothing was kept in any time")
@@ -328,7 +345,7 @@ def test_a_repository_that_hangs_is_kept_all_the_same(
     except StoreUnavailable:
         # On a busy machine what is left of six seconds may be too short for a snapshot.
         result = attempt_rescue(repository, workspace, [left], time_limit=45)
-    assert time.monotonic() - began < 100
+    assert time.monotonic() - began < 300
     assert (result.reason, result.commits) == ("not_plain:git", ())
     assert result.snapshot is not None
     assert recovered(result.snapshot, tmp_path / "back") == contents(repository)
@@ -342,9 +359,15 @@ def test_without_git_it_is_an_error(
         take_snapshot(repository, workspace)
 
 
-def test_ten_thousand_files_take_seconds(repository: Path, workspace: Path) -> None:
+def test_ten_thousand_files_take_seconds(
+    repository: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds, because git is started a few times and not once for each file."""
     for number in range(10_000):
         write(repository / f"many/{number // 100}/{number}.py", f"# {number}\n" * 20)
-    began = time.monotonic()
-    assert take_snapshot(repository, workspace).files == 10_006
-    assert time.monotonic() - began < 60
+    counts = f'#!/bin/sh\necho x >> {tmp_path}/calls\nexec {shutil.which("git")} "$@"\n'
+    write(tmp_path / "bin/git", counts).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    with cpu_limit():
+        assert take_snapshot(repository, workspace).files == 10_006
+    assert 1 <= len((tmp_path / "calls").read_text().splitlines()) < 100

@@ -8,6 +8,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -22,12 +23,13 @@ from guard.errors import StoreUnavailable
 from guard.store.file_store import FileStore
 from tests.support import run
 from tests.support.events import MOMENT, updated
+from tests.support.sessions import until
 from tests.support.writer import AGENTS, populate, start
 
 pytestmark = pytest.mark.long
 
 Writer = subprocess.Popen[str]
-_DEADLINE = 120
+_DEADLINE = 240
 
 
 def _messages(store: FileStore) -> list[str]:
@@ -37,6 +39,12 @@ def _messages(store: FileStore) -> list[str]:
 
 def _acknowledged(folder: Path) -> set[str]:
     return {line for file in folder.glob("*.ack") for line in file.read_text().splitlines()}
+
+
+def _have_all_written(folder: Path, life: int, count: int) -> bool:
+    """Whether each writer of this life has acknowledged something, and all of them together more than ten writes."""
+    files = list(folder.glob(f"{life}-*.ack"))
+    return len(files) == count and sum(len(file.read_text().splitlines()) for file in files) > 10
 
 
 def _read_every_view_file(workspace: Path) -> int:
@@ -74,16 +82,17 @@ def _ended(*writers: Writer) -> Iterator[None]:
 
 
 def _wait_until_somebody_waits(workspace: Path) -> None:
-    deadline = monotonic() + _DEADLINE
     with (workspace / "workspace.queue").open("rb") as queue:
-        while monotonic() < deadline:
-            try:
-                fcntl.flock(queue, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return
-            fcntl.flock(queue, fcntl.LOCK_UN)
-            sleep(0.01)
-    raise AssertionError("nobody waits for the lock")
+        until(lambda: not _is_free(queue.fileno()), _DEADLINE)
+
+
+def _is_free(queue: int) -> bool:
+    try:
+        fcntl.flock(queue, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    fcntl.flock(queue, fcntl.LOCK_UN)
+    return True
 
 
 def test_sixteen_processes_lose_nothing_and_readers_see_whole_files(
@@ -124,12 +133,11 @@ def test_a_reader_never_sees_half_of_a_view(
     """One writer alone has nobody to leave the views to: it writes them at every update."""
     populate(store)
     file, seen = workspace / "registry/GLOBAL_REGISTRY.json", set[bytes]()
-    writer = start(workspace, "alone", 300, tmp_path / "alone.ack")
+    writer = start(workspace, "alone", 10**6, tmp_path / "alone.ack")
     with _ended(writer):
-        while writer.poll() is None:
+        while len(seen) <= 100:
             seen.add(file.read_bytes())
-        _assert_well([writer])
-    assert len(seen) > 20
+            assert writer.poll() is None
     for data in seen:
         unseal(data, GLOBAL_REGISTRY.document)
 
@@ -158,9 +166,8 @@ def test_writers_killed_at_random_moments_lose_nothing_acknowledged(
             for n in range(8)
         ]
         with _ended(*writers):
-            while len(list(tmp_path.glob(f"{life}-*.ack"))) < len(writers):
-                assert not any(writer.poll() for writer in writers)
-                sleep(0.01)
+            until(partial(_have_all_written, tmp_path, life, len(writers)), _DEADLINE)
+            assert not any(writer.poll() for writer in writers)
             for writer in writers:
                 sleep(chance.uniform(0.01, 0.2))
                 writer.send_signal(signal.SIGKILL)
@@ -194,7 +201,7 @@ def test_a_lock_that_is_not_let_go_is_reported_with_its_holder(
         hasty, begin = FileStore(workspace, lock_timeout_seconds=0.3), monotonic()
         with pytest.raises(StoreUnavailable, match=rf"\bpid {holder.pid}\b"), hasty.change():
             pass
-        assert 0.3 <= monotonic() - begin < 60
+        assert 0.3 <= monotonic() - begin < _DEADLINE
 
         said = ["agent", "update", "--task", "T0", "--agent", "a0", "--status", "working"]
         limit = {"GUARD_STORE__LOCK_TIMEOUT_SECONDS": "0.3"}

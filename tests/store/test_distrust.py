@@ -170,7 +170,7 @@ def test_a_child_that_is_forked_during_a_change_does_not_keep_the_lock(workspace
             os._exit(0)
         change.append(spawned())
     try:
-        record(FileStore(workspace, lock_timeout_seconds=60), updated())
+        record(FileStore(workspace, lock_timeout_seconds=240), updated())
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)

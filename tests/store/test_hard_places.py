@@ -171,7 +171,7 @@ def test_a_file_size_limit_refuses_a_change_and_loses_nothing(filled: Path) -> N
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     _assert_refused(Result(done.returncode, done.stdout, done.stderr), 6)
     assert {name: data for name, data in _contents(filled).items() if name in before} == before

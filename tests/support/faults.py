@@ -102,7 +102,7 @@ def compiled(folder: Path) -> Path:
     """The shim as a library in this folder."""
     library = folder / "faults.so"
     words = ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", os.fspath(library)]
-    subprocess.run([*words, os.fspath(SOURCE), "-ldl"], check=True, timeout=60)
+    subprocess.run([*words, os.fspath(SOURCE), "-ldl"], check=True, timeout=120)
     return library
 
 

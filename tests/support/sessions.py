@@ -36,7 +36,7 @@ def asked(folder: Path) -> int:
     return len(file.read_text().splitlines()) if file.exists() else 0
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
     """Wait for a condition, as long as a machine that has much else to do may need."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -51,6 +51,12 @@ def started(*words: str | Path, listen: bool = False) -> subprocess.Popen[str]:
     return subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=heard, stderr=heard, text=True, errors="replace"
     )
+
+
+def hear(process: subprocess.Popen[str], words: str) -> None:
+    """Read the errors of a guard that is listened to until a line has these words."""
+    assert process.stderr is not None
+    assert any(words in line for line in process.stderr), f"it never said {words!r}"
 
 
 @contextmanager

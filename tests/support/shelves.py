@@ -27,7 +27,7 @@ def shadow_git(workspace: Path, *words: str, stdin: bytes = b"") -> str:
         input=stdin,
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=120,
     )
     return done.stdout.decode(errors="surrogateescape").strip()
 

@@ -65,7 +65,7 @@ def _hold(store: FileStore) -> None:
 if __name__ == "__main__":
     _workspace, _name, _updates, _segment_max, _acknowledged = sys.argv[1:]
     _store = FileStore(
-        Path(_workspace), lock_timeout_seconds=60, segment_max_bytes=int(_segment_max)
+        Path(_workspace), lock_timeout_seconds=240, segment_max_bytes=int(_segment_max)
     )
     if int(_updates):
         _write(_store, _name, int(_updates), Path(_acknowledged))

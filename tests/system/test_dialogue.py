@@ -22,7 +22,7 @@ def python(script: str) -> list[str]:
 
 
 def test_answers_of_any_length_come_piece_by_piece() -> None:
-    with open_dialogue(python(ECHO), environ=os.environ, time_limit=60) as program:
+    with open_dialogue(python(ECHO), environ=os.environ, time_limit=120) as program:
         for size in (0, 1, 65536, 3_000_000, 5):
             program.ask(b"%d\n" % size)
             assert program.line() == b"%d bytes" % size
@@ -34,7 +34,7 @@ def test_answers_of_any_length_come_piece_by_piece() -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["", "import time; time.sleep(60)", "print('x' * 10**6, end='', flush=True); input()"],
+    ["", "import time; time.sleep(300)", "print('x' * 10**6, end='', flush=True); input()"],
     ids=["ends", "says nothing", "says a line without end"],
 )
 def test_a_program_that_does_not_answer_is_not_waited_for(script: str) -> None:
@@ -44,11 +44,11 @@ def test_a_program_that_does_not_answer_is_not_waited_for(script: str) -> None:
         open_dialogue(python(script), environ=os.environ, time_limit=2) as program,
     ):
         program.line()
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 180
 
 
 def test_asking_a_program_that_has_ended_is_no_crash() -> None:
-    with open_dialogue(python(""), environ=os.environ, time_limit=60) as program:
+    with open_dialogue(python(""), environ=os.environ, time_limit=120) as program:
         with pytest.raises(DialogueEnded):
             program.line()
         with pytest.raises(DialogueEnded):
@@ -63,7 +63,7 @@ def _ask_on_and_on(program: Dialogue) -> None:
 
 def test_it_does_not_outlive_the_block() -> None:
     script = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-    with open_dialogue(python(script), environ=os.environ, time_limit=60) as program:
+    with open_dialogue(python(script), environ=os.environ, time_limit=120) as program:
         pid = int(program.line())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -18,7 +18,9 @@ from tests.support.sessions import until
 
 
 def test_a_program_is_heard() -> None:
-    done = run(["sh", "-c", "echo out; echo err >&2; exit 3"], environ=os.environ, time_limit=10)
+    done = run(
+        ["sh", "-c", "echo out; echo err >&2; exit 3"], environ=os.environ, time_limit=TIME_LIMIT
+    )
     assert (done.code, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
 
 
@@ -26,10 +28,10 @@ def test_a_program_that_does_not_end_is_ended_with_its_children(tmp_path: Path) 
     pid_file = tmp_path / "pid"
     script = f"sleep 300 & echo $! > {pid_file}; wait"
     # On a busy machine the shell may not get that far in the first of these.
-    for limit in (0.5, 5, 30):
+    for limit in (0.5, 5, 30, 120):
         begun = monotonic()
         assert run(["sh", "-c", script], environ=os.environ, time_limit=limit).code is None
-        assert monotonic() - begun < limit + 60
+        assert monotonic() - begun < limit + 120
         if pid_file.exists() and pid_file.read_text():
             break
     child = int(pid_file.read_text())
@@ -45,9 +47,9 @@ def _runs(pid: int) -> bool:
 
 def test_a_grandchild_in_its_own_session_does_not_hold_us(tmp_path: Path) -> None:
     begun = monotonic()
-    code = "import subprocess; subprocess.Popen(['sleep', '120'], start_new_session=True)"
+    code = "import subprocess; subprocess.Popen(['sleep', '300'], start_new_session=True)"
     done = run([sys.executable, "-c", code], environ=os.environ, time_limit=1)
-    assert monotonic() - begun < 90
+    assert monotonic() - begun < TIME_LIMIT
     assert done.code in (None, 0)
 
 
@@ -82,7 +84,7 @@ def test_the_callers_git_variables_are_dropped() -> None:
 def test_git_that_is_missing_or_slow_is_an_error(tmp_path: Path, repository: Path) -> None:
     with pytest.raises(RepositoryProblem, match="not installed"):
         run_git("status", environ={"PATH": str(tmp_path)})
-    slow = write(tmp_path / "bin" / "git", "#!/bin/sh\nsleep 60\n")
+    slow = write(tmp_path / "bin" / "git", "#!/bin/sh\nsleep 600\n")
     slow.chmod(0o755)
     with pytest.raises(RepositoryProblem, match="took longer"):
         run_git("status", environ={"PATH": f"{slow.parent}:/usr/bin:/bin"}, time_limit=0.3)

@@ -2,7 +2,6 @@
 
 import json
 import resource
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from guard.core.base.lines import LONGEST_LINE, Lines, object_in
 from guard.core.classify import AGENTS, classify, make_reader
 from tests.streams import NOW, SESSION, failed, init, jsonl, result, says, stream
+from tests.support.cost import cpu_limit
 
 MIB = 1024 * 1024
 GOOD = jsonl(result())
@@ -52,15 +52,15 @@ FLOODS = {
 
 @pytest.mark.parametrize(("head", "piece", "tail"), FLOODS.values(), ids=FLOODS)
 def test_a_flood_is_passed_by_in_bounded_memory(head: bytes, piece: bytes, tail: bytes) -> None:
-    before, begun = peak(), time.monotonic()
+    before = peak()
     one = make_reader("claude")
-    one.feed(BEGIN + head)
-    for chunk in repeated(piece, (4 if piece.endswith(b"\n") else 40) * MIB):
-        one.feed(chunk)
-    one.feed(tail + GOOD)
-    assert one.finish(0, NOW).outcome == "ok"
+    with cpu_limit():
+        one.feed(BEGIN + head)
+        for chunk in repeated(piece, (4 if piece.endswith(b"\n") else 40) * MIB):
+            one.feed(chunk)
+        one.feed(tail + GOOD)
+        assert one.finish(0, NOW).outcome == "ok"
     assert peak() - before < 40 * MIB
-    assert time.monotonic() - begun < 30
 
 
 @pytest.mark.parametrize("agent", [*AGENTS, None])
@@ -73,11 +73,10 @@ def test_plain_floods_for_every_reader(agent: str | None) -> None:
 
 
 def test_many_documents_take_no_more_time_than_lines() -> None:
-    begun = time.monotonic()
     one = make_reader("claude")
-    one.feed(b"{\n}\n" * (MIB // 4) + GOOD)
-    assert one.finish(0, NOW).outcome == "ok"
-    assert time.monotonic() - begun < 20
+    with cpu_limit():
+        one.feed(b"{\n}\n" * (MIB // 4) + GOOD)
+        assert one.finish(0, NOW).outcome == "ok"
 
 
 def test_an_array_without_end_is_read_element_by_element() -> None:

@@ -23,6 +23,7 @@ from guard.hooks.agent.boundary import answer
 from guard.system.process_identity import is_alive
 from tests.support import ROOT, commit, write
 from tests.support.hooks import decisions, document, events, faults, read, start, stop
+from tests.support.sessions import until
 
 HOOK = "from guard.entry import main; main()"
 FULL_DISK = """\
@@ -234,14 +235,18 @@ def test_the_limit_of_a_start_goes_on_without_a_baseline(repository: Path, held:
     commit(repository, "first.txt")
     arranged = hanging_git(held)
     arranged["GUARD_COMPLETION_CHECK__GIT_TIMEOUT_SECONDS"] = "600"
-    arranged["GUARD_HOOKS__BASELINE_SECONDS"] = "6"
     told = document("claude", "SessionStart", source="startup")
-    assert called("claude", "SessionStart", told, arranged) == ""
+    for limit in ("6", "40"):  # On a busy machine it may not get to git by the first of these.
+        arranged["GUARD_HOOKS__BASELINE_SECONDS"] = limit
+        assert called("claude", "SessionStart", told, arranged) == ""
+        if Path(arranged["HANG_PID"]).exists():
+            break
     assert gone(Path(arranged["HANG_PID"]))
     assert events("iteration_started") == []
     recorded: list[Any] = events("hook_session_started")
-    assert [(one.began, one.detail) for one in recorded] == [(False, "guard took longer than 6 s")]
-    assert "claude SessionStart: guard took longer than 6 s" in faults()
+    said = f"guard took longer than {limit} s"
+    assert (recorded[-1].began, recorded[-1].detail) == (False, said)
+    assert f"claude SessionStart: {said}" in faults()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -265,11 +270,7 @@ def test_a_hook_that_is_told_to_end_leaves_nothing_behind(
     assert process.stdin is not None
     process.stdin.write(document("claude", "Stop", background_tasks=[]))
     process.stdin.close()
-    until = time.monotonic() + LONG_SECONDS
-    while not pid.exists():
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(lambda: pid.exists() or process.poll() is not None)
     process.send_signal(number)
     assert process.wait(LONG_SECONDS) == 0
     assert gone(pid)

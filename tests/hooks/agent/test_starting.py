@@ -15,6 +15,7 @@ from guard.core.iteration.baseline import BASELINE
 from guard.core.iteration.run import RUN, OpenIteration
 from tests.support import ROOT, commit, git, run, write
 from tests.support.hooks import STARTS, document, events, faults, hooks, observe, start, stop
+from tests.support.sessions import until
 
 
 @pytest.fixture
@@ -121,10 +122,8 @@ def test_what_changed_after_the_end_of_a_session_is_the_users(project: Path) -> 
 
 def _wait_for_the_clock_of_files(project: Path) -> None:
     """Times of files may lag behind by some milliseconds."""
-    now, probe, until = time.time(), project / ".git" / "probe", time.monotonic() + 90
-    while write(probe, "x").stat().st_ctime <= now:
-        assert time.monotonic() < until
-        time.sleep(0.005)
+    now, probe = time.time(), project / ".git" / "probe"
+    until(lambda: write(probe, "x").stat().st_ctime > now)
 
 
 def test_a_session_that_is_resumed_goes_on_with_its_iteration(project: Path) -> None:
@@ -150,11 +149,8 @@ def test_a_session_whose_program_is_gone_is_over(project: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, env={**os.environ}
     ) as host:
-        until = time.monotonic() + 90
-        while not events("hook_session_started"):
-            assert host.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        until(lambda: bool(events("hook_session_started")) or host.poll() is not None)
+        assert host.poll() is None
         write(project / "made.txt", "by the agent\n")
         start("qwen", "s2")
         assert number() == 1, "its program still runs"
