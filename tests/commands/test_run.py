@@ -507,11 +507,12 @@ def test_an_agent_that_deletes_guards_state_is_not_ended_for_it(
 
 
 def test_a_check_after_a_crash_ends_when_the_agent_has_ended(begun: Path) -> None:
-    agent = "echo up > up; while [ ! -e ../go ]; do sleep 0.1; done"
+    agent = "echo $$ > ../pid; echo up > up; exec sleep 300"
     guard = started("run", "--no-probe", "--", "sh", "-c", agent)
     until((begun / "up").exists)
     killed(guard)
-    threading.Timer(3, (begun.parent / "go").touch).start()
+    pid = int((begun.parent / "pid").read_text())
+    threading.Timer(3, os.kill, (pid, signal.SIGKILL)).start()
     env = {"GUARD_COMPLETION_CHECK__PROGRESS_WINDOW_SECONDS": "0"}
     result = run("check", "--no-probe", "--probe-interval", "3600", env=env)
     assert result.code == 10
