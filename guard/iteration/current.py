@@ -197,15 +197,17 @@ def last_check(guard: Invocation, iteration: Iteration) -> LastCheck | None:
     return last if ours else None
 
 
-def watch_processes(guard: Invocation, iteration: Iteration) -> ProcessWatch:
-    # The watch goes on from what an earlier check saw.
+def process_mark(guard: Invocation, iteration: Iteration) -> ProcessMark:
     opened = iteration.opened
     if opened is not None and opened.supervisor is not None:
-        marked = ProcessMark(value=iteration.mark, agent=opened.process)
-    else:
-        since = iteration.baseline.at.timestamp() if iteration.baseline.at else 0.0
-        marked = ProcessMark(root=guard.repository.root, since=since)
-    watch = ProcessWatch(marked)
+        return ProcessMark(value=iteration.mark, agent=opened.process)
+    since = iteration.baseline.at.timestamp() if iteration.baseline.at else 0.0
+    return ProcessMark(root=guard.repository.root, since=since)
+
+
+def watch_processes(guard: Invocation, iteration: Iteration) -> ProcessWatch:
+    # The watch goes on from what an earlier check saw.
+    watch = ProcessWatch(process_mark(guard, iteration))
     last = last_check(guard, iteration)
     if last is not None:
         ago = (guard.clock.now() - last.at).total_seconds()

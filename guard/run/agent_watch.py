@@ -13,8 +13,9 @@ from guard.core.team.change import Change
 from guard.core.team.state import Scope
 from guard.gate.accounts import Accounts
 from guard.hooks.ingest import ingest_hooks
-from guard.iteration.current import Iteration, record_session, recorded_session, watch_processes
+from guard.iteration.current import Iteration, process_mark, record_session, recorded_session
 from guard.iteration.kept_output import KeptOutput
+from guard.iteration.process_watch import ProcessWatch
 from guard.probe.claude import find_session
 from guard.run.child import AgentProcess
 from guard.run.order import RunOrder
@@ -96,7 +97,9 @@ class AgentWatch:
 
     def __post_init__(self) -> None:
         guard, iteration, order = self.guard, self.iteration, self.order
-        self.processes = watch_processes(guard, iteration)
+        # No check can have seen an iteration that has just begun. Nothing is read from the store here, because an agent
+        # that has just deleted it must not be ended for that.
+        self.processes = ProcessWatch(process_mark(guard, iteration))
         self._limits = RunLimits.of(guard.config.settings.run, order.max_seconds)
         self._team = TeamFeed(guard, iteration, self.child, order.terms.session)
         self._kept = KeptOutput.of(guard, iteration)
